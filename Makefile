@@ -1,0 +1,94 @@
+# Everything a fresh clone needs: Python 3.11 or newer with pip, and make.
+#
+#   make demo          set up, then watch three teams share a pretend cluster on this machine
+#   make test          set up, then lint, type-check and run every test
+#   make setup         set up only; leaves .venv/bin/ganglion
+#   make check         lint, types, architecture, start-up budget of the command line
+#   make bench         quick benchmarks; TRACES=DIR adds the published traces
+#   make requirements  compile requirements/*.txt again
+#   make clean         remove what these commands made
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help setup demo test check lint bench requirements clean
+
+VENV := .venv
+BIN := $(VENV)/bin
+SEED ?= 20260101
+TRACES ?=
+UPGRADE ?=
+
+# The first of these that runs and is new enough; override with `make PYTHON=/path/to/python3`.
+PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
+	"$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo "$$p" && break; \
+	done)
+
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+
+help:
+	@sed -n 's/^#   //p' Makefile
+
+$(BIN)/python:
+	@test -n "$(PYTHON)" || { echo "Ganglion needs Python 3.11 or newer: make PYTHON=/path/to/python3" >&2; exit 1; }
+	@echo "Creating $(VENV) with $$($(PYTHON) --version)"
+	@$(PYTHON) -m venv $(VENV) 2>/dev/null || { \
+		$(PYTHON) -m venv --clear --without-pip $(VENV) && \
+		$(PYTHON) -m pip --python $(VENV)/bin/python install --quiet pip; }
+
+$(VENV)/.runtime: pyproject.toml requirements/runtime.txt | $(BIN)/python
+	@echo "Installing Ganglion and its requirements"
+	@$(PIP) install --require-hashes -r requirements/runtime.txt
+	@$(PIP) install --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(VENV)/.dev: requirements/test.txt requirements/check.txt $(VENV)/.runtime
+	@echo "Installing the tools of tests and checks"
+	@$(PIP) install --require-hashes -r requirements/test.txt -r requirements/check.txt
+	@touch $@
+
+setup: $(VENV)/.runtime
+
+demo: setup
+	@$(BIN)/ganglion demo
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python -m tools.archlint
+
+check: lint
+	$(BIN)/pytest tests/architecture
+	$(BIN)/python tools/import_budget.py
+
+test: lint
+	$(BIN)/python tools/import_budget.py
+	HYPOTHESIS_PROFILE=ci $(BIN)/pytest -n auto --maxprocesses 4 --dist loadgroup --hypothesis-seed=$(SEED)
+
+# $(call traced,FOLDER) names the folder of one source, where TRACES is given.
+traced = $(if $(TRACES),--traces $(TRACES)/$(1))
+
+bench: setup
+	@mkdir -p out
+	$(BIN)/ganglion bench decisions --json out/decisions.json
+	$(BIN)/ganglion bench pack-openb $(call traced,openb) --json out/pack-openb.json
+	$(BIN)/ganglion bench jct-muri $(call traced,philly_muri) --json out/jct-muri.json
+	$(BIN)/ganglion bench jct-itp $(call traced,itp_elasticflow) --json out/jct-itp.json
+
+requirements: | $(BIN)/python
+	@test -x $(BIN)/uv || $(PIP) install uv
+	for name in runtime test check; do \
+		case $$name in \
+			runtime) from="pyproject.toml --group build" ;; \
+			*) from="--group $$name -c requirements/runtime.txt" ;; \
+		esac; \
+		$(BIN)/uv pip compile $$from $(UPGRADE) --universal --python-version 3.11 --generate-hashes \
+			--no-emit-index-url --no-emit-find-links --no-annotate --no-header --quiet \
+			-o requirements/$$name.txt; \
+	done
+
+clean:
+	rm -rf $(VENV) out build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +

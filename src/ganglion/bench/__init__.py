@@ -1,0 +1,1 @@
+"""Public protocols and traces replayed through the engine; each benchmark one file."""

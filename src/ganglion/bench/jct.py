@@ -1,0 +1,198 @@
+"""What the completion-time benchmarks have in common: policies, runs and the report."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from msgspec import Struct, to_builtins
+
+from ganglion.bench.jobs import Cluster
+from ganglion.bench.metrics import (
+    Bounds,
+    Done,
+    Figures,
+    bounds,
+    figures,
+    makespan_of,
+    pooled_bounds,
+)
+from ganglion.bench.registry import Progress, Report, Table
+from ganglion.bench.replay import Recipe, Schedule, replay
+from ganglion.model.policy import Order, Policy, Weighted
+
+_BEST_FIT = (Weighted("bestfit"),)
+
+RECIPES: dict[str, Recipe] = {
+    "fifo": Recipe(Policy(order=Order.FIFO, strict=True, scores=_BEST_FIT)),
+    "fifo-overtaking": Recipe(Policy(order=Order.FIFO, scores=_BEST_FIT)),
+    "sjf": Recipe(Policy(order=Order.SHORTEST, strict=True, scores=_BEST_FIT), told=True),
+    "srsf": Recipe(Policy(order=Order.SMALLEST, scores=_BEST_FIT), told=True, preempts=True),
+    "srtf": Recipe(Policy(order=Order.SHORTEST, scores=_BEST_FIT), told=True, preempts=True),
+    "default": Recipe(Policy()),
+}
+"""Policies by name; all place by the published protocols' best fit, except Ganglion's own."""
+
+USUAL = ("fifo", "fifo-overtaking", "sjf", "srsf", "default")
+"""Those that run when none is named."""
+
+POLICY_NOTES: dict[str, tuple[str, ...]] = {
+    "fifo and sjf are strict: nothing overtakes what cannot start yet.": ("fifo", "sjf"),
+    "sjf, srsf and srtf are oracles that know every duration.": ("sjf", "srsf", "srtf"),
+    "srsf and srtf preempt, and a restart costs nothing.": ("srsf", "srtf"),
+    "default is Ganglion's own policy: it knows no durations and does not preempt.": ("default",),
+}
+"""What has to be said where one of these policies ran."""
+
+SYNTHETIC_NOTE = "Synthetic jobs: no published figure applies. Give --traces DIR for the real ones."
+
+
+class Run(Struct, frozen=True):
+    """One policy on one cluster.
+
+    Attributes:
+        cluster: where.
+        policy: its name.
+        schedule: what came out.
+        wall_seconds: how long the replay took.
+    """
+
+    cluster: Cluster
+    policy: str
+    schedule: Schedule
+    wall_seconds: float
+
+
+def run_all(clusters: Sequence[Cluster], policies: Sequence[str], progress: Progress) -> list[Run]:
+    """Run every policy on every cluster."""
+    total = sum(len(cluster.jobs) for cluster in clusters) * len(policies)
+    before, runs = 0, []
+    for cluster in clusters:
+        for policy in policies:
+            runs.append(_run(cluster, policy, progress, before, total))
+            before += len(cluster.jobs)
+    return runs
+
+
+def _run(cluster: Cluster, policy: str, progress: Progress, before: int, total: int) -> Run:
+    label = f"{cluster.name} {policy}"
+    began = perf_counter()
+    schedule = replay(cluster, RECIPES[policy], lambda done: progress(before + done, total, label))
+    return Run(cluster, policy, schedule, perf_counter() - began)
+
+
+def report(
+    bench: str,
+    source: Path | None,
+    runs: Sequence[Run],
+    extra: Mapping[str, Any] | None = None,
+    notes: Sequence[str] = (),
+) -> Report:
+    """Figures of all runs: for each cluster, and pooled over the jobs of all clusters.
+
+    Args:
+        bench: name of the benchmark.
+        source: folder of the traces; None = synthetic jobs.
+        runs: every policy on every cluster, at least one.
+        extra: further top-level keys.
+        notes: further sentences under the tables.
+    """
+    clusters = list({run.cluster.name: run.cluster for run in runs}.values())
+    limits = {cluster.name: bounds(cluster.jobs, cluster.gpus) for cluster in clusters}
+    pooled_limits = pooled_bounds([(limits[each.name], len(each.jobs)) for each in clusters])
+    by_policy = {name: [r for r in runs if r.policy == name] for name in _names(runs)}
+    pooled = {name: _entry(group, pooled_limits) for name, group in by_policy.items()}
+    data: dict[str, Any] = {
+        "bench": bench,
+        "source": str(source) if source else "synthetic",
+        "synthetic": source is None,
+        "avg_jct_s": {name: entry["avg_jct_s"] for name, entry in pooled.items()},
+        "bounds": to_builtins(pooled_limits),
+        "policies": pooled,
+        "clusters": {each.name: _cluster(each, limits[each.name], runs) for each in clusters},
+        **(extra or {}),
+    }
+    about = [text for text, policies in POLICY_NOTES.items() if set(policies) & set(pooled)]
+    said = (*about, *notes, *(() if source else (SYNTHETIC_NOTE,)))
+    return Report(data, _tables(data), said)
+
+
+def _names(runs: Sequence[Run]) -> list[str]:
+    return list(dict.fromkeys(run.policy for run in runs))
+
+
+def _cluster(cluster: Cluster, limits: Bounds, runs: Sequence[Run]) -> dict[str, Any]:
+    return {
+        "nodes": cluster.nodes,
+        "gpus": cluster.gpus,
+        "jobs": len(cluster.jobs),
+        "dropped": cluster.dropped,
+        "gpu_hours": round(sum(job.work for job in cluster.jobs) / 3_600_000, 1),
+        "bounds": to_builtins(limits),
+        "policies": {
+            run.policy: _entry([run], limits) for run in runs if run.cluster.name == cluster.name
+        },
+    }
+
+
+def _entry(runs: Sequence[Run], limits: Bounds) -> dict[str, Any]:
+    """Figures of one policy over one or more clusters."""
+    done: list[Done] = [each for run in runs for each in run.schedule.done]
+    makespan = max(makespan_of(run.schedule.done) for run in runs)
+    found: Figures = figures(done, makespan)
+    engine = sum(run.schedule.engine_seconds for run in runs)
+    decisions = sum(run.schedule.decisions for run in runs)
+    entry: dict[str, Any] = to_builtins(found)
+    return entry | {
+        "avg_jct_over_bound": found.avg_jct_s / limits.avg_jct_s if limits.avg_jct_s else None,
+        "makespan_over_bound": found.makespan_s / limits.makespan_s if limits.makespan_s else None,
+        "preemptions": sum(run.schedule.preemptions for run in runs),
+        "decisions": decisions,
+        "cycles": sum(run.schedule.cycles for run in runs),
+        "decisions_per_s": decisions / engine if engine else None,
+        "wall_s": sum(run.wall_seconds for run in runs),
+    }
+
+
+_COLUMNS = {
+    "avg JCT s": "avg_jct_s",
+    "p99 JCT s": "p99_jct_s",
+    "avg wait s": "avg_wait_s",
+    "p99 wait s": "p99_wait_s",
+}
+
+
+def _tables(data: Mapping[str, Any]) -> tuple[Table, ...]:
+    parts = data["clusters"]
+    tables = [_table(f"{name}: {_size(part)}", part) for name, part in parts.items()]
+    if len(parts) > 1:
+        jobs = sum(part["jobs"] for part in parts.values())
+        tables.append(_table(f"all {len(parts)} together: {jobs:,} jobs", data))
+    return tuple(tables)
+
+
+def _size(part: Mapping[str, Any]) -> str:
+    dropped = f", {part['dropped']:,} left out" if part["dropped"] else ""
+    return f"{part['nodes']} nodes of 8 GPUs, {part['jobs']:,} jobs{dropped}"
+
+
+def _table(title: str, part: Mapping[str, Any]) -> Table:
+    limits = part["bounds"]
+    rows = [_row(name, entry) for name, entry in part["policies"].items()]
+    least = (f"{limits['avg_jct_s']:,.0f}", "", "", "", "", "1.00")
+    rows.append(("lower bound", *least, f"{limits['makespan_s']:,.0f}", "", ""))
+    columns = ("policy", *_COLUMNS, "slowdown", "JCT / bound", "makespan s", "preempted", "wall s")
+    return Table(title, columns, tuple(rows))
+
+
+def _row(name: str, entry: Mapping[str, Any]) -> tuple[str, ...]:
+    over = entry["avg_jct_over_bound"]
+    return (
+        name,
+        *(f"{entry[key]:,.0f}" for key in _COLUMNS.values()),
+        f"{entry['avg_bounded_slowdown']:,.2f}",
+        "" if over is None else f"{over:.2f}",
+        f"{entry['makespan_s']:,.0f}",
+        f"{entry['preemptions']:,}",
+        f"{entry['wall_s']:.1f}",
+    )

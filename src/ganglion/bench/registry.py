@@ -1,0 +1,119 @@
+"""The benchmarks by name, and what each of them is given and hands back.
+
+A benchmark is one module with a `BENCH`; nothing of it is imported before it is asked for.
+"""
+
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Protocol
+
+from msgspec import Struct, field
+
+from ganglion.model.errors import FieldError, NotFound
+
+BENCHES: dict[str, str] = {
+    "pack-openb": "ganglion.bench.pack_openb:BENCH",
+    "jct-itp": "ganglion.bench.jct_itp:BENCH",
+    "jct-muri": "ganglion.bench.jct_muri:BENCH",
+    "decisions": "ganglion.bench.decisions:BENCH",
+}
+"""Name -> `module:attribute`, in the order they are listed."""
+
+
+class Progress(Protocol):
+    """Told how far a benchmark is; may be called as often as is convenient."""
+
+    def __call__(self, done: int, total: int, label: str) -> None:
+        """`done` of `total` steps are over; `label` says what is being done, as `fgd seed 42`."""
+
+
+class BenchOptions(Struct, frozen=True):
+    """What a person asked for.
+
+    Attributes:
+        traces: folder of one source of traces; None = synthetic input, where there is any.
+        workload: which of its workloads; None = the benchmark's own choice.
+        seeds: how many seeds to repeat random protocols with.
+        policies: names of policies to compare; empty = the benchmark's own choice.
+    """
+
+    traces: Path | None = None
+    workload: str | None = None
+    seeds: int = 3
+    policies: tuple[str, ...] = ()
+
+
+class Table(Struct, frozen=True):
+    """A table for people.
+
+    Attributes:
+        title: what it shows.
+        columns: headings.
+        rows: one text per column.
+    """
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+class Report(Struct, frozen=True):
+    """The outcome of a benchmark.
+
+    Attributes:
+        data: figures by name, JSON types only.
+        tables: the same for people.
+        notes: sentences that belong under the tables.
+    """
+
+    data: dict[str, Any]
+    tables: tuple[Table, ...] = ()
+    notes: tuple[str, ...] = field(default_factory=tuple)
+
+
+class Bench(Struct, frozen=True):
+    """A benchmark.
+
+    Attributes:
+        name: as it is called on the command line.
+        help: one line on what it measures.
+        run: does it; raises from the tree of `ganglion.model.errors`.
+        policies: names that `BenchOptions.policies` may hold.
+    """
+
+    name: str
+    help: str
+    run: Callable[[BenchOptions, Progress], Report]
+    policies: tuple[str, ...] = ()
+
+
+def load(name: str) -> Bench:
+    """The benchmark of that name.
+
+    Raises:
+        NotFound: there is none.
+    """
+    if name not in BENCHES:
+        raise NotFound(f"no benchmark {name!r}", f"there are: {', '.join(BENCHES)}")
+    module, attribute = BENCHES[name].split(":")
+    bench: Bench = getattr(import_module(module), attribute)
+    return bench
+
+
+def check_policies(bench: Bench, wanted: tuple[str, ...]) -> tuple[str, ...]:
+    """The policies to run: those wanted, or all that the benchmark has.
+
+    Raises:
+        FieldError: one of them is unknown.
+    """
+    for name in wanted:
+        if name not in bench.policies:
+            known = ", ".join(bench.policies)
+            raise FieldError(f"{bench.name} has no policy {name!r}", hint=f"it has: {known}")
+    return tuple(dict.fromkeys(wanted)) or bench.policies
+
+
+def silent(done: int, total: int, label: str) -> None:
+    """A `Progress` that shows nothing."""
+    del done, total, label

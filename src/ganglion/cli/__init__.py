@@ -1,0 +1,1 @@
+"""The command line `ganglion`, on top of the client."""

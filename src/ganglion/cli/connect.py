@@ -1,0 +1,67 @@
+"""The connection that commands share, and live names for shell completion."""
+
+from typing import TYPE_CHECKING
+
+import click
+from click.shell_completion import CompletionItem
+
+if TYPE_CHECKING:
+    from ganglion.client import Client
+
+COMPLETION_TIMEOUT_S = 1.0
+"""Longest that pressing Tab may wait for the server."""
+
+
+def connect(timeout_s: float = 30.0) -> "Client":
+    """Connect to the server of this user.
+
+    Raises:
+        EnvironmentFault: no server is running.
+    """
+    from ganglion.client import Client
+
+    return Client.from_home(timeout_s=timeout_s)
+
+
+class Offer:
+    """Completes a word with live names from the server.
+
+    Args:
+        what: `jobs`, `queues` or `nodes`.
+    """
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+
+    def __call__(
+        self, _ctx: click.Context, _param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """Offer names that begin so; nothing when the server does not answer in time."""
+        return _offer(self._what, incomplete)
+
+
+complete_jobs = Offer("jobs")
+complete_queues = Offer("queues")
+complete_nodes = Offer("nodes")
+
+
+def _offer(what: str, incomplete: str) -> list[CompletionItem]:
+    """Ask the server for names.
+
+    A failure of any kind offers nothing: an error message in the middle of the line that
+    a person types would be worse than no offer, and the command itself will report it.
+    """
+    try:
+        with connect(COMPLETION_TIMEOUT_S) as client:
+            names = _names(client, what)
+    except Exception:
+        return []
+    return [CompletionItem(name, help=text) for name, text in names if name.startswith(incomplete)]
+
+
+def _names(client: "Client", what: str) -> list[tuple[str, str]]:
+    if what == "jobs":
+        return [(view.id, view.state) for view in client.workloads().items]
+    if what == "queues":
+        return [(queue.name, queue.parent) for queue in client.queues()]
+    return [(node.name, node.flavor) for node in client.nodes()]

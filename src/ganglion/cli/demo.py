@@ -1,0 +1,20 @@
+"""`ganglion demo`."""
+
+import rich_click as click
+
+from ganglion.cli.options import command
+
+
+@command("demo", "demo", "demo --keep")
+@click.option("--keep", is_flag=True, help="Leave the server running, to look around.")
+def demo(keep: bool) -> int:
+    """Watch three teams share a pretend cluster.
+
+    Starts a server of its own in a temporary folder, with four nodes of eight pretend GPUs in
+    two racks, and submits training, a sweep, a service, a workspace and batch jobs: real
+    processes on this machine. Explains one job that waits and one that can never run, checks
+    what it promised, and cleans up. Takes about a minute; needs no GPU.
+    """
+    from ganglion.cli.showing import show
+
+    return show(keep=keep)

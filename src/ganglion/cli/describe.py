@@ -1,0 +1,115 @@
+"""`ganglion describe`."""
+
+from typing import TYPE_CHECKING
+
+import rich_click as click
+
+from ganglion.cli.connect import complete_jobs, connect
+from ganglion.cli.options import command, output
+from ganglion.cli.tables import print_data
+
+if TYPE_CHECKING:
+    from ganglion.client.views import GangView, WorkloadDetail
+
+MOST_GANGS = 20
+"""Gangs shown one by one; of larger workloads the rest is counted."""
+
+
+@command("describe", "describe train", "describe sweep-12 -o json")
+@click.argument("job", shell_complete=complete_jobs)
+@output("text", "json", "yaml")
+def describe(job: str, form: str) -> None:
+    """Tell everything about a workload.
+
+    Its state and times, where its gangs run, why they wait, and what was submitted.
+
+    JOB is an id, the beginning of one, or a name.
+    """
+    with connect() as client:
+        view = client.workload(job)
+    if form == "text":
+        _print(view)
+    else:
+        print_data(view, form)
+
+
+def _print(view: "WorkloadDetail") -> None:
+    from rich.text import Text
+
+    from ganglion.cli.explanation import grid
+    from ganglion.cli.screen import out
+    from ganglion.cli.tables import print_table
+    from ganglion.client.states import style
+
+    title = Text.assemble((view.id, "bold"), " ", (view.state, style(view.state)))
+    out().print(title)
+    print_table(grid([(name, Text(value)) for name, value in _facts(view) if value]))
+    _print_gangs(view)
+    _print_document(view)
+
+
+def _facts(view: "WorkloadDetail") -> list[tuple[str, str]]:
+    from ganglion.cli.formats import age, clock
+
+    took = age(view.ended - view.started) if view.started and view.ended else ""
+    code = "" if view.exit_code is None else str(view.exit_code)
+    return [
+        ("Kind", view.kind),
+        ("Queue", view.queue),
+        ("User", view.user),
+        ("Priority", str(view.priority)),
+        ("GPUs", f"{view.gpus:g} in {view.pods} pod{'s' * (view.pods != 1)}"),
+        ("Reason", f"{view.reason}: {view.message}" if view.reason else view.message),
+        ("Position", str(view.position) if view.position else ""),
+        ("Submitted", clock(view.submitted)),
+        ("Started", clock(view.started) if view.started else ""),
+        ("Ended", f"{clock(view.ended)} after {took}" if took else ""),
+        ("Exit code", code),
+        ("Endpoints", ", ".join(gang.endpoint for gang in view.gangs if gang.endpoint)),
+    ]
+
+
+def _print_gangs(view: "WorkloadDetail") -> None:
+    from ganglion.cli.formats import DASH
+    from ganglion.cli.screen import out
+    from ganglion.cli.tables import Column, print_table, table_of
+
+    columns: list[Column[GangView]] = [
+        Column("GANG", lambda g: str(g.index), right=True),
+        Column("PHASE", lambda g: g.phase),
+        Column("ATTEMPT", lambda g: str(g.attempt or DASH), right=True),
+        Column("OUTCOME", lambda g: g.outcome or DASH),
+        Column("EXIT", lambda g: DASH if g.exit_code is None else str(g.exit_code), right=True),
+        Column("WHERE", _where, least=20),
+        Column(
+            "MESSAGE", lambda g: (g.reason.message if g.reason else g.message) or DASH, least=20
+        ),
+    ]
+    out().print("\nGangs", style="bold")
+    print_table(table_of(columns, view.gangs[:MOST_GANGS]))
+    if len(view.gangs) > MOST_GANGS:
+        out().print(f"… and {len(view.gangs) - MOST_GANGS} more; all with -o json")
+
+
+def _where(gang: "GangView") -> str:
+    """Return the nodes and devices of a gang: `node-0[0-7], node-1[0,2]`."""
+    from ganglion.cli.formats import ranges
+
+    if gang.placement is None:
+        return "-"
+    devices: dict[str, set[int]] = {}
+    for pod in gang.placement.pods:
+        devices.setdefault(pod.node, set()).update(pod.devices)
+    return ", ".join(
+        f"{node}[{ranges(sorted(used))}]" if used else node for node, used in devices.items()
+    )
+
+
+def _print_document(view: "WorkloadDetail") -> None:
+    from ganglion.cli.screen import out
+    from ganglion.cli.tables import yaml_text
+
+    if view.document:
+        out().print("\nSubmitted as", style="bold")
+        text = yaml_text(view.document)
+        out().print("".join(f"  {line}" for line in text.splitlines(keepends=True)), end="")

@@ -1,0 +1,121 @@
+"""What is sent to the server: files and commands with the flags of the command line applied."""
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import rich_click as click
+
+from ganglion.cli.connect import complete_queues
+from ganglion.cli.ps import fetch
+from ganglion.cli.screen import note
+
+if TYPE_CHECKING:
+    from ganglion.client import Client
+    from ganglion.files.workload import WorkloadFile
+
+F = TypeVar("F", bound=Callable[..., Any])
+Document = dict[str, Any]
+
+OPTIONS = (
+    click.option("--name", help="Name of the workload."),
+    click.option("--kind", metavar="KIND", help="train, service, workspace, sweep or batch."),
+    click.option(
+        "-q", "--queue", metavar="NAME", shell_complete=complete_queues, help="Queue it goes to."
+    ),
+    click.option("--gpus", metavar="GPUS", help="GPUs per node: 8, H100:8, A100:80GB:4, 0.5."),
+    click.option("--nodes", metavar="N", help="Nodes, all or nothing; 2..4 is elastic."),
+    click.option("--procs", metavar="N", help="Processes per node."),
+    click.option("--cpus", metavar="CPUS", help="CPU cores per node."),
+    click.option("--memory", metavar="SIZE", help="Host memory per node, as 64Gi."),
+    click.option("--time-limit", "--time", metavar="TIME", help="Most it may run, as 2h."),
+    click.option("--priority", metavar="P", help="0 to 100, or low, normal, high, urgent."),
+    click.option("--placement", metavar="LEVEL", help="rack, node, prefer_rack, …"),
+    click.option(
+        "-e", "--env", multiple=True, metavar="NAME[=VALUE]", help="Variable; a bare NAME is yours."
+    ),
+    click.option("--image", help="Container image."),
+    click.option("--workdir", metavar="DIR", help="Directory to run in.  [default: this one]"),
+)
+"""Flags that change a workload; their names are keys of the workload file."""
+
+SHELL = ("PATH", "VIRTUAL_ENV", "CONDA_PREFIX", "PYTHONPATH", "LD_LIBRARY_PATH")
+"""What makes `python` the same one as in the person's shell; without an image it goes along."""
+
+KEYS = {"procs": "procs_per_node"}
+
+
+class Job(NamedTuple):
+    """What is to be submitted.
+
+    Attributes:
+        document: the workload file in canonical keys.
+        made_up: whether nobody chose its name, so that another one is as good.
+    """
+
+    document: Document
+    made_up: bool = False
+
+
+def workload_options(function: F) -> F:
+    """Add the flags that change a workload."""
+    for option in reversed(OPTIONS):
+        function = option(function)
+    return function
+
+
+def overrides(flags: Mapping[str, Any]) -> dict[str, object]:
+    """Return the flags that were given, by key of the workload file."""
+    return {KEYS.get(name, name): _plain(value) for name, value in flags.items() if value}
+
+
+def from_files(paths: Sequence[str], flags: Mapping[str, Any]) -> list[Job]:
+    """Read every document of every file and apply the flags to each.
+
+    Raises:
+        InputError: a file, a key or a flag is wrong.
+    """
+    from ganglion.files.workload import apply_overrides, load_workloads
+
+    docs = [doc for path in paths for doc in load_workloads(path)]
+    for warning in (text for doc in docs for text in doc.warnings):
+        note(f"Warning: {warning}")
+    return [Job(prepared(apply_overrides(doc, overrides(flags)))) for doc in docs]
+
+
+def from_words(words: Sequence[str], flags: Mapping[str, Any]) -> Job:
+    """Return the workload that runs a command.
+
+    Raises:
+        InputError: there is no command, or a flag is wrong.
+    """
+    from ganglion.files.workload import from_command
+
+    return Job(prepared(from_command(words, overrides(flags))), made_up=not flags["name"])
+
+
+def prepared(doc: "WorkloadFile") -> Document:
+    """Fill in what only the person's own shell knows: inherited variables, the directory."""
+    from ganglion.files.workload import document, inherit
+
+    sent: Document = document(doc)
+    env = inherit(doc, os.environ) if doc.env else {}
+    if not doc.image:
+        env = {name: os.environ[name] for name in SHELL if name in os.environ} | env
+        sent["workdir"] = str(Path(doc.workdir or ".").expanduser().absolute())
+    return sent | ({"env": env} if env else {})
+
+
+def freely_named(client: "Client", job: Job) -> Document:
+    """Return the document, its name numbered when nobody chose it and it is taken."""
+    if not job.made_up:
+        return job.document
+    taken = {view.name for view in fetch(client)}
+    name = job.document["name"]
+    names = (name, *(f"{name}-{n}" for n in range(2, len(taken) + 2)))
+    return {**job.document, "name": next(each for each in names if each not in taken)}
+
+
+def _plain(value: Any) -> object:  # noqa: ANN401  # what a click option may hold
+    return list(value) if isinstance(value, tuple) else value

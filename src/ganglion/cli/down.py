@@ -1,0 +1,44 @@
+"""`ganglion down`."""
+
+import rich_click as click
+
+from ganglion.cli.connect import connect
+from ganglion.cli.formats import plural
+from ganglion.cli.options import command
+from ganglion.cli.ps import fetch
+from ganglion.cli.screen import note
+from ganglion.model.errors import EnvironmentFault
+
+STOP_S = 30.0
+CANCEL_S = 120.0
+"""Longest wait for a server that gives its jobs time to save first."""
+
+
+@command("down", "down", "down --cancel")
+@click.option("--cancel", is_flag=True, help="Stop all jobs first.")
+def down(cancel: bool) -> None:
+    """Stop the server.
+
+    Jobs go on, and the next `ganglion up` takes them over, unless --cancel is given.
+    """
+    from ganglion.cli.background import wait_gone
+    from ganglion.client.home import Unreachable, home, read_server
+
+    record = read_server(home())
+    try:
+        with connect() as client:
+            left = 0 if cancel else len(fetch(client))
+            client.shutdown(cancel=cancel)
+            url = client.url
+    except Unreachable:
+        note("No server is running.")
+        return
+    if record is None or record.url != url:  # $GANGLION_URL names another one
+        click.echo("Server told to stop.")
+        return
+    if not wait_gone(record.pid, CANCEL_S if cancel else STOP_S):
+        hint = f"look at {home() / 'server.log'}, or: kill {record.pid}"
+        raise EnvironmentFault(f"the server (pid {record.pid}) is still stopping", hint)
+    click.echo("Server stopped.")
+    if left:
+        note(f"{plural(left, 'workload')} not ended; what runs goes on until the next ganglion up.")

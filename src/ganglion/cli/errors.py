@@ -1,0 +1,64 @@
+"""How errors look: one sentence, one hint, an exit code; JSON for programs."""
+
+import itertools
+import json
+
+import click
+
+from ganglion.cli.screen import is_coloured
+from ganglion.model.errors import GanglionError
+
+INTERNAL = 70
+"""Exit code of a bug in Ganglion itself (EX_SOFTWARE)."""
+INTERRUPTED = 130
+"""Exit code after Ctrl-C, as shells count it."""
+
+
+def wants_json(argv: list[str]) -> bool:
+    """Whether `-o json` was asked for; read from `argv` because parsing may have failed."""
+    own = argv[: argv.index("--")] if "--" in argv else argv
+    joined = {"-ojson", "--output=json", "-o=json"} & set(own)
+    pairs = itertools.pairwise(own)
+    return bool(joined) or any(a in ("-o", "--output") and b == "json" for a, b in pairs)
+
+
+def report(code: str, message: str, hint: str, *, as_json: bool) -> None:
+    """Print one error on stderr."""
+    if as_json:
+        click.echo(json.dumps({"code": code, "message": message, "hint": hint}), err=True)
+        return
+    _say("Error:", "red", message)
+    if hint:
+        _say("Hint:", "cyan", hint)
+
+
+def report_known(error: GanglionError, *, as_json: bool) -> int:
+    """Print an error of the tree and return its exit code."""
+    report(error.code, error.message, error.hint, as_json=as_json)
+    return error.exit_code
+
+
+def report_usage(error: click.ClickException, *, as_json: bool) -> int:
+    """Print a mistake in the command line and return its exit code (2)."""
+    ctx = getattr(error, "ctx", None)
+    hint = f"ganglion{_path(ctx)} --help"
+    report("input.usage", error.format_message().rstrip("."), hint, as_json=as_json)
+    return 2
+
+
+def report_bug(error: BaseException, *, as_json: bool) -> int:
+    """Print an unexpected error in one line and return its exit code (70)."""
+    what = f"{type(error).__name__}: {error}".splitlines()[0]
+    message = f"Ganglion failed unexpectedly: {what}"
+    report("internal", message, "ganglion --debug … shows where; please report it", as_json=as_json)
+    return INTERNAL
+
+
+def _say(label: str, colour: str, text: str) -> None:
+    head = click.style(label, fg=colour, bold=True)
+    click.echo(f"{head} {text}", err=True, color=is_coloured(stderr=True))
+
+
+def _path(ctx: click.Context | None) -> str:
+    names = ctx.command_path.split()[1:] if ctx else []
+    return "".join(f" {name}" for name in names)

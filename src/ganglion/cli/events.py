@@ -1,0 +1,56 @@
+"""`ganglion events`."""
+
+import sys
+from collections.abc import Iterator
+from itertools import islice
+from typing import TYPE_CHECKING
+
+import rich_click as click
+
+from ganglion.cli.connect import complete_jobs, connect
+from ganglion.cli.event_lines import concerns, line_of
+from ganglion.cli.options import command, output
+
+if TYPE_CHECKING:
+    from ganglion.client import Client
+    from ganglion.client.views import EventView
+
+
+@command("events", "events --follow", "events train", "events -o json --after 100 -n 50")
+@click.argument("job", required=False, shell_complete=complete_jobs)
+@click.option("-f", "--follow", is_flag=True, help="Go on until Ctrl-C.")
+@click.option("--after", type=click.IntRange(min=0), default=0, help="Only later ones than this.")
+@click.option("-n", "--limit", type=click.IntRange(min=1), help="At most so many rows.")
+@output("text", "json")
+def events(job: str | None, follow: bool, after: int, limit: int | None, form: str) -> None:
+    """Print what happened, and what happens.
+
+    Every change of the state is one event with a number. With -o json each is one line of JSON.
+
+    JOB is an id, the beginning of one, or a name; without it, the events of all.
+    """
+    with connect() as client:
+        for view in islice(_found(client, job or "", after, follow=follow), limit):
+            _print(view, form)
+
+
+def print_history(client: "Client", job: str, *, follow: bool) -> None:
+    """Print the events of one workload, or of one gang of it."""
+    for view in _found(client, job, 0, follow=follow):
+        _print(view, "text")
+
+
+def _found(client: "Client", job: str, after: int, *, follow: bool) -> "Iterator[EventView]":
+    """Yield the events of a workload, of `JOB/3` alone, or of all without a job."""
+    ref, slash, index = job.partition("/")
+    wanted = f"{client.workload(ref).id}{slash}{index}" if job else ""
+    found = client.events(after, follow=follow)
+    return (view for view in found if not job or concerns(view.event, wanted))
+
+
+def _print(view: "EventView", form: str) -> None:
+    import msgspec
+
+    text = msgspec.json.encode(view).decode() if form == "json" else line_of(view)
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()

@@ -1,0 +1,134 @@
+"""How a wait is explained: one sentence, the evidence, who is ahead, what would help."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from rich.table import Table
+from rich.text import Text
+
+from ganglion.cli.formats import milli, plural, ranges
+from ganglion.cli.screen import out
+from ganglion.cli.tables import print_table
+from ganglion.model.reasons import Explanation, Reason, Remedy, Suggestion
+
+if TYPE_CHECKING:
+    from ganglion.client.views import Explained, Why
+
+BAR = 24
+"""Columns of the longest bar."""
+
+WHO: dict[Remedy, str] = {
+    Remedy.WAIT: "wait: it starts by itself",
+    Remedy.CHANGE: "change the request",
+    Remedy.ADMIN: "ask an administrator",
+}
+
+
+def reason_lines(reason: Reason) -> list[tuple[str, Text]]:
+    """Return the rows that describe one reason."""
+    when = Text("never, as things are", "bold red") if reason.never else Text("not now", "yellow")
+    return [
+        ("Reason", Text(str(reason.token))),
+        ("When", when),
+        ("What helps", Text(WHO[reason.remedy])),
+        *([("Evidence", Text(_evidence(reason)))] if reason.evidence else []),
+    ]
+
+
+def suggestion_lines(suggestions: Sequence[Suggestion]) -> list[tuple[str, Text]]:
+    """Return one row per change that was verified to start it now."""
+    return [
+        ("Starts now with" if number == 0 else "or with", Text(_suggestion(one), "green"))
+        for number, one in enumerate(suggestions)
+    ]
+
+
+def explanation_lines(explanation: Explanation) -> list[tuple[str, Text]]:
+    """Return the rows that describe why one gang waits."""
+    if explanation.reason is None:
+        return []
+    return [
+        *reason_lines(explanation.reason),
+        *([("Position", Text(_position(explanation)))] if explanation.position else []),
+        *_histogram(explanation.histogram),
+        *suggestion_lines(explanation.suggestions),
+    ]
+
+
+def grid(rows: Sequence[tuple[str, Text]], indent: int = 2) -> Table:
+    """Lay rows out as labels and values."""
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for label, value in rows:
+        table.add_row(Text(" " * indent + label, "bold"), value)
+    return table
+
+
+def _evidence(reason: Reason) -> str:
+    return ", ".join(_quantity(name, number) for name, number in reason.evidence.items())
+
+
+def _quantity(name: str, number: int) -> str:
+    """Return one number with its name; thousandths, whose names say so, as what they are of."""
+    words = name.removesuffix("_milli").replace("_", " ")
+    return f"{words} {milli(number) if name.endswith('_milli') else f'{number:,}'}"
+
+
+def _suggestion(one: Suggestion) -> str:
+    return f"{one.change} (within one {one.level})" if one.level else one.change
+
+
+def _position(explanation: Explanation) -> str:
+    if not explanation.ahead_count:
+        return f"{explanation.position}, next in line"
+    shown = ", ".join(explanation.ahead)
+    more = explanation.ahead_count - len(explanation.ahead)
+    rest = f" and {more:,} more" if more > 0 else ""
+    return f"{explanation.position}, behind {shown}{rest}" if shown else str(explanation.position)
+
+
+def _histogram(counts: dict[str, int]) -> list[tuple[str, Text]]:
+    """Return a bar per obstacle, the most frequent first."""
+    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    most = max(counts.values(), default=1)
+    rows = []
+    for number, (obstacle, count) in enumerate(ordered):
+        bar = "█" * max(1, count * BAR // most)
+        text = Text.assemble((bar, "yellow"), f" {plural(count, 'node')}: {obstacle}")
+        rows.append(("Obstacles" if number == 0 else "", text))
+    return rows
+
+
+def print_why(answer: "Why") -> None:
+    """Print why a workload waits; equal gangs are explained once."""
+    groups: dict[str, list[Explained]] = {}
+    for one in answer.explanations:
+        groups.setdefault(f"{one.phase} {one.reason and one.reason.message}", []).append(one)
+    for number, equal in enumerate(groups.values()):
+        if number:
+            out().print()
+        _print_group(answer.workload, equal, alone=len(groups) == 1)
+
+
+def _print_group(workload: str, equal: "list[Explained]", *, alone: bool) -> None:
+    first = equal[0]
+    who = workload if alone and len(equal) == 1 else _members(equal)
+    out().print(Text.assemble((who, "bold"), f" {_sentence(first)}"))
+    rows = explanation_lines(first)
+    if rows:
+        print_table(grid(rows))
+
+
+def _sentence(explanation: "Explained") -> str:
+    reason = explanation.reason
+    if reason is None:
+        return f"does not wait: it is {explanation.phase}"
+    return f"{'can never start' if reason.never else 'waits'}: {reason.message}"
+
+
+def _members(equal: "list[Explained]") -> str:
+    """Name gangs that wait for the same thing: `sweep-12/0-3,7`."""
+    workload = equal[0].gang.rpartition("/")[0]
+    indexes = sorted(int(one.gang.rpartition("/")[2]) for one in equal)
+    return f"{workload}/{ranges(indexes)}"

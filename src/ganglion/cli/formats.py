@@ -1,0 +1,54 @@
+"""How quantities, times and ages read."""
+
+from datetime import datetime
+
+DASH = "-"
+
+
+def age(ms: int) -> str:
+    """Return a duration in its two largest units: `45s`, `3m10s`, `2h05m`, `4d03h`."""
+    seconds = max(0, ms) // 1000
+    minutes, s = divmod(seconds, 60)
+    hours, m = divmod(minutes, 60)
+    days, h = divmod(hours, 24)
+    if days:
+        return f"{days}d{h:02}h"
+    if hours:
+        return f"{hours}h{m:02}m"
+    return f"{minutes}m{s:02}s" if minutes else f"{s}s"
+
+
+def clock(ms: int | None) -> str:
+    """Return a local time to the second; `-` for none."""
+    if not ms:
+        return DASH
+    return datetime.fromtimestamp(ms / 1000).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+
+
+def milli(value: int) -> str:
+    """Return thousandths as a short decimal: 8000 -> `8`, 500 -> `0.5`."""
+    return f"{value / 1000:.3f}".rstrip("0").rstrip(".")
+
+
+def memory(mib: int) -> str:
+    """Return MiB in the unit that keeps it short: `512Mi`, `64Gi`, `2Ti`."""
+    for unit, size in (("Ti", 1 << 20), ("Gi", 1 << 10)):
+        if mib >= size:
+            return f"{mib / size:.1f}".rstrip("0").rstrip(".") + unit
+    return f"{mib}Mi"
+
+
+def plural(count: int, noun: str) -> str:
+    """Return the count with its noun: `1 node`, `3 nodes`."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def ranges(numbers: list[int]) -> str:
+    """Return ascending numbers in short: [0, 1, 2, 5] -> `0-2,5`."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][1] + 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in runs)

@@ -1,0 +1,108 @@
+"""`ganglion logs`."""
+
+from typing import TYPE_CHECKING, Any
+
+import rich_click as click
+
+from ganglion.cli.connect import complete_jobs, connect
+from ganglion.cli.events import print_history
+from ganglion.cli.options import command
+from ganglion.cli.pump import Options, Pump, log_name
+from ganglion.model.errors import InputError, NotFound
+
+if TYPE_CHECKING:
+    from ganglion.client import Client
+    from ganglion.client.views import GangView, WorkloadDetail
+
+
+@command(
+    "logs",
+    "logs train --follow",
+    "logs train --rank 3 --tail 100",
+    "logs sweep-12/4 --since 10m",
+    "logs train --all-ranks --follow",
+)
+@click.argument("job", shell_complete=complete_jobs)
+@click.option("-f", "--follow", is_flag=True, help="Go on until the job ends or Ctrl-C.")
+@click.option("--rank", type=click.IntRange(min=0), help="Of this process.  [default: 0]")
+@click.option("--all-ranks", is_flag=True, help="Of every process, each line with its rank.")
+@click.option("--node", metavar="NAME", help="Of the processes on this node.")
+@click.option("--index", type=click.IntRange(min=0), help="Of this replica or trial.")
+@click.option("--tail", type=click.IntRange(min=0), metavar="N", help="Only the last N lines.")
+@click.option("--since", metavar="TIME", help="Only what was written since, as 10m.")
+@click.option("--previous", is_flag=True, help="Of the attempt before the last restart.")
+@click.option("--diagnose", is_flag=True, help="What the scheduler did with it instead.")
+def logs(
+    job: str,
+    follow: bool,
+    rank: int | None,
+    all_ranks: bool,
+    node: str | None,
+    index: int | None,
+    tail: int | None,
+    since: str | None,
+    previous: bool,
+    diagnose: bool,
+) -> None:
+    """Print what a workload wrote.
+
+    JOB is an id, the beginning of one, or a name; JOB/3 is its replica or trial 3.
+    """
+    if sum((rank is not None, all_ranks, node is not None)) > 1:
+        raise click.UsageError("--rank, --all-ranks and --node exclude each other")
+    ref, index = _reference(job, index)
+    with connect() as client:
+        if diagnose:
+            print_history(client, job, follow=follow)
+            return
+        pump = Pump(client, ref, Options(tail, since, follow, previous))
+        if all_ranks or node is not None:
+            _several(client, pump, ref, index, node)
+        else:
+            pump.copy(index, rank or 0)
+
+
+def _reference(job: str, index: int | None) -> tuple[str, int]:
+    """Split `JOB/3` into the workload and the number of the gang."""
+    ref, slash, number = job.partition("/")
+    if slash and not number.isdecimal():
+        raise InputError(f"{job}: no number behind the slash", f"as {ref}/0")
+    if slash and index is not None and index != int(number):
+        raise click.UsageError(f"{job} and --index {index} contradict each other")
+    return ref, int(number) if slash else index or 0
+
+
+def _several(client: "Client", pump: Pump, ref: str, index: int, node: str | None) -> None:
+    """Copy the logs of all ranks of a gang, or of those on one node."""
+    view = client.workload(ref)
+    gang = next((gang for gang in view.gangs if gang.index == index), None)
+    if gang is None:
+        raise NotFound(f"{view.id} has no number {index}", f"it has {len(view.gangs)}, from 0")
+    ranks = range(gang.ranks) if node is None else _ranks_on(view, gang, node)
+    for rank in ranks:
+        pump.start(index, rank, log_name(index, len(view.gangs), rank, gang.ranks))
+        if not pump.follows:
+            pump.join()
+    pump.join()
+
+
+def _ranks_on(view: "WorkloadDetail", gang: "GangView", node: str) -> list[int]:
+    """Return the ranks on one node.
+
+    Ranks count through the pods in the order of the placement, and through the processes of
+    each pod.
+    """
+    procs = _procs(view.document)
+    pods = gang.placement.pods if gang.placement else ()
+    nodes = [pod.node for pod in pods for _ in range(procs.get(pod.pod_set, 1))]
+    ranks = [rank for rank, name in enumerate(nodes) if name == node]
+    if not ranks:
+        used = ", ".join(dict.fromkeys(nodes)) or "none yet"
+        raise NotFound(f"{gang.id} has no process on node {node}", f"its nodes: {used}")
+    return ranks
+
+
+def _procs(document: dict[str, Any]) -> dict[str, int]:
+    """Return processes per pod by name of the pod set; a plain workload has one, `main`."""
+    sets = document.get("pod_sets") or [{**document, "name": "main"}]
+    return {each["name"]: int(each.get("procs_per_node", 1)) for each in sets}

@@ -1,0 +1,86 @@
+"""The entry point `ganglion`: parses, runs, and turns every failure into words."""
+
+import os
+import sys
+from typing import NoReturn
+
+import click
+
+from ganglion import __version__
+from ganglion.cli.errors import (
+    INTERRUPTED,
+    report_bug,
+    report_known,
+    report_usage,
+    wants_json,
+)
+from ganglion.cli.lazy import LazyGroup
+from ganglion.model.errors import GanglionError
+
+READER_LEFT = 1
+"""Exit code when nobody reads stdout any more, as Click has it."""
+
+HELP = """Schedules AI containers on shared GPUs, and says why every job waits.
+
+\b
+  ganglion up --nodes 4 --fake-gpus 8     start here, no GPU needed
+  ganglion run --gpus 1 -- python train.py
+  ganglion why JOB
+"""
+
+
+@click.group(
+    cls=LazyGroup,
+    help=HELP,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@click.version_option(__version__, prog_name="ganglion", message="%(prog)s %(version)s")
+@click.option("--debug", is_flag=True, help="Show a traceback when something fails.")
+def cli(debug: bool) -> None:
+    """Hold what all commands share; `main` has read `--debug` already."""
+
+
+def main(argv: list[str] | None = None) -> NoReturn:
+    """Run the command line and exit.
+
+    Exit codes: 0 done, 1 refused by the present state or the machine, 2 wrong usage or input,
+    70 a bug in Ganglion, 130 interrupted; attached jobs exit with their own code.
+    """
+    args = sys.argv[1:] if argv is None else argv
+    code = run(args)
+    sys.exit(_flushed(code))
+
+
+def run(args: list[str]) -> int:
+    """Run the command line and return the exit code; every expected failure is reported."""
+    as_json = wants_json(args)
+    debug = args[:1] == ["--debug"] or os.environ.get("GANGLION_DEBUG") == "1"
+    try:
+        result = cli.main(args, prog_name="ganglion", standalone_mode=False)
+    except GanglionError as error:
+        if debug:
+            raise
+        return report_known(error, as_json=as_json)
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message())
+        return 0
+    except click.ClickException as error:
+        return report_usage(error, as_json=as_json)
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("Interrupted.", err=True)
+        return INTERRUPTED
+    except Exception as error:
+        if debug:
+            raise
+        return report_bug(error, as_json=as_json)
+    return result if isinstance(result, int) else 0
+
+
+def _flushed(code: int) -> int:
+    """Flush stdout now, so that a reader that left early causes no message at exit."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return READER_LEFT
+    return code

@@ -1,0 +1,81 @@
+"""Options that several commands share, so that a letter means the same everywhere.
+
+-a all · -d detach · -e env · -f follow · -h help · -n number of rows · -o output
+-q queue · -u user · -w watch · -y yes
+"""
+
+from collections.abc import Callable
+from inspect import getdoc
+from typing import Any, TypeVar
+
+import rich_click as click
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+HELP_STYLE = click.RichHelpConfiguration(
+    theme="default-slim",
+    text_paragraph_linebreaks="\n\n",
+    padding_helptext_first_line=(0, 0, 1, 0),
+    style_helptext="",
+)
+
+
+def settings(**own: object) -> dict[str, Any]:
+    """Return the context settings of every command, with what one has of its own."""
+    return {"help_option_names": ["-h", "--help"], "rich_help_config": HELP_STYLE, **own}
+
+
+def command(
+    name: str, *examples: str, **own: object
+) -> Callable[[Callable[..., Any]], click.RichCommand]:
+    """Declare a command in the common style.
+
+    Args:
+        name: as people type it.
+        examples: command lines without `ganglion`, shown at the end of its help.
+        own: context settings of this command alone.
+    """
+
+    def declare(function: Callable[..., Any]) -> click.RichCommand:
+        return click.command(
+            name,
+            cls=click.RichCommand,
+            help=_help(function, examples),
+            context_settings=settings(**own),
+        )(function)
+
+    return declare
+
+
+def _help(function: Callable[..., Any], examples: tuple[str, ...]) -> str:
+    text = getdoc(function) or ""
+    lines = "\n".join(f"  ganglion {example}" for example in examples)
+    return f"{text}\n\n\b\nExamples:\n{lines}" if examples else text
+
+
+def output(*forms: str) -> Callable[[F], F]:
+    """Add `-o/--output` with these forms; the first is the default."""
+    return click.option(
+        "-o",
+        "--output",
+        "form",
+        type=click.Choice(forms),
+        default=forms[0],
+        show_default=True,
+        help="How to print.",
+    )
+
+
+def list_output(function: F) -> F:
+    """Add `-o` and `--csv` of commands that print a list."""
+    function = click.option(
+        "--csv", "form", flag_value="csv", help="Print comma-separated values."
+    )(function)
+    return output("table", "wide", "json", "yaml", "csv")(function)
+
+
+def watch(function: F) -> F:
+    """Add `-w/--watch`."""
+    return click.option(
+        "-w", "--watch", is_flag=True, help="Keep the screen up to date until Ctrl-C."
+    )(function)

@@ -1,0 +1,112 @@
+"""`ganglion ps`."""
+
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import rich_click as click
+
+from ganglion.cli.connect import complete_queues, connect
+from ganglion.cli.formats import DASH, age, clock
+from ganglion.cli.options import command, list_output, watch
+from ganglion.cli.tables import Column, print_list, table_of
+from ganglion.cli.watching import watch_screen
+from ganglion.client.states import style
+
+if TYPE_CHECKING:
+    from ganglion.client import Client
+    from ganglion.client.views import WorkloadBase, WorkloadView
+
+
+MOST_ROWS = 1000
+"""Most rows that one request may ask for."""
+
+
+def columns(now_ms: int) -> "list[Column[WorkloadBase]]":
+    """Return the columns of a list of workloads, with ages as of `now_ms`."""
+    return [
+        Column("ID", lambda w: w.id, least=14),
+        Column("KIND", lambda w: w.kind),
+        Column("QUEUE", lambda w: w.queue),
+        Column("USER", lambda w: w.user or DASH, wide=True),
+        Column("PRIORITY", lambda w: str(w.priority), right=True, wide=True),
+        Column("GPUS", lambda w: f"{w.gpus:g}", right=True),
+        Column("PODS", lambda w: str(w.pods), right=True, wide=True),
+        Column("STATE", lambda w: w.state, style=lambda w: style(w.state)),
+        Column("REASON", lambda w: w.reason or DASH),
+        Column("POS", lambda w: str(w.position) if w.position else DASH, right=True),
+        Column("AGE", lambda w: age(now_ms - (w.submitted or now_ms)), right=True),
+        Column("STARTED", lambda w: clock(w.started), wide=True),
+        Column("ENDED", lambda w: clock(w.ended), wide=True),
+        Column("EXIT", lambda w: DASH if w.exit_code is None else str(w.exit_code), wide=True),
+        Column("MESSAGE", lambda w: w.message or DASH, wide=True, least=12),
+    ]
+
+
+@command("ps", "ps --watch", "ps --all -n 20", "ps -q research -o wide")
+@click.option("-a", "--all", "ended", is_flag=True, help="Also those that have ended.")
+@click.option("-u", "--user", metavar="NAME", help="Those of this user.")
+@click.option(
+    "-q", "--queue", metavar="NAME", shell_complete=complete_queues, help="Those of this queue."
+)
+@click.option("--kind", metavar="KIND", help="Those of this kind, as train or service.")
+@click.option("-n", "--limit", type=click.IntRange(min=1), help="At most so many rows.")
+@watch
+@list_output
+def ps(
+    ended: bool,
+    user: str | None,
+    queue: str | None,
+    kind: str | None,
+    limit: int | None,
+    watch: bool,
+    form: str,
+) -> None:
+    """List your workloads.
+
+    Only those that have not ended, unless --all is given. `ganglion queue` shows everyone's.
+    """
+    with connect() as client:
+
+        def rows() -> "Sequence[WorkloadView]":
+            return fetch(client, ended=ended, user=user, queue=queue, kind=kind, limit=limit)
+
+        if watch:
+            watch_screen(lambda: table_of(shown(form), rows()))
+        else:
+            empty = "no workloads" if ended else "nothing runs or waits; --all shows what ended"
+            print_list(rows(), columns(now()), form, empty=empty)
+
+
+def fetch(
+    client: "Client",
+    *,
+    ended: bool = False,
+    user: str | None = None,
+    queue: str | None = None,
+    kind: str | None = None,
+    limit: int | None = None,
+) -> "list[WorkloadView]":
+    """Return up to `limit` workloads, all of them without a limit, page by page."""
+    found: list[WorkloadView] = []
+    after: str | None = None
+    while limit is None or len(found) < limit:
+        left = MOST_ROWS if limit is None else min(limit - len(found), MOST_ROWS)
+        page = client.workloads(
+            ended=ended, user=user, queue=queue, kind=kind, limit=left, after=after
+        )
+        found += page.items
+        after = page.next
+        if not after:
+            break
+    return found
+
+
+def shown(form: str) -> "list[Column[WorkloadBase]]":
+    """Return the columns of a form, as of now."""
+    return [c for c in columns(now()) if form == "wide" or not c.wide]
+
+
+def now() -> int:
+    """Return the time in ms since 1970."""
+    return time.time_ns() // 1_000_000

@@ -1,0 +1,154 @@
+"""`ganglion queues`."""
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import rich_click as click
+
+from ganglion.cli.connect import complete_queues, connect
+from ganglion.cli.formats import DASH, memory, milli
+from ganglion.cli.options import command, list_output, settings
+from ganglion.cli.tables import Column, print_list
+from ganglion.model.errors import InputError
+
+if TYPE_CHECKING:
+    from ganglion.client import Client
+    from ganglion.client.views import QueueView
+    from ganglion.model.resources import Amount
+
+Document = dict[str, Any]
+
+AMOUNT = re.compile(r"(?:(?P<flavor>[^:\s]+):)?(?P<gpus>\d+(\.\d{1,3})?)")
+
+
+@click.group(
+    "queues", cls=click.RichGroup, invoke_without_command=True, context_settings=settings()
+)
+@list_output
+@click.pass_context
+def queues(ctx: click.Context, form: str) -> None:
+    """List, set and delete queues.
+
+    Without a command below, they are listed. QUOTA is guaranteed, LIMIT the most they may use,
+    both in GPUs by flavor; * is all flavors together.
+    """
+    if ctx.invoked_subcommand:
+        return
+    with connect() as client:
+        print_list(_in_tree_order(client.queues()), COLUMNS, form, empty="no queues")
+
+
+@command(
+    "set",
+    "queues set research --parent acme --quota H100:8 --limit 12",
+    "queues set research --weight 2",
+)
+@click.argument("name", shell_complete=complete_queues)
+@click.option(
+    "--parent", metavar="NAME", shell_complete=complete_queues, help="Queue it belongs to."
+)
+@click.option("--quota", multiple=True, metavar="GPUS", help="Guaranteed: 8, or H100:8 by flavor.")
+@click.option("--limit", multiple=True, metavar="GPUS", help="Most it may use: 12, or H100:12.")
+@click.option("--weight", type=click.IntRange(0), help="Its part of what nobody is guaranteed.")
+@click.option("--priority", type=int, help="Who is first in dividing that; higher first.")
+@click.option("--max-pending", type=click.IntRange(0), help="Most that may wait; 0 = no bound.")
+def set_queue(
+    name: str, quota: Sequence[str], limit: Sequence[str], **flags: str | int | None
+) -> None:
+    """Make a queue, or change one.
+
+    Options that are left out keep what an existing queue has.
+    """
+    with connect() as client:
+        document = _present(client, name)
+        document |= {key: value for key, value in flags.items() if value is not None}
+        document["quota"] |= dict(map(_amount, quota))
+        document["limit"] |= dict(map(_amount, limit))
+        client.set_queue(name, document)
+    click.echo(f"queue {name} set")
+
+
+@command("delete", "queues delete research")
+@click.argument("name", shell_complete=complete_queues)
+def delete_queue(name: str) -> None:
+    """Delete a queue that has no workloads and no queues below it."""
+    with connect() as client:
+        client.delete_queue(name)
+    click.echo(f"queue {name} deleted")
+
+
+queues.add_command(set_queue)
+queues.add_command(delete_queue)
+
+
+def _amount(text: str) -> tuple[str, Document]:
+    """Read `8` or `H100:8` as (flavor, amount)."""
+    found = AMOUNT.fullmatch(text)
+    if not found:
+        raise InputError(f"not a number of GPUs: {text!r}", "as 8, or H100:8")
+    return found["flavor"] or "*", {"gpus": found["gpus"]}
+
+
+def _present(client: "Client", name: str) -> Document:
+    """Return what a queue has now, as the cluster file would say it."""
+    found = next((queue for queue in client.queues() if queue.name == name), None)
+    if found is None:
+        return {"quota": {}, "limit": {}}
+    return {
+        "parent": found.parent,
+        "quota": {flavor: _written(each) for flavor, each in found.quota.items()},
+        "limit": {flavor: _written(each) for flavor, each in found.limit.items()},
+        "lend_limit": {flavor: _written(each) for flavor, each in found.lend_limit.items()},
+        "weight": found.over_quota_weight,
+        "priority": found.priority,
+        "max_pending": found.max_pending,
+    }
+
+
+def _written(amount: "Amount") -> Document:
+    written = {
+        "gpus": None if amount.gpu_milli is None else milli(amount.gpu_milli),
+        "cpus": None if amount.cpu_milli is None else milli(amount.cpu_milli),
+        "memory": None if amount.memory_mib is None else f"{amount.memory_mib}Mi",
+    }
+    return {key: value for key, value in written.items() if value is not None}
+
+
+def _in_tree_order(found: "Sequence[QueueView]") -> "list[QueueView]":
+    """Return parents before their children, each family by name."""
+    names = {queue.name: queue for queue in found}
+
+    def path(queue: "QueueView") -> tuple[str, ...]:
+        parent = names.get(queue.parent)
+        return (*(path(parent) if parent else ()), queue.name)
+
+    return sorted(found, key=path)
+
+
+def _amounts(amounts: "dict[str, Amount]") -> str:
+    """Return amounts in short: `H100:8 *:64cpu`."""
+    parts = []
+    for flavor, amount in amounts.items():
+        if amount.gpu_milli is not None:
+            parts.append(f"{flavor}:{milli(amount.gpu_milli)}")
+        if amount.cpu_milli is not None:
+            parts.append(f"{flavor}:{milli(amount.cpu_milli)}cpu")
+        if amount.memory_mib is not None:
+            parts.append(f"{flavor}:{memory(amount.memory_mib)}")
+    return " ".join(parts) or DASH
+
+
+COLUMNS: "list[Column[QueueView]]" = [
+    Column("QUEUE", lambda q: q.name),
+    Column("PARENT", lambda q: q.parent or DASH),
+    Column("QUOTA", lambda q: _amounts(q.quota), least=12),
+    Column("LIMIT", lambda q: _amounts(q.limit), least=12),
+    Column("USED", lambda q: milli(q.gpu_used_milli), right=True),
+    Column("RUNNING", lambda q: str(q.running), right=True),
+    Column("WAITING", lambda q: str(q.waiting), right=True),
+    Column("WEIGHT", lambda q: str(q.over_quota_weight), right=True, wide=True),
+    Column("PRIORITY", lambda q: str(q.priority), right=True, wide=True),
+    Column("LEND LIMIT", lambda q: _amounts(q.lend_limit), wide=True),
+    Column("MAX PENDING", lambda q: str(q.max_pending or DASH), right=True, wide=True),
+]

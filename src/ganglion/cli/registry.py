@@ -1,0 +1,75 @@
+"""Every command by name: where it lives, what it is for, in which section it is listed.
+
+This table is all that `ganglion --help` reads; a command's module is imported only when
+that command runs, so that help and completion start fast.
+"""
+
+from typing import NamedTuple
+
+
+class Entry(NamedTuple):
+    """One command.
+
+    Attributes:
+        target: `module:attribute` of its click command.
+        help: one line, equal to the first line of the command's own help.
+        section: heading it is listed under; empty = not listed.
+    """
+
+    target: str
+    help: str
+    section: str
+
+
+START = "Start and stop"
+WORK = "Run work"
+LOOK = "See what happens"
+CHANGE = "Change what runs"
+CLUSTER = "The cluster"
+TRY = "Try and measure"
+TOOLS = "Tools"
+
+SECTIONS = (START, WORK, LOOK, CHANGE, CLUSTER, TRY, TOOLS)
+
+COMMANDS: dict[str, Entry] = {
+    "up": Entry("ganglion.cli.up:up", "Start the server on this machine.", START),
+    "down": Entry("ganglion.cli.down:down", "Stop the server.", START),
+    "demo": Entry("ganglion.cli.demo:demo", "Watch three teams share a pretend cluster.", START),
+    "run": Entry("ganglion.cli.run:run", "Run a command as a job and follow it.", WORK),
+    "submit": Entry(
+        "ganglion.cli.submit:submit", "Submit workload files or #SBATCH scripts.", WORK
+    ),
+    "ps": Entry("ganglion.cli.ps:ps", "List your workloads.", LOOK),
+    "queue": Entry("ganglion.cli.queue:queue", "Show everything that waits, in order.", LOOK),
+    "why": Entry("ganglion.cli.why:why", "Say why a workload waits and what would help.", LOOK),
+    "logs": Entry("ganglion.cli.logs:logs", "Print what a workload wrote.", LOOK),
+    "describe": Entry("ganglion.cli.describe:describe", "Tell everything about a workload.", LOOK),
+    "get": Entry("ganglion.cli.get:get", "Print a workload as data.", LOOK),
+    "events": Entry("ganglion.cli.events:events", "Print what happened, and what happens.", LOOK),
+    "cancel": Entry("ganglion.cli.cancel:cancel", "Stop workloads.", CHANGE),
+    "update": Entry(
+        "ganglion.cli.update:update",
+        "Change priority, queue or time limit; hold or release.",
+        CHANGE,
+    ),
+    "nodes": Entry("ganglion.cli.nodes:nodes", "List nodes and what is free on them.", CLUSTER),
+    "gpus": Entry(
+        "ganglion.cli.nodes:gpus", "Show free GPUs by type, and the largest hole.", CLUSTER
+    ),
+    "queues": Entry("ganglion.cli.queues:queues", "List, set and delete queues.", CLUSTER),
+    "cordon": Entry("ganglion.cli.cordon:cordon", "Start nothing new on a node.", CLUSTER),
+    "uncordon": Entry("ganglion.cli.cordon:uncordon", "Let a node take work again.", CLUSTER),
+    "sim": Entry("ganglion.cli.sim:sim", "Replay a trace on a simulated cluster.", TRY),
+    "bench": Entry("ganglion.cli.bench:bench", "Measure against published results.", TRY),
+    "schema": Entry(
+        "ganglion.cli.schema:schema", "Print the JSON Schema of the workload file.", TOOLS
+    ),
+    "plugins": Entry("ganglion.cli.plugins:plugins", "List plugins by extension point.", TOOLS),
+    "completion": Entry(
+        "ganglion.cli.completion:completion", "Print a completion script for your shell.", TOOLS
+    ),
+    "version": Entry("ganglion.cli.version:version", "Print versions of client and server.", TOOLS),
+}
+
+ALIASES: dict[str, str] = {"apply": "submit"}
+"""Names that people bring along from other tools; accepted, not listed."""

@@ -1,0 +1,43 @@
+"""`ganglion run`."""
+
+from typing import Any
+
+import rich_click as click
+
+from ganglion.cli.connect import connect
+from ganglion.cli.documents import from_words, workload_options
+from ganglion.cli.options import command, output
+from ganglion.cli.submitting import Mode, carry_out, submit_options
+
+
+@command(
+    "run",
+    "run --gpus 1 -- python train.py",
+    "run --nodes 2 --gpus 8 -- torchrun train.py",
+    "run -d 'make data && python prepare.py'",
+    allow_interspersed_args=False,
+)
+@click.argument("words", nargs=-1, metavar="-- COMMAND...")
+@workload_options
+@submit_options
+@output("text", "json", "yaml")
+def run(
+    words: tuple[str, ...],
+    detach: bool,
+    wait: bool,
+    all_ranks: bool,
+    dry_run: bool,
+    force: bool,
+    form: str,
+    **flags: Any,  # noqa: ANN401  # the flags of `workload_options`
+) -> int:
+    """Run a command as a job and follow it.
+
+    Prints why it waits, then its logs, and exits with its code. Ctrl-C detaches and leaves it
+    running. It runs in this directory, with your PATH and virtual environment and --env.
+
+    COMMAND is a program and its arguments, or one quoted line for the shell.
+    """
+    job = from_words(words, flags)
+    with connect() as client:
+        return carry_out(client, [job], Mode(detach, wait, all_ranks, dry_run, force, form))

@@ -1,0 +1,134 @@
+"""From documents to running workloads: submit once, then detach, wait or follow."""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import rich_click as click
+
+from ganglion.cli.documents import freely_named
+from ganglion.cli.errors import INTERRUPTED
+from ganglion.cli.screen import note
+from ganglion.cli.tables import print_data
+from ganglion.model.errors import EnvironmentFault, InputError
+
+if TYPE_CHECKING:
+    from ganglion.cli.documents import Job
+    from ganglion.client import Client
+    from ganglion.client.views import Submitted
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+OPTIONS = (
+    click.option("-d", "--detach", is_flag=True, help="Submit, print the id, and leave."),
+    click.option("--wait", is_flag=True, help="Wait for the end without printing logs."),
+    click.option("--all-ranks", is_flag=True, help="Print the logs of every process."),
+    click.option("--force", is_flag=True, help="Submit it even if it could never start."),
+    click.option("--dry-run", is_flag=True, help="Say whether it fits now; submit nothing."),
+)
+
+
+class Mode(NamedTuple):
+    """What to do after a submit."""
+
+    detach: bool
+    wait: bool
+    all_ranks: bool
+    dry_run: bool
+    force: bool
+    form: str
+
+
+def submit_options(function: F) -> F:
+    """Add the flags that say what happens after a submit."""
+    for option in reversed(OPTIONS):
+        function = option(function)
+    return function
+
+
+def carry_out(client: "Client", jobs: "Sequence[Job]", mode: Mode) -> int:
+    """Try or submit jobs and return the exit code."""
+    if mode.detach and mode.wait:
+        raise click.UsageError("--detach leaves and --wait stays; give one of them")
+    if mode.dry_run:
+        from ganglion.cli.plan import print_verdicts
+
+        documents = [freely_named(client, job) for job in jobs]
+        return print_verdicts(client, documents, mode.form)
+    answers = [_submit(client, job, nth, mode.force) for nth, job in enumerate(jobs)]
+    if mode.form != "text" and not mode.wait:
+        print_data(answers[0] if len(answers) == 1 else answers, mode.form)
+    elif mode.detach:
+        _say_submitted(answers)
+    else:
+        return _stay(client, answers, mode)
+    return 0
+
+
+def _submit(client: "Client", wanted: "Job", nth: int, force: bool) -> "Submitted":
+    """Submit one document exactly once, however often this is interrupted and repeated."""
+    from ganglion.client.home import home
+    from ganglion.client.pending import attempt
+
+    document = wanted.document
+    sent = freely_named(client, wanted)
+    try:
+        with attempt(home(), document, sent, nth) as this:
+            if this.resumed:
+                note(f"Resuming the interrupted submit of {this.document['name']}.")
+            return client.submit(this.document, key=this.key, force=force)
+    except InputError as error:
+        error.hint = error.hint.replace("force=true", "--force")
+        raise
+    except KeyboardInterrupt:
+        note(
+            f"\nInterrupted while submitting {document['name']}; the server may have it already."
+            "\n  check   ganglion ps\n  repeat  the same command: it will not run twice"
+        )
+        raise
+
+
+def _say_submitted(answers: "Sequence[Submitted]") -> None:
+    """Print ids on stdout, for scripts, and what to do next on stderr, for people."""
+    for answer in answers:
+        click.echo(answer.id)
+    if len(answers) == 1:
+        note(next_commands(answers[0].id))
+
+
+def next_commands(job: str) -> str:
+    """Return what people do after a submit."""
+    return (
+        f"  ganglion why {job}       why it waits\n"
+        f"  ganglion logs {job} -f   what it writes\n"
+        f"  ganglion cancel {job}    stop it"
+    )
+
+
+def _stay(client: "Client", answers: "Sequence[Submitted]", mode: Mode) -> int:
+    """Follow workloads to their ends; the first that failed gives the exit code."""
+    from ganglion.cli.follow import Follower
+
+    codes = []
+    for answer in answers:
+        note(f"Submitted {answer.id}. Ctrl-C leaves it running.")
+        try:
+            follower = Follower(client, answer.id, logs=not mode.wait, all_ranks=mode.all_ranks)
+            codes.append(follower.run())
+        except KeyboardInterrupt:
+            _say_detached(answer.id)
+            return INTERRUPTED
+        except EnvironmentFault:
+            _say_detached(answer.id)
+            raise
+    if mode.form != "text":
+        views = [client.workload(answer.id) for answer in answers]
+        print_data(views[0] if len(views) == 1 else views, mode.form)
+    return next((code for code in codes if code), 0)
+
+
+def _say_detached(job: str) -> None:
+    note(
+        f"\nDetached; {job} goes on.\n"
+        f"  ganglion logs {job} -f   attach again\n"
+        f"  ganglion cancel {job}    stop it"
+    )

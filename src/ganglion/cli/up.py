@@ -1,0 +1,179 @@
+"""`ganglion up`."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import rich_click as click
+
+from ganglion.cli.formats import milli, plural
+from ganglion.cli.options import command
+from ganglion.cli.screen import err, is_tty, note
+
+if TYPE_CHECKING:
+    from ganglion.client.home import ServerRecord
+    from ganglion.files.cluster import Cluster
+    from ganglion.model.node import Node
+
+PORT = 7077
+
+
+class Wish(NamedTuple):
+    """What the server is to serve."""
+
+    nodes: int | None = None
+    fake_gpus: str = ""
+    racks: int = 0
+    cpus: float | None = None
+    memory: str = ""
+    cluster: str = ""
+    queues: str = ""
+    port: int = PORT
+    db: str = ""
+
+    def arguments(self) -> list[str]:
+        """Return the wish as arguments of `ganglion up`, its paths absolute."""
+        paths = {"cluster", "queues"}
+        given = {key: value for key, value in self._asdict().items() if value not in (None, "")}
+        return [
+            part
+            for key, value in given.items()
+            for part in (
+                f"--{key.replace('_', '-')}",
+                str(Path(value).absolute()) if key in paths else str(value),
+            )
+        ]
+
+
+@command(
+    "up",
+    "up",
+    "up --nodes 4 --fake-gpus H100:8 --racks 2      # a pretend cluster of real processes",
+    "up --cluster cluster.yaml --port 8080",
+)
+@click.option("--nodes", type=int, metavar="N", help="Split this machine into N pretend nodes.")
+@click.option("--fake-gpus", default="", metavar="GPUS", help="Pretend GPUs per node: 8, H100:8.")
+@click.option("--racks", type=int, default=0, metavar="R", help="Put the nodes into R racks.")
+@click.option("--cpus", type=float, metavar="CPUS", help="CPU cores a node counts for.")
+@click.option("--memory", default="", metavar="SIZE", help="Memory a node counts for, as 64Gi.")
+@click.option(
+    "--cluster", default="", metavar="FILE", help="Nodes, queues and policy from a cluster file."
+)
+@click.option("--queues", default="", metavar="FILE", help="Queues and policy alone from a file.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65_535),
+    default=PORT,
+    show_default=True,
+    help="Where it listens on this machine; 0 = any free port.",
+)
+@click.option("--db", default="", metavar="URL", help="Keep the ledger there, as postgresql://…")
+@click.option("--foreground", is_flag=True, help="Stay in this terminal until Ctrl-C.")
+def up(foreground: bool, **flags: int | float | str | None) -> None:
+    """Start the server on this machine.
+
+    It goes on in the background and schedules this machine's CPUs and GPUs. Without a GPU,
+    --fake-gpus makes pretend ones: the scheduling is real, the jobs run, the GPUs do not exist.
+    What it knows is kept in ~/.ganglion, or $GANGLION_HOME, and survives a restart.
+    """
+    wish = Wish(**flags)  # type: ignore[arg-type]  # click has checked the types
+    if foreground:
+        _serve(wish)
+    else:
+        _start(wish)
+
+
+def _serve(wish: Wish) -> None:
+    from ganglion.client.home import home
+    from ganglion.server.main import serve
+
+    cluster = _cluster(wish)
+    serve(
+        home(),
+        nodes=_nodes(wish, cluster),
+        queues=cluster.queues,
+        policy=cluster.policy,
+        port=wish.port,
+        database_url=wish.db,
+        ready=lambda url: note(f"Ganglion listens on {url}. Ctrl-C stops it; jobs go on."),
+    )
+
+
+def _cluster(wish: Wish) -> "Cluster":
+    """Return what the file says; nothing without one."""
+    from ganglion.files.cluster import Cluster, load_cluster
+
+    if wish.cluster and wish.queues:
+        raise click.UsageError("--cluster has queues too; leave --queues out")
+    path = wish.cluster or wish.queues
+    return load_cluster(path) if path else Cluster()
+
+
+def _nodes(wish: Wish, cluster: "Cluster") -> "tuple[Node, ...]":
+    """Return the nodes of the file, or this machine as the flags say."""
+    from ganglion.files.grammar import parse_memory
+    from ganglion.worlds.local.discover import machine_nodes
+
+    split = wish.nodes or wish.fake_gpus or wish.racks or wish.cpus or wish.memory
+    if wish.cluster and cluster.nodes:
+        if split:
+            raise click.UsageError(f"{wish.cluster} says what the nodes are; leave the flags out")
+        return cluster.nodes
+    return machine_nodes(
+        nodes=1 if wish.nodes is None else wish.nodes,
+        fake_gpus=_pretend(wish.fake_gpus),
+        racks=wish.racks,
+        cpus=wish.cpus,
+        memory=parse_memory(wish.memory) if wish.memory else None,
+    )
+
+
+def _pretend(text: str) -> str:
+    """Bring `H100:8` and `H100:80GB:8` into the order count, type, memory."""
+
+    def place(part: str) -> int:
+        return 0 if part.isdigit() else 2 if part[:1].isdigit() else 1
+
+    return ":".join(sorted(text.split(":"), key=place))
+
+
+def _start(wish: Wish) -> None:
+    from ganglion.cli.background import running, start
+    from ganglion.client.home import home
+
+    record = running(home())
+    if record:
+        click.echo(f"Ganglion is already running at {record.url} (pid {record.pid}).")
+        if wish != Wish():
+            note("To serve something else: ganglion down, then ganglion up again.")
+        return
+    _check(wish)
+    if is_tty(stderr=True):
+        with err().status("Starting the server …"):
+            record = start(home(), wish.arguments())
+    else:
+        record = start(home(), wish.arguments())
+    _say_ready(record)
+
+
+def _check(wish: Wish) -> None:
+    """Find what is wrong with the wish here, where a person reads it."""
+    _nodes(wish, _cluster(wish))
+
+
+def _say_ready(record: "ServerRecord") -> None:
+    from ganglion.cli.connect import connect
+
+    with connect() as client:
+        nodes, flavors = client.nodes(), client.gpus()
+    gpus = sum(flavor.gpu_total_milli for flavor in flavors)
+    there = sum(node.state != "lost" for node in nodes)
+    click.echo(f"Ganglion is running at {record.url}: {plural(there, 'node')}", nl=False)
+    click.echo(f", {milli(gpus)} GPUs" if gpus else ", no GPU")
+    if not gpus:
+        note("For pretend GPUs: ganglion down, then: ganglion up --fake-gpus 8")
+    example = f"run{' --gpus 1' if gpus else ''} -- python train.py"
+    note(
+        f"  ganglion {example:<32} run a command\n"
+        f"  ganglion {'ps --watch':<32} see what runs and waits\n"
+        f"  ganglion {'down':<32} stop the server"
+    )

@@ -1,0 +1,28 @@
+"""`ganglion why`."""
+
+import rich_click as click
+
+from ganglion.cli.connect import complete_jobs, connect
+from ganglion.cli.options import command, output
+from ganglion.cli.tables import print_data
+
+
+@command("why", "why train", "why sweep-12/3", "why train -o json")
+@click.argument("job", shell_complete=complete_jobs)
+@output("text", "json", "yaml")
+def why(job: str, form: str) -> None:
+    """Say why a workload waits and what would help.
+
+    One reason that dominates, the numbers it was read from, who goes first, which nodes were
+    ruled out by what, and changes that were tried and would start it now.
+
+    JOB is an id, the beginning of one, or a name.
+    """
+    with connect() as client:
+        answer = client.why(job)
+    if form != "text":
+        print_data(answer, form)
+        return
+    from ganglion.cli.explanation import print_why
+
+    print_why(answer)

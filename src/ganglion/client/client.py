@@ -1,0 +1,295 @@
+"""One class with one typed method per route of the server."""
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Self
+from urllib.parse import quote
+from uuid import uuid4
+
+import httpx2
+import msgspec
+
+from ganglion.client.errors import ended, fault_of
+from ganglion.client.home import home, no_server, read_server, read_token
+from ganglion.client.http import Http
+from ganglion.client.views import (
+    CapacityPage,
+    EventView,
+    Health,
+    NodePage,
+    NodeView,
+    OrderItem,
+    OrderPage,
+    QueuePage,
+    QueueView,
+    Submitted,
+    Version,
+    Why,
+    WorkloadDetail,
+    WorkloadPage,
+)
+from ganglion.model.capacity import FlavorReport
+from ganglion.model.errors import GanglionError
+from ganglion.model.plan import Verdict
+
+Document = Mapping[str, Any]
+
+
+class Client:
+    """A connection to a Ganglion server.
+
+    Args:
+        url: where the server is, as `http://127.0.0.1:7077`.
+        token: what the server wants to see.
+        timeout_s: longest silence of the server, in seconds.
+        transport: replaces the network, for tests.
+
+    Every method raises the `GanglionError` that the server answered with, or
+    `EnvironmentFault` when no server can be reached.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        token: str = "",
+        *,
+        timeout_s: float = 30.0,
+        transport: httpx2.BaseTransport | None = None,
+    ) -> None:
+        self._http = Http(url, token, timeout_s, transport)
+
+    @classmethod
+    def from_home(cls, *, timeout_s: float = 30.0) -> Self:
+        """Connect to the server of this user.
+
+        `$GANGLION_URL` and `$GANGLION_TOKEN` win over what the home directory says.
+
+        Raises:
+            EnvironmentFault: no server is running.
+        """
+        folder = home()
+        url = os.environ.get("GANGLION_URL", "")
+        if not url:
+            record = read_server(folder)
+            if record is None:
+                raise no_server()
+            url = record.url
+        token = os.environ.get("GANGLION_TOKEN") or read_token(folder)
+        return cls(url, token, timeout_s=timeout_s)
+
+    @property
+    def url(self) -> str:
+        """Where the server is."""
+        return self._http.url
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._http.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # Server
+
+    def health(self) -> Health:
+        """Return whether the server works."""
+        return self._http.call("GET", "//healthz", Health)
+
+    def healthy(self) -> bool:
+        """Whether the server works. Never raises for a server that does not answer."""
+        try:
+            return self.health().status == "ok"
+        except GanglionError:
+            return False
+
+    def version(self) -> Version:
+        """Return the server's version."""
+        return self._http.call("GET", "//version", Version)
+
+    def shutdown(self, *, cancel: bool = False) -> None:
+        """Stop the server; jobs go on unless `cancel` is set."""
+        self._http.call("POST", "/shutdown", Any, body={"cancel": cancel})
+
+    # Workloads
+
+    def submit(self, document: Document, *, key: str = "", force: bool = False) -> Submitted:
+        """Submit one workload.
+
+        Args:
+            document: keys as in a workload file.
+            key: idempotency key; the same key never submits twice. Made up when empty.
+            force: submit it although it could never start as things are.
+        """
+        return self._http.call(
+            "POST",
+            "/workloads",
+            Submitted,
+            params={"force": force or None},
+            body=dict(document),
+            key=key or uuid4().hex,
+        )
+
+    def verdict(self, document: Document) -> Verdict:
+        """Say what would happen to a workload, without submitting it."""
+        return self._http.call(
+            "POST", "/workloads", Verdict, params={"dry_run": True}, body=dict(document)
+        )
+
+    def workloads(
+        self,
+        *,
+        ended: bool = False,
+        queue: str | None = None,
+        user: str | None = None,
+        kind: str | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+    ) -> WorkloadPage:
+        """List workloads, newest first; live ones only unless `ended` is set.
+
+        Args:
+            ended: also those that ended.
+            queue: only of this queue.
+            user: only of this user.
+            kind: only of this kind.
+            limit: most rows.
+            after: `next` of the page before.
+        """
+        params = {"queue": queue, "user": user, "kind": kind, "limit": limit, "after": after}
+        return self._http.call(
+            "GET", "/workloads", WorkloadPage, params={"all": ended or None, **params}
+        )
+
+    def workload(self, ref: str) -> WorkloadDetail:
+        """Return everything about a workload. `ref` is an id, a unique prefix, or a name."""
+        return self._http.call("GET", _path("/workloads", ref), WorkloadDetail)
+
+    def why(self, ref: str) -> Why:
+        """Say why a workload waits."""
+        return self._http.call("GET", _path("/workloads", ref, "why"), Why)
+
+    def update(
+        self,
+        ref: str,
+        *,
+        priority: int | None = None,
+        queue: str | None = None,
+        time_limit: str | None = None,
+        held: bool | None = None,
+    ) -> WorkloadDetail:
+        """Change a live workload; None leaves a property as it is.
+
+        Args:
+            ref: id, unique prefix or name.
+            priority: 0..100.
+            queue: name of a leaf queue.
+            time_limit: as in a workload file, as `24h`.
+            held: whether it is kept from starting.
+        """
+        given = {"priority": priority, "queue": queue, "time_limit": time_limit, "held": held}
+        body = {name: value for name, value in given.items() if value is not None}
+        return self._http.call("PATCH", _path("/workloads", ref), WorkloadDetail, body=body)
+
+    def cancel(self, ref: str, *, force: bool = False) -> None:
+        """Stop a workload: gently, or at once with `force`."""
+        self._http.call("POST", _path("/workloads", ref, "cancel"), Any, body={"force": force})
+
+    @contextmanager
+    def logs(
+        self,
+        ref: str,
+        *,
+        index: int = 0,
+        rank: int = 0,
+        tail: int | None = None,
+        since: str | None = None,
+        follow: bool = False,
+        previous: bool = False,
+    ) -> Iterator[Iterator[bytes]]:
+        """Open a log as chunks of bytes; with `follow` it ends when the gang ends.
+
+        Args:
+            ref: id, unique prefix or name.
+            index: which gang of the workload.
+            rank: which process of the gang.
+            tail: only that many last lines.
+            since: only what was written within that time, as `10m`.
+            follow: wait for more.
+            previous: of the attempt before.
+        """
+        params = {
+            "index": index,
+            "rank": rank,
+            "tail": tail,
+            "since": since,
+            "follow": follow or None,
+            "previous": previous or None,
+        }
+        with self._http.stream(_path("/workloads", ref, "logs"), params) as response:
+            yield response.iter_bytes()
+
+    # Cluster
+
+    def order(self) -> tuple[OrderItem, ...]:
+        """Return everything that waits, in order."""
+        return self._http.call("GET", "/order", OrderPage).items
+
+    def queues(self) -> tuple[QueueView, ...]:
+        """List queues."""
+        return self._http.call("GET", "/queues", QueuePage).items
+
+    def set_queue(self, name: str, document: Document) -> None:
+        """Make a queue or change it. `document` has the keys of the cluster file's queues."""
+        self._http.call("PUT", _path("/queues", name), Any, body=dict(document))
+
+    def delete_queue(self, name: str) -> None:
+        """Delete a queue without workloads and children."""
+        self._http.call("DELETE", _path("/queues", name), Any)
+
+    def nodes(self) -> tuple[NodeView, ...]:
+        """List nodes."""
+        return self._http.call("GET", "/nodes", NodePage).items
+
+    def cordon(self, node: str, reason: str) -> None:
+        """Start nothing new on a node."""
+        self._http.call("POST", _path("/nodes", node, "cordon"), Any, body={"reason": reason})
+
+    def uncordon(self, node: str) -> None:
+        """Let a node take work again."""
+        self._http.call("POST", _path("/nodes", node, "uncordon"), Any)
+
+    def gpus(self) -> tuple[FlavorReport, ...]:
+        """Return total, used and free GPUs by flavor."""
+        return self._http.call("GET", "/gpus", CapacityPage).items
+
+    def events(self, after: int = 0, *, follow: bool = True) -> Iterator[EventView]:
+        """Yield what happened after event number `after`, then what happens, for ever.
+
+        Args:
+            after: number of an event; 0 = from the beginning.
+            follow: False = end when all that has happened is told.
+
+        Raises:
+            EnvironmentFault: the stream broke off, as the server shuts down; go on after the
+                last number seen.
+        """
+        params = {"after": after, "follow": follow}
+        with self._http.stream("/events", params) as response:
+            try:
+                for event in httpx2.EventSource(response):
+                    if event.event == "end":
+                        raise ended(event.data)
+                    if event.data:
+                        yield EventView(int(event.id), msgspec.json.decode(event.data))
+            except httpx2.TransportError as error:
+                raise fault_of(error, self.url) from error
+
+
+def _path(*parts: str) -> str:
+    """Join path segments; a reference `job/3` keeps its slash."""
+    head, *rest = parts
+    return "/".join([head, *(quote(part, safe="/") for part in rest)])

@@ -1,0 +1,86 @@
+"""Turns a server's error answers back into the exceptions they came from."""
+
+import httpx2
+import msgspec
+
+from ganglion.client.home import START_HINT, Unreachable
+from ganglion.model.errors import (
+    Conflict,
+    EnvironmentFault,
+    GanglionError,
+    InputError,
+    NotFound,
+)
+
+TOKEN_HINT = "is $GANGLION_TOKEN set to another token, or the server another user's?"
+
+
+class ErrorBody(msgspec.Struct):
+    """The body of every error answer."""
+
+    code: str
+    message: str
+    hint: str = ""
+
+
+_BY_STATUS: dict[int, type[GanglionError]] = {
+    400: InputError,
+    401: EnvironmentFault,
+    403: EnvironmentFault,
+    404: NotFound,
+    409: Conflict,
+    413: InputError,
+    422: InputError,
+    503: EnvironmentFault,
+}
+
+
+def error_of(response: httpx2.Response) -> GanglionError:
+    """Return the exception that an error answer stands for, with its code, message and hint."""
+    try:
+        body = msgspec.json.decode(response.content, type=ErrorBody)
+    except msgspec.DecodeError:
+        return _foreign(response)
+    hint = TOKEN_HINT if response.status_code == 401 else body.hint
+    error = _class_of(body.code, response.status_code)(body.message, hint=hint)
+    error.code = body.code
+    return error
+
+
+def _class_of(code: str, status: int) -> type[GanglionError]:
+    """Match the code exactly, then by its parents, then by the status of the answer."""
+    known = {cls.code: cls for cls in reversed(_tree(GanglionError))}
+    while code:
+        if code in known:
+            return known[code]
+        code = code.rpartition(".")[0]
+    return _BY_STATUS.get(status, GanglionError)
+
+
+def _tree(root: type[GanglionError]) -> list[type[GanglionError]]:
+    return [root, *(cls for child in root.__subclasses__() for cls in _tree(child))]
+
+
+def _foreign(response: httpx2.Response) -> GanglionError:
+    """Something else than a Ganglion server answered, or the server broke."""
+    request = response.request
+    message = f"{request.method} {request.url.path}: the server answered {response.status_code}"
+    cls = _BY_STATUS.get(response.status_code, EnvironmentFault)
+    return cls(message, hint=f"is {request.url.host}:{request.url.port} a Ganglion server?")
+
+
+def fault_of(error: httpx2.TransportError, url: str) -> EnvironmentFault:
+    """Return the exception for a server that could not be reached or fell silent."""
+    if isinstance(error, httpx2.ConnectError):
+        return Unreachable(f"no server is running at {url}", START_HINT)
+    if isinstance(error, httpx2.TimeoutException):
+        return EnvironmentFault(f"the server at {url} does not answer", "see its log, or try again")
+    return EnvironmentFault(
+        f"lost the server at {url}: {error}", "is it still running? ganglion up"
+    )
+
+
+def ended(data: str) -> EnvironmentFault:
+    """Return the exception for a stream that the server ended, with the reason it gave."""
+    body = msgspec.json.decode(data, type=ErrorBody)
+    return EnvironmentFault(f"the stream of events ended: {body.message}", body.hint)

@@ -1,0 +1,146 @@
+"""Requests to one server: token, time-outs, repeats that are safe, errors as exceptions."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from ipaddress import ip_address
+from typing import TypeVar
+
+import httpx2
+import msgspec
+
+from ganglion.client.errors import error_of, fault_of
+from ganglion.model.errors import EnvironmentFault, InputError
+
+T = TypeVar("T")
+Params = Mapping[str, str | int | bool | None]
+
+PREFIX = "/api/v1"
+TIMEOUT_S = 30.0
+CONNECT_S = 5.0
+TRIES = 3
+"""How often a request that may be repeated is sent before a lost connection is an error."""
+
+
+class Http:
+    """One connection pool to one server.
+
+    Args:
+        url: where the server is, as `http://127.0.0.1:7077`.
+        token: sent as a bearer token; empty = none.
+        timeout_s: longest silence of the server, in seconds.
+        transport: replaces the network, for tests.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        token: str,
+        timeout_s: float = TIMEOUT_S,
+        transport: httpx2.BaseTransport | None = None,
+    ) -> None:
+        self.url = _checked(url)
+        self._client = httpx2.Client(
+            base_url=self.url,
+            headers={"Authorization": f"Bearer {token}"} if token else {},
+            timeout=httpx2.Timeout(timeout_s, connect=min(CONNECT_S, timeout_s)),
+            limits=httpx2.Limits(max_connections=None),  # every followed log holds one
+            trust_env=not _is_loopback(self.url),
+            transport=transport,
+        )
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._client.close()
+
+    def call(
+        self,
+        method: str,
+        path: str,
+        returns: type[T],
+        *,
+        params: Params | None = None,
+        body: object = None,
+        key: str = "",
+    ) -> T:
+        """Send one request and decode the answer.
+
+        Args:
+            method: HTTP method.
+            path: path below `/api/v1`, or from the root when it starts with `//`.
+            returns: type of the answer.
+            params: query; keys with None are left out.
+            body: sent as JSON; None = no body.
+            key: sent as `Idempotency-Key`; makes a POST safe to repeat.
+
+        Raises:
+            GanglionError: what the server answered, or that it could not be reached.
+        """
+        headers = {"Idempotency-Key": key} if key else {}
+        request = self._client.build_request(
+            method, _route(path), params=_given(params), json=body, headers=headers
+        )
+        response = self._send(request, tries=TRIES if key or method == "GET" else 1)
+        if response.is_error:
+            raise error_of(response)
+        return self._decoded(response, returns)
+
+    @contextmanager
+    def stream(self, path: str, params: Params | None = None) -> Iterator[httpx2.Response]:
+        """Open an answer that arrives bit by bit; silence of any length is no error."""
+        timeout = httpx2.Timeout(None, connect=CONNECT_S)
+        try:
+            with self._client.stream(
+                "GET", _route(path), params=_given(params), timeout=timeout
+            ) as response:
+                if response.is_error:
+                    response.read()
+                    raise error_of(response)
+                yield response
+        except httpx2.TransportError as error:
+            raise fault_of(error, self.url) from error
+
+    def _send(self, request: httpx2.Request, tries: int) -> httpx2.Response:
+        """Send, and send again when the connection broke and repeating does no harm."""
+        try:
+            return self._client.send(request)
+        except httpx2.TransportError as error:
+            broken = not isinstance(error, httpx2.ConnectError | httpx2.TimeoutException)
+            if broken and tries > 1:
+                return self._send(request, tries - 1)
+            raise fault_of(error, self.url) from error
+
+    def _decoded(self, response: httpx2.Response, returns: type[T]) -> T:
+        try:
+            return msgspec.json.decode(response.content or b"null", type=returns)
+        except msgspec.DecodeError as error:
+            message = f"{response.request.url.path}: unexpected answer: {error}"
+            hint = "do client and server have the same version? ganglion version"
+            raise EnvironmentFault(message, hint) from error
+
+
+def _route(path: str) -> str:
+    return path[1:] if path.startswith("//") else PREFIX + path
+
+
+def _given(params: Params | None) -> dict[str, str | int | bool]:
+    return {name: value for name, value in (params or {}).items() if value is not None}
+
+
+def _checked(url: str) -> str:
+    try:
+        parsed = httpx2.URL(url)
+    except httpx2.InvalidURL:
+        parsed = httpx2.URL("")
+    if parsed.scheme not in ("http", "https") or not parsed.host:
+        raise InputError(f"not the URL of a server: {url!r}", "as http://127.0.0.1:7077")
+    return url.rstrip("/")
+
+
+def _is_loopback(url: str) -> bool:
+    host = httpx2.URL(url).host
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,310 @@
+"""What the server answers, as typed values. Keys that newer servers add are ignored.
+
+Times are milliseconds since 1970; 0 = not yet.
+"""
+
+from typing import Any
+
+from msgspec import Struct, field
+
+from ganglion.model.capacity import FlavorReport
+from ganglion.model.placement import Placement
+from ganglion.model.reasons import Explanation, Reason
+from ganglion.model.resources import Amount
+
+ENDED = frozenset({"SUCCEEDED", "FAILED", "CANCELLED", "TIMED_OUT"})
+"""States that a workload never leaves."""
+
+
+class Submitted(Struct):
+    """A workload was accepted.
+
+    Attributes:
+        id: `<name>-<n>`, unique for ever.
+        name: as given, or made up.
+        gangs: how many gangs it has.
+        next: commands that are useful now.
+    """
+
+    id: str
+    name: str
+    gangs: int = 1
+    next: tuple[str, ...] = ()
+
+
+class WorkloadBase(Struct):
+    """What lists and details have in common."""
+
+    id: str
+    name: str
+    kind: str
+    queue: str
+    user: str
+    priority: int
+    state: str
+    reason: str = ""
+    message: str = ""
+    gpus: int | float = 0
+    pods: int = 0
+    running: int = 0
+    succeeded: int = 0
+    failed: int = 0
+    submitted: int | None = None
+    started: int | None = None
+    ended: int | None = None
+    exit_code: int | None = None
+    position: int | None = None
+
+    @property
+    def over(self) -> bool:
+        """Whether it has ended for good."""
+        return self.state in ENDED
+
+
+class WorkloadView(WorkloadBase):
+    """One line about a workload.
+
+    Attributes:
+        gangs: how many gangs it has.
+    """
+
+    gangs: int = 1
+
+
+class WorkloadPage(Struct):
+    """Some workloads.
+
+    Attributes:
+        items: one page of them.
+        next: give it as `after` to get the next page; None = that was all.
+    """
+
+    items: tuple[WorkloadView, ...] = ()
+    next: str | None = None
+
+
+class GangView(Struct):
+    """One gang of a workload.
+
+    Attributes:
+        id: `<workload id>/<index>`.
+        index: its number within the workload.
+        phase: pending, starting, running, stopping or ended.
+        attempt: number of the present or last attempt; 0 = never placed.
+        ranks: processes, and so log files, of one attempt.
+        placement: where it runs or ran last.
+        reason: why it waits.
+        outcome: how the last attempt that ended did.
+        restarts: attempts that were followed by another wait.
+        endpoint: `address:port` where it listens while it runs.
+    """
+
+    id: str
+    index: int
+    phase: str
+    attempt: int = 0
+    ranks: int = 1
+    placement: Placement | None = None
+    reason: Reason | None = None
+    outcome: str | None = None
+    exit_code: int | None = None
+    message: str = ""
+    restarts: int = 0
+    submitted: int | None = None
+    placed: int | None = None
+    started: int | None = None
+    ended: int | None = None
+    endpoint: str = ""
+
+
+class WorkloadDetail(WorkloadBase):
+    """Everything about one workload.
+
+    Attributes:
+        gangs: its gangs, by index.
+        document: what was submitted, with every alias resolved.
+    """
+
+    gangs: tuple[GangView, ...] = ()
+    document: dict[str, Any] = field(default_factory=dict)
+
+
+class Explained(Explanation, frozen=True, kw_only=True):
+    """An explanation and the sentence that sums it up."""
+
+    text: str = ""
+
+
+class Why(Struct):
+    """Why a workload waits, gang by gang."""
+
+    workload: str
+    explanations: tuple[Explained, ...] = ()
+
+
+class OrderItem(Struct):
+    """One gang that waits.
+
+    Attributes:
+        position: place in the order, from 1; 0 = it is not in the order yet.
+        workload: id of its workload.
+        gang: its id.
+        reason: token of the dominant reason.
+        message: that reason as a sentence.
+        never: whether no future of the present fleet and queues could start it.
+    """
+
+    position: int
+    workload: str
+    gang: str
+    queue: str
+    user: str = ""
+    kind: str = ""
+    priority: int = 0
+    gpus: int | float = 0
+    reason: str = ""
+    message: str = ""
+    never: bool = False
+    submitted: int | None = None
+
+
+class OrderPage(Struct):
+    """Everything that waits, in order."""
+
+    items: tuple[OrderItem, ...] = ()
+    total: int = 0
+
+
+class Health(Struct):
+    """Whether the server works.
+
+    Attributes:
+        status: `ok`, or `trouble`: requests are read but none accepted.
+        trouble: what the trouble is.
+    """
+
+    status: str = "ok"
+    trouble: str = ""
+
+
+class Version(Struct):
+    """The server's version."""
+
+    version: str
+
+
+class QueueView(Struct):
+    """One queue: its rules and what it uses now.
+
+    Attributes:
+        name: unique in the tree.
+        parent: name of the queue above; empty = a root.
+        quota: guaranteed amount of each resource by flavor.
+        limit: most it may use by flavor.
+        lend_limit: most of its unused quota that others may use, by flavor.
+        over_quota_weight: weight in the division of what nobody is guaranteed.
+        priority: order of that division; higher first.
+        max_pending: most workloads that may wait here; 0 = no bound.
+        leaf: whether workloads may be submitted to it.
+        gpu_used_milli: thousandths of GPUs in use, its children's included.
+        used: in use by flavor; `*` = all together.
+        running: gangs that hold resources, of this queue alone.
+        waiting: gangs that wait, of this queue alone.
+    """
+
+    name: str
+    parent: str = ""
+    quota: dict[str, Amount] = field(default_factory=dict)
+    limit: dict[str, Amount] = field(default_factory=dict)
+    lend_limit: dict[str, Amount] = field(default_factory=dict)
+    over_quota_weight: int = 1
+    priority: int = 100
+    max_pending: int = 0
+    leaf: bool = True
+    gpu_used_milli: int = 0
+    used: dict[str, Amount] = field(default_factory=dict)
+    running: int = 0
+    waiting: int = 0
+
+
+class QueuePage(Struct):
+    """All queues."""
+
+    items: tuple[QueueView, ...] = ()
+
+
+class DeviceView(Struct):
+    """One GPU of a node.
+
+    Attributes:
+        index: its number on the node.
+        free_milli: thousandths that are free.
+        gangs: ids of those that use it.
+    """
+
+    index: int
+    type: str
+    memory_mib: int = 0
+    numa: int = 0
+    island: int = 0
+    uuid: str = ""
+    healthy: bool = True
+    free_milli: int = 0
+    gangs: tuple[str, ...] = ()
+
+
+class NodeView(Struct):
+    """One node and what is free on it.
+
+    Attributes:
+        name: unique in the fleet.
+        flavor: kind of node that quota is given in.
+        state: `ready`, `cordoned` or `lost`.
+        reason: why it is cordoned.
+        domains: the named domain it lies in, by level.
+        labels: free-form labels that constraints match.
+        gpu_total_milli, gpu_free_milli: thousandths of GPUs.
+        cpu_total_milli, cpu_free_milli: thousandths of cores.
+        memory_total_mib, memory_free_mib: host memory.
+        pods: pods on it.
+        devices: its GPUs.
+    """
+
+    name: str
+    flavor: str = ""
+    state: str = "ready"
+    reason: str = ""
+    domains: dict[str, str] = field(default_factory=dict)
+    labels: dict[str, str] = field(default_factory=dict)
+    gpu_total_milli: int = 0
+    gpu_free_milli: int = 0
+    cpu_total_milli: int = 0
+    cpu_free_milli: int = 0
+    memory_total_mib: int = 0
+    memory_free_mib: int = 0
+    pods: int = 0
+    devices: tuple[DeviceView, ...] = ()
+
+
+class NodePage(Struct):
+    """All nodes."""
+
+    items: tuple[NodeView, ...] = ()
+
+
+class CapacityPage(Struct):
+    """All flavors."""
+
+    items: tuple[FlavorReport, ...] = ()
+
+
+class EventView(Struct):
+    """One event of the ledger.
+
+    Attributes:
+        seq: its number, without gaps.
+        event: the event itself; `type` says which sort, `at` when in ms.
+    """
+
+    seq: int
+    event: dict[str, Any]

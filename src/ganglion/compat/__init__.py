@@ -1,0 +1,5 @@
+"""Other people's objects and scripts, read into Ganglion's own.
+
+`sbatch` reads batch scripts with `#SBATCH` lines. A translation never drops anything in silence:
+what cannot be honoured is a warning that names the line.
+"""

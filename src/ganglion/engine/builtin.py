@@ -1,0 +1,37 @@
+"""The plugins that come with the engine, by name."""
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+from ganglion.engine.plugins import Plugins
+from ganglion.model.errors import PluginError
+from ganglion.model.policy import Policy
+
+SCORES = {
+    "ganglion": "ganglion.engine.scores.ganglion:GanglionScore",
+    "fgd": "ganglion.engine.scores.fgd:FgdScore",
+    "bestfit": "ganglion.engine.scores.bestfit:BestFitScore",
+    "packing": "ganglion.engine.scores.packing:PackingScore",
+    "random": "ganglion.engine.scores.random:RandomScore",
+}
+"""Score plugins by name, each as `module:class`."""
+
+
+def builtin_score(name: str) -> Any:  # noqa: ANN401 - a Score, checked by who loads it
+    """Make a built-in Score plugin. Raises PluginError."""
+    target = SCORES.get(name)
+    if target is None:
+        raise PluginError(
+            f"there is no built-in score {name}", f"built in are {', '.join(sorted(SCORES))}"
+        )
+    module, _, cls = target.partition(":")
+    make: Callable[[], Any] = getattr(import_module(module), cls)
+    return make()
+
+
+def builtin_plugins(policy: Policy) -> Plugins:
+    """The plugins of a policy that names built-in ones only. Raises PluginError."""
+    for name in (*policy.filters, *policy.permits, *policy.preempts):
+        raise PluginError(f"plugin {name} is not built in", "load it with ganglion.extensions.load")
+    return Plugins(tuple((builtin_score(each.name), each.weight) for each in policy.scores))

@@ -1,0 +1,90 @@
+"""The state a node can be in, and what one shape knows about all of them."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ganglion.engine.plugins import Ints
+from ganglion.engine.shapes import Shape, View
+
+UNBOUNDED = 1 << 30
+"""Pod slots of a node that does not limit them; such slots are not counted."""
+
+
+class Condition(NamedTuple):
+    """What is free on a node, and who may use it.
+
+    Attributes:
+        node_class: index of its class.
+        open: whether new pods may start (not cordoned, not lost).
+        tenancy: empty while the node is empty, else whose it is (see `Shape.tenancy`).
+        cpu, memory, slots: what is free.
+        sick: indexes of devices that must not be given out.
+        gpu: thousandths free of each device.
+    """
+
+    node_class: int
+    open: bool
+    tenancy: str
+    cpu: int
+    memory: int
+    slots: int
+    sick: tuple[int, ...]
+    gpu: tuple[int, ...]
+
+    @property
+    def usable(self) -> tuple[int, ...]:
+        """Thousandths free of each device that may be given out."""
+        if not self.sick:
+            return self.gpu
+        return tuple(0 if i in self.sick else free for i, free in enumerate(self.gpu))
+
+
+class Sight:
+    """One shape's cached answers, by condition.
+
+    Attributes:
+        shape: the shape.
+        views: by class.
+        rooms: how many pods of the shape fit.
+        scores: best score, or None where no pod fits.
+        devices: devices of the best way to place one pod.
+        needs: int64[C, D], thousandths a pod takes of each device of each class.
+        joined, left: the condition after a pod came or went, by condition and devices.
+    """
+
+    def __init__(self, shape: Shape) -> None:
+        self.shape = shape
+        self.views: list[View] = []
+        self.rooms: dict[int, int] = {}
+        self.scores: dict[int, int | None] = {}
+        self.devices: dict[int, tuple[int, ...]] = {}
+        self.needs: Ints = np.zeros((0, 0), dtype=np.int64)
+        self.joined: dict[tuple[int, tuple[int, ...], int], int] = {}
+        self.left: dict[tuple[int, tuple[int, ...], int, bool], int] = {}
+
+
+def may_join(shape: Shape, condition: Condition) -> bool:
+    """Whether isolation lets pods of the shape onto a node in this condition."""
+    return not condition.tenancy or condition.tenancy == shape.tenancy
+
+
+def changed(
+    condition: Condition, shape: Shape, devices: tuple[int, ...], milli: int, sign: int
+) -> Condition:
+    """The condition when a pod has come (`sign` 1) or gone (`sign` -1)."""
+    request = shape.request
+    gpu = condition.gpu
+    if devices:
+        free = list(gpu)
+        for index in devices:
+            free[index] -= sign * milli
+        gpu = tuple(free)
+    slots = condition.slots
+    return condition._replace(
+        tenancy=shape.tenancy if sign > 0 else condition.tenancy,
+        cpu=condition.cpu - sign * request.cpu_milli,
+        memory=condition.memory - sign * request.memory_mib,
+        slots=slots if slots == UNBOUNDED else slots - sign,
+        gpu=gpu,
+    )

@@ -1,0 +1,87 @@
+"""Facts about nodes and queues, taken into the state. Each says whether it changed anything."""
+
+from typing import Any
+
+from msgspec.structs import replace
+
+from ganglion.engine.holdings import Holdings
+from ganglion.model import events as ev
+from ganglion.model.errors import Conflict, NotFound
+from ganglion.model.node import Node
+from ganglion.model.plan import Phase
+
+
+def node_added(state: Holdings, event: ev.NodeAdded) -> bool:
+    """A node joined or changed."""
+    state.tree.put(event.node)
+    state.fleet_changed()
+    return True
+
+
+def node_lost(state: Holdings, event: ev.NodeLost) -> bool:
+    """A node is gone."""
+    if state.tree.is_gone(event.name):
+        return False
+    state.tree.drop(event.name)
+    state.fleet_changed()
+    return True
+
+
+def node_cordoned(state: Holdings, event: ev.NodeCordoned) -> bool:
+    """A node takes nothing new, or does again."""
+    node = state.tree.node(event.name)
+    return _redescribe(state, node, cordoned=event.reason)
+
+
+def device_health(state: Holdings, event: ev.DeviceHealth) -> bool:
+    """A device fell sick or is well again."""
+    node = state.tree.node(event.node)
+    if not 0 <= event.device < len(node.devices):
+        raise NotFound(f"node {event.node} has no device {event.device}")
+    devices = list(node.devices)
+    devices[event.device] = replace(devices[event.device], healthy=event.healthy)
+    return _redescribe(state, node, devices=tuple(devices))
+
+
+def _redescribe(state: Holdings, node: Node, **changes: Any) -> bool:  # noqa: ANN401 - fields of Node
+    changed = replace(node, **changes)
+    if changed == node:
+        return False
+    gone = state.tree.is_gone(node.name)
+    state.tree.put(changed)
+    if gone:
+        state.tree.drop(node.name)
+    state.fleet_changed()
+    return True
+
+
+def queue_set(state: Holdings, event: ev.QueueSet) -> bool:
+    """A queue was made or changed."""
+    if state.shares.queues.get(event.queue.name) == event.queue:
+        return False
+    if event.queue.parent and any(
+        each.gang.queue == event.queue.parent and each.phase is not Phase.ENDED
+        for each in state.records.values()
+    ):
+        raise Conflict(f"queue {event.queue.parent} has gangs and cannot get queues under it")
+    state.shares.put(event.queue)
+    state.freed += 1
+    return True
+
+
+def queue_removed(state: Holdings, event: ev.QueueRemoved) -> bool:
+    """A queue was removed."""
+    for each in state.records.values():
+        if each.gang.queue == event.name and each.phase is not Phase.ENDED:
+            raise Conflict(f"queue {event.name} still has gang {each.gang.id}")
+    state.shares.remove(event.name)
+    return True
+
+
+def typical(state: Holdings, event: ev.TypicalPods) -> bool:
+    """Fragmentation is measured against another workload."""
+    state.census.told(event.learnt)
+    if state.table.typical == event.pods:
+        return False
+    state.table.measure_by(event.pods, state.table.supply)
+    return True

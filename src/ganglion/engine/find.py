@@ -1,0 +1,60 @@
+"""A place that quota and plugins agree to, or the reason against any."""
+
+from ganglion.engine.place import Demand, place
+from ganglion.engine.quota import Means, spent
+from ganglion.engine.record import GangRecord
+from ganglion.engine.state import ClusterState
+from ganglion.engine.why import diagnose
+from ganglion.model.placement import Placement
+from ganglion.model.reasons import Reason
+from ganglion.model.workload import Gang, Kind
+
+Found = tuple[Reason | None, Placement | None]
+"""Either a reason to wait or a placement."""
+
+
+def find(state: ClusterState, record: GangRecord, now: int, known: Reason | None = None) -> Found:
+    """Look for a place for a gang as things stand; the state is left as it was.
+
+    Args:
+        state: the fleet and the queues.
+        record: the gang; it need not be one of the state's own.
+        now: the time in ms.
+        known: an earlier reason to repeat when there still is no place; None = find out anew.
+    """
+    crowded = state.gates.crowded(record.gang)
+    if crowded:
+        return crowded, None
+    reason, off = spent(state, record)
+    if reason:
+        return reason, None
+    means = Means(state, record) if state.shares.is_governed(record.gang.queue) else None
+    demand = Demand(record.gang, record.shapes, tuple(sorted(off)), _siblings(state, record.gang))
+    found = place(state.indexes, demand, state.policy.tries, state.turn, means)
+    if found is None:
+        return (means and means.refusal) or known or _missed(state, record, off), None
+    refused = _refused(state, record.gang, found, now)
+    return (refused, None) if refused else (None, found)
+
+
+def _missed(state: ClusterState, record: GangRecord, off: dict[str, Reason]) -> Reason:
+    """Why there is no place: quota, when the flavors that are off would have had one."""
+    wider = Demand(record.gang, record.shapes)
+    beyond = place(state.indexes, wider, state.policy.tries, state.turn) if off else None
+    for flavor in state.usage_of(record, beyond) if beyond else ():
+        if flavor in off:
+            return off[flavor]
+    return diagnose(state, wider)
+
+
+def _siblings(state: ClusterState, gang: Gang) -> frozenset[int]:
+    return state.ranks_of_siblings(gang) if gang.kind is Kind.SERVICE else frozenset()
+
+
+def _refused(state: ClusterState, gang: Gang, placement: Placement, now: int) -> Reason | None:
+    """Ask the Permit plugins; the first reason against the start."""
+    for plugin in state.plugins.permits:
+        reason = plugin.permit(gang, placement, now)
+        if reason:
+            return reason
+    return None

@@ -1,0 +1,111 @@
+"""What keeps a gang from being looked at: holds, dependencies, back-off, sweep width."""
+
+from msgspec import Struct
+
+from ganglion.model.events import Outcome
+from ganglion.model.reasons import Reason, Remedy, Token
+from ganglion.model.workload import Gang
+
+
+class Tally(Struct):
+    """Gangs of one workload: all, those that hold resources, and how the ended ones ended."""
+
+    total: int = 0
+    active: int = 0
+    succeeded: int = 0
+    failed: int = 0
+
+
+class Gates:
+    """Counts per workload, and who waits for which workload."""
+
+    def __init__(self) -> None:
+        self._tallies: dict[str, Tally] = {}
+        self._dependents: dict[str, dict[str, None]] = {}
+        self._gangs: dict[str, dict[str, None]] = {}
+
+    def add(self, gang: Gang) -> None:
+        """A gang was submitted."""
+        self._tally(gang.workload).total += 1
+        self._gangs.setdefault(gang.workload, {})[gang.id] = None
+        for workload in gang.after:
+            self._dependents.setdefault(workload, {})[gang.id] = None
+
+    def started(self, gang: Gang) -> None:
+        """A gang took resources."""
+        self._tally(gang.workload).active += 1
+
+    def stopped(self, gang: Gang) -> None:
+        """A gang gave its resources back."""
+        self._tally(gang.workload).active -= 1
+
+    def ended(self, gang: Gang, outcome: Outcome) -> tuple[str, ...]:
+        """A gang ended for good; returns its workload if that decides a dependency."""
+        tally = self._tally(gang.workload)
+        if outcome is Outcome.SUCCEEDED:
+            tally.succeeded += 1
+        else:
+            tally.failed += 1
+        over = tally.failed or tally.succeeded == tally.total
+        return (gang.workload,) if over else ()
+
+    def forget(self, gang: Gang) -> None:
+        """The record of an ended gang was dropped; what it decided stays decided."""
+        self._gangs[gang.workload].pop(gang.id, None)
+        for workload in gang.after:
+            waiting = self._dependents.get(workload)
+            if waiting:
+                waiting.pop(gang.id, None)
+
+    def siblings(self, workload: str) -> tuple[str, ...]:
+        """Ids of the gangs of a workload whose records are kept."""
+        return tuple(self._gangs.get(workload, ()))
+
+    def active(self, workload: str) -> int:
+        """Gangs of a workload that hold resources."""
+        return self._tally(workload).active
+
+    def dependents(self, workload: str) -> tuple[str, ...]:
+        """Gangs that wait for a workload."""
+        return tuple(self._dependents.get(workload, ()))
+
+    def reason(self, gang: Gang, not_before: int) -> Reason | None:
+        """Why a gang may not be looked at; None = it may."""
+        if gang.held:
+            return Reason(Token.HELD, "it was submitted on hold; release it", remedy=Remedy.CHANGE)
+        for workload in gang.after:
+            reason = self._dependency(workload)
+            if reason:
+                return reason
+        if not_before:
+            return Reason(
+                Token.POLICY, "it backs off before the next attempt", evidence={"until": not_before}
+            )
+        return None
+
+    def crowded(self, gang: Gang) -> Reason | None:
+        """Why a gang of a sweep must wait for its siblings; None = it need not."""
+        if not gang.parallel or self.active(gang.workload) < gang.parallel:
+            return None
+        return Reason(
+            Token.POLICY,
+            f"{self.active(gang.workload)} of at most {gang.parallel} trials of"
+            f" {gang.workload} run at once",
+            evidence={"active": self.active(gang.workload), "parallel": gang.parallel},
+        )
+
+    def _dependency(self, workload: str) -> Reason | None:
+        tally = self._tallies.get(workload, Tally())
+        if tally.failed:
+            return Reason(
+                Token.DEPENDENCY,
+                f"{workload} did not succeed, and this was to run after it",
+                never=True,
+                remedy=Remedy.CHANGE,
+            )
+        if tally.total and tally.succeeded == tally.total:
+            return None
+        return Reason(Token.DEPENDENCY, f"it runs after {workload}, which has not ended yet")
+
+    def _tally(self, workload: str) -> Tally:
+        return self._tallies.setdefault(workload, Tally())

@@ -1,0 +1,225 @@
+"""Nodes, queues and gangs, and what the gangs hold. Changed through `ClusterState.apply`."""
+
+from heapq import heappop, heappush
+
+from ganglion.engine.builtin import builtin_plugins
+from ganglion.engine.census import Census
+from ganglion.engine.condition import Sight
+from ganglion.engine.conditions import Conditions
+from ganglion.engine.gates import Gates
+from ganglion.engine.indexes import Indexes
+from ganglion.engine.lanes import Key, Lanes
+from ganglion.engine.plugins import Plugins
+from ganglion.engine.record import GangRecord
+from ganglion.engine.shares import Shares
+from ganglion.engine.totals import Totals
+from ganglion.engine.tree import Tree
+from ganglion.model.errors import Conflict, NotFound
+from ganglion.model.node import Node
+from ganglion.model.placement import Placement
+from ganglion.model.plan import Phase
+from ganglion.model.policy import Order, Policy
+from ganglion.model.queue import Queue
+from ganglion.model.reasons import Reason
+from ganglion.model.resources import Usage
+from ganglion.model.workload import Gang
+
+REMEMBERED = 100_000
+"""Node conditions and shapes kept before those not in use are forgotten."""
+
+
+class Holdings:
+    """Nodes, queues and gangs as the events so far have made them.
+
+    Attributes:
+        policy: how to decide.
+        plugins: Filter, Score, Permit and Preempt plugins.
+        records: every gang that was submitted and not forgotten, by id.
+        tree: the topology with node conditions.
+        shares: the queue tree with usage.
+        lanes: what waits and may be looked at.
+        gates: what waits and may not.
+        census: what sort of pods are submitted.
+        freed: grows whenever something became possible that was not before.
+        turn: decisions made so far.
+    """
+
+    def __init__(self, policy: Policy | None = None, plugins: Plugins | None = None) -> None:
+        self.policy = policy or Policy()
+        self.plugins = plugins or builtin_plugins(self.policy)
+        self.table = Conditions(self.plugins)
+        self.tree = Tree(self.table)
+        self.indexes = Indexes(self.table, self.tree)
+        self.totals = Totals(self.table, self.tree)
+        self.shares = Shares()
+        self.lanes = Lanes()
+        self.gates = Gates()
+        self.census = Census()
+        self.records: dict[str, GangRecord] = {}
+        self.freed = 0
+        self.turn = 0
+        self._sleepers: list[tuple[int, str]] = []
+        self._fleet = 0
+        self._empty: tuple[int, Indexes] | None = None
+
+    @property
+    def queues(self) -> dict[str, Queue]:
+        """All queues by name."""
+        return self.shares.queues
+
+    @property
+    def nodes(self) -> dict[str, Node]:
+        """All nodes by name, lost ones that still hold pods included."""
+        self.tree.settle()
+        return dict(zip(self.tree.names, self.tree.nodes, strict=True))
+
+    def wake(self, now: int) -> None:
+        """Let gangs whose back-off is over be looked at."""
+        while self._sleepers and self._sleepers[0][0] <= now:
+            _, gang = heappop(self._sleepers)
+            record = self.records.get(gang)
+            if record and record.phase is Phase.PENDING and record.not_before <= now:
+                record.not_before = 0
+                self.wait(record)
+
+    def settle(self) -> None:
+        """Take in new nodes, and keep what is remembered in proportion to the fleet."""
+        self.tree.settle()
+        if self.table.size > max(REMEMBERED, 8 * len(self.tree.nodes)):
+            self.tree.compact()
+            self.indexes = Indexes(self.table, self.tree)
+            self._empty = None
+
+    def next_wake(self) -> int | None:
+        """When the next back-off ends, in ms; None = no gang backs off."""
+        return self._sleepers[0][0] if self._sleepers else None
+
+    def reason(self, gang: str) -> Reason | None:
+        """Why a gang waits, as far as cycles have found out; None = it does not, or unknown."""
+        record = self.record(gang)
+        if record.phase is not Phase.PENDING:
+            return None
+        lane = self.lanes.of(gang)
+        return record.reason or (lane.reason if lane else None)
+
+    def record(self, gang: str) -> GangRecord:
+        """The record of a gang. Raises NotFound."""
+        found = self.records.get(gang)
+        if found is None:
+            raise NotFound(f"there is no gang {gang}")
+        return found
+
+    def forget(self, gang: str) -> None:
+        """Drop the record of a gang that has ended. Raises Conflict for one that lives."""
+        record = self.record(gang)
+        if record.phase is not Phase.ENDED:
+            raise Conflict(f"gang {gang} is {record.phase} and cannot be forgotten")
+        del self.records[gang]
+        self.gates.forget(record.gang)
+
+    def empty(self) -> Indexes:
+        """The fleet as it would be without pods, cordons and sick devices; do not change it."""
+        if self._empty is None or self._empty[0] != self._fleet:
+            self._empty = (self._fleet, Indexes(self.table, self.tree.emptied()))
+        return self._empty[1]
+
+    def ranks_of_siblings(self, gang: Gang) -> frozenset[int]:
+        """Ranks of the nodes on which other gangs of the workload hold resources."""
+        return frozenset(
+            self.tree.index[pod.node]
+            for sibling in self.gates.siblings(gang.workload)
+            if (placement := self.records[sibling].placement)
+            for pod in placement.pods
+        )
+
+    def fleet_changed(self) -> None:
+        """Nodes came, went or changed: what is known of the empty fleet is stale."""
+        self._fleet += 1
+        self.freed += 1
+
+    def wait(self, record: GangRecord) -> None:
+        """Put a pending gang where it waits: behind a gate, asleep, or in its lane."""
+        gang = record.gang
+        if record.lane is not None:
+            self.lanes.discard(gang.id)
+        record.reason = self.gates.reason(gang, record.not_before)
+        if record.not_before:
+            heappush(self._sleepers, (record.not_before, gang.id))
+        if record.reason is None:
+            record.lane = _lane_key(record)
+            self.lanes.add(record.lane, gang.queue, gang.priority, _order_key(self.policy, gang))
+
+    def usage_of(self, record: GangRecord, placement: Placement) -> dict[str, Usage]:
+        """What a placement uses, by flavor."""
+        tree, requests = self.tree, {s.name: s.request for s in record.gang.pod_sets}
+        if len(placement.pods) == 1:
+            (pod,), (request,) = placement.pods, requests.values()
+            gpu = len(pod.devices) * pod.milli
+            flavor = tree.flavors[tree.index[pod.node]]
+            return {flavor: Usage(gpu, request.cpu_milli, request.memory_mib)}
+        sums: dict[str, list[int]] = {}
+        for pod in placement.pods:
+            flavor, request = tree.flavors[tree.index[pod.node]], requests[pod.pod_set]
+            total = sums.setdefault(flavor, [0, 0, 0])
+            total[0] += len(pod.devices) * pod.milli
+            total[1] += request.cpu_milli
+            total[2] += request.memory_mib
+        return {flavor: Usage(*total) for flavor, total in sums.items()}
+
+    def hold(self, record: GangRecord, placement: Placement) -> None:
+        """A gang takes its resources. Raises NotFound before anything is taken."""
+        tree = self.tree
+        sights = self._sights(record)
+        ranks = [tree.rank(pod.node) for pod in placement.pods]
+        for rank, pod in zip(ranks, placement.pods, strict=True):
+            tree.join(rank, sights[pod.pod_set], pod.devices, pod.milli)
+        record.placement = placement
+        record.charged = tuple(self.usage_of(record, placement).items())
+        self._charge(record, 1)
+
+    def _sights(self, record: GangRecord) -> dict[str, Sight]:
+        sight = self.table.sight
+        return {
+            each.name: sight(shape)
+            for each, shape in zip(record.gang.pod_sets, record.shapes, strict=True)
+        }
+
+    def release(self, record: GangRecord) -> None:
+        """A gang gives its resources back."""
+        sights = self._sights(record)
+        for pod in record.placement.pods if record.placement else ():
+            rank = self.tree.rank(pod.node)
+            self.tree.leave(rank, sights[pod.pod_set], pod.devices, pod.milli)
+        self._charge(record, -1)
+        record.placement, record.charged = None, ()
+        self.gates.stopped(record.gang)
+        self.freed += 1
+
+    def _charge(self, record: GangRecord, sign: int) -> None:
+        gang = record.gang
+        for flavor, usage in record.charged:
+            self.shares.charge(gang.queue, flavor, usage, gang.preemptible, sign)
+
+
+def _lane_key(record: GangRecord) -> tuple[object, ...]:
+    gang = record.gang
+    return (
+        gang.queue,
+        gang.priority,
+        record.shapes,
+        gang.pod_sets,
+        gang.topology,
+        gang.preemptible,
+        gang.kind,
+        gang.workload if gang.parallel else "",
+        gang.time_limit_ms,
+    )
+
+
+def _order_key(policy: Policy, gang: Gang) -> Key:
+    rank = 0
+    if policy.order in (Order.SHORTEST, Order.SMALLEST):
+        rank = gang.expected_ms
+    if policy.order is Order.SMALLEST:
+        rank *= max(1, sum(s.count * s.request.gpu.count for s in gang.pod_sets))
+    return (rank, gang.submitted, gang.index, gang.id)

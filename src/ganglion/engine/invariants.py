@@ -1,0 +1,155 @@
+"""Every invariant of the state, checked from scratch."""
+
+from collections import Counter
+
+from ganglion.engine.condition import UNBOUNDED, Condition
+from ganglion.engine.holdings import Holdings
+from ganglion.engine.record import HOLDING, GangRecord
+from ganglion.engine.shares import NOTHING
+from ganglion.model.errors import InvariantBroken
+from ganglion.model.levels import Level
+from ganglion.model.plan import Phase
+from ganglion.model.queue import ANY_FLAVOR
+from ganglion.model.resources import WHOLE, Usage
+from ganglion.model.workload import Topology
+
+
+def check(state: Holdings) -> None:
+    """Check all of the state. Raises InvariantBroken for the first contradiction."""
+    state.tree.settle()
+    for record in state.records.values():
+        _one_phase(state, record)
+        if record.placement:
+            _whole_gang(record)
+            _topology(state, record)
+    _nodes(state)
+    _queues(state)
+    _indexes(state)
+
+
+def _require(holds: bool, what: str) -> None:
+    if not holds:
+        raise InvariantBroken(what)
+
+
+def _one_phase(state: Holdings, record: GangRecord) -> None:
+    gang = record.gang.id
+    waits = state.lanes.of(gang) is not None
+    holds = record.placement is not None
+    _require(holds == (record.phase in HOLDING), f"gang {gang} is {record.phase}, holds {holds}")
+    gated = record.reason is not None
+    pending = record.phase is Phase.PENDING
+    _require((waits or gated) == pending, f"gang {gang} is {record.phase}, in a lane {waits}")
+    _require(not (waits and gated), f"gang {gang} waits both in a lane and behind a gate")
+    ended = record.phase is Phase.ENDED
+    _require(
+        ended == (record.outcome is not None), f"gang {gang} is {record.phase} with an outcome"
+    )
+
+
+def _whole_gang(record: GangRecord) -> None:
+    assert record.placement
+    placed = Counter(pod.pod_set for pod in record.placement.pods)
+    for each in record.gang.pod_sets:
+        count = placed.pop(each.name, 0)
+        _require(
+            each.least <= count <= each.count,
+            f"gang {record.gang.id} holds {count} of {each.least}..{each.count} pods {each.name}",
+        )
+    _require(not placed, f"gang {record.gang.id} holds pods of unknown sets {sorted(placed)}")
+
+
+def _topology(state: Holdings, record: GangRecord) -> None:
+    assert record.placement
+    gang = record.gang
+    _together(state, record, gang.topology, None)
+    for each in gang.pod_sets:
+        _together(state, record, each.topology, each.name)
+
+
+def _together(state: Holdings, record: GangRecord, topology: Topology, pod_set: str | None) -> None:
+    assert record.placement
+    nodes = [pod.node for pod in record.placement.pods if pod_set is None or pod.pod_set == pod_set]
+    if topology.required and topology.required not in (Level.FLEET, Level.GPU):
+        homes = {_home(state, name, topology.required) for name in nodes}
+        _require(len(homes) <= 1, f"gang {record.gang.id} crosses {topology.required}: {homes}")
+    if topology.forbidden:
+        homes_of_all = [_home(state, name, topology.forbidden) for name in nodes]
+        _require(
+            len(set(homes_of_all)) == len(homes_of_all),
+            f"gang {record.gang.id} shares a {topology.forbidden}",
+        )
+
+
+def _home(state: Holdings, name: str, level: Level) -> str:
+    """The domain of a level that a node lies in; levels inside nodes count as the node."""
+    node = state.tree.nodes[state.tree.index[name]]
+    return node.domains.get(level, name)
+
+
+def _nodes(state: Holdings) -> None:
+    used: dict[str, list[Usage]] = {}
+    devices: Counter[tuple[str, int]] = Counter()
+    tenancies: dict[str, set[str]] = {}
+    for record in state.records.values():
+        shapes = {
+            each.name: shape
+            for each, shape in zip(record.gang.pod_sets, record.shapes, strict=True)
+        }
+        for pod in record.placement.pods if record.placement else ():
+            request = shapes[pod.pod_set].request
+            used.setdefault(pod.node, []).append(Usage(0, request.cpu_milli, request.memory_mib))
+            tenancies.setdefault(pod.node, set()).add(shapes[pod.pod_set].tenancy)
+            for device in pod.devices:
+                devices[pod.node, device] += pod.milli
+    for rank, node in enumerate(state.tree.nodes):
+        pods = used.get(node.name, [])
+        condition = state.table.known[state.tree.conditions[rank]]
+        _require(state.tree.pods[rank] == len(pods), f"node {node.name} counts its pods wrongly")
+        _node(node.name, condition, pods, (node.cpu_milli, node.memory_mib, node.max_pods))
+        _require(len(tenancies.get(node.name, ())) <= 1, f"node {node.name} breaks an isolation")
+        for index, free in enumerate(condition.gpu):
+            taken = devices.pop((node.name, index), 0)
+            _require(taken <= WHOLE, f"device {index} of {node.name} is promised twice")
+            _require(free == WHOLE - taken, f"device {index} of {node.name} is miscounted")
+    _require(not devices, f"pods hold devices that do not exist: {sorted(devices)}")
+
+
+def _node(name: str, condition: Condition, pods: list[Usage], has: tuple[int, int, int]) -> None:
+    cpu, memory, slots = has
+    _require(
+        condition.cpu == cpu - sum(pod.cpu_milli for pod in pods)
+        and condition.memory == memory - sum(pod.memory_mib for pod in pods),
+        f"node {name} miscounts CPU or memory",
+    )
+    _require(
+        condition.slots == (slots if slots == UNBOUNDED else slots - len(pods)),
+        f"node {name} miscounts its pod slots",
+    )
+
+
+def _queues(state: Holdings) -> None:
+    expected: dict[tuple[str, str], Usage] = {}
+    for record in state.records.values():
+        for flavor, usage in record.charged:
+            for name in state.shares.path(record.gang.queue):
+                for key in (flavor, ANY_FLAVOR):
+                    expected[name, key] = expected.get((name, key), NOTHING).plus(usage)
+    for name, by_flavor in state.shares.usage.items():
+        for flavor, usage in by_flavor.items():
+            _require(
+                usage == expected.pop((name, flavor), NOTHING),
+                f"queue {name} miscounts its usage of {flavor}",
+            )
+    _require(not expected, f"usage is missing in queues {sorted(expected)}")
+
+
+def _indexes(state: Holdings) -> None:
+    counted = Counter(state.tree.conditions)
+    held = {each: count for each, count in state.tree.counts.items() if count}
+    _require(counted == Counter(held), "the tree miscounts its conditions")
+    for fits in state.indexes.all_fits():
+        fits.sync()
+        for rank, room in enumerate(fits.rooms):
+            fresh = fits.fresh_room(rank)
+            _require(room == fresh, f"an index is stale at {state.tree.names[rank]}")

@@ -1,0 +1,118 @@
+"""What waits: gangs in lanes of equals.
+
+Gangs of one queue, priority and form are interchangeable but for their age, so that when
+the oldest of a lane cannot start, none of the lane can; the whole lane is then shut until
+something is freed. A backlog of ten thousand equal gangs costs as much as one.
+"""
+
+from collections.abc import Hashable, Iterator
+from heapq import heapify, heappop, heappush
+
+from ganglion.model.reasons import Reason
+
+Key = tuple[int, int, int, str]
+"""Order within a lane: rank by policy, submission time, index among its siblings, id."""
+
+
+class Lane:
+    """Equal gangs of one queue.
+
+    Attributes:
+        queue: their queue.
+        priority: their priority.
+        reason: why the first of them waits; None = not looked at yet.
+        shut_at: the state's `freed` counter when it was found that none can start; -1 = open.
+    """
+
+    __slots__ = ("_heap", "_live", "priority", "queue", "reason", "shut_at")
+
+    def __init__(self, queue: str, priority: int) -> None:
+        self.queue, self.priority = queue, priority
+        self.reason: Reason | None = None
+        self.shut_at = -1
+        self._heap: list[Key] = []
+        self._live: dict[str, Key] = {}
+
+    def __len__(self) -> int:
+        return len(self._live)
+
+    def __contains__(self, gang: str) -> bool:
+        return gang in self._live
+
+    def add(self, key: Key) -> None:
+        """A gang begins to wait."""
+        self._live[key[-1]] = key
+        heappush(self._heap, key)
+
+    def discard(self, gang: str) -> None:
+        """A gang waits no longer."""
+        self._live.pop(gang, None)
+        if len(self._heap) > 2 * len(self._live) + 64:
+            self._heap = list(self._live.values())
+            heapify(self._heap)
+
+    def head(self) -> Key | None:
+        """The one that goes first."""
+        heap, live = self._heap, self._live
+        while heap and live.get(heap[0][-1]) != heap[0]:
+            heappop(heap)
+        return heap[0] if heap else None
+
+    def in_order(self) -> list[Key]:
+        """All of them, the first one first."""
+        return sorted(self._live.values())
+
+
+class Lanes:
+    """All lanes; those that may hold a gang that can start are open."""
+
+    def __init__(self) -> None:
+        self._all: dict[Hashable, Lane] = {}
+        self._open: dict[Hashable, Lane] = {}
+        self._where: dict[str, Hashable] = {}
+        self._freed = -1
+
+    def __iter__(self) -> Iterator[Lane]:
+        return iter(self._all.values())
+
+    def __len__(self) -> int:
+        return len(self._where)
+
+    def add(self, lane_key: Hashable, queue: str, priority: int, key: Key) -> None:
+        """A gang begins to wait in the lane of its equals."""
+        lane = self._all.get(lane_key)
+        if lane is None:
+            lane = self._all[lane_key] = Lane(queue, priority)
+            self._open[lane_key] = lane
+        lane.add(key)
+        self._where[key[-1]] = lane_key
+
+    def discard(self, gang: str) -> None:
+        """A gang waits no longer; does nothing for one that did not."""
+        lane_key = self._where.pop(gang, None)
+        if lane_key is None:
+            return
+        lane = self._all[lane_key]
+        lane.discard(gang)
+        if not len(lane):
+            del self._all[lane_key]
+            self._open.pop(lane_key, None)
+
+    def of(self, gang: str) -> Lane | None:
+        """The lane in which a gang waits."""
+        lane_key = self._where.get(gang)
+        return None if lane_key is None else self._all[lane_key]
+
+    def open(self, freed: int) -> list[Lane]:
+        """Lanes worth a look now that the state's `freed` counter stands there."""
+        if freed != self._freed:
+            self._freed = freed
+            self._open = dict(self._all)
+        return list(self._open.values())
+
+    def shut(self, gang: str, reason: Reason) -> None:
+        """None of this gang's lane can start until something is freed."""
+        lane_key = self._where[gang]
+        lane = self._all[lane_key]
+        lane.reason, lane.shut_at = reason, self._freed
+        self._open.pop(lane_key, None)

@@ -1,0 +1,126 @@
+"""The life of a gang, event by event. Each says whether it changed anything."""
+
+from msgspec.structs import replace
+
+from ganglion.engine.holdings import Holdings
+from ganglion.engine.record import HOLDING, GangRecord
+from ganglion.engine.shapes import shapes_of
+from ganglion.model import events as ev
+from ganglion.model.errors import Conflict
+from ganglion.model.plan import Phase
+
+
+def submitted(state: Holdings, event: ev.GangSubmitted) -> bool:
+    """A gang entered its queue."""
+    gang = event.gang
+    if gang.id in state.records:
+        if state.records[gang.id].gang == gang:
+            return False
+        raise Conflict(f"there already is a gang {gang.id}")
+    _check_leaf(state, gang.queue)
+    record = GangRecord(gang, shapes_of(gang, state.plugins.filters), None)
+    state.records[gang.id] = record
+    state.gates.add(gang)
+    state.census.add(gang)
+    state.wait(record)
+    return True
+
+
+def updated(state: Holdings, event: ev.GangUpdated) -> bool:
+    """Properties of a gang changed."""
+    record = state.record(event.gang)
+    if record.phase is Phase.ENDED:
+        return False
+    changes = {
+        name: value
+        for name in ("priority", "queue", "time_limit_ms", "held")
+        if (value := getattr(event, name)) is not None and value != getattr(record.gang, name)
+    }
+    if not changes:
+        return False
+    if "queue" in changes:
+        _check_leaf(state, changes["queue"])
+        if record.phase is not Phase.PENDING:
+            raise Conflict(f"gang {event.gang} is {record.phase} and cannot change its queue")
+    state.lanes.discard(event.gang)
+    record.gang = replace(record.gang, **changes)
+    if record.phase is Phase.PENDING:
+        record.shapes = shapes_of(record.gang, state.plugins.filters)
+        state.wait(record)
+    return True
+
+
+def placed(state: Holdings, event: ev.GangPlaced) -> bool:
+    """A gang takes its resources."""
+    record = state.record(event.gang)
+    if event.attempt <= record.attempt or record.phase is not Phase.PENDING:
+        return False
+    state.hold(record, event.placement)
+    state.lanes.discard(event.gang)
+    record.phase, record.attempt, record.placed_at = Phase.STARTING, event.attempt, event.at
+    record.started, record.reason, record.cause = 0, None, ""
+    state.gates.started(record.gang)
+    state.turn += 1
+    return True
+
+
+def started(state: Holdings, event: ev.GangStarted) -> bool:
+    """All pods of an attempt run."""
+    record = state.record(event.gang)
+    if event.attempt != record.attempt or record.phase is not Phase.STARTING:
+        return False
+    record.phase, record.started = Phase.RUNNING, event.at
+    return True
+
+
+def stopping(state: Holdings, event: ev.GangStopping) -> bool:
+    """A gang was told to stop."""
+    record = state.record(event.gang)
+    if event.attempt != record.attempt or record.phase not in HOLDING:
+        return False
+    # A cancel overrides whatever else a gang is being stopped for, and nothing overrides it.
+    if record.phase is Phase.STOPPING and not (
+        ev.cancels(event.cause) and not ev.cancels(record.cause)
+    ):
+        return False
+    record.phase, record.cause = Phase.STOPPING, event.cause
+    return True
+
+
+def ended(state: Holdings, event: ev.GangEnded) -> bool:
+    """An attempt is over."""
+    record = state.record(event.gang)
+    if record.phase is Phase.ENDED or event.attempt != record.attempt:
+        return False
+    if record.phase in HOLDING:
+        state.release(record)
+    elif event.outcome is not ev.Outcome.CANCELLED:
+        # Only a cancel ends a gang that waits: anything else is old news of its last attempt.
+        return False
+    record.exit_code, record.message = event.exit_code, event.message
+    record.failures += event.outcome is ev.Outcome.FAILED
+    if event.requeue:
+        record.phase, record.not_before = Phase.PENDING, event.not_before
+        state.wait(record)
+    else:
+        _end(state, record, event)
+    return True
+
+
+def _end(state: Holdings, record: GangRecord, event: ev.GangEnded) -> None:
+    state.lanes.discard(record.gang.id)
+    record.phase, record.outcome, record.ended_at = Phase.ENDED, event.outcome, event.at
+    record.reason = None
+    for workload in state.gates.ended(record.gang, event.outcome):
+        for waiting in state.gates.dependents(workload):
+            if state.records[waiting].phase is Phase.PENDING:
+                state.wait(state.records[waiting])
+
+
+def _check_leaf(state: Holdings, queue: str) -> None:
+    state.shares.path(queue)
+    if not state.shares.is_leaf(queue):
+        raise Conflict(
+            f"queue {queue} has queues under it and takes no gangs itself",
+            "use one of the queues under it",
+        )

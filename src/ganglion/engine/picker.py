@@ -1,0 +1,92 @@
+"""The best node for one pod, without looking at nodes."""
+
+from heapq import heappop, heappush
+
+from ganglion.engine.condition import Sight
+from ganglion.engine.rating import Rating
+from ganglion.engine.tree import Tree
+
+
+class Picker:
+    """Conditions of one shape, ordered by score, kept up to date lazily.
+
+    Only conditions that got their first node since the last look are rated; those that lost
+    their last node are dropped when met.
+    """
+
+    def __init__(self, tree: Tree, rating: Rating, sight: Sight) -> None:
+        self._tree, self._rating, self._sight = tree, rating, sight
+        self._epoch, self._cursor = (-1, -1), 0
+        self._listed: set[int] = set()
+        self._by_score: dict[int, list[int]] = {}
+        self._scores: list[int] = []
+
+    def best(self) -> int | None:
+        """Rank of the best node; the lowest one among equals; None when the pod fits nowhere."""
+        self._sync()
+        counts = self._tree.counts
+        while self._scores:
+            score = -self._scores[0]
+            group = self._by_score[score]
+            alive = [each for each in group if counts[each]] if len(group) > 1 else group
+            if len(alive) == 1 and counts[alive[0]]:
+                self._prune(score, alive)
+                return self._tree.first(alive[0])
+            if alive and len(alive) > 1:
+                self._prune(score, alive)
+                first = self._tree.first
+                return min([first(each) for each in alive])
+            self._prune(score, [])
+        return None
+
+    def best_outside(self, avoided: set[int]) -> int | None:
+        """Like `best`, but never one of the `avoided` ranks."""
+        self._sync()
+        for score in sorted(self._by_score, reverse=True):
+            ranks = [
+                rank
+                for each in self._by_score[score]
+                for rank in self._tree.members(each)
+                if rank not in avoided
+            ]
+            if ranks:
+                return min(ranks)
+        return None
+
+    def _prune(self, score: int, alive: list[int]) -> None:
+        group = self._by_score[score]
+        if len(alive) == len(group):
+            return
+        self._listed.difference_update(set(group) - set(alive))
+        if alive:
+            self._by_score[score] = alive
+        else:
+            del self._by_score[score]
+            heappop(self._scores)
+
+    def _sync(self) -> None:
+        tree = self._tree
+        if self._epoch != (tree.epoch, tree.table.yardstick):
+            self._epoch, self._cursor = (tree.epoch, tree.table.yardstick), 0
+            self._listed, self._by_score, self._scores = set(), {}, []
+        arrivals = tree.arrivals
+        if self._cursor == len(arrivals):
+            return
+        listed, counts = self._listed, tree.counts
+        fresh = {c: None for c in arrivals[self._cursor :] if c not in listed and counts[c]}
+        self._cursor = len(arrivals)
+        self._rating.rate(self._sight, fresh)
+        for each in fresh:
+            self._list(each)
+
+    def _list(self, condition: int) -> None:
+        score = self._sight.scores[condition]
+        if score is None:
+            return
+        self._listed.add(condition)
+        group = self._by_score.get(score)
+        if group is None:
+            self._by_score[score] = [condition]
+            heappush(self._scores, -score)
+        else:
+            group.append(condition)

@@ -1,0 +1,260 @@
+"""Where: the lowest domain that holds the whole gang, then nodes, then devices.
+
+Levels are tried from the narrowest that may do to the widest that is allowed; within a
+level the tightest domain first. A trial takes its shares from the tree for real and gives
+them back if it fails, so that pod sets see each other.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import NamedTuple, Protocol
+
+from ganglion.engine.condition import Sight
+from ganglion.engine.fits import Fits, Rules
+from ganglion.engine.indexes import Indexes
+from ganglion.engine.shapes import Shape, excluding, of_type, times
+from ganglion.engine.trial import Trial
+from ganglion.model.levels import DEPTH, INSIDE_NODE, Level
+from ganglion.model.placement import Placement, PodPlacement
+from ganglion.model.workload import Gang, Kind, PodSet, Slice, Topology
+
+
+class Demand:
+    """A gang that looks for a place.
+
+    Args:
+        gang: the gang.
+        shapes: shape of each pod set.
+        without: flavors that are out of quota.
+        siblings: ranks of nodes on which its siblings run.
+    """
+
+    def __init__(
+        self,
+        gang: Gang,
+        shapes: Sequence[Shape],
+        without: tuple[str, ...] = (),
+        siblings: frozenset[int] = frozenset(),
+    ) -> None:
+        self.gang = gang
+        self.shapes = [excluding(each, without) for each in shapes] if without else shapes
+        self.siblings = siblings
+        self.sets = gang.pod_sets
+        self.single = len(self.sets) == 1 and self.sets[0].count == 1
+
+    def counts(self, part: int, parts: int) -> list[int]:
+        """Pods per set when elastic sets are `part`/`parts` of the way from least to most."""
+        return [_whole_slices(s, s.least + (s.count - s.least) * part // parts) for s in self.sets]
+
+
+def _whole_slices(pod_set: PodSet, count: int) -> int:
+    """The largest number up to `count` that the set's slices divide, but no less than its least."""
+    size = pod_set.slices[0].size if pod_set.slices else 1
+    return max(count - count % size, pod_set.least)
+
+
+class Judge(Protocol):
+    """Says whether a placement that was found may be used."""
+
+    def allow(self, placement: Placement) -> bool:
+        """Whether it may."""
+
+
+def place(
+    indexes: Indexes, demand: Demand, tries: int, turn: int, judge: Judge | None = None
+) -> Placement | None:
+    """Find a place for a whole gang; the tree is left as it was.
+
+    Args:
+        indexes: the tree with its indexes.
+        demand: the gang.
+        tries: most domains tried per level.
+        turn: number of this decision, for scores that may not be cached.
+        judge: whom to ask about each placement found; None = anything goes.
+
+    Returns:
+        The placement, or None when no place was found.
+    """
+    if demand.single:
+        single = _place_pod(indexes, demand, turn)
+        return single if single and (judge is None or judge.allow(single)) else None
+    for shapes in _uniform(indexes, demand):
+        found = _place_elastic(_Search(indexes, demand, shapes, tries, judge))
+        if found:
+            return found
+    return None
+
+
+class _Search(NamedTuple):
+    """What stays the same while a gang's size and level are varied."""
+
+    indexes: Indexes
+    demand: Demand
+    shapes: Sequence[Shape]
+    tries: int
+    judge: Judge | None
+
+
+def _place_pod(indexes: Indexes, demand: Demand, turn: int) -> Placement | None:
+    tree, sight = indexes.tree, indexes.table.sight(demand.shapes[0])
+    if not indexes.rating.cacheable:
+        chosen = indexes.rating.rate_nodes(sight, tree.conditions, turn)
+        return chosen and _one(indexes, demand.sets[0].name, sight, *chosen)
+    rank = _pick(indexes, demand, sight)
+    if rank is None:
+        return None
+    devices = indexes.rating.way(sight, tree.conditions[rank])
+    return _one(indexes, demand.sets[0].name, sight, rank, devices)
+
+
+def _one(
+    indexes: Indexes, name: str, sight: Sight, rank: int, devices: tuple[int, ...]
+) -> Placement:
+    tree = indexes.tree
+    milli = indexes.rating.milli(sight, tree.conditions[rank], devices)
+    pod = PodPlacement(name, 0, tree.names[rank], devices, milli)
+    return Placement((pod,), Level.NODE, tree.names[rank])
+
+
+def _pick(indexes: Indexes, demand: Demand, sight: Sight) -> int | None:
+    """Services keep away from their siblings' racks, then nodes; all else packs."""
+    picker = indexes.picker(sight)
+    if demand.gang.kind is Kind.SERVICE and demand.siblings:
+        tree = indexes.tree
+        racks = {tree.parents[rank] for rank in demand.siblings} - {0}
+        beside = {rank for rack in racks for rank in tree.domains[rack].nodes}
+        for avoided in (beside | demand.siblings, set(demand.siblings)):
+            rank = picker.best_outside(avoided)
+            if rank is not None:
+                return rank
+    return picker.best()
+
+
+def _uniform(indexes: Indexes, demand: Demand) -> Iterator[Sequence[Shape]]:
+    """All GPU pods of a gang get one device type: the first in its list that has room."""
+    present = indexes.device_types()
+    allowed = [_types_for(shape, present) for shape in demand.shapes]
+    for kind in max(allowed, key=len):
+        yield [
+            of_type(shape, kind if kind in types else types[0]) if len(types) > 1 else shape
+            for shape, types in zip(demand.shapes, allowed, strict=True)
+        ]
+    if not any(allowed):
+        yield demand.shapes
+
+
+def _types_for(shape: Shape, present: Sequence[str]) -> list[str]:
+    """Device types of the fleet that a GPU pod may use, the preferred first."""
+    gpu = shape.request.gpu
+    return [kind for kind in gpu.types or present if kind in present] if gpu.count else []
+
+
+def _place_elastic(search: _Search) -> Placement | None:
+    """The largest size that fits, by bisection between the least and the most pods."""
+    demand = search.demand
+    parts = max(s.count - s.least for s in demand.sets)
+    if not parts:
+        return _place_counts(search, demand.counts(0, 1))
+    best = _place_counts(search, demand.counts(parts, parts))
+    if best:
+        return best
+    low, high = 0, parts
+    best = _place_counts(search, demand.counts(0, parts))
+    while best and high - low > 1:
+        middle = (low + high) // 2
+        found = _place_counts(search, demand.counts(middle, parts))
+        if found:
+            best, low = found, middle
+        else:
+            high = middle
+    return best
+
+
+def _place_counts(search: _Search, counts: list[int]) -> Placement | None:
+    demand, indexes = search.demand, search.indexes
+    for soft in (True, False) if _has_wishes(demand.sets) else (False,):
+        rules = [
+            rules_of(demand.gang, each, soft, count)
+            for each, count in zip(demand.sets, counts, strict=True)
+        ]
+        fits = [
+            indexes.fits(_unit(shape, rule), rule)
+            for shape, rule in zip(search.shapes, rules, strict=True)
+        ]
+        if any(each.values[0] < count for each, count in zip(fits, counts, strict=True)):
+            continue
+        for level in levels_for(indexes, demand.gang):
+            found = _place_level(search, fits, counts, level)
+            if found and (search.judge is None or search.judge.allow(found)):
+                return found
+    return None
+
+
+def rules_of(gang: Gang, pod_set: PodSet, soft: bool, count: int) -> Rules:
+    """The rules for `count` pods of a set; with `soft`, wishes are taken as required.
+
+    A level that one of several pod sets must not cross is a slice as large as the set.
+    """
+    slices = []
+    topology = pod_set.topology
+    whole = topology.required or (topology.preferred if soft else None)
+    if whole and len(gang.pod_sets) > 1:
+        slices.append((whole, count))
+    for each in pod_set.slices:
+        level = each.required or (each.preferred if soft else None)
+        if level:
+            slices.append((level, each.size))
+    return Rules(tuple(slices), topology.forbidden or gang.topology.forbidden)
+
+
+def levels_for(indexes: Indexes, gang: Gang) -> list[Level]:
+    """Levels at which the gang may be brought together, in the order they are tried.
+
+    All but services come as close together as they can; a preferred level makes a service do
+    the same.
+    """
+    required = required_level(gang)
+    present = [*INSIDE_NODE[1::-1], Level.NODE, *indexes.tree.levels()]
+    allowed = [lv for lv in present if required is None or DEPTH[lv] >= DEPTH[required]]
+    wishes = gang.topology.preferred or any(s.topology.preferred for s in gang.pod_sets)
+    if gang.kind is Kind.SERVICE and not wishes:
+        return allowed[::-1]
+    return allowed
+
+
+def required_level(gang: Gang) -> Level | None:
+    """The narrowest level that the gang as a whole must not cross."""
+    levels = [gang.topology.required]
+    if len(gang.pod_sets) == 1:
+        levels.append(gang.pod_sets[0].topology.required)
+    return max((lv for lv in levels if lv), key=lambda lv: DEPTH[lv], default=None)
+
+
+def _has_wishes(sets: Sequence[PodSet]) -> bool:
+    wishes: list[Slice | Topology] = [s.topology for s in sets]
+    wishes += [each for s in sets for each in s.slices]
+    return any(each.preferred and not each.required for each in wishes)
+
+
+def _unit(shape: Shape, rules: Rules) -> Shape:
+    if not rules.inner:
+        return shape
+    level, size = rules.inner
+    return times(shape, size, level)
+
+
+def _place_level(
+    search: _Search, fits: list[Fits], counts: list[int], level: Level
+) -> Placement | None:
+    trial = Trial(search.indexes, search.demand.gang)
+    shapes = search.shapes
+    if DEPTH[level] >= DEPTH[Level.NODE]:
+        together = level if level is not Level.NODE else None
+        return trial.on_one_node(shapes, [f.rules for f in fits], counts, together, search.tries)
+    widest = max(range(len(fits)), key=lambda i: shapes[i].request.gpu.count * counts[i])
+    for domain in islice(fits[widest].domains(level, counts[widest]), search.tries):
+        if all(f.values[domain] >= n for f, n in zip(fits, counts, strict=True)):
+            found = trial.in_domain(shapes, fits, counts, domain)
+            if found:
+                return found
+    return None

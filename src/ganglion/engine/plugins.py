@@ -1,0 +1,138 @@
+"""The four extension points: Filter, Score, Permit and Preempt.
+
+A plugin is a class without constructor arguments, registered under one of the entry point
+groups `ganglion.filters`, `ganglion.scores`, `ganglion.permits`, `ganglion.preempts`.
+Plugins live inside the pure engine: same input, same answer; no clock, I/O or randomness.
+"""
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from msgspec import Struct, field
+from numpy.typing import NDArray
+
+from ganglion.model.placement import Placement
+from ganglion.model.reasons import Reason
+from ganglion.model.resources import PodRequest
+from ganglion.model.workload import Gang
+
+Ints = NDArray[np.int64]
+
+
+class NodeClass(Struct, frozen=True):
+    """Everything about a node that never changes while pods come and go.
+
+    Nodes of one class differ by name and place only.
+
+    Attributes:
+        cpu_milli: allocatable CPU in thousandths of a core.
+        memory_mib: allocatable host memory.
+        max_pods: pod slots.
+        devices: per device (type, memory_mib, numa, island).
+        labels: sorted (label, value) pairs.
+        flavor: the flavor that quota is charged in.
+        region: name of its region; empty = none.
+    """
+
+    cpu_milli: int
+    memory_mib: int
+    max_pods: int
+    devices: tuple[tuple[str, int, int, int], ...]
+    labels: tuple[tuple[str, str], ...]
+    flavor: str
+    region: str
+
+
+class Rows(Struct):
+    """R ways to put one pod on a node, column by column; arrays are read-only.
+
+    A row is a node condition and, for a shared GPU, the device tried. D is the largest number
+    of devices of any node; missing and sick devices have 0 free.
+
+    Attributes:
+        classes: all node classes; `class_of` points into it.
+        class_of: int64[R], class of the node.
+        node: int64[R], rank of the node by name; -1 where the row stands for every node in
+            this condition (always so for cacheable scores).
+        cpu_free: int64[R], thousandths of a core free before the pod.
+        memory_free: int64[R], MiB free before the pod.
+        gpu_free: int64[R, D], thousandths free of each device before the pod.
+        cpu_after, memory_after, gpu_after: the same after it.
+        device: int64[R], device tried by a pod that shares one; -1 otherwise.
+        supply: how many devices of each type the fleet has, used or not.
+    """
+
+    classes: Sequence[NodeClass]
+    class_of: Ints
+    node: Ints
+    cpu_free: Ints
+    memory_free: Ints
+    gpu_free: Ints
+    cpu_after: Ints
+    memory_after: Ints
+    gpu_after: Ints
+    device: Ints
+    supply: Mapping[str, int] = field(default_factory=dict)
+
+
+Typical = tuple[tuple[PodRequest, int], ...]
+"""The target workload of fragmentation scores: (request, how many)."""
+
+
+@runtime_checkable
+class Filter(Protocol):
+    """Rules out nodes."""
+
+    name: str
+
+    def key(self, gang: Gang) -> Hashable:
+        """What of the gang the answer depends on; equal keys share one cached answer."""
+
+    def allows(self, key: Hashable, node: NodeClass) -> bool:
+        """Whether gangs with this key may use nodes of this class."""
+
+
+@runtime_checkable
+class Score(Protocol):
+    """Ranks the ways to place a pod; the highest sum of weighted scores wins.
+
+    Attributes:
+        cacheable: True when the score depends on nothing but the request, the row, the typical
+            pods and the supply; such scores are computed once per node condition.
+    """
+
+    name: str
+    cacheable: bool
+
+    def score(self, pod: PodRequest, rows: Rows, typical: Typical, turn: int) -> Ints:
+        """Return int64[R]. `turn` counts the decisions so far (0 for cacheable scores)."""
+
+
+@runtime_checkable
+class Permit(Protocol):
+    """Has the last word on a start."""
+
+    name: str
+
+    def permit(self, gang: Gang, placement: Placement, now: int) -> Reason | None:
+        """None to let the gang start at `now` (ms), or why it must wait."""
+
+
+@runtime_checkable
+class Preempt(Protocol):
+    """Has a veto on victims."""
+
+    name: str
+
+    def may_stop(self, victim: Gang, favoured: Gang, now: int) -> bool:
+        """Whether `victim` may be stopped at `now` (ms) for the sake of `favoured`."""
+
+
+class Plugins(Struct, frozen=True):
+    """Plugin instances in the order and with the weights of the policy."""
+
+    scores: tuple[tuple[Score, int], ...]
+    filters: tuple[Filter, ...] = ()
+    permits: tuple[Permit, ...] = ()
+    preempts: tuple[Preempt, ...] = ()

@@ -1,0 +1,79 @@
+"""Which flavors a gang's queue may still use."""
+
+from ganglion.engine.record import GangRecord
+from ganglion.engine.state import ClusterState
+from ganglion.model.placement import Placement
+from ganglion.model.queue import ANY_FLAVOR
+from ganglion.model.reasons import Reason
+from ganglion.model.resources import Usage
+
+
+def asked(record: GangRecord) -> Usage:
+    """The least a gang starts with; a share given in memory counts when it is placed."""
+    total = Usage()
+    for each in record.gang.pod_sets:
+        request, pods = each.request, each.least
+        gpu = 0 if request.gpu.share_mib else request.gpu.count * request.gpu.milli
+        more = Usage(gpu * pods, request.cpu_milli * pods, request.memory_mib * pods)
+        total = total.plus(more)
+    return total
+
+
+def spent(state: ClusterState, record: GangRecord) -> tuple[Reason | None, dict[str, Reason]]:
+    """Check quota and limits at the queue and everything above it.
+
+    Returns:
+        (reason, {}) when no flavor is left that the gang could use, else (None, the flavors
+        that it must keep off, each with the reason).
+    """
+    gang = record.gang
+    shares = state.shares
+    if not shares.is_governed(gang.queue):
+        return None, {}
+    wanted = asked(record)
+    whole = shares.refusal(gang.queue, ANY_FLAVOR, wanted, gang.preemptible, state.totals.free_gpu)
+    if whole:
+        return whole, {}
+    refusals = {
+        flavor: reason
+        for flavor in state.totals.flavors()
+        if (
+            reason := shares.refusal(
+                gang.queue, flavor, wanted, gang.preemptible, state.totals.free_gpu
+            )
+        )
+    }
+    usable = state.totals.flavors_for(record.shapes)
+    if usable and all(flavor in refusals for flavor in usable):
+        return refusals[usable[0]], {}
+    return None, refusals
+
+
+class Means:
+    """Judges a placement by what it would really use.
+
+    The check before the search knows the least a gang asks for; elastic pods and shares
+    given in memory are known only once they have a place.
+
+    Attributes:
+        refusal: why the last placement was refused; None = none was.
+    """
+
+    def __init__(self, state: ClusterState, record: GangRecord) -> None:
+        self._state, self._record = state, record
+        self.refusal: Reason | None = None
+
+    def allow(self, placement: Placement) -> bool:
+        """Whether the queue and all above it may use that much."""
+        state, record = self._state, self._record
+        total = Usage()
+        used = state.usage_of(record, placement)
+        for usage in used.values():
+            total = total.plus(usage)
+        for flavor, usage in ((ANY_FLAVOR, total), *used.items()):
+            self.refusal = state.shares.refusal(
+                record.gang.queue, flavor, usage, record.gang.preemptible, state.totals.free_gpu
+            )
+            if self.refusal:
+                return False
+        return True

@@ -1,0 +1,56 @@
+"""What the engine knows about one gang."""
+
+from collections.abc import Hashable
+
+from msgspec import Struct
+
+from ganglion.engine.shapes import Shape
+from ganglion.model.events import Outcome
+from ganglion.model.placement import Placement
+from ganglion.model.plan import Phase
+from ganglion.model.reasons import Reason
+from ganglion.model.resources import Usage
+from ganglion.model.workload import Gang
+
+HOLDING = (Phase.STARTING, Phase.RUNNING, Phase.STOPPING)
+"""Phases in which a gang holds resources."""
+
+
+class GangRecord(Struct):
+    """One gang's life so far.
+
+    Attributes:
+        gang: as submitted, with later updates.
+        shapes: shape of each pod set.
+        lane: key of the lane of its equals.
+        phase: where in its life it is.
+        attempt: number of the present or last attempt; 0 = none yet.
+        placement: where the present attempt runs; None when it holds nothing.
+        reason: why it waits apart from its lane (held, dependency, back-off); None = no such.
+        not_before: time before which it may not start.
+        placed_at, started, ended_at: times in ms; 0 = not yet.
+        outcome: how it ended for good; None while it lives.
+        failures: attempts that failed by themselves.
+        exit_code: exit code of the last attempt.
+        message: what its world said of the last attempt.
+        cause: why it is being stopped.
+        charged: what it holds, by flavor.
+    """
+
+    gang: Gang
+    shapes: tuple[Shape, ...]
+    lane: Hashable
+    phase: Phase = Phase.PENDING
+    attempt: int = 0
+    placement: Placement | None = None
+    reason: Reason | None = None
+    not_before: int = 0
+    placed_at: int = 0
+    started: int = 0
+    ended_at: int = 0
+    outcome: Outcome | None = None
+    failures: int = 0
+    exit_code: int | None = None
+    message: str = ""
+    cause: str = ""
+    charged: tuple[tuple[str, Usage], ...] = ()

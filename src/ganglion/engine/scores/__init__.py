@@ -1,0 +1,1 @@
+"""Score plugins that come with the engine."""

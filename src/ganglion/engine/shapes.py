@@ -1,0 +1,173 @@
+"""Shapes: what one pod needs together with everything that decides where it may go."""
+
+from collections.abc import Hashable
+
+from msgspec import Struct
+
+from ganglion.engine.plugins import Filter, NodeClass
+from ganglion.model.levels import Level
+from ganglion.model.resources import WHOLE, GpuRequest, PodRequest
+from ganglion.model.workload import Constraints, Gang
+
+SHARED = "*"
+"""Tenancy of pods that share their node with anybody."""
+
+
+class Shape(Struct, frozen=True, cache_hash=True):
+    """Pods of one shape are interchangeable: whatever holds for one holds for all.
+
+    Attributes:
+        request: resources of one pod.
+        labels, avoid: node labels that must and must not be there.
+        residency: allowed regions; empty = any.
+        tenancy: who may be beside it: `*`, `queue:<name>` or `workload:<id>`.
+        without: flavors that are out of quota.
+        keys: answers of the Filter plugins' `key`, in their order.
+    """
+
+    request: PodRequest
+    labels: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    avoid: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    residency: tuple[str, ...] = ()
+    tenancy: str = SHARED
+    without: tuple[str, ...] = ()
+    keys: tuple[Hashable, ...] = ()
+
+    @property
+    def shares_a_device(self) -> bool:
+        """Whether a pod takes less than a whole device."""
+        gpu = self.request.gpu
+        return gpu.count == 1 and (gpu.milli < WHOLE or gpu.share_mib > 0)
+
+
+class View(Struct, frozen=True):
+    """One shape looking at one node class.
+
+    Attributes:
+        obstacle: why no node of the class will ever do; empty = it may.
+        devices: indexes of the devices it may use.
+        milli: thousandths it takes of each device of the class (over 1000: too small).
+    """
+
+    obstacle: str
+    devices: tuple[int, ...] = ()
+    milli: tuple[int, ...] = ()
+
+
+def shapes_of(gang: Gang, filters: tuple[Filter, ...]) -> tuple[Shape, ...]:
+    """The shape of each pod set of a gang."""
+    keys = tuple(plugin.key(gang) for plugin in filters) if filters else ()
+    rules = gang.constraints
+    labels, avoid = _sorted(rules.labels), _sorted(rules.avoid)
+    tenancy = _tenancy(gang, rules)
+    return tuple(
+        Shape(each.request, labels, avoid, rules.residency, tenancy, (), keys)
+        for each in gang.pod_sets
+    )
+
+
+def look(shape: Shape, node: NodeClass, filters: tuple[Filter, ...]) -> View:
+    """What a shape can use of a node class, and if nothing, why."""
+    gpu = shape.request.gpu
+    milli = tuple(gpu.milli_on(memory) for _, memory, _, _ in node.devices)
+    obstacle = _obstacle(shape, node, filters)
+    if obstacle or not gpu.count:
+        return View(obstacle, (), milli)
+    devices = tuple(
+        index
+        for index, (kind, memory, _, _) in enumerate(node.devices)
+        if (not gpu.types or kind in gpu.types)
+        and memory >= gpu.min_memory_mib
+        and milli[index] <= WHOLE
+    )
+    return View("" if devices else _no_device(gpu, node), devices, milli)
+
+
+def times(shape: Shape, count: int, together: Level | None) -> Shape:
+    """The shape of `count` pods on one node as if they were one pod."""
+    request = shape.request
+    gpu = request.gpu
+    return _with_request(
+        shape,
+        PodRequest(
+            cpu_milli=request.cpu_milli * count,
+            memory_mib=request.memory_mib * count,
+            gpu=GpuRequest(
+                gpu.count * count, gpu.milli, gpu.share_mib, gpu.types, gpu.min_memory_mib
+            ),
+            together=together or request.together,
+        ),
+    )
+
+
+def of_type(shape: Shape, kind: str) -> Shape:
+    """The same shape on devices of one type."""
+    request = shape.request
+    gpu = request.gpu
+    narrowed = GpuRequest(gpu.count, gpu.milli, gpu.share_mib, (kind,), gpu.min_memory_mib)
+    return _with_request(
+        shape, PodRequest(request.cpu_milli, request.memory_mib, narrowed, request.together)
+    )
+
+
+def excluding(shape: Shape, flavors: tuple[str, ...]) -> Shape:
+    """The same shape kept off some flavors."""
+    return Shape(
+        shape.request,
+        shape.labels,
+        shape.avoid,
+        shape.residency,
+        shape.tenancy,
+        flavors,
+        shape.keys,
+    )
+
+
+def _with_request(shape: Shape, request: PodRequest) -> Shape:
+    return Shape(
+        request,
+        shape.labels,
+        shape.avoid,
+        shape.residency,
+        shape.tenancy,
+        shape.without,
+        shape.keys,
+    )
+
+
+def _sorted(labels: dict[str, tuple[str, ...]]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    return tuple(sorted(labels.items())) if labels else ()
+
+
+def _tenancy(gang: Gang, rules: Constraints) -> str:
+    if rules.isolation == "queue":
+        return f"queue:{gang.queue}"
+    if rules.isolation == "workload":
+        return f"workload:{gang.workload}"
+    return SHARED
+
+
+def _obstacle(shape: Shape, node: NodeClass, filters: tuple[Filter, ...]) -> str:
+    labels = dict(node.labels)
+    for key, values in shape.labels:
+        if labels.get(key) not in values:
+            return f"label {key} is not {' or '.join(values)}"
+    for key, values in shape.avoid:
+        if labels.get(key) in values:
+            return f"label {key} is {labels[key]}"
+    if shape.residency and node.region not in shape.residency:
+        return f"not in region {' or '.join(shape.residency)}"
+    if node.flavor in shape.without:
+        return f"flavor {node.flavor} is out of quota"
+    for plugin, asked in zip(filters, shape.keys, strict=True):
+        if not plugin.allows(asked, node):
+            return f"filter {plugin.name}"
+    return ""
+
+
+def _no_device(gpu: GpuRequest, node: NodeClass) -> str:
+    if not node.devices:
+        return "no GPU"
+    if gpu.types and not any(kind in gpu.types for kind, _, _, _ in node.devices):
+        return f"GPU is not {' or '.join(gpu.types)}"
+    return "GPU memory too small"

@@ -1,0 +1,63 @@
+"""Sums over the fleet, by condition rather than by node."""
+
+from collections.abc import Sequence
+
+from ganglion.engine.conditions import Conditions
+from ganglion.engine.shapes import Shape
+from ganglion.engine.tree import Tree
+from ganglion.model.queue import ANY_FLAVOR
+
+
+class Totals:
+    """What is free, by flavor and by what a shape may use."""
+
+    def __init__(self, table: Conditions, tree: Tree) -> None:
+        self._table, self._tree = table, tree
+        self._flavors: tuple[int, tuple[str, ...]] = (0, ())
+
+    def flavors(self) -> tuple[str, ...]:
+        """All flavors met so far."""
+        classes = self._table.classes
+        if self._flavors[0] != len(classes):
+            self._flavors = (len(classes), tuple(sorted({each.flavor for each in classes})))
+        return self._flavors[1]
+
+    def flavors_for(self, shapes: Sequence[Shape]) -> tuple[str, ...]:
+        """Flavors that the GPU pods (or, without GPUs, all pods) may use."""
+        wanted = [each for each in shapes if each.request.gpu.count] or list(shapes)
+        found = {
+            node_class.flavor
+            for index, node_class in enumerate(self._table.classes)
+            for shape in wanted
+            if not self._table.view(self._table.sight(shape), index).obstacle
+        }
+        return tuple(sorted(found))
+
+    def free_gpu(self, flavor: str) -> int:
+        """Thousandths of GPUs free on open nodes of a flavor; `*` = of all."""
+        known, classes = self._table.known, self._table.classes
+        return sum(
+            count * sum(known[each].usable)
+            for each, count in self._tree.counts.items()
+            if count
+            and known[each].open
+            and flavor in (ANY_FLAVOR, classes[known[each].node_class].flavor)
+        )
+
+    def free_for(self, shapes: Sequence[Shape]) -> int:
+        """Thousandths free of devices that the first GPU shape may use."""
+        shape = next((each for each in shapes if each.request.gpu.count), None)
+        if shape is None:
+            return self.free_gpu(ANY_FLAVOR)
+        sight = self._table.sight(shape)
+        total = 0
+        known = self._table.known
+        for each, count in self._tree.counts.items():
+            if not count or not known[each].open:
+                continue
+            condition = known[each]
+            view = self._table.view(sight, condition.node_class)
+            if not view.obstacle:
+                usable = condition.usable
+                total += count * sum([usable[index] for index in view.devices])
+        return total

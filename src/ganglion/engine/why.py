@@ -1,0 +1,180 @@
+"""Why a gang finds no place: one dominant reason with the numbers that were read."""
+
+from collections.abc import Sequence
+
+from ganglion.engine.fits import Fits
+from ganglion.engine.place import Demand, place, required_level, rules_of
+from ganglion.engine.shapes import Shape
+from ganglion.engine.state import ClusterState
+from ganglion.engine.totals import Totals
+from ganglion.model.levels import DEPTH, Level
+from ganglion.model.reasons import Reason, Remedy, Token
+from ganglion.model.resources import WHOLE, GpuRequest, counted, decimal
+
+
+def diagnose(state: ClusterState, demand: Demand) -> Reason:
+    """The most structural obstacle of a gang that found no place."""
+    for shape in demand.shapes:
+        reason = _no_node(state, shape)
+        if reason:
+            return reason
+    never = not demand.single and not _fits_when_empty(state, demand)
+    return _shortage(state, demand, never)
+
+
+def _no_node(state: ClusterState, shape: Shape) -> Reason | None:
+    """No node would take one such pod, not even an empty one."""
+    table, tree = state.table, state.tree
+    sight = table.sight(shape)
+    classes = _classes(state)
+    if not classes:
+        return Reason(Token.CAPACITY, "there are no nodes", never=True, remedy=Remedy.ADMIN)
+    obstacles: dict[str, int] = {}
+    open_somewhere = False
+    for class_id, (count, is_open) in classes.items():
+        obstacle = table.obstacle(sight, table.bare(class_id))
+        if obstacle:
+            obstacles[obstacle] = obstacles.get(obstacle, 0) + count
+        else:
+            open_somewhere = open_somewhere or is_open
+    if obstacles and sum(obstacles.values()) == len(tree.nodes):
+        return _impossible(state, shape, obstacles)
+    if not open_somewhere:
+        return Reason(
+            Token.DRAINING,
+            "all nodes that could take it are cordoned or lost",
+            remedy=Remedy.ADMIN,
+        )
+    return None
+
+
+def _impossible(state: ClusterState, shape: Shape, obstacles: dict[str, int]) -> Reason:
+    worst = max(obstacles, key=lambda name: (obstacles[name], name))
+    size = {"too few free GPUs", "too little free CPU", "too little free memory"}
+    if worst not in size:
+        listed = "; ".join(f"{name} on {count}" for name, count in sorted(obstacles.items()))
+        return Reason(
+            Token.CONSTRAINT,
+            f"no node is allowed: {listed}",
+            never=True,
+            evidence={"nodes": len(state.tree.nodes)},
+            remedy=Remedy.CHANGE,
+        )
+    return _too_large(state, shape, worst)
+
+
+def _too_large(state: ClusterState, shape: Shape, worst: str) -> Reason:
+    classes, request = state.table.classes, shape.request
+    if worst == "too few free GPUs":
+        sight = state.table.sight(shape)
+        most = max(len(state.table.view(sight, i).devices) for i in range(len(classes)))
+        asked, told, held, unit = (
+            request.gpu.count,
+            counted(request.gpu.count, "GPU"),
+            str(most),
+            "",
+        )
+    elif worst == "too little free CPU":
+        asked, most = request.cpu_milli, max(each.cpu_milli for each in classes)
+        told, held, unit = counted(decimal(asked), "CPU"), decimal(most), "_milli"
+    else:
+        asked, most = request.memory_mib, max(each.memory_mib for each in classes)
+        told, held, unit = f"{asked} MiB of memory", str(most), "_mib"
+    return Reason(
+        Token.CAPACITY,
+        f"one pod needs {told} on one node; the largest node has {held}",
+        never=True,
+        evidence={f"needed{unit}": asked, f"largest_node{unit}": most},
+        remedy=Remedy.CHANGE,
+    )
+
+
+def _classes(state: ClusterState) -> dict[int, tuple[int, bool]]:
+    """Per node class that occurs: how many nodes there are, whether any is open."""
+    found: dict[int, tuple[int, bool]] = {}
+    for each, count in state.tree.counts.items():
+        if count:
+            condition = state.table.known[each]
+            before, is_open = found.get(condition.node_class, (0, False))
+            found[condition.node_class] = (before + count, is_open or condition.open)
+    return found
+
+
+def _fits_when_empty(state: ClusterState, demand: Demand) -> bool:
+    return place(state.empty(), demand, state.policy.tries, 0) is not None
+
+
+def _shortage(state: ClusterState, demand: Demand, never: bool) -> Reason:
+    """Too little room in all, or in one domain; counted in the empty fleet when for ever."""
+    gang = demand.gang
+    indexes = state.empty() if never else state.indexes
+    if demand.single:
+        free = state.totals.free_for(demand.shapes)
+        text = _single_text(demand.shapes[0].request.gpu, decimal(free))
+        return Reason(Token.CAPACITY, text, evidence={"free_milli": free})
+    needed = [each.least for each in demand.sets]
+    fits = [
+        indexes.fits(shape, rules_of(gang, each, False, each.least))
+        for shape, each in zip(demand.shapes, demand.sets, strict=True)
+    ]
+    room = [min(each.values[0], n) for each, n in zip(fits, needed, strict=True)]
+    evidence = {
+        "needed_milli": _gpus(demand.shapes, needed),
+        "free_milli": Totals(state.table, indexes.tree).free_for(demand.shapes),
+        "pods": sum(needed),
+        "pods_fitting": sum(room),
+    }
+    remedy = Remedy.CHANGE if never else Remedy.WAIT
+    level = required_level(gang)
+    if room != needed or level is None:
+        text = _capacity_text(demand, evidence, never)
+        return Reason(Token.CAPACITY, text, never, evidence, remedy)
+    evidence["pods_in_one"] = _most_in_one(fits, level)
+    return Reason(Token.TOPOLOGY, _topology_text(level, evidence, never), never, evidence, remedy)
+
+
+def _gpus(shapes: Sequence[Shape], pods: Sequence[int]) -> int:
+    """Thousandths of GPUs of that many pods; a share given in memory is not known yet."""
+    requests = [shape.request.gpu for shape in shapes]
+    return sum(
+        0 if gpu.share_mib else gpu.count * gpu.milli * count
+        for gpu, count in zip(requests, pods, strict=True)
+    )
+
+
+def _capacity_text(demand: Demand, evidence: dict[str, int], never: bool) -> str:
+    pods = counted(evidence["pods"], "pod")
+    if not any(shape.request.gpu.count for shape in demand.shapes):
+        where = "the whole fleet has" if never else "there is"
+        return f"needs {pods}; {where} room for {evidence['pods_fitting']} of them"
+    free = decimal(evidence["free_milli"])
+    gpus = counted(decimal(evidence["needed_milli"]), "GPU")
+    where = f"the whole fleet has {free}" if never else f"{free} free in all"
+    return f"needs {gpus} for {pods}; {where}, room for {evidence['pods_fitting']} of {pods}"
+
+
+def _single_text(gpu: GpuRequest, free: str) -> str:
+    if not gpu.count:
+        return "no node has enough free CPU and memory for it"
+    if gpu.share_mib:
+        what = f"{gpu.share_mib} MiB of a GPU"
+    else:
+        what = f"{decimal(gpu.milli)} of a GPU" if gpu.milli < WHOLE else counted(gpu.count, "GPU")
+    return f"needs {what} on one node; {free} GPUs free in all, but no node has that"
+
+
+def _topology_text(level: Level, evidence: dict[str, int], never: bool) -> str:
+    what = counted(evidence["pods"], "pod")
+    if evidence["needed_milli"]:
+        what = counted(decimal(evidence["needed_milli"]), "GPU")
+    best = f"the {'largest' if never else 'emptiest'} {level} has room for"
+    rest = f"{evidence['pods_in_one']} of {counted(evidence['pods'], 'pod')}"
+    free = decimal(evidence["free_milli"])
+    have = f"{free} GPUs in all" if never else f"{free} GPUs free in all"
+    return f"needs {what} in one {level}; {best} {rest}; {have}"
+
+
+def _most_in_one(fits: Sequence[Fits], level: Level) -> int:
+    if DEPTH[level] < DEPTH[Level.NODE]:
+        return min(each.most(level) for each in fits)
+    return min(max(each.rooms, default=0) for each in fits)

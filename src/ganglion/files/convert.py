@@ -1,0 +1,130 @@
+"""A workload file into the workload that the engine and the worlds know."""
+
+from collections.abc import Mapping
+
+from ganglion.files.defaults import name_of
+from ganglion.files.grammar.words import CAUSES, PRIORITIES
+from ganglion.files.schema import CheckpointFile, Group, PodSetFile, RetryFile, WorkloadFile
+from ganglion.files.wording import show
+from ganglion.model.errors import FieldError
+from ganglion.model.levels import Level
+from ganglion.model.resources import PodRequest
+from ganglion.model.workload import (
+    Checkpoint,
+    Constraints,
+    PodSet,
+    Retry,
+    Run,
+    Slice,
+    Workload,
+)
+
+
+def to_workload(
+    doc: WorkloadFile, *, user: str, default_queue: str, environ: Mapping[str, str] | None = None
+) -> Workload:
+    """Build the workload.
+
+    Args:
+        doc: the validated file.
+        user: who submits it.
+        default_queue: queue of a file that names none.
+        environ: the caller's shell, for variables given by bare name; None = there is none.
+
+    Raises:
+        FieldError: a variable is to be inherited but is not set.
+    """
+    return Workload(
+        name=doc.name or name_of(doc),
+        kind=doc.effective_kind,
+        queue=(doc.queue or default_queue).rpartition("/")[2],
+        user=user,
+        priority=priority_of(doc.priority),
+        priority_class=doc.priority if isinstance(doc.priority, str) else "",
+        preemptible=doc.preemptible,
+        pod_sets=tuple(_pod_set(each) for each in doc.sets),
+        topology=doc.placement,
+        constraints=Constraints(**dict(doc.constraints)),
+        time_limit_ms=doc.time_limit,
+        checkpoint=_checkpoint(doc.checkpoint),
+        retry=_retry(doc.retry),
+        after=doc.after,
+        held=doc.hold,
+        replicas=doc.replicas,
+        params=doc.params,
+        parallel=doc.parallel,
+        idle_timeout_ms=doc.idle_timeout,
+        run=_run(doc, inherit(doc, environ or {})),
+        labels=doc.labels,
+    )
+
+
+def priority_of(priority: int | str) -> int:
+    """Number of a priority given as number or class."""
+    return PRIORITIES[priority] if isinstance(priority, str) else priority
+
+
+def inherit(doc: WorkloadFile, environ: Mapping[str, str]) -> dict[str, str]:
+    """Fill in the variables that are given by bare name.
+
+    Raises:
+        FieldError: one of them is not set in `environ`.
+    """
+    missing = [name for name, value in doc.env.items() if value is None and name not in environ]
+    if missing:
+        raise FieldError(
+            f"the variable {show(missing[0])} is not set in your shell",
+            key="env",
+            hint=f"`export {missing[0]}=...` first, or write `{missing[0]}=value` in the file",
+        )
+    return {name: environ[name] if value is None else value for name, value in doc.env.items()}
+
+
+def _run(doc: WorkloadFile, env: dict[str, str]) -> Run:
+    shell = isinstance(doc.run, str)
+    return Run(
+        command=(doc.run,) if isinstance(doc.run, str) else doc.run,
+        shell=shell,
+        setup=doc.setup,
+        workdir=doc.workdir,
+        image=doc.image,
+        env=env,
+        port=doc.port,
+    )
+
+
+def _pod_set(pods: PodSetFile) -> PodSet:
+    needs = pods.resources
+    return PodSet(
+        name=pods.name,
+        count=pods.nodes.high,
+        min_count=pods.nodes.low if pods.nodes.elastic else 0,
+        request=PodRequest(
+            cpu_milli=needs.cpus,
+            memory_mib=needs.memory or needs.shm_size,
+            gpu=needs.gpus,
+            together=Level(needs.together) if needs.together else None,
+        ),
+        topology=pods.placement,
+        slices=tuple(_slice(group) for group in pods.groups),
+        procs=pods.procs_per_node,
+        shm_mib=needs.shm_size,
+    )
+
+
+def _slice(group: Group) -> Slice:
+    return Slice(size=group.size, required=group.required, preferred=group.preferred)
+
+
+def _checkpoint(given: CheckpointFile | None) -> Checkpoint | None:
+    if given is None:
+        return None
+    return Checkpoint(given.interval, given.signal, given.grace, given.path)
+
+
+def _retry(given: RetryFile) -> Retry:
+    causes = given.on
+    if causes is None:
+        # A limit of own failures says nothing unless own failures count.
+        causes = CAUSES if given.limit else Retry().on
+    return Retry(limit=given.limit, on=causes, backoff_ms=given.backoff)

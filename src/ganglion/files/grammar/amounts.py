@@ -1,0 +1,82 @@
+"""Amounts that queues own, cordons, and weighted plugins of a cluster file."""
+
+from ganglion.files.grammar.lists import mapped, parse_texts
+from ganglion.files.grammar.quantities import parse_cpus, parse_memory
+from ganglion.files.grammar.scalars import parse_decimal, parse_text, parse_whole
+from ganglion.files.wording import meant, show
+from ganglion.model.errors import FieldError
+from ganglion.model.policy import Weighted
+from ganglion.model.resources import WHOLE, Amount
+
+MAX_QUOTA = 10_000_000
+CPU_FLAVOR = "cpu"
+_HINT = "write a number of GPUs, or `{gpus: 16, cpus: 128, memory: 2TiB}`"
+_KEYS = {
+    "gpus": "gpus",
+    "gpu": "gpus",
+    "cpus": "cpus",
+    "cpu": "cpus",
+    "memory": "memory",
+    "mem": "memory",
+}
+
+
+def parse_amounts(value: object) -> dict[str, Amount]:
+    """Read flavor -> amount; a bare number counts GPUs, or CPUs for the flavor `cpu`."""
+    found = mapped(value, parse_text, lambda each: each)
+    return {name: _amount(name, each) for name, each in found.items()}
+
+
+def parse_cordon(value: object) -> str:
+    """Read a reason, or true for one without words; false and nothing lift it."""
+    if isinstance(value, bool):
+        return "cordoned in the cluster file" if value else ""
+    return parse_text(value).strip()
+
+
+def parse_scores(value: object) -> tuple[Weighted, ...]:
+    """Read plugins as a name, a list of names, or name -> weight."""
+    if isinstance(value, dict):
+        weights = mapped(value, parse_text, lambda each: parse_whole(each, 1, 1_000_000))
+        found = tuple(Weighted(name, weight) for name, weight in weights.items())
+    else:
+        found = tuple(Weighted(name) for name in parse_texts(value))
+    if not found:
+        raise FieldError("needs at least one plugin", hint="as `[ganglion]`")
+    return found
+
+
+def _amount(flavor: str, value: object) -> Amount:
+    try:
+        return _mapping(value) if isinstance(value, dict) else _plain(flavor, value)
+    except FieldError as error:
+        key = ".".join(part for part in (flavor, error.key) if part)
+        raise FieldError(error.problem, key=key, hint=error.hint) from None
+
+
+def _plain(flavor: str, value: object) -> Amount:
+    if flavor == CPU_FLAVOR:
+        return Amount(cpu_milli=parse_cpus(value))
+    return Amount(gpu_milli=_gpu_milli(value))
+
+
+def _mapping(given: dict[str, object]) -> Amount:
+    found: dict[str, object] = {}
+    for key, value in given.items():
+        if key not in _KEYS:
+            raise FieldError(f"unknown key {show(key)}", key=key, hint=meant(key, _KEYS) or _HINT)
+        if _KEYS[key] in found:
+            raise FieldError(f"`{_KEYS[key]}` is given twice", key=key)
+        found[_KEYS[key]] = value
+    return Amount(
+        gpu_milli=_gpu_milli(found["gpus"]) if "gpus" in found else None,
+        cpu_milli=parse_cpus(found["cpus"]) if "cpus" in found else None,
+        memory_mib=parse_memory(found["memory"]) if "memory" in found else None,
+    )
+
+
+def _gpu_milli(value: object) -> int:
+    milli = parse_decimal(value, "a number of GPUs", _HINT) * WHOLE
+    if milli.denominator != 1 or milli > MAX_QUOTA * WHOLE:
+        raise FieldError(f"{show(value)} is not a number of GPUs", hint=_HINT)
+    return int(milli)

@@ -1,0 +1,105 @@
+"""Lists and mappings of texts: commands, environments, labels, parameters."""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from ganglion.files.grammar.names import parse_name, parse_variable
+from ganglion.files.grammar.ranges import parse_values
+from ganglion.files.grammar.scalars import parse_text
+from ganglion.files.wording import show
+from ganglion.model.errors import FieldError
+
+T = TypeVar("T")
+
+
+def parse_run(value: object) -> str | tuple[str, ...]:
+    """Return a shell text, or the argument vector that a list stands for."""
+    if not isinstance(value, list):
+        text = parse_text(value, "write a command, as `python train.py`")
+        if not text.strip():
+            raise FieldError("the command is empty", hint="write `run: python train.py`")
+        return text
+    words = tuple(parse_text(word) for word in value)
+    if not words or not words[0].strip():
+        raise FieldError("the command is empty", hint="write `run: python train.py`")
+    return words
+
+
+def parse_texts(value: object) -> tuple[str, ...]:
+    """Return a list of texts; one text is a list of one."""
+    items = value if isinstance(value, list) else [value]
+    return tuple(dict.fromkeys(parse_text(item) for item in items))
+
+
+def parse_names(value: object) -> tuple[str, ...]:
+    """Return a list of names; one name is a list of one."""
+    return tuple(parse_name(item) for item in parse_texts(value))
+
+
+def mapped(
+    value: object, key: Callable[[object], str], item: Callable[[object], T]
+) -> dict[str, T]:
+    """Parse every key and value of a mapping; an error names the key inside."""
+    if not isinstance(value, dict):
+        raise FieldError(f"expected keys and values, found {show(value)}")
+    found: dict[str, T] = {}
+    for name, each in value.items():
+        try:
+            found[key(name)] = item(each)
+        except FieldError as error:
+            inner = ".".join(part for part in (str(name), error.key) if part)
+            raise FieldError(error.problem, key=inner, hint=error.hint) from None
+    return found
+
+
+def parse_env(value: object) -> dict[str, str | None]:
+    """Read `[HF_TOKEN, "EPOCHS=3"]` or a mapping; None = take it from the caller's shell."""
+    if isinstance(value, dict):
+        return mapped(value, parse_variable, _env_value)
+    found: dict[str, str | None] = {}
+    for item in value if isinstance(value, list) else [value]:
+        name, given, text = parse_text(item, "write `NAME=value` or `NAME`").partition("=")
+        variable = parse_variable(name.strip())
+        if variable in found:
+            raise FieldError(f"the variable {show(variable)} is given twice")
+        found[variable] = text if given else None
+    return found
+
+
+def parse_labels(value: object) -> dict[str, str]:
+    """Read free-form labels."""
+    return mapped(value, _label_key, parse_text)
+
+
+def parse_selectors(value: object) -> dict[str, tuple[str, ...]]:
+    """Read label -> value or list of values."""
+    return mapped(value, _label_key, _some_texts)
+
+
+def parse_params(value: object) -> dict[str, tuple[str, ...]]:
+    """Read parameter -> values; a bare list is parameter `item`, a bare range is `index`."""
+    if isinstance(value, list):
+        return {"item": parse_values(value)}
+    if not isinstance(value, dict):
+        return {"index": parse_values(value)}
+    if not value:
+        raise FieldError("needs at least one parameter", hint="as `{lr: [1e-4, 3e-4], seed: 0..4}`")
+    return mapped(value, parse_variable, parse_values)
+
+
+def _env_value(value: object) -> str | None:
+    return None if value is None else parse_text(value)
+
+
+def _label_key(value: object) -> str:
+    text = parse_text(value)
+    if not text or len(text) > 316 or not text.isprintable():
+        raise FieldError(f"{show(text)} is not the name of a label")
+    return text
+
+
+def _some_texts(value: object) -> tuple[str, ...]:
+    texts = parse_texts(value)
+    if not texts:
+        raise FieldError("needs at least one value")
+    return texts

@@ -1,0 +1,76 @@
+"""Ranges: how many nodes, and the values of a sweep."""
+
+import re
+
+from msgspec import Struct
+
+from ganglion.files.grammar.scalars import parse_text, parse_whole
+from ganglion.files.wording import show
+from ganglion.model.errors import FieldError
+
+MAX_VALUES = 100_000
+_RANGE = re.compile(r"\s*(-?[0-9]{1,12})\s*\.\.\s*(-?[0-9]{1,12})\s*")
+
+
+class Span(Struct, frozen=True):
+    """A count `low..high`; both equal when it is fixed."""
+
+    low: int
+    high: int
+
+    @property
+    def elastic(self) -> bool:
+        """Whether there is a choice."""
+        return self.low < self.high
+
+
+def parse_span(value: object, most: int) -> Span:
+    """Read `4`, `2..4` or `{min: 2, max: 4}`, each at least 1 and at most `most`."""
+    low, high = _ends(value)
+    span = Span(parse_whole(low, 1, most), parse_whole(high, 1, most))
+    if span.low > span.high:
+        raise FieldError(
+            f"the range {show(value)} runs backwards", hint=f"write `{span.high}..{span.low}`"
+        )
+    return span
+
+
+def print_span(span: Span) -> int | str:
+    """Print as `4` or `2..4`."""
+    return f"{span.low}..{span.high}" if span.elastic else span.high
+
+
+def parse_values(value: object) -> tuple[str, ...]:
+    """Read the values of one parameter: a list, one scalar, or a range `0..4` of whole numbers."""
+    items = value if isinstance(value, (list, tuple)) else [value]
+    values = tuple(each for item in items for each in _values(item))
+    if not values:
+        raise FieldError("needs at least one value", hint="write `[1, 2, 3]` or `0..4`")
+    if len(set(values)) < len(values):
+        raise FieldError("holds the same value twice")
+    return values
+
+
+def _ends(value: object) -> tuple[object, object]:
+    if isinstance(value, dict):
+        if set(value) != {"min", "max"}:
+            raise FieldError("a range needs `min` and `max`", hint="write `2..4`")
+        return value["min"], value["max"]
+    if isinstance(value, str) and ".." in value:
+        low, _, high = value.partition("..")
+        if not low.strip() or not high.strip():
+            raise FieldError(f"the range {show(value)} needs both ends", hint="write `2..4`")
+        return low, high
+    return value, value
+
+
+def _values(item: object) -> tuple[str, ...]:
+    match = _RANGE.fullmatch(item) if isinstance(item, str) else None
+    if not match:
+        return (parse_text(item),)
+    low, high = int(match[1]), int(match[2])
+    if low > high:
+        raise FieldError(f"the range {show(item)} runs backwards", hint=f"write `{high}..{low}`")
+    if high - low >= MAX_VALUES:
+        raise FieldError(f"the range {show(item)} has more than {MAX_VALUES:,} values")
+    return tuple(str(number) for number in range(low, high + 1))

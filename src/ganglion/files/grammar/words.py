@@ -1,0 +1,78 @@
+"""Words of closed lists: priorities, signals, causes of a restart."""
+
+from collections.abc import Callable
+from signal import Signals
+
+from ganglion.files.grammar.scalars import parse_text, parse_whole
+from ganglion.files.wording import listed, meant, show
+from ganglion.model.errors import FieldError
+
+PRIORITIES = {"idle": 0, "low": 25, "normal": 50, "high": 75, "urgent": 100}
+CAUSES = ("failure", "node_failure", "preemption", "start_failure")
+CAUSE_ALIASES = {"error": "failure", "interruption": "preemption", "preempted": "preemption"}
+KIND_ALIASES = {
+    "training": "train",
+    "inference": "service",
+    "serving": "service",
+    "notebook": "workspace",
+    "interactive": "workspace",
+    "dev-environment": "workspace",
+    "array": "sweep",
+    "hpo": "sweep",
+    "job": "batch",
+    "task": "batch",
+}
+
+
+def one_of(words: tuple[str, ...], aliases: dict[str, str]) -> Callable[[object], str]:
+    """Make a parser of one word of a closed list."""
+
+    def parse(value: object) -> str:
+        word = parse_text(value).strip().lower()
+        if word not in aliases and word.replace("-", "_") in {*words, *aliases}:
+            word = word.replace("-", "_")
+        word = aliases.get(word, word)
+        if word not in words:
+            hint = meant(word, aliases | {each: each for each in words}) or f"use {listed(words)}"
+            raise FieldError(f"{show(value)} is not known here", hint=hint)
+        return word
+
+    return parse
+
+
+def parse_priority(value: object) -> int | str:
+    """Return a number of 0..100 or the name of a priority class."""
+    if isinstance(value, str) and value.strip().lower() in PRIORITIES:
+        return value.strip().lower()
+    if isinstance(value, str) and any(letter.isalpha() for letter in value):
+        hint = meant(value, [*PRIORITIES]) or f"use 0..100, or {listed(PRIORITIES)}"
+        raise FieldError(f"there is no priority class {show(value)}", hint=hint)
+    return parse_whole(value, 0, 100)
+
+
+def parse_signal(value: object) -> str:
+    """Return a catchable signal as `SIGTERM`; `TERM` and 15 are the same."""
+    text = parse_text(value).strip().upper()
+    names = {signal.name: signal.name for signal in Signals}
+    names |= {name.removeprefix("SIG"): name for name in names.values()}
+    names |= {str(signal.value): signal.name for signal in Signals}
+    if text not in names:
+        raise FieldError(f"there is no signal {show(value)}", hint=meant(text, names))
+    if names[text] in ("SIGKILL", "SIGSTOP"):
+        raise FieldError(f"no program can react to {names[text]}", hint="use SIGTERM or SIGUSR1")
+    return names[text]
+
+
+def parse_causes(value: object) -> tuple[str, ...]:
+    """Return causes of a restart, each once."""
+    one = one_of(CAUSES, CAUSE_ALIASES)
+    items = value if isinstance(value, list) else [value]
+    return tuple(dict.fromkeys(one(item) for item in items))
+
+
+def parse_port(value: object) -> int:
+    """Return a TCP port; a list of one is accepted."""
+    items = value if isinstance(value, list) else [value]
+    if len(items) != 1:
+        raise FieldError("exactly one port can be served", hint="as `port: 8000`")
+    return parse_whole(items[0], 1, 65_535)

@@ -1,0 +1,74 @@
+"""The JSON Schema of workload files, for completion and checks in editors."""
+
+from typing import Any
+
+from ganglion.files.aliases import ALIASES, SHORTHANDS
+from ganglion.files.grammar.words import CAUSES, KIND_ALIASES, PRIORITIES
+from ganglion.files.schema import SCOPES, WorkloadFile
+from ganglion.model.workload import Kind
+
+DRAFT = "https://json-schema.org/draft/2020-12/schema"
+ID = "urn:ganglion:workload"
+
+Json = dict[str, Any]
+
+WORDS: dict[str, dict[str, list[str]]] = {
+    "": {"kind": [*Kind, *KIND_ALIASES], "priority": list(PRIORITIES)},
+    "resources": {"together": ["numa", "island"]},
+    "constraints": {"isolation": ["none", "queue", "workload"]},
+    "retry": {"on": list(CAUSES)},
+}
+"""Scope -> key -> words that editors should offer."""
+
+
+def workload_schema() -> Json:
+    """Describe the canonical keys of a workload file.
+
+    Other names of a key, which are accepted too, stand under its `x-aliases`; those of the
+    top with what they stand for, under the `x-aliases` of the whole.
+
+    Returns:
+        A schema of draft 2020-12.
+    """
+    found = WorkloadFile.model_json_schema()
+    definitions = found.get("$defs", {})
+    for scope, model in SCOPES.items():
+        described = definitions[model.__name__] if scope else found
+        _describe(described, scope)
+    for scope, key in SHORTHANDS.items():
+        _shorthand(found, definitions, scope, key)
+    _mapping_forms(found)
+    head = {"$schema": DRAFT, "$id": ID, "title": "Ganglion workload"}
+    return {**head, **found, "x-aliases": ALIASES[""]}
+
+
+def _describe(described: Json, scope: str) -> None:
+    described.pop("title", None)
+    for key, each in described["properties"].items():
+        each.pop("title", None)
+        others = [other for other, target in ALIASES[scope].items() if target == key]
+        if others:
+            each["x-aliases"] = others
+        if key in WORDS.get(scope, {}):
+            each["examples"] = WORDS[scope][key]
+
+
+def _shorthand(found: Json, definitions: Json, scope: str, key: str) -> None:
+    each = found["properties"][scope]
+    value = definitions[_definition(scope)]["properties"][key]
+    short = {name: value[name] for name in ("type", "pattern", "minimum") if name in value}
+    each["anyOf"] = [{"$ref": f"#/$defs/{_definition(scope)}"}, short, {"type": "boolean"}]
+    each.pop("$ref", None)
+
+
+def _mapping_forms(found: Json) -> None:
+    told = found["properties"]
+    told["preemptible"]["type"].append("object")
+    told["setup"]["type"] = [*told["setup"]["type"], "array"]
+    for key in ("resources", "constraints"):
+        described = told[key].get("description", "")
+        told[key] = {"$ref": f"#/$defs/{_definition(key)}", "description": described}
+
+
+def _definition(scope: str) -> str:
+    return SCOPES[scope].__name__

@@ -1,0 +1,152 @@
+"""The pass that turns whatever names people use for keys into the canonical ones.
+
+Dashes and underscores in keys are the same.
+"""
+
+from collections.abc import Mapping
+
+from msgspec import Struct, field
+
+from ganglion.files.grammar.scalars import TRUTH
+from ganglion.files.wording import meant, show, sort
+from ganglion.files.yaml import Data, Document, Path, dotted
+from ganglion.model.errors import FieldError
+
+
+class Vocabulary(Struct, frozen=True):
+    """The keys of one sort of file, by scope; the scope of the top is the empty text.
+
+    Attributes:
+        keys: scope -> canonical keys.
+        aliases: scope -> other name -> canonical key, dotted when it lies below.
+        children: scope -> key -> scope of what lies below it.
+        lists: scopes of which a file holds a list.
+        shorthands: scopes that may be one scalar -> the key it stands for.
+    """
+
+    keys: Mapping[str, tuple[str, ...]]
+    aliases: Mapping[str, Mapping[str, str]]
+    children: Mapping[str, Mapping[str, str]]
+    lists: tuple[str, ...] = ()
+    shorthands: Mapping[str, str] = field(default_factory=dict)
+
+    def others(self, scope: str) -> dict[str, str]:
+        """Other name -> canonical key."""
+        return dict(self.aliases.get(scope, {}))
+
+
+class Renaming:
+    """Turns one document into canonical keys and remembers what the user wrote.
+
+    Attributes:
+        written: canonical path -> path as written, wherever the two differ.
+    """
+
+    def __init__(self, document: Document, words: Vocabulary) -> None:
+        self.document = document
+        self.words = words
+        self.written: dict[Path, Path] = {}
+
+    def wrong(self, problem: str, path: Path, hint: str = "") -> FieldError:
+        """Build the error for a canonical path, in the user's own words."""
+        source = self.source(path)
+        return FieldError(
+            problem,
+            key=dotted(source),
+            file=self.document.file,
+            line=self.document.line(source),
+            hint=hint,
+        )
+
+    def source(self, path: Path) -> Path:
+        """Where the user wrote what canonically lies at `path`."""
+        for length in range(len(path), 0, -1):
+            if path[:length] in self.written:
+                return self.written[path[:length]] + path[length:]
+        return path
+
+    def all(self) -> Data:
+        """Rename the whole document.
+
+        Raises:
+            FieldError: a key is unknown, or one thing is said twice.
+        """
+        return self._scope(self.document.data, "", (), ())
+
+    def _scope(self, data: Data, scope: str, path: Path, source: Path) -> Data:
+        found: Data = {}
+        moved: list[tuple[Path, str]] = []
+        for key, value in data.items():
+            goal = self._goal(key, scope, (*source, key))
+            if value is None:
+                continue
+            if len(goal) > 1:
+                moved.append((goal, key))
+            else:
+                self._put(found, goal, value, path, (*source, key))
+        for name, child in self.words.children.get(scope, {}).items():
+            if name in found:
+                found[name] = self._child(found[name], child, (*path, name))
+        for goal, key in moved:
+            self._put(found, goal, data[key], path, (*source, key))
+        return found
+
+    def _goal(self, key: str, scope: str, source: Path) -> Path:
+        name = key if key in self.words.others(scope) else str(key).replace("-", "_")
+        target = self.words.others(scope).get(name, name)
+        if target.partition(".")[0] not in self.words.keys[scope]:
+            raise FieldError(
+                f"unknown key {show(key)}",
+                key=dotted(source),
+                file=self.document.file,
+                line=self.document.line(source),
+                hint=self._suggestion(name, scope),
+            )
+        return tuple(target.split("."))
+
+    def _suggestion(self, name: str, scope: str) -> str:
+        for below in self.words.children.get(scope, {}).values():
+            if name in self.words.keys[below] or name in self.words.others(below):
+                return f"`{name}` belongs under `{below}`"
+        if scope and (name in self.words.keys[""] or name in self.words.others("")):
+            return f"`{name}` belongs at the top of the file, not under `{scope}`"
+        canonical = {key: key for key in self.words.keys[scope]}
+        known = meant(name, self.words.others(scope) | canonical)
+        return known or f"known keys: {', '.join(self.words.keys[scope])}"
+
+    def _put(self, found: Data, goal: Path, value: object, path: Path, source: Path) -> None:
+        inner: object = found
+        for part in goal[:-1]:
+            inner = inner.setdefault(str(part), {}) if isinstance(inner, dict) else inner
+        full = (*path, *goal)
+        if not isinstance(inner, dict):
+            raise self.wrong(f"expected keys and values, found {sort(inner)}", full[:-1])
+        if goal[-1] in inner:
+            first = dotted(self.source(full))
+            raise FieldError(
+                f"says the same as `{first}`, which is given too",
+                key=dotted(source),
+                file=self.document.file,
+                line=self.document.line(source),
+                hint=f"keep one of them; the canonical key is `{dotted(goal)}`",
+            )
+        inner[str(goal[-1])] = value
+        if full != source:
+            self.written[full] = source
+
+    def _child(self, value: object, scope: str, path: Path) -> object:
+        if scope in self.words.lists and isinstance(value, (list, dict)):
+            items = [value] if isinstance(value, dict) else value
+            return [self._child_of(item, scope, (*path, at)) for at, item in enumerate(items)]
+        return self._child_of(value, scope, path)
+
+    def _child_of(self, value: object, scope: str, path: Path) -> object:
+        if isinstance(value, dict):
+            return self._scope(value, scope, path, self.source(path))
+        if isinstance(value, str):
+            value = TRUTH.get(value.lower(), value)
+        shorthand = self.words.shorthands.get(scope)
+        if shorthand and not isinstance(value, (list, bool)):
+            self.written[(*path, shorthand)] = self.source(path)
+            return {shorthand: value}
+        return value

@@ -1,0 +1,210 @@
+"""The workload file as pydantic models: canonical keys only, values already understood.
+
+Attributes hold exact quantities (thousandths, MiB, ms); `model_dump` prints canonical text.
+"""
+
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, model_validator
+
+from ganglion.files import fields as f
+from ganglion.files.aliases import ALIASES, CHILDREN, LISTS, SHORTHANDS
+from ganglion.files.checks import check
+from ganglion.files.grammar import Span
+from ganglion.files.renaming import Vocabulary
+from ganglion.model.resources import GpuRequest
+from ganglion.model.workload import Kind, Topology
+
+
+class Mapping(BaseModel):
+    """A mapping in a file: unknown keys are errors, values never change."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=False)
+
+
+def described(text: str, *default: Any) -> Any:  # noqa: ANN401 - as pydantic.Field
+    """A field with its description for editors; required unless a default is given.
+
+    Defaults are quantities, not the text that a file holds, so schemas must not show them.
+    """
+    if not default:
+        return Field(description=text)
+    return Field(description=text, default_factory=lambda: default[0])
+
+
+class Resources(Mapping):
+    """What one node of the workload needs."""
+
+    gpus: f.Gpus = described(
+        "GPUs: `8`, `H100:8`, `A100:80GB:4`, `0.5`, `{memory: 10GB}`", GpuRequest()
+    )
+    cpus: f.Cpus = described("CPU cores: `64`, `0.5`, `500m`", 0)
+    memory: f.Memory = described("host memory: `64Gi`, `800GB`", 0)
+    shm_size: f.Memory = described("shared memory (/dev/shm), part of `memory`: `16GB`", 0)
+    together: f.Together | None = described(
+        "devices share one `numa` node or NVLink `island`", None
+    )
+
+
+class Group(Mapping):
+    """A sub-group: every `size` consecutive nodes share one domain."""
+
+    size: f.Count = described("nodes per sub-group; divides the size of the enclosing one")
+    required: f.LevelName | None = described("level that must be shared", None)
+    preferred: f.LevelName | None = described("level that should be shared", None)
+
+
+class PodSetFile(Mapping):
+    """Equal nodes of a workload that has several sorts of them."""
+
+    name: f.Name = described("unique within the workload")
+    nodes: f.PodCount = described("how many: `4`, or `2..4` when fewer are useful", Span(1, 1))
+    procs_per_node: f.Count = described("processes started on each", 1)
+    resources: Resources = described("what each needs", Resources())
+    placement: f.Placement = described("how near each other these must lie", Topology())
+    groups: tuple[Group, ...] = described("nested sub-groups, outermost first", ())
+
+
+class CheckpointFile(Mapping):
+    """The checkpoint contract: the program saves and can go on from there."""
+
+    interval: f.Duration = described("how often it saves by itself; left out = only when told", 0)
+    signal: f.Signal = described("signal that asks it to save and leave", "SIGTERM")
+    grace: f.Duration = described("how long that may take before it is killed", 30_000)
+    path: f.Text = described("where it saves; left out = a folder that Ganglion keeps for it", "")
+
+
+class RetryFile(Mapping):
+    """When it is started again."""
+
+    limit: f.Amount = described("most restarts after failures of its own", 0)
+    on: f.Causes | None = described(
+        "causes: failure, node_failure, preemption, start_failure; left out = the last three, "
+        "and the first where `limit` is more than 0",
+        None,
+    )
+    backoff: f.Duration = described("wait before the first restart; doubles each time", 1_000)
+
+
+class ConstraintsFile(Mapping):
+    """Which nodes are allowed at all."""
+
+    labels: f.Selectors = described("label -> value or list of allowed values", {})
+    avoid: f.Selectors = described("label -> values that nodes must not carry", {})
+    residency: f.Texts = described("regions it may run in; left out = any", ())
+    isolation: f.Isolation = described("who may run beside it: none, queue or workload", "none")
+
+
+class WorkloadFile(Mapping):
+    """A workload as a person writes it; only `run` is required."""
+
+    name: f.Name = described("a DNS label; left out = made from the file or the command", "")
+    kind: f.KindName = described(
+        "train, service, workspace, sweep or batch; left out = inferred", ""
+    )
+    queue: f.QueueName = described("queue it is charged to, by name or path", "")
+    priority: f.Priority = described(
+        "0..100 or idle, low, normal, high, urgent; higher is sooner", 50
+    )
+    run: f.Command = described("shell text, or a list of words that is run without a shell")
+    setup: f.Text = described("shell text run once per node before", "")
+    workdir: f.Text = described("folder to run in", "")
+    image: f.Text = described("container image", "")
+    env: f.Env = described(
+        "variables: `[HF_TOKEN, EPOCHS=3]` or a mapping; a bare name is yours", {}
+    )
+    nodes: f.PodCount = described(
+        "all or nothing: `4`; `2..4` starts with what there is", Span(1, 1)
+    )
+    procs_per_node: f.Count = described("processes started on each node", 1)
+    resources: Resources = described("what each node needs", Resources())
+    pod_sets: tuple[PodSetFile, ...] = described("several sorts of nodes in one gang", ())
+    placement: f.Placement = described(
+        "any, rack, prefer_rack, or {required, preferred, forbidden}", Topology()
+    )
+    groups: tuple[Group, ...] = described("nested sub-groups, outermost first", ())
+    time_limit: f.Duration = described(
+        "most it may run: `24h`, `2:00:00`; lets others be told when", 0
+    )
+    preemptible: f.Flag = described("others may stop it for their sake; or {grace, signal}", True)
+    checkpoint: CheckpointFile | None = described("how it saves; left out = work is lost", None)
+    retry: RetryFile = described("restarts; a number is their limit", RetryFile())
+    constraints: ConstraintsFile = described("which nodes are allowed", ConstraintsFile())
+    after: f.Names = described("workloads that must have succeeded before", ())
+    hold: f.Flag = described("submit it, but do not start it yet", False)
+    replicas: f.Count = described("copies of a service", 1)
+    port: f.Port = described("port that a service or workspace listens on", 0)
+    params: f.Params = described("sweep: parameter -> values; runs every combination", {})
+    parallel: f.Count = described("most trials of a sweep at once", 0)
+    idle_timeout: f.Duration = described("a workspace idle that long is suspended", 0)
+    labels: f.Labels = described("free-form, for people", {})
+
+    _warnings: tuple[str, ...] = PrivateAttr(())
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What of a foreign script could not be honoured."""
+        return self._warnings
+
+    @property
+    def effective_kind(self) -> Kind:
+        """The kind, inferred where the file does not say it."""
+        return infer_kind(self)
+
+    @property
+    def sets(self) -> tuple[PodSetFile, ...]:
+        """The pod sets; a plain workload has one named `main`."""
+        if self.pod_sets:
+            return self.pod_sets
+        return (
+            PodSetFile.model_construct(
+                name="main",
+                nodes=self.nodes,
+                procs_per_node=self.procs_per_node,
+                resources=self.resources,
+                placement=Topology(),
+                groups=self.groups,
+            ),
+        )
+
+    @model_validator(mode="after")
+    def _checked(self) -> "WorkloadFile":
+        check(self)
+        return self
+
+
+def infer_kind(file: WorkloadFile) -> Kind:
+    """Kind by the first rule that holds.
+
+    Given; `params` make a sweep; `idle_timeout` a workspace; `replicas` or `port` a service;
+    GPUs or more than one node a training; anything else is a batch job.
+    """
+    given = file.model_fields_set
+    if file.kind:
+        return Kind(file.kind)
+    if "params" in given:
+        return Kind.SWEEP
+    if "idle_timeout" in given:
+        return Kind.WORKSPACE
+    if given & {"replicas", "port"}:
+        return Kind.SERVICE
+    wide = len(file.sets) > 1 or any(s.nodes.high > 1 or s.resources.gpus.count for s in file.sets)
+    return Kind.TRAIN if wide else Kind.BATCH
+
+
+SCOPES: dict[str, type[Mapping]] = {
+    "": WorkloadFile,
+    "resources": Resources,
+    "pod_sets": PodSetFile,
+    "groups": Group,
+    "checkpoint": CheckpointFile,
+    "retry": RetryFile,
+    "constraints": ConstraintsFile,
+}
+"""Scope of keys -> its model."""
+
+KEYS = {scope: tuple(model.model_fields) for scope, model in SCOPES.items()}
+"""Scope -> canonical keys, in the order of the documentation."""
+
+VOCABULARY = Vocabulary(KEYS, ALIASES, CHILDREN, LISTS, SHORTHANDS)
+"""The keys of a workload file and their other names."""

@@ -1,0 +1,59 @@
+"""Short ways of writing that stand for more than one key."""
+
+from ganglion.files.grammar.scalars import parse_text
+from ganglion.files.renaming import Renaming
+from ganglion.files.wording import meant, show
+from ganglion.files.yaml import Data
+from ganglion.model.errors import FieldError
+
+
+def expand(found: Data, renaming: Renaming) -> Data:
+    """Write out `preemptible: {grace: 2m}`, `checkpoint: true` and lists of shell lines.
+
+    Args:
+        found: a document in canonical keys; changed in place and returned.
+        renaming: the pass that made it.
+    """
+    if isinstance(found.get("checkpoint"), bool):
+        _checkpoint(found)
+    if isinstance(found.get("preemptible"), dict):
+        _preemptible(found, renaming)
+    if isinstance(found.get("setup"), list):
+        found["setup"] = _lines(found["setup"], renaming, "setup")
+    if isinstance(found.get("run"), list) and renaming.source(("run",)) == ("commands",):
+        found["run"] = _lines(found["run"], renaming, "run")
+    return found
+
+
+def _checkpoint(found: Data) -> None:
+    if found["checkpoint"]:
+        found["checkpoint"] = {}
+    else:
+        del found["checkpoint"]
+
+
+def _preemptible(found: Data, renaming: Renaming) -> None:
+    given, found["preemptible"] = found["preemptible"], True
+    assert isinstance(given, dict)
+    contract = found.setdefault("checkpoint", {}) if given else None
+    for key, value in given.items():
+        path = ("preemptible", key)
+        if key not in ("grace", "signal"):
+            hint = meant(str(key), ("grace", "signal")) or "known keys: grace, signal"
+            raise renaming.wrong(f"unknown key {show(key)}", path, hint)
+        if not isinstance(contract, dict) or key in contract:
+            raise renaming.wrong(f"says the same as `checkpoint.{key}`", path, "keep one of them")
+        contract[key] = value
+        renaming.written["checkpoint", key] = path
+
+
+def _lines(lines: object, renaming: Renaming, key: str) -> str:
+    assert isinstance(lines, list)
+    texts = []
+    for at, line in enumerate(lines):
+        try:
+            texts.append(parse_text(line))
+        except FieldError as error:
+            raise renaming.wrong(error.problem, (key, at), error.hint) from None
+    # The next line must not run after one that failed.
+    return "\n".join(["set -e", *texts]) if len(texts) > 1 else "".join(texts)

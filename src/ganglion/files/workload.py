@@ -1,0 +1,171 @@
+"""Workload files: load, check, change, print, and turn into workloads.
+
+for doc in load_workloads("train.yaml"):
+    workload = to_workload(doc, user="ada", default_queue="default", environ=os.environ)
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path as FilePath
+
+from ganglion.compat.sbatch import is_script, read_script
+from ganglion.files.aliases import ALIASES
+from ganglion.files.convert import inherit, priority_of, to_workload
+from ganglion.files.defaults import name_of
+from ganglion.files.grammar.lists import parse_env
+from ganglion.files.json_schema import workload_schema
+from ganglion.files.renaming import Renaming
+from ganglion.files.schema import VOCABULARY, WorkloadFile
+from ganglion.files.shorthand import expand
+from ganglion.files.text import STDIN, decode, read
+from ganglion.files.validate import validate
+from ganglion.files.yaml import Data, Document, parse_documents
+from ganglion.model.errors import FieldError
+
+__all__ = [
+    "WorkloadFile",
+    "apply_overrides",
+    "document",
+    "from_command",
+    "from_document",
+    "inherit",
+    "load_workloads",
+    "name_of",
+    "parse_workloads",
+    "priority_of",
+    "to_workload",
+    "workload_schema",
+]
+
+
+def load_workloads(source: str | FilePath) -> list[WorkloadFile]:
+    """Read a file of workloads, or the standard input for `-`.
+
+    YAML with one or more documents, JSON, or a script with `#SBATCH` lines.
+
+    Raises:
+        FileError: it cannot be read as text of that sort.
+        FieldError: a key or value is wrong.
+    """
+    raw, name = read(source)
+    return parse_workloads(raw, name, anonymous=str(source) == STDIN)
+
+
+def parse_workloads(
+    text: str | bytes, name: str = "", *, anonymous: bool = False
+) -> list[WorkloadFile]:
+    """Read workloads from text.
+
+    Args:
+        text: YAML, JSON or a script.
+        name: what to call the text in messages; unnamed workloads are called after it.
+        anonymous: do not call workloads after `name`.
+
+    Raises:
+        FileError: it is not text of that sort.
+        FieldError: a key or value is wrong.
+    """
+    plain = decode(text, name)
+    if is_script(plain):
+        return [_script(plain, name, anonymous)]
+    stem = "" if anonymous else name
+    return [_named(_checked(each), stem) for each in parse_documents(plain, name)]
+
+
+def from_document(data: object, name: str = "") -> WorkloadFile:
+    """Check a document that was decoded already, as the body of a request.
+
+    Raises:
+        FieldError: a key or value is wrong.
+    """
+    if not isinstance(data, dict):
+        raise FieldError("a workload is a mapping of keys to values", file=name)
+    return _checked(Document(data, name))
+
+
+def document(doc: WorkloadFile) -> Data:
+    """Print in canonical keys and values; parses back to an equal file."""
+    return doc.model_dump(mode="json", exclude_unset=True)
+
+
+def apply_overrides(doc: WorkloadFile, overrides: Mapping[str, object]) -> WorkloadFile:
+    """Change a workload by keys of the file, canonical or aliases; None changes nothing.
+
+    `env` and `labels` are merged; anything else is replaced.
+
+    Raises:
+        FieldError: a key or value is wrong; its key is the override's.
+    """
+    given = {key: value for key, value in overrides.items() if value is not None}
+    if not given:
+        return doc
+    renaming = Renaming(Document(given), VOCABULARY)
+    changes = expand(renaming.all(), renaming)
+    merged = _merge(document(doc), changes)
+    changed = validate(WorkloadFile, merged, renaming.wrong)
+    changed._warnings = doc.warnings
+    return changed
+
+
+def from_command(argv: Sequence[str], overrides: Mapping[str, object] = {}) -> WorkloadFile:
+    """The workload that runs a command.
+
+    Args:
+        argv: the words after `--`; a single word with spaces is a shell line.
+        overrides: keys of the file, as for `apply_overrides`.
+
+    Raises:
+        FieldError: the command is empty, or an override is wrong.
+    """
+    words = list(argv)
+    if not words:
+        raise FieldError("there is no command to run", key="run", hint="as `-- python train.py`")
+    shell = len(words) == 1 and len(words[0].split()) > 1
+    doc = from_document({"run": words[0] if shell else words})
+    return _named(apply_overrides(doc, overrides), "")
+
+
+def aliases(scope: str = "") -> dict[str, str]:
+    """Other names that keys of a scope may have -> canonical key."""
+    return dict(ALIASES[scope])
+
+
+def _checked(source: Document) -> WorkloadFile:
+    renaming = Renaming(source, VOCABULARY)
+    return validate(WorkloadFile, expand(renaming.all(), renaming), renaming.wrong)
+
+
+def _named(doc: WorkloadFile, file: str) -> WorkloadFile:
+    if doc.name:
+        return doc
+    warnings, named = doc.warnings, from_document({"name": name_of(doc, file), **document(doc)})
+    named._warnings = warnings
+    return named
+
+
+def _script(text: str, name: str, anonymous: bool) -> WorkloadFile:
+    script = read_script(text, name)
+    doc = _named(_checked(script.document), "script" if anonymous or not name else name)
+    doc._warnings = script.warnings
+    return doc
+
+
+def _merge(old: Data, changes: Data) -> Data:
+    merged = dict(old)
+    for key, value in changes.items():
+        before = merged.get(key)
+        if key == "env":
+            merged[key] = _env(before) | _env(value)
+        elif isinstance(before, dict) and isinstance(value, dict) and key != "params":
+            merged[key] = {**before, **value}
+        else:
+            merged[key] = value
+    return merged
+
+
+def _env(value: object) -> dict[str, object]:
+    if not value:
+        return {}
+    try:
+        return dict(parse_env(value))
+    except FieldError as error:
+        raise FieldError(error.problem, key="env", hint=error.hint) from None

@@ -1,0 +1,252 @@
+"""Text of a YAML or JSON file into plain data, with the line of every key.
+
+Only `null`, `true`, `false` and plain decimal integers become Python values. Every other
+scalar stays the text that was written, so `2:00:00`, `1e-4`, `3.10`, `no` and `007` mean what
+they look like; the fields that want a number or a truth value read it from the text.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+
+import yaml
+from msgspec import Struct, field
+
+from ganglion.files.text import decode
+from ganglion.files.wording import short, show, sort
+from ganglion.model.errors import FieldError, FileError
+
+MAX_NODES = 100_000
+MAX_DEPTH = 32
+_INT = re.compile(r"0|-?[1-9][0-9]{0,17}")
+_PAIR = re.compile(
+    r"(?<!\\)((?:\\\\)*)(\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})"
+)
+_WORDS: dict[str, bool | None] = dict.fromkeys(("", "~", "null", "Null", "NULL"))
+_WORDS |= {"true": True, "false": False}
+_CORE = {f"tag:yaml.org,2002:{name}" for name in ("str", "int", "float", "bool", "null")}
+_GROUPS = {f"tag:yaml.org,2002:{name}" for name in ("map", "seq")}
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+Path = tuple[str | int, ...]
+"""Where a value lies: keys and list positions from the top of the document."""
+
+Data = dict[str, object]
+
+
+def dotted(path: Path) -> str:
+    """Print a path as `pod_sets[1].resources.gpus`."""
+    parts = (f"[{part}]" if isinstance(part, int) else f".{short(part)}" for part in path)
+    return "".join(parts).removeprefix(".")
+
+
+class Document(Struct, frozen=True):
+    """One document of a file.
+
+    Attributes:
+        data: its keys and values.
+        file: the file as the user named it; empty when the input was no file.
+        lines: 1-based line of every value by path.
+        top: line on which the document starts.
+    """
+
+    data: Data
+    file: str = ""
+    lines: dict[Path, int] = field(default_factory=dict)
+    top: int = 0
+
+    def line(self, path: Path) -> int:
+        """Line of the value at `path`, or of the nearest thing around it; 0 = unknown."""
+        while path and path not in self.lines:
+            path = path[:-1]
+        return self.lines.get(path, self.top)
+
+
+def parse_documents(raw: str | bytes, file: str = "") -> list[Document]:
+    """Read every document of a YAML or JSON text.
+
+    Raises:
+        FileError: empty, binary, too big, or too much after aliases are expanded.
+        FieldError: bad syntax, a repeated key, or a document that is no mapping.
+    """
+    text = _joined(decode(raw, file))
+    try:
+        documents = list(_Reader(text, file).documents())
+    except yaml.YAMLError as error:
+        raise _syntax(error, text, file) from None
+    if not documents:
+        raise FileError(f"{file or 'the text'} holds comments only", "write at least `run: ...`")
+    return documents
+
+
+class _Reader:
+    """Builds values straight from the event stream, so that limits bite before memory does."""
+
+    def __init__(self, text: str, file: str) -> None:
+        self.events: Iterator[yaml.Event] = iter(yaml.parse(text, Loader=_LOADER))
+        self.file = file
+        self.nodes = 0
+        self._forget()
+
+    def _forget(self) -> None:
+        self.lines: dict[Path, int] = {}
+        self.anchors: dict[str, tuple[object, int] | None] = {}
+
+    def documents(self) -> Iterator[Document]:
+        for event in self.events:
+            if isinstance(event, yaml.DocumentStartEvent):
+                self._forget()
+                first = next(self.events)
+                value = self._value(first, ())
+                if value is not None:
+                    yield self._document(value, first)
+
+    def _document(self, value: object, event: yaml.Event) -> Document:
+        if not isinstance(value, dict):
+            raise self._wrong(
+                f"expected keys and values such as `run: python train.py`, found {sort(value)}",
+                event,
+                (),
+                "separate several documents by a line `---`" if isinstance(value, list) else "",
+            )
+        return Document(value, self.file, self.lines, _line(event))
+
+    def _value(self, event: yaml.Event, path: Path) -> object:
+        self._spend(1)
+        self.lines.setdefault(path, _line(event))
+        if isinstance(event, yaml.AliasEvent):
+            return self._alias(event, path)
+        if len(path) > MAX_DEPTH:
+            raise self._wrong(f"nested deeper than {MAX_DEPTH} levels", event, path[:4])
+        assert isinstance(event, yaml.NodeEvent)
+        before, anchor = self.nodes, event.anchor
+        if anchor:
+            self.anchors[anchor] = None
+        value = self._built(event, path)
+        if anchor:
+            self.anchors[anchor] = (value, self.nodes - before + 1)
+        return value
+
+    def _built(self, event: yaml.Event, path: Path) -> object:
+        if isinstance(event, yaml.ScalarEvent):
+            return self._scalar(event, path)
+        assert isinstance(event, yaml.CollectionStartEvent)
+        self._known(event, event.tag, _GROUPS, path)
+        is_list = isinstance(event, yaml.SequenceStartEvent)
+        return self._list(path) if is_list else self._mapping(path)
+
+    def _list(self, path: Path) -> list[object]:
+        items: list[object] = []
+        for event in self.events:
+            if isinstance(event, yaml.SequenceEndEvent):
+                break
+            items.append(self._value(event, (*path, len(items))))
+        return items
+
+    def _mapping(self, path: Path) -> Data:
+        found: Data = {}
+        merged: list[Data] = []
+        for event in self.events:
+            if isinstance(event, yaml.MappingEndEvent):
+                break
+            key = self._key(event, path)
+            if key == "<<":
+                merged += self._merge(event, path)
+                continue
+            if key in found:
+                first = self.lines[(*path, key)]
+                raise self._wrong(f"given twice, first on line {first}", event, (*path, key))
+            self.lines[(*path, key)] = _line(event)
+            found[key] = self._value(next(self.events), (*path, key))
+        for other in merged:
+            found = {**other, **found}
+        return found
+
+    def _key(self, event: yaml.Event, path: Path) -> str:
+        if not isinstance(event, yaml.ScalarEvent) or not event.value:
+            raise self._wrong("a key must be a word, not a list, mapping or alias", event, path)
+        self._known(event, event.tag, _CORE, path)
+        return str(event.value)
+
+    def _merge(self, event: yaml.Event, path: Path) -> list[Data]:
+        value = self._value(next(self.events), (*path, "<<"))
+        parts = value if isinstance(value, list) else [value]
+        found = [part for part in parts if isinstance(part, dict)]
+        if len(found) < len(parts):
+            raise self._wrong("only mappings can be merged", event, (*path, "<<"))
+        return found
+
+    def _scalar(self, event: yaml.ScalarEvent, path: Path) -> object:
+        self._known(event, event.tag, _CORE, path)
+        if event.tag is not None or not event.implicit[0]:
+            return self._tagged(event, path)
+        if event.value in _WORDS:
+            return _WORDS[event.value]
+        return int(event.value) if _INT.fullmatch(event.value) else event.value
+
+    def _tagged(self, event: yaml.ScalarEvent, path: Path) -> object:
+        wanted = (event.tag or "str").rpartition(":")[2]
+        if wanted in ("str", "float"):
+            return event.value
+        if wanted == "int" and _INT.fullmatch(event.value):
+            return int(event.value)
+        if wanted in ("bool", "null") and event.value in _WORDS:
+            return _WORDS[event.value]
+        raise self._wrong(f"{show(event.value)} is no {wanted}", event, path)
+
+    def _alias(self, event: yaml.AliasEvent, path: Path) -> object:
+        name = event.anchor or ""
+        known = self.anchors.get(name)
+        if known is None:
+            problem = "contains itself" if name in self.anchors else "is defined nowhere above"
+            raise self._wrong(f"alias `*{event.anchor}` {problem}", event, path)
+        value, size = known
+        self._spend(size - 1)
+        return value
+
+    def _spend(self, nodes: int) -> None:
+        self.nodes += nodes
+        if self.nodes > MAX_NODES:
+            raise FileError(
+                f"{self.file or 'the text'} expands to more than {MAX_NODES:,} values",
+                "aliases that repeat aliases grow without bound; write the values out",
+            )
+
+    def _known(self, event: yaml.Event, tag: str | None, tags: set[str], path: Path) -> None:
+        if tag is not None and tag not in tags:
+            raise self._wrong(f"the tag {show(tag)} is not accepted", event, path, "leave it out")
+
+    def _wrong(self, problem: str, event: yaml.Event, path: Path, hint: str = "") -> FieldError:
+        line = _line(event)
+        return FieldError(problem, key=dotted(path), file=self.file, line=line, hint=hint)
+
+
+def _joined(text: str) -> str:
+    # JSON writes characters beyond 16 bits as pairs of escapes, which YAML does not know.
+    if not text.lstrip().startswith(("{", "[")):
+        return text
+    return _PAIR.sub(lambda match: match[1] + json.loads(f'"{match[2]}"'), text)
+
+
+def _line(event: yaml.Event) -> int:
+    return event.start_mark.line + 1 if event.start_mark else 0
+
+
+def _syntax(error: yaml.YAMLError, text: str, file: str) -> FieldError:
+    problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "bad syntax"
+    mark = getattr(error, "problem_mark", None)
+    line = mark.line + 1 if mark else text.count("\n", 0, getattr(error, "position", 0) or 0) + 1
+    lines = text.splitlines()
+    line = min(line, len(lines))
+    here = lines[line - 1]
+    tabbed = "\t" in here[: len(here) - len(here.lstrip())]
+    hint = "indent with spaces, not tabs" if tabbed else _syntax_hint(str(problem))
+    return FieldError(f"this is not YAML: {problem}", file=file, line=line, hint=hint)
+
+
+def _syntax_hint(problem: str) -> str:
+    if "mapping values" in problem:
+        return "quote values that contain `: `, and indent keys of one level equally"
+    if "could not find expected ':'" in problem:
+        return "a key is followed by a colon and a space, as `nodes: 2`"
+    return "check brackets, quotes and indentation"

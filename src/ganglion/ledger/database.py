@@ -1,0 +1,123 @@
+"""Opening a database so that what it has accepted survives a power cut."""
+
+from pathlib import Path
+from sqlite3 import Connection as Sqlite
+
+from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url, text
+from sqlalchemy.exc import ArgumentError, NoSuchModuleError
+
+from ganglion.ledger.faults import faults
+from ganglion.ledger.lock import FileLock
+from ganglion.model.errors import EnvironmentFault, InputError
+
+# In WAL mode NORMAL does not sync the log at a commit: after a power cut the last cycles
+# would be gone although their processes run. FULL costs one sync per cycle.
+_PRAGMAS = ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "busy_timeout=5000")
+
+_LOCK_KEY = 0x67616E676C696F6E
+"""Key of PostgreSQL's advisory lock, held for as long as a server writes."""
+
+
+def parse(target: str | Path) -> URL:
+    """Turn a path or a database URL into a URL.
+
+    Raises:
+        InputError: not a URL of SQLite or PostgreSQL.
+    """
+    if isinstance(target, Path):
+        return URL.create("sqlite", database=str(target))
+    try:
+        url = make_url(target)
+    except ArgumentError as error:
+        raise _bad_url(target) from error
+    if url.drivername == "postgresql":
+        return url.set(drivername="postgresql+psycopg")
+    if url.drivername not in ("sqlite", "postgresql+psycopg"):
+        raise _bad_url(url.render_as_string(hide_password=True))
+    return url
+
+
+def _bad_url(shown: str) -> InputError:
+    return InputError(
+        f"{shown!r} is not a database that can hold a ledger",
+        "write sqlite:///path/to/ledger.db or postgresql+psycopg://user:password@host/name",
+    )
+
+
+def connect(url: URL) -> Engine:
+    """Make the engine; nothing is opened yet.
+
+    Raises:
+        EnvironmentFault: the driver is not installed.
+    """
+    try:
+        engine = create_engine(url, pool_pre_ping=url.get_backend_name() == "postgresql")
+    except (ModuleNotFoundError, NoSuchModuleError) as error:
+        raise EnvironmentFault(
+            f"no driver for {url.drivername} is installed", "pip install 'ganglion[postgres]'"
+        ) from error
+    if url.get_backend_name() == "sqlite":
+        event.listen(engine, "connect", _prepare)
+        event.listen(engine, "begin", _begin)
+    return engine
+
+
+def _prepare(connection: Sqlite, _record: object) -> None:
+    # The driver must not open transactions by its own rules; `_begin` does.
+    connection.isolation_level = None
+    for pragma in _PRAGMAS:
+        connection.execute(f"PRAGMA {pragma}")
+
+
+def _begin(connection: Connection) -> None:
+    writes = connection.get_execution_options().get("writer", False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+def writer(engine: Engine, where: str) -> Connection:
+    """Open the one connection that writes.
+
+    Raises:
+        EnvironmentFault: the database refuses, or another server writes to it.
+    """
+    with faults(where):
+        connection = engine.connect().execution_options(writer=True)
+        if engine.dialect.name != "postgresql":
+            return connection
+        with connection.begin():
+            taken = connection.scalar(text("SELECT pg_try_advisory_lock(:k)"), {"k": _LOCK_KEY})
+    if taken:
+        return connection
+    connection.close()
+    raise EnvironmentFault(
+        f"{where} is in use by another server", "stop it, or name another database"
+    )
+
+
+def file_lock(url: URL) -> FileLock | None:
+    """Lock the file of a SQLite database; None for others and for one in memory.
+
+    Raises:
+        EnvironmentFault: another server holds it.
+    """
+    if url.get_backend_name() != "sqlite" or url.database in (None, "", ":memory:"):
+        return None
+    path = Path(str(url.database).removeprefix("file:"))
+    return FileLock(path.with_name(path.name + ".lock"), str(path))
+
+
+def check(connection: Connection, where: str) -> None:
+    """Look through a SQLite file for damage before anything is built on it.
+
+    Raises:
+        EnvironmentFault: the file is damaged or no database at all.
+    """
+    if connection.dialect.name != "sqlite":
+        return
+    with faults(where), connection.begin():
+        found = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar()
+    if found != "ok":
+        raise EnvironmentFault(
+            f"{where} is damaged: {found}",
+            "put back a backup; see 'damaged ledger' in docs/runbooks/server.md",
+        )

@@ -1,0 +1,82 @@
+"""The workloads that ever were."""
+
+from typing import Any
+
+import msgspec
+from sqlalchemy import Engine, Row, Select, select
+
+from ganglion.ledger.faults import faults
+from ganglion.ledger.records import Filed
+from ganglion.ledger.tables import workloads
+from ganglion.model.workload import Workload
+
+_DECODE = msgspec.json.Decoder(Workload)
+
+
+class History:
+    """Reads workloads; safe from any thread. Every call may raise `EnvironmentFault`."""
+
+    def __init__(self, engine: Engine, where: str) -> None:
+        self._engine, self._where = engine, where
+
+    def live(self) -> list[Filed]:
+        """All that have not ended, oldest first."""
+        return self._read(
+            select(workloads).where(workloads.c.ended.is_(None)).order_by(workloads.c.number)
+        )
+
+    def ended(self, *, below: int, limit: int, **equal: str) -> list[Filed]:
+        """Ended workloads, newest first.
+
+        Args:
+            below: only those with a smaller number.
+            limit: at most so many.
+            equal: values that columns (`queue`, `user`, `kind`) must have.
+        """
+        found = select(workloads).where(workloads.c.ended.is_not(None))
+        found = found.where(workloads.c.number < below)
+        for column, value in equal.items():
+            found = found.where(workloads.c[column] == value)
+        return self._read(found.order_by(workloads.c.number.desc()).limit(limit))
+
+    def by_id(self, workload: str) -> Filed | None:
+        """The workload of that id."""
+        return self._one(select(workloads).where(workloads.c.id == workload))
+
+    def by_request(self, key: str) -> Filed | None:
+        """The workload that a request with this idempotency key made."""
+        return self._one(select(workloads).where(workloads.c.request_key == key))
+
+    def latest(self, name: str) -> Filed | None:
+        """The newest workload of that name."""
+        named = select(workloads).where(workloads.c.name == name)
+        return self._one(named.order_by(workloads.c.number.desc()))
+
+    def starting_with(self, prefix: str, limit: int = 5) -> list[Filed]:
+        """Workloads whose id begins so, newest first."""
+        found = select(workloads).where(workloads.c.id.startswith(prefix, autoescape=True))
+        return self._read(found.order_by(workloads.c.number.desc()).limit(limit))
+
+    def _one(self, query: Select[Any]) -> Filed | None:
+        found = self._read(query.limit(1))
+        return found[0] if found else None
+
+    def _read(self, query: Select[Any]) -> list[Filed]:
+        with faults(self._where), self._engine.connect() as connection:
+            rows = connection.execute(query).all()
+        return [_filed(row) for row in rows]
+
+
+def _filed(row: Row[Any]) -> Filed:
+    return Filed(
+        id=row.id,
+        number=row.number,
+        name=row.name,
+        at=row.at,
+        document=row.document,
+        workload=_DECODE.decode(row.body),
+        request_hash=row.request_hash,
+        ended=row.ended,
+        state=row.state,
+        detail=row.detail,
+    )

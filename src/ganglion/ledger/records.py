@@ -1,0 +1,129 @@
+"""What is written to and read from the ledger."""
+
+from msgspec import Struct, field
+
+from ganglion.model.events import Event
+from ganglion.model.workload import Workload
+
+
+class Submitted(Struct, frozen=True):
+    """A workload that enters the ledger.
+
+    Attributes:
+        id: `<name>-<number>`.
+        number: its number in the fleet, as `Ledger.next_number` gave it.
+        at: time of submission in ms.
+        document: the canonical workload file as JSON.
+        workload: what was understood.
+        request_key: the client's idempotency key; None = it gave none.
+        request_hash: digest of the request that came with the key.
+    """
+
+    id: str
+    number: int
+    at: int
+    document: bytes
+    workload: Workload
+    request_key: str | None = None
+    request_hash: str = ""
+
+
+class Changed(Struct, frozen=True):
+    """A live workload whose description changed."""
+
+    id: str
+    workload: Workload
+
+
+class Ended(Struct, frozen=True):
+    """A workload whose gangs have all ended, for good.
+
+    Attributes:
+        id: its id.
+        at: when its last gang ended, in ms.
+        state: the state it ended in.
+        detail: everything there is to show about it, as JSON.
+    """
+
+    id: str
+    at: int
+    state: str
+    detail: bytes
+
+
+class Batch(Struct):
+    """Everything that one scheduling cycle writes, in one transaction.
+
+    Attributes:
+        at: time of the cycle in ms.
+        incoming: facts and requests that were applied, in order.
+        decisions: what the engine decided after them, in order.
+        submitted: new workloads; their gangs are among `incoming`.
+        changed: workloads whose description changed.
+        ended: workloads that are over.
+    """
+
+    at: int
+    incoming: list[Event] = field(default_factory=list)
+    decisions: list[Event] = field(default_factory=list)
+    submitted: list[Submitted] = field(default_factory=list)
+    changed: list[Changed] = field(default_factory=list)
+    ended: list[Ended] = field(default_factory=list)
+
+    def __bool__(self) -> bool:
+        """Whether there is anything to write."""
+        return bool(self.incoming or self.decisions or self.submitted or self.changed or self.ended)
+
+
+class Entry(Struct, frozen=True):
+    """One event as it lies in the ledger; `body` is its JSON."""
+
+    seq: int
+    at: int
+    cycle: int
+    kind: str
+    body: bytes
+
+
+class Cycle(Struct, frozen=True):
+    """The events of one cycle, as they are read back.
+
+    Attributes:
+        number: counts from 1.
+        at: time of the cycle in ms.
+        incoming: facts and requests.
+        decisions: what the engine decided after them.
+    """
+
+    number: int
+    at: int
+    incoming: list[Event]
+    decisions: list[Event]
+
+
+class Filed(Struct, frozen=True):
+    """A workload as it lies in the ledger.
+
+    Attributes:
+        id: `<name>-<number>`.
+        number: its number in the fleet.
+        name: as the user calls it.
+        at: time of submission in ms.
+        document: the canonical workload file as JSON.
+        workload: what was understood.
+        request_hash: digest of the request that made it.
+        ended: when it ended in ms; None while it lives.
+        state: the state it ended in; empty while it lives.
+        detail: everything there is to show about it as JSON; empty while it lives.
+    """
+
+    id: str
+    number: int
+    name: str
+    at: int
+    document: bytes
+    workload: Workload
+    request_hash: str
+    ended: int | None
+    state: str
+    detail: bytes

@@ -1,0 +1,70 @@
+"""The tables, as the newest migration leaves them."""
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+)
+
+SCHEMA = "0001"
+"""Revision of the newest migration."""
+
+metadata = MetaData()
+
+LONG = BigInteger().with_variant(Integer, "sqlite")
+"""A 64-bit integer; on SQLite its own spelling, so that it can name the row."""
+
+cycles = Table(
+    "cycles",
+    metadata,
+    Column("cycle", LONG, primary_key=True, autoincrement=False),
+    Column("at", LONG, nullable=False),
+    # The first `incoming` events of a cycle are facts, the rest are decisions: so a replay
+    # can ask the engine again and compare.
+    Column("incoming", LONG, nullable=False),
+)
+
+events = Table(
+    "events",
+    metadata,
+    Column("seq", LONG, primary_key=True, autoincrement=False),
+    Column("at", LONG, nullable=False),
+    Column("cycle", LONG, ForeignKey("cycles.cycle"), nullable=False),
+    Column("kind", String(40), nullable=False),
+    Column("body", LargeBinary, nullable=False),
+)
+
+workloads = Table(
+    "workloads",
+    metadata,
+    Column("number", LONG, primary_key=True, autoincrement=False),
+    Column("id", String(200), nullable=False, unique=True),
+    Column("name", String(200), nullable=False),
+    Column("at", LONG, nullable=False),
+    Column("user", String(200), nullable=False),
+    Column("queue", String(200), nullable=False),
+    Column("kind", String(40), nullable=False),
+    Column("document", LargeBinary, nullable=False),
+    Column("body", LargeBinary, nullable=False),
+    Column("request_key", String(200), unique=True),
+    Column("request_hash", String(64), nullable=False),
+    Column("ended", LONG),
+    Column("state", String(20), nullable=False),
+    Column("detail", LargeBinary, nullable=False),
+)
+
+Index("workloads_by_name", workloads.c.name, workloads.c.number)
+Index("workloads_ended", workloads.c.ended)
+Index(
+    "one_live_workload_of_a_name",
+    workloads.c.name,
+    unique=True,
+    sqlite_where=workloads.c.ended.is_(None),
+    postgresql_where=workloads.c.ended.is_(None),
+)

@@ -1,0 +1,1 @@
+"""Behaviour above the engine: workloads into gangs, their states, retries."""

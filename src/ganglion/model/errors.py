@@ -1,0 +1,100 @@
+"""Every error Ganglion raises on purpose, as one tree.
+
+GanglionError
+├── InputError        what a person wrote cannot be used           exit code 2
+│   ├── FileError         a file is unreadable, too big, not text
+│   └── FieldError        a key or value of a file is wrong: names file, line, key
+├── StateError        the request is well formed, but not now      exit code 1
+│   ├── NotFound
+│   ├── Conflict          duplicate name, wrong phase
+│   └── InvariantBroken   a bug in Ganglion: state contradicts itself
+├── PluginError       a plugin failed or misbehaved                exit code 1
+└── EnvironmentFault  the machine refuses: port, disk, server down exit code 1
+"""
+
+
+class GanglionError(Exception):
+    """Base of the tree.
+
+    Args:
+        message: one sentence that names the thing that is wrong.
+        hint: what to do about it; empty when there is nothing to suggest.
+    """
+
+    code = "ganglion"
+    exit_code = 1
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class InputError(GanglionError):
+    """What a person wrote cannot be used."""
+
+    code = "input"
+    exit_code = 2
+
+
+class FileError(InputError):
+    """A file cannot be read as what it should be."""
+
+    code = "input.file"
+
+
+class FieldError(InputError):
+    """A key or a value is wrong.
+
+    Args:
+        message: what is wrong with the value.
+        key: dotted path of the key, as `resources.gpus`; empty for the whole document.
+        file: the file as the user named it; empty when the input was no file.
+        line: 1-based line in the file; 0 when unknown.
+        hint: what to write instead.
+    """
+
+    code = "input.field"
+
+    def __init__(
+        self, message: str, *, key: str = "", file: str = "", line: int = 0, hint: str = ""
+    ) -> None:
+        place = ":".join(part for part in (file, str(line) if line else "", key) if part)
+        super().__init__(f"{place}: {message}" if place else message, hint)
+        self.key, self.file, self.line, self.problem = key, file, line, message
+
+
+class StateError(GanglionError):
+    """The request is well formed, but the present state does not allow it."""
+
+    code = "state"
+
+
+class NotFound(StateError):
+    """No such workload, queue, node, rank or benchmark."""
+
+    code = "state.not_found"
+
+
+class Conflict(StateError):
+    """Something of that name exists, or is in a phase that forbids the request."""
+
+    code = "state.conflict"
+
+
+class InvariantBroken(StateError):
+    """The engine's state contradicts itself: a bug in Ganglion, never a user's fault."""
+
+    code = "state.invariant"
+
+
+class PluginError(GanglionError):
+    """A plugin could not be loaded, failed, or returned something of the wrong shape."""
+
+    code = "plugin"
+
+
+class EnvironmentFault(GanglionError):
+    """The machine refuses: a port in use, a disk that cannot be written, a server down."""
+
+    code = "environment"

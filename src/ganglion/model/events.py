@@ -1,0 +1,159 @@
+"""Everything that can happen. The engine's state changes by these and nothing else.
+
+Facts come from worlds and users; decisions (`GangPlaced`, `GangStopping`) come from the
+engine itself and are recorded like facts, so that replaying a ledger needs no thinking.
+`at` is the time in milliseconds.
+"""
+
+from enum import StrEnum
+
+from msgspec import Struct
+
+from ganglion.model.node import Node
+from ganglion.model.placement import Placement
+from ganglion.model.queue import Queue
+from ganglion.model.resources import PodRequest
+from ganglion.model.workload import Gang
+
+
+class Outcome(StrEnum):
+    """How an attempt of a gang ended."""
+
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    TIMED_OUT = "timed_out"
+    CANCELLED = "cancelled"
+    PREEMPTED = "preempted"
+    NODE_LOST = "node_lost"
+    START_FAILED = "start_failed"
+
+
+def cancels(cause: str) -> bool:
+    """Whether a stop for this cause means that nobody wants the gang any more."""
+    return cause.startswith("cancel")
+
+
+class _Event(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, tag_field="type"):
+    at: int
+
+
+class NodeAdded(_Event, frozen=True, tag="node_added"):
+    """A node joined, or its description changed."""
+
+    node: Node
+
+
+class NodeLost(_Event, frozen=True, tag="node_lost"):
+    """A node is gone; its capacity leaves at once, its pods end as their worlds report."""
+
+    name: str
+
+
+class NodeCordoned(_Event, frozen=True, tag="node_cordoned"):
+    """New pods may no longer start there; an empty reason lifts that."""
+
+    name: str
+    reason: str
+
+
+class DeviceHealth(_Event, frozen=True, tag="device_health"):
+    """A device may, or may no longer, be given to new pods."""
+
+    node: str
+    device: int
+    healthy: bool
+
+
+class QueueSet(_Event, frozen=True, tag="queue_set"):
+    """A queue was made or changed."""
+
+    queue: Queue
+
+
+class QueueRemoved(_Event, frozen=True, tag="queue_removed"):
+    """A queue without gangs and children was removed."""
+
+    name: str
+
+
+class GangSubmitted(_Event, frozen=True, tag="gang_submitted"):
+    """A gang entered its queue."""
+
+    gang: Gang
+
+
+class GangUpdated(_Event, frozen=True, tag="gang_updated"):
+    """Properties of a live gang changed; None leaves one as it is."""
+
+    gang: str
+    priority: int | None = None
+    queue: str | None = None
+    time_limit_ms: int | None = None
+    held: bool | None = None
+
+
+class GangPlaced(_Event, frozen=True, tag="gang_placed"):
+    """Decision: the gang starts there. Its resources are taken from now on."""
+
+    gang: str
+    attempt: int
+    placement: Placement
+
+
+class GangStarted(_Event, frozen=True, tag="gang_started"):
+    """All pods of the attempt run."""
+
+    gang: str
+    attempt: int
+
+
+class GangStopping(_Event, frozen=True, tag="gang_stopping"):
+    """The gang was told to stop; it still holds its resources."""
+
+    gang: str
+    attempt: int
+    cause: str
+
+
+class GangEnded(_Event, frozen=True, tag="gang_ended"):
+    """The attempt is over and holds nothing any more.
+
+    `requeue` says whether the gang waits again, not before `not_before`. A gang that never
+    started ends with attempt 0.
+    """
+
+    gang: str
+    attempt: int
+    outcome: Outcome
+    requeue: bool = False
+    exit_code: int | None = None
+    message: str = ""
+    not_before: int = 0
+
+
+class TypicalPods(_Event, frozen=True, tag="typical_pods"):
+    """The workload that fragmentation is measured against: (request, how many of them).
+
+    `learnt` when the engine counted it from submissions, else it holds until the next such event.
+    """
+
+    pods: tuple[tuple[PodRequest, int], ...]
+    learnt: bool = False
+
+
+Event = (
+    NodeAdded
+    | NodeLost
+    | NodeCordoned
+    | DeviceHealth
+    | QueueSet
+    | QueueRemoved
+    | GangSubmitted
+    | GangUpdated
+    | GangPlaced
+    | GangStarted
+    | GangStopping
+    | GangEnded
+    | TypicalPods
+)
+"""Any event; decode with `msgspec.json.Decoder(Event)`."""

@@ -1,0 +1,56 @@
+"""Nodes and their devices."""
+
+from msgspec import Struct, field
+
+from ganglion.model.levels import Level
+
+
+class Device(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """One GPU of a node.
+
+    Attributes:
+        type: model as users name it, as `H100`.
+        memory_mib: device memory in MiB; 0 = unknown.
+        numa: NUMA node it hangs on.
+        island: NVLink island within the node; devices that share one are linked directly.
+        uuid: the vendor's identifier; empty for pretend devices.
+        healthy: whether new pods may use it.
+    """
+
+    type: str
+    memory_mib: int = 0
+    numa: int = 0
+    island: int = 0
+    uuid: str = ""
+    healthy: bool = True
+
+
+class Node(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """One node.
+
+    Attributes:
+        name: unique in the fleet.
+        cpu_milli: allocatable CPU in thousandths of a core.
+        memory_mib: allocatable host memory in MiB.
+        devices: its GPUs; a device's index is its place in this tuple.
+        domains: the named domain it lies in, by level above node; absent levels are left out.
+        labels: free-form labels that constraints match.
+        flavor: kind of node that quota is given in; empty = its device type, or `cpu`.
+        max_pods: pod slots.
+        cordoned: why no new pods may start here; empty = they may.
+    """
+
+    name: str
+    cpu_milli: int
+    memory_mib: int
+    devices: tuple[Device, ...] = ()
+    domains: dict[Level, str] = field(default_factory=dict)
+    labels: dict[str, str] = field(default_factory=dict)
+    flavor: str = ""
+    max_pods: int = 1 << 30
+    cordoned: str = ""
+
+    @property
+    def kind(self) -> str:
+        """The flavor that quota is charged in."""
+        return self.flavor or (self.devices[0].type if self.devices else "cpu")

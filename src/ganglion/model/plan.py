@@ -1,0 +1,100 @@
+"""What the engine decided in one cycle."""
+
+from enum import StrEnum
+
+from msgspec import Struct, field
+
+from ganglion.model.events import Event
+from ganglion.model.placement import Placement
+from ganglion.model.reasons import Reason, Suggestion
+from ganglion.model.workload import Gang
+
+
+class Phase(StrEnum):
+    """Where in its life a gang is; it is in exactly one."""
+
+    PENDING = "pending"
+    STARTING = "starting"
+    RUNNING = "running"
+    STOPPING = "stopping"
+    ENDED = "ended"
+
+
+class Start(Struct, frozen=True):
+    """Start this attempt of this gang there."""
+
+    gang: Gang
+    attempt: int
+    placement: Placement
+
+
+class Stop(Struct, frozen=True):
+    """Stop this attempt, for this cause, within its grace."""
+
+    gang: str
+    attempt: int
+    cause: str
+
+
+class Wait(Struct, frozen=True):
+    """Equal gangs of one queue that wait for one reason.
+
+    Attributes:
+        queue: their queue.
+        first: id of the one that goes first.
+        count: how many they are.
+        reason: why they wait.
+    """
+
+    queue: str
+    first: str
+    count: int
+    reason: Reason
+
+
+class Rejection(Struct, frozen=True):
+    """An event that made no sense: an unknown queue, a second gang of one id.
+
+    Attributes:
+        event: the event.
+        code: code of the error.
+        message: what is wrong.
+    """
+
+    event: Event
+    code: str
+    message: str
+
+
+class Plan(Struct):
+    """The outcome of one cycle; also the commands to a world.
+
+    Attributes:
+        at: time of the cycle in ms.
+        starts: gangs to start, in the order decided.
+        stops: gangs to stop.
+        waits: groups of equal gangs whose reason is new or changed in this cycle.
+        decisions: the same starts and stops as events, to be recorded after the facts.
+        rejected: events that made no sense and were left out.
+    """
+
+    at: int
+    starts: list[Start] = field(default_factory=list)
+    stops: list[Stop] = field(default_factory=list)
+    waits: list[Wait] = field(default_factory=list)
+    decisions: list[Event] = field(default_factory=list)
+    rejected: list[Rejection] = field(default_factory=list)
+
+
+class Verdict(Struct, frozen=True, omit_defaults=True):
+    """What would happen to a gang if it were submitted now.
+
+    Attributes:
+        placement: where it would start at once; None = it would wait.
+        reason: why it would wait, `reason.never` when for ever; None when it would start.
+        suggestions: up to three verified changes that would start it now.
+    """
+
+    placement: Placement | None = None
+    reason: Reason | None = None
+    suggestions: tuple[Suggestion, ...] = ()

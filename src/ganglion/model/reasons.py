@@ -1,0 +1,82 @@
+"""Why a gang waits: a closed, ordered vocabulary, and the evidence."""
+
+from enum import StrEnum
+
+from msgspec import Struct, field
+
+
+class Token(StrEnum):
+    """The one dominant reason of a wait, the most structural first."""
+
+    HELD = "held"
+    DEPENDENCY = "dependency"
+    BUDGET = "budget"
+    QUOTA = "quota"
+    CONSTRAINT = "constraint"
+    TOPOLOGY = "topology"
+    CAPACITY = "capacity"
+    POLICY = "policy"
+    DRAINING = "draining"
+    ORDER = "order"
+
+
+class Remedy(StrEnum):
+    """Who can end the wait."""
+
+    WAIT = "wait"
+    CHANGE = "change the request"
+    ADMIN = "ask an administrator"
+
+
+class Reason(Struct, frozen=True, omit_defaults=True):
+    """Why a gang does not run now.
+
+    Attributes:
+        token: the dominant reason.
+        message: one plain sentence with the numbers that were read.
+        never: True when no future of the present fleet and queues could start it.
+        evidence: the numbers by name, as `free_milli`, `pods_fitting`; `_milli` marks thousandths.
+        remedy: who can end the wait.
+    """
+
+    token: Token
+    message: str
+    never: bool = False
+    evidence: dict[str, int] = field(default_factory=dict)
+    remedy: Remedy = Remedy.WAIT
+
+
+class Suggestion(Struct, frozen=True, omit_defaults=True):
+    """A change that was verified to start the gang now.
+
+    Attributes:
+        change: what to change, as a person would do it.
+        level: level of the one domain that would then hold the gang; empty = the fleet.
+    """
+
+    change: str
+    level: str = ""
+
+
+class Explanation(Struct, frozen=True, omit_defaults=True):
+    """Everything known about one gang's wait.
+
+    Attributes:
+        gang: its id.
+        phase: its phase now.
+        reason: dominant reason; None when it does not wait.
+        histogram: obstacle -> number of nodes on which it is the first one met.
+        ahead: ids of gangs that go before it, the first few.
+        ahead_count: how many go before it in all.
+        position: its place in the order of everything that waits, from 1; 0 = not waiting.
+        suggestions: up to three verified changes.
+    """
+
+    gang: str
+    phase: str
+    reason: Reason | None = None
+    histogram: dict[str, int] = field(default_factory=dict)
+    ahead: tuple[str, ...] = ()
+    ahead_count: int = 0
+    position: int = 0
+    suggestions: tuple[Suggestion, ...] = ()

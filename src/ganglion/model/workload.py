@@ -1,0 +1,239 @@
+"""Workloads: what a user submits, and the gangs that the engine places."""
+
+from enum import StrEnum
+
+from msgspec import Struct, field
+
+from ganglion.model.levels import Level
+from ganglion.model.resources import PodRequest
+
+
+class Kind(StrEnum):
+    """Kinds of workloads."""
+
+    TRAIN = "train"
+    SERVICE = "service"
+    WORKSPACE = "workspace"
+    SWEEP = "sweep"
+    BATCH = "batch"
+
+
+class Topology(
+    Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, cache_hash=True
+):
+    """Where pods may lie relative to each other.
+
+    Attributes:
+        required: all pods lie in one domain of this level, or none starts.
+        preferred: the widest level that is still good; wider is taken when nothing else fits.
+        forbidden: no two pods share a domain of this level.
+    """
+
+    required: Level | None = None
+    preferred: Level | None = None
+    forbidden: Level | None = None
+
+
+class Slice(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A nested sub-group: every consecutive `size` pods of the set share one domain.
+
+    Attributes:
+        size: pods per sub-group; divides the size of the enclosing one.
+        required: the level that must be shared.
+        preferred: the level that should be shared.
+    """
+
+    size: int
+    required: Level | None = None
+    preferred: Level | None = None
+
+
+class PodSet(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, cache_hash=True):
+    """Equal pods.
+
+    Attributes:
+        name: unique within the workload.
+        count: pods wanted.
+        min_count: fewest pods that are useful; 0 = all of them (not elastic).
+        request: what each pod needs.
+        topology: constraint among the pods of this set.
+        slices: nested sub-groups, outermost first.
+        procs: processes the world starts in each pod.
+        shm_mib: shared memory of each pod in MiB, part of its memory; 0 = the world's default.
+    """
+
+    name: str = "main"
+    count: int = 1
+    min_count: int = 0
+    request: PodRequest = PodRequest()
+    topology: Topology = Topology()
+    slices: tuple[Slice, ...] = ()
+    procs: int = 1
+    shm_mib: int = 0
+
+    @property
+    def least(self) -> int:
+        """Fewest pods the gang may start with."""
+        return self.min_count or self.count
+
+
+class Constraints(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Which nodes are allowed at all.
+
+    Attributes:
+        labels: label -> allowed values; the node must carry one of them.
+        avoid: label -> values the node must not carry.
+        residency: allowed region names (the node's domain at level region); empty = any.
+        isolation: `none`, `queue` (no other queue's pods beside) or `workload` (nobody's).
+    """
+
+    labels: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    avoid: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    residency: tuple[str, ...] = ()
+    isolation: str = "none"
+
+
+class Checkpoint(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """The checkpoint contract of a workload.
+
+    Attributes:
+        interval_ms: how often it saves; 0 = only when told.
+        signal: signal that asks it to save and leave.
+        grace_ms: how long it may take between the signal and SIGKILL.
+        path: where checkpoints live; empty = Ganglion's own folder for the workload.
+    """
+
+    interval_ms: int = 0
+    signal: str = "SIGTERM"
+    grace_ms: int = 30_000
+    path: str = ""
+
+
+class Retry(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """When a failed workload is started again.
+
+    Attributes:
+        limit: most restarts after failures of its own; loss of a node is not one.
+        on: causes that count, of `failure`, `node_failure`, `preemption`, `start_failure`.
+        backoff_ms: wait before the first restart; doubles up to 64 times.
+    """
+
+    limit: int = 0
+    on: tuple[str, ...] = ("node_failure", "preemption", "start_failure")
+    backoff_ms: int = 1_000
+
+
+class Run(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What a world executes; the engine never looks inside.
+
+    Attributes:
+        command: argument vector, or one shell line as a single element with `shell` set.
+        shell: whether the command is a shell line.
+        setup: shell line run once per pod before the command; empty = none.
+        workdir: directory to run in; empty = the user's directory at submit.
+        image: container image; ignored by worlds without containers.
+        env: environment, already resolved (no inherited names left).
+        port: port a service listens on; 0 = none.
+    """
+
+    command: tuple[str, ...] = ()
+    shell: bool = False
+    setup: str = ""
+    workdir: str = ""
+    image: str = ""
+    env: dict[str, str] = field(default_factory=dict)
+    port: int = 0
+
+
+class Workload(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What a user submits, validated and with every alias resolved.
+
+    Attributes:
+        name: as the user calls it; unique among live workloads of the fleet.
+        kind: what sort of workload.
+        queue: leaf queue it is charged to.
+        user: who submitted it.
+        priority: 0..100, higher is more urgent.
+        priority_class: name the priority came from; empty = given as a number.
+        preemptible: whether others may stop it for their sake.
+        pod_sets: equal pods; one gang holds all of them.
+        topology: constraint among all pods of a gang.
+        constraints: which nodes are allowed.
+        time_limit_ms: most it may run; 0 = no limit.
+        checkpoint: contract; None = its work is lost when stopped.
+        retry: restarts.
+        after: names of workloads that must have succeeded before.
+        held: submitted but not to be considered yet.
+        replicas: gangs of a service.
+        params: parameter -> values; a sweep runs their product, one gang each.
+        parallel: most trials of a sweep at once; 0 = no bound.
+        idle_timeout_ms: a workspace idle that long is suspended; 0 = never.
+        run: what to execute.
+        labels: free-form, for people.
+    """
+
+    name: str
+    kind: Kind = Kind.TRAIN
+    queue: str = "default"
+    user: str = ""
+    priority: int = 50
+    priority_class: str = ""
+    preemptible: bool = True
+    pod_sets: tuple[PodSet, ...] = (PodSet(),)
+    topology: Topology = Topology()
+    constraints: Constraints = Constraints()
+    time_limit_ms: int = 0
+    checkpoint: Checkpoint | None = None
+    retry: Retry = Retry()
+    after: tuple[str, ...] = ()
+    held: bool = False
+    replicas: int = 1
+    params: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    parallel: int = 0
+    idle_timeout_ms: int = 0
+    run: Run = Run()
+    labels: dict[str, str] = field(default_factory=dict)
+
+
+class Gang(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What the engine places: all pods at once or none.
+
+    Attributes:
+        id: `<workload id>/<index>`, unique for ever.
+        workload: id of its workload; gangs of one workload are siblings.
+        queue: leaf queue.
+        user: who submitted it.
+        kind: kind of its workload; services spread, the others pack.
+        priority: higher goes first.
+        preemptible: whether others may stop it for their sake.
+        pod_sets: equal pods.
+        topology: constraint among all pods.
+        constraints: which nodes are allowed.
+        submitted: when it was submitted, in ms; age counts from here across restarts.
+        time_limit_ms: most it may run; 0 = no limit.
+        expected_ms: run time a predictor expects; 0 = unknown.
+        checkpoint: contract; None = its work is lost when stopped.
+        after: ids of workloads that must have succeeded before.
+        held: not to be considered yet.
+        index: its number among its siblings.
+        parallel: most siblings that may run at once; 0 = no bound.
+    """
+
+    id: str
+    workload: str
+    queue: str
+    user: str = ""
+    kind: Kind = Kind.TRAIN
+    priority: int = 50
+    preemptible: bool = True
+    pod_sets: tuple[PodSet, ...] = (PodSet(),)
+    topology: Topology = Topology()
+    constraints: Constraints = Constraints()
+    submitted: int = 0
+    time_limit_ms: int = 0
+    expected_ms: int = 0
+    checkpoint: Checkpoint | None = None
+    after: tuple[str, ...] = ()
+    held: bool = False
+    index: int = 0
+    parallel: int = 0

@@ -1,0 +1,1 @@
+"""REST and event stream over one service that owns the state."""

@@ -1,0 +1,47 @@
+"""`python -m ganglion.server`: one server in the foreground, for process managers and tests."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from ganglion.files.cluster import load_cluster
+from ganglion.model.errors import GanglionError
+from ganglion.server.main import PORT, serve
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser("python -m ganglion.server", description=__doc__)
+    parser.add_argument("--home", type=Path, required=True, help="Ganglion's home directory")
+    parser.add_argument("--cluster", type=Path, required=True, help="nodes, queues and policy")
+    parser.add_argument("--port", type=int, default=PORT, help="0 = any free one")
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
+    parser.add_argument("--public", action="store_true", help="allow other machines to connect")
+    parser.add_argument("--database", default="", help="URL of the ledger's database")
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Serve; returns the exit code."""
+    args = _parser().parse_args(argv)
+    try:
+        cluster = load_cluster(args.cluster)
+        serve(
+            args.home,
+            nodes=cluster.nodes,
+            queues=cluster.queues,
+            policy=cluster.policy,
+            port=args.port,
+            host=args.host,
+            public=args.public,
+            database_url=args.database,
+        )
+    except GanglionError as error:
+        hint = f"\nhint: {error.hint}" if error.hint else ""
+        sys.stderr.write(f"error: {error}{hint}\n")
+        return error.exit_code
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

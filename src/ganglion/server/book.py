@@ -1,0 +1,122 @@
+"""Which gangs belong to which workload, and what the engine does not keep about them.
+
+Like the engine's state it changes by events only, so that a replay gives the same book.
+"""
+
+from collections.abc import Iterable
+
+from msgspec import Struct
+
+from ganglion.engine.state import ClusterState
+from ganglion.ledger import Filed
+from ganglion.model.events import Event, GangEnded, GangPlaced, GangStarted, GangSubmitted, Outcome
+from ganglion.model.placement import Placement
+from ganglion.model.workload import Workload
+
+
+class Trail(Struct):
+    """What is worth knowing of a gang's attempts.
+
+    Attributes:
+        placement: where the last one ran.
+        outcome: how the last one that ended did; None = none has.
+        started: when the last one that ran had all its pods, in ms; 0 = never.
+        starts_failed: starts in a row that failed.
+        restarts: attempts that ended and were followed by another wait.
+    """
+
+    placement: Placement | None = None
+    outcome: Outcome | None = None
+    started: int = 0
+    starts_failed: int = 0
+    restarts: int = 0
+
+
+class Entry(Struct):
+    """A live workload."""
+
+    id: str
+    number: int
+    at: int
+    document: bytes
+    workload: Workload
+
+
+class Book:
+    """The live workloads.
+
+    Attributes:
+        entries: by id.
+        gangs: workload id -> its gangs' ids, by index.
+        trails: by gang id.
+    """
+
+    def __init__(self) -> None:
+        self.entries: dict[str, Entry] = {}
+        self.gangs: dict[str, list[str]] = {}
+        self.trails: dict[str, Trail] = {}
+        self._names: dict[str, str] = {}
+        self._open: dict[str, int] = {}
+        self._over: dict[str, int] = {}
+
+    def enter(self, entry: Entry) -> None:
+        """A workload was submitted, or changed."""
+        self.entries[entry.id] = entry
+        self._names[entry.workload.name] = entry.id
+
+    def load(self, filed: Iterable[Filed]) -> None:
+        """Take in the live workloads of a ledger, after its events."""
+        for each in filed:
+            self.enter(Entry(each.id, each.number, each.at, each.document, each.workload))
+
+    def named(self, name: str) -> Entry | None:
+        """The live workload of that name."""
+        found = self._names.get(name)
+        return self.entries[found] if found else None
+
+    def workloads(self) -> dict[str, Workload]:
+        """Every live workload by id."""
+        return {key: entry.workload for key, entry in self.entries.items()}
+
+    def note(self, event: Event) -> None:
+        """Take in an event that the engine's state has accepted."""
+        match event:
+            case GangSubmitted(gang=gang):
+                self.gangs.setdefault(gang.workload, []).append(gang.id)
+                self._open[gang.workload] = self._open.get(gang.workload, 0) + 1
+                self.trails[gang.id] = Trail()
+            case GangPlaced():
+                self.trails[event.gang].placement = event.placement
+            case GangStarted():
+                trail = self.trails[event.gang]
+                trail.started, trail.starts_failed = event.at, 0
+            case GangEnded():
+                self._ended(event)
+
+    def _ended(self, event: GangEnded) -> None:
+        trail = self.trails[event.gang]
+        trail.outcome = event.outcome
+        trail.starts_failed += event.outcome is Outcome.START_FAILED
+        if event.requeue:
+            trail.restarts += 1
+            return
+        workload = event.gang.rpartition("/")[0]
+        self._open[workload] -= 1
+        if not self._open[workload]:
+            self._over[workload] = event.at
+
+    def over(self) -> dict[str, int]:
+        """Workloads whose gangs have all ended -> when the last one did."""
+        return dict(self._over)
+
+    def close(self, state: ClusterState) -> None:
+        """Drop the workloads that are over, here and in the engine's state."""
+        for workload in self._over:
+            for gang in self.gangs.pop(workload):
+                state.forget(gang)
+                del self.trails[gang]
+            del self._open[workload]
+            entry = self.entries.pop(workload, None)
+            if entry and self._names.get(entry.workload.name) == workload:
+                del self._names[entry.workload.name]
+        self._over.clear()

@@ -1,0 +1,208 @@
+"""Queues, nodes, GPUs and the order of what waits, as the server shows them."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from ganglion.engine.explain import explain
+from ganglion.engine.order import waiting_in_order
+from ganglion.engine.record import HOLDING, GangRecord
+from ganglion.engine.report import capacity
+from ganglion.engine.state import ClusterState
+from ganglion.model.node import Device, Node
+from ganglion.model.plan import Phase
+from ganglion.model.queue import Queue
+from ganglion.model.reasons import Explanation, Suggestion
+from ganglion.model.resources import WHOLE, Amount, Usage
+from ganglion.server import schemas
+from ganglion.server.views import gpus_of, reason_view
+
+Users = Mapping[int, list[str]]
+"""Index of a device -> ids of the gangs that use it."""
+
+
+def positions(state: ClusterState) -> dict[str, int]:
+    """Gang id -> place in the order of everything that waits, from 1."""
+    return {gang: place for place, gang in enumerate(waiting_in_order(state), 1)}
+
+
+def order_page(state: ClusterState) -> schemas.OrderPage:
+    """Everything that waits: first what is in the order, then what may not be looked at yet."""
+    places = positions(state)
+    waiting = [each for each in state.records.values() if each.phase is Phase.PENDING]
+    last = len(places) + 1
+    waiting.sort(key=lambda each: (places.get(each.gang.id, last), each.gang.submitted))
+    items = tuple(_item(state, each, places.get(each.gang.id, 0)) for each in waiting)
+    return schemas.OrderPage(items=items, total=len(items))
+
+
+def _item(state: ClusterState, record: GangRecord, position: int) -> schemas.OrderItem:
+    gang, reason = record.gang, state.reason(record.gang.id)
+    return schemas.OrderItem(
+        position=position,
+        workload=gang.workload,
+        gang=gang.id,
+        queue=gang.queue,
+        user=gang.user,
+        kind=gang.kind,
+        priority=gang.priority,
+        gpus=gpus_of(gang.pod_sets),
+        reason=reason.token if reason else "",
+        message=reason.message if reason else "",
+        never=bool(reason and reason.never),
+        submitted=gang.submitted,
+    )
+
+
+def waiting_by_reason(state: ClusterState) -> dict[str, int]:
+    """Token of a reason -> gangs that wait for it; `unknown` before they were looked at."""
+    counts: dict[str, int] = {}
+    for record in state.records.values():
+        if record.phase is Phase.PENDING:
+            reason = state.reason(record.gang.id)
+            token = str(reason.token) if reason else "unknown"
+            counts[token] = counts.get(token, 0) + 1
+    return counts
+
+
+def explanation(state: ClusterState, gang: str, now: int) -> schemas.Explanation:
+    """Why a gang waits, with the sentence that sums it up."""
+    found = explain(state, gang, now)
+    return schemas.Explanation(
+        gang=found.gang,
+        phase=found.phase,
+        reason=reason_view(found.reason),
+        histogram=found.histogram,
+        ahead=found.ahead,
+        ahead_count=found.ahead_count,
+        position=found.position,
+        suggestions=suggestions(found.suggestions),
+        text=_text(found),
+    )
+
+
+def suggestions(found: tuple[Suggestion, ...]) -> tuple[schemas.Suggestion, ...]:
+    """Suggestions as they are shown."""
+    return tuple(schemas.Suggestion(**msgspec.structs.asdict(each)) for each in found)
+
+
+def _text(found: Explanation) -> str:
+    if found.reason is None:
+        return f"{found.gang} does not wait: it is {found.phase}"
+    when = "can never start" if found.reason.never else "waits"
+    text = f"{found.gang} {when} ({found.reason.token}): {found.reason.message}"
+    if found.ahead_count:
+        text += f"; {found.ahead_count} ahead of it"
+    if found.suggestions:
+        text += f"; it would start now if you {found.suggestions[0].change}"
+    return text
+
+
+def queue_page(state: ClusterState) -> schemas.QueuePage:
+    """All queues, by name."""
+    running, waiting = dict[str, int](), dict[str, int]()
+    for record in state.records.values():
+        counts = running if record.phase in HOLDING else waiting
+        if record.phase is not Phase.ENDED:
+            counts[record.gang.queue] = counts.get(record.gang.queue, 0) + 1
+    return schemas.QueuePage(
+        items=tuple(
+            _queue(state, queue, running.get(name, 0), waiting.get(name, 0))
+            for name, queue in sorted(state.queues.items())
+        )
+    )
+
+
+def queue_view(state: ClusterState, name: str) -> schemas.QueueView:
+    """One queue."""
+    return next(each for each in queue_page(state).items if each.name == name)
+
+
+def _queue(state: ClusterState, queue: Queue, running: int, waiting: int) -> schemas.QueueView:
+    used = state.shares.usage[queue.name]
+    return schemas.QueueView(
+        name=queue.name,
+        parent=queue.parent,
+        quota=_amounts(queue.quota),
+        limit=_amounts(queue.limit),
+        lend_limit=_amounts(queue.lend_limit),
+        over_quota_weight=queue.over_quota_weight,
+        priority=queue.priority,
+        max_pending=queue.max_pending,
+        leaf=state.shares.is_leaf(queue.name),
+        gpu_used_milli=used.get("*", Usage()).gpu_milli,
+        used=_amounts(used),
+        running=running,
+        waiting=waiting,
+    )
+
+
+def _amounts(amounts: Mapping[str, Amount] | Mapping[str, Usage]) -> dict[str, schemas.Amount]:
+    return {
+        flavor: schemas.Amount(**msgspec.structs.asdict(amount))
+        for flavor, amount in amounts.items()
+    }
+
+
+def node_page(state: ClusterState) -> schemas.NodePage:
+    """All nodes, by name."""
+    users: dict[str, dict[int, list[str]]] = {}
+    pods: dict[str, int] = {}
+    for gang, record in state.records.items():
+        for pod in record.placement.pods if record.placement else ():
+            pods[pod.node] = pods.get(pod.node, 0) + 1
+            for device in pod.devices:
+                users.setdefault(pod.node, {}).setdefault(device, []).append(gang)
+    return schemas.NodePage(
+        items=tuple(
+            _node(state, node, users.get(name, {}), pods.get(name, 0))
+            for name, node in sorted(state.nodes.items())
+        )
+    )
+
+
+def _node(state: ClusterState, node: Node, users: Users, pods: int) -> schemas.NodeView:
+    condition = state.table.known[state.tree.conditions[state.tree.rank(node.name)]]
+    lost = state.tree.is_gone(node.name)
+    return schemas.NodeView(
+        name=node.name,
+        flavor=node.kind,
+        state="lost" if lost else "cordoned" if node.cordoned else "ready",
+        reason=node.cordoned,
+        domains={str(level): name for level, name in node.domains.items()},
+        labels=node.labels,
+        gpu_total_milli=WHOLE * sum(device.healthy for device in node.devices),
+        gpu_free_milli=sum(condition.usable) if condition.open else 0,
+        cpu_total_milli=node.cpu_milli,
+        cpu_free_milli=condition.cpu if condition.open else 0,
+        memory_total_mib=node.memory_mib,
+        memory_free_mib=condition.memory if condition.open else 0,
+        pods=pods,
+        devices=tuple(
+            _device(index, device, free, users.get(index, []))
+            for index, (device, free) in enumerate(zip(node.devices, condition.gpu, strict=True))
+        ),
+    )
+
+
+def _device(index: int, device: Device, free: int, gangs: list[str]) -> schemas.DeviceView:
+    return schemas.DeviceView(
+        index=index,
+        type=device.type,
+        memory_mib=device.memory_mib,
+        numa=device.numa,
+        island=device.island,
+        uuid=device.uuid,
+        healthy=device.healthy,
+        free_milli=free,
+        gangs=tuple(gangs),
+    )
+
+
+def capacity_page(state: ClusterState) -> schemas.CapacityPage:
+    """All flavors, by name."""
+    return schemas.CapacityPage(
+        items=tuple(
+            schemas.FlavorView(**msgspec.structs.asdict(report)) for report in capacity(state)
+        )
+    )

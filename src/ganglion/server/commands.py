@@ -1,0 +1,185 @@
+"""What users may do to live workloads, queues and nodes; each runs within one turn."""
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ganglion.engine.record import GangRecord
+from ganglion.model.errors import Conflict, NotFound
+from ganglion.model.events import (
+    GangEnded,
+    GangStopping,
+    GangUpdated,
+    NodeCordoned,
+    Outcome,
+    QueueRemoved,
+    QueueSet,
+)
+from ganglion.model.plan import Phase, Plan, Stop
+from ganglion.model.queue import Queue
+from ganglion.server.draft import Draft, Order
+from ganglion.server.refs import resolve
+from ganglion.server.submit import check_queue
+from ganglion.worlds.world import ServedWorld
+
+
+class Changes(Struct, frozen=True):
+    """What to change of a workload; None leaves a property as it is."""
+
+    priority: int | None = None
+    queue: str | None = None
+    time_limit_ms: int | None = None
+    held: bool | None = None
+
+
+def cancel(draft: Draft, ref: str, user: str, *, force: bool = False) -> str:
+    """End what waits of a workload, or of one gang of it, and stop what runs; returns its id.
+
+    Args:
+        draft: the open turn.
+        ref: id, name or unique prefix, with `/index` for one gang.
+        user: who asks.
+        force: leave no grace.
+
+    Raises:
+        NotFound: there is no such workload or gang.
+        Conflict: it has ended.
+    """
+    found = resolve(draft.mind, draft.ledger, ref)
+    if found.filed:
+        raise Conflict(f"{found.workload} has ended already, as {found.filed.state}")
+    for record in _chosen(draft, found.workload, found.gang):
+        _cancel(draft, record, f"cancelled by {user}", force)
+    return found.workload
+
+
+def cancel_all(draft: Draft, user: str) -> None:
+    """Cancel every live workload."""
+    for workload in list(draft.book.entries):
+        for record in draft.records(workload):
+            if record.phase is not Phase.ENDED:
+                _cancel(draft, record, f"cancelled by {user}", force=False)
+
+
+def _chosen(draft: Draft, workload: str, index: int | None) -> list[GangRecord]:
+    """The live gangs that a reference means."""
+    records = draft.records(workload)
+    if index is None:
+        return [record for record in records if record.phase is not Phase.ENDED]
+    if index >= len(records):
+        raise NotFound(f"{workload} has no gang {index}", f"it has {len(records)}, from 0")
+    if records[index].phase is Phase.ENDED:
+        raise Conflict(f"{workload}/{index} has ended already")
+    return [records[index]]
+
+
+def _cancel(draft: Draft, record: GangRecord, cause: str, force: bool) -> None:
+    gang, attempt = record.gang.id, record.attempt
+    if record.phase is Phase.PENDING:
+        draft.apply(GangEnded(draft.now, gang, attempt, Outcome.CANCELLED, message=cause))
+        return
+    draft.apply(GangStopping(draft.now, gang, attempt, cause))
+    draft.orders.append(_stop(Stop(gang, attempt, cause), draft.now, force))
+
+
+def _stop(stop: Stop, now: int, force: bool) -> Order:
+    def carry_out(world: ServedWorld) -> None:
+        if force:
+            world.stop(stop.gang, stop.attempt, stop.cause, force=True)
+        else:
+            world.execute(Plan(now, stops=[stop]), {})
+
+    return carry_out
+
+
+def change(draft: Draft, ref: str, changes: Changes) -> str:
+    """Change a live workload; returns its id.
+
+    Raises:
+        NotFound: there is no such workload.
+        FieldError: the queue is wrong.
+        Conflict: it has ended, or it is too late for that change.
+    """
+    found = resolve(draft.mind, draft.ledger, ref)
+    if found.filed:
+        raise Conflict(f"{found.workload} has ended already, as {found.filed.state}")
+    entry = draft.book.entries[found.workload]
+    records = _chosen(draft, found.workload, None)
+    _check_change(draft, found.workload, records, changes)
+    for record in records:
+        draft.apply(
+            GangUpdated(
+                draft.now,
+                record.gang.id,
+                changes.priority,
+                changes.queue,
+                changes.time_limit_ms,
+                changes.held,
+            )
+        )
+        if changes.time_limit_ms is not None:
+            draft.orders.append(_limit(record.gang.id, changes.time_limit_ms))
+    given = {key: getattr(changes, key) for key in changes.__struct_fields__}
+    draft.change(entry, **{key: value for key, value in given.items() if value is not None})
+    return found.workload
+
+
+def _check_change(draft: Draft, workload: str, records: list[GangRecord], changes: Changes) -> None:
+    holding = [record for record in records if record.phase is not Phase.PENDING]
+    if changes.queue is not None:
+        check_queue(draft.state, changes.queue)
+        if holding:
+            raise Conflict(
+                f"{workload} is {holding[0].phase}: only what waits can change its queue",
+                "cancel it and submit it to the other queue",
+            )
+    if changes.held and len(holding) == len(records):
+        raise Conflict(f"{workload} is {holding[0].phase}: only what waits can be held")
+
+
+def _limit(gang: str, time_limit_ms: int) -> Order:
+    return lambda world: world.set_time_limit(gang, time_limit_ms)
+
+
+def set_queue(draft: Draft, queue: Queue) -> None:
+    """Make or change a queue.
+
+    Raises:
+        NotFound: its parent is unknown.
+        Conflict: it would lie under itself, or hold gangs and queues at once.
+    """
+    draft.apply(QueueSet(draft.now, queue))
+
+
+def remove_queue(draft: Draft, name: str) -> None:
+    """Remove a queue.
+
+    Raises:
+        NotFound: there is no such queue.
+        Conflict: it holds gangs or queues.
+    """
+    draft.apply(QueueRemoved(draft.now, name))
+
+
+def cordon(draft: Draft, node: str, reason: str) -> None:
+    """Start nothing new on a node; an empty reason lifts that.
+
+    Raises:
+        NotFound: there is no such node.
+    """
+    draft.apply(NodeCordoned(draft.now, node, reason))
+
+
+def keep_queues(draft: Draft, queues: tuple[Queue, ...]) -> None:
+    """Bring the queues of a cluster file in; make `default` when there would be none.
+
+    Queues that were made by request and are not in the file stay.
+    """
+    for queue in queues:
+        draft.apply(QueueSet(draft.now, queue))
+    if not draft.state.queues:
+        draft.apply(QueueSet(draft.now, Queue("default")))
+
+
+def renamed(queue: Queue, name: str) -> Queue:
+    """The queue under the name that the request's path gives it."""
+    return replace(queue, name=name)

@@ -1,0 +1,80 @@
+"""What the routes work with."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import pydantic_core
+from fastapi import Depends, Request
+from msgspec import Struct, field
+
+from ganglion.model.errors import InputError
+from ganglion.server.feed import Feed
+from ganglion.server.home import Home
+from ganglion.server.metrics import Metrics
+from ganglion.server.service import Service
+
+
+class Context(Struct):
+    """Everything that one server consists of.
+
+    Attributes:
+        service: owns the state.
+        home: where logs lie.
+        feed: the stream of events.
+        metrics: what Prometheus asks for.
+        user: who the holder of the token is.
+        halt: called to end the server.
+        tasks: what goes on after the answer.
+    """
+
+    service: Service
+    home: Home
+    feed: Feed
+    metrics: Metrics
+    user: str
+    halt: Callable[[], None] = lambda: None
+    tasks: set[asyncio.Task[None]] = field(default_factory=set)
+
+
+def _context(request: Request) -> Context:
+    found = request.app.state.context
+    assert isinstance(found, Context)
+    return found
+
+
+Here = Annotated[Context, Depends(_context)]
+"""The server, for routes."""
+
+
+class Body(Struct):
+    """A JSON object and the bytes it came as."""
+
+    data: dict[str, Any]
+    raw: bytes
+
+
+async def _body(request: Request) -> Body:
+    """Read a JSON object without running into its depth.
+
+    Raises:
+        InputError: it is none.
+    """
+    raw = await request.body()
+    try:
+        data = pydantic_core.from_json(raw, allow_inf_nan=False, cache_strings="none")
+    except ValueError as error:
+        raise InputError(f"the body is no JSON: {error}", "send one JSON object") from error
+    if not isinstance(data, dict):
+        raise InputError("the body is no JSON object", "send one workload as a JSON object")
+    return Body(data, raw)
+
+
+Document = Annotated[Body, Depends(_body)]
+"""A JSON object whose keys are checked later, with words of their own."""
+
+
+def document_body(model: str) -> dict[str, Any]:
+    """The OpenAPI description of a route that takes a `Document`."""
+    schema = {"$ref": f"#/components/schemas/{model}"}
+    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}

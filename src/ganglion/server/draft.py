@@ -1,0 +1,92 @@
+"""One open turn of the service: what was applied, and what has to be written and done."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from ganglion.engine.record import GangRecord
+from ganglion.engine.state import ClusterState
+from ganglion.ledger import Batch, Changed, Ledger, Submitted
+from ganglion.model.events import Event
+from ganglion.model.plan import Plan
+from ganglion.server.book import Book, Entry
+from ganglion.worlds.world import ServedWorld
+
+Order = Callable[[ServedWorld], None]
+"""Something to ask of a world once the turn is written; must be safe to repeat."""
+
+
+class Mind(NamedTuple):
+    """What the server keeps in memory; all of it follows from the ledger."""
+
+    state: ClusterState
+    book: Book
+
+
+class Draft:
+    """Commands change a turn through this and nothing else.
+
+    Args:
+        mind: changed at once; rebuilt from the ledger when the turn cannot be written.
+        ledger: where ended workloads are looked up and numbers come from.
+        now: time of the turn in ms.
+
+    Attributes:
+        batch: what will be written.
+        orders: what will be asked of the world after that.
+    """
+
+    def __init__(self, mind: Mind, ledger: Ledger, now: int) -> None:
+        self.mind, self.ledger, self.now = mind, ledger, now
+        self.batch = Batch(now)
+        self.orders: list[Order] = []
+
+    @property
+    def state(self) -> ClusterState:
+        """The engine's state, with everything of this turn so far."""
+        return self.mind.state
+
+    @property
+    def book(self) -> Book:
+        """The live workloads, with everything of this turn so far."""
+        return self.mind.book
+
+    @property
+    def size(self) -> int:
+        """Grows with everything that a command changes."""
+        batch = self.batch
+        return len(batch.incoming) + len(batch.submitted) + len(batch.changed)
+
+    def apply(self, event: Event) -> bool:
+        """Take an event in; False = it changes nothing and is not recorded.
+
+        Raises:
+            GanglionError: it makes no sense.
+        """
+        if not self.state.apply(event):
+            return False
+        self.book.note(event)
+        self.batch.incoming.append(event)
+        return True
+
+    def file(self, new: Submitted) -> None:
+        """A workload enters; its gangs follow through `apply`."""
+        self.batch.submitted.append(new)
+        self.book.enter(Entry(new.id, new.number, new.at, new.document, new.workload))
+
+    def change(self, entry: Entry, **changes: object) -> None:
+        """The description of a live workload changes."""
+        workload = replace(entry.workload, **changes)
+        self.book.enter(replace(entry, workload=workload))
+        self.batch.changed.append(Changed(entry.id, workload))
+
+    def decided(self, plan: Plan) -> None:
+        """Take in what the engine decided and has applied already."""
+        for event in plan.decisions:
+            self.book.note(event)
+        self.batch.decisions.extend(plan.decisions)
+
+    def records(self, workload: str) -> list[GangRecord]:
+        """The gangs of a live workload, by index."""
+        return [self.state.records[gang] for gang in self.book.gangs[workload]]

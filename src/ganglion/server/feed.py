@@ -1,0 +1,128 @@
+"""The stream of events: from the ledger, then live. Nothing is kept per consumer but a number."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+
+import anyio
+from starlette.responses import StreamingResponse
+from starlette.types import Message, Send
+
+from ganglion.ledger import Entry, Ledger
+from ganglion.model.errors import Conflict
+
+PAGE = 500
+"""Events sent at once."""
+MOST_BEHIND = 10_000
+"""A live consumer that falls further behind is dropped."""
+BEAT_S = 15.0
+"""How often a silent stream shows that it lives."""
+STUCK_S = 30.0
+"""A consumer that takes nothing for so long is dropped."""
+
+
+class Feed:
+    """Tells streams that there is more to read.
+
+    Args:
+        ledger: what they read.
+        most_behind: events a live consumer may lag.
+        beat_s: seconds between signs of life.
+
+    Attributes:
+        head: number of the newest event.
+        closing: whether streams are to end.
+    """
+
+    def __init__(
+        self, ledger: Ledger, most_behind: int = MOST_BEHIND, beat_s: float = BEAT_S
+    ) -> None:
+        self._ledger, self._most_behind, self._beat_s = ledger, most_behind, beat_s
+        self.head = ledger.head
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._more = asyncio.Event()
+        self.closing = False
+
+    def attach(self) -> None:
+        """Serve streams of the running event loop."""
+        self._loop = asyncio.get_running_loop()
+
+    def publish(self, entries: list[Entry]) -> None:
+        """New events lie in the ledger. Safe from any thread."""
+        self.head = entries[-1].seq
+        self._wake()
+
+    def close(self) -> None:
+        """End all streams. Safe from any thread and from signal handlers."""
+        self.closing = True
+        self._wake()
+
+    def _wake(self) -> None:
+        if self._loop and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._ring)
+
+    def _ring(self) -> None:
+        # Whoever waits holds the old bell; those who come later wait for the next.
+        self._more.set()
+        self._more = asyncio.Event()
+
+    async def wait(self, seconds: float) -> bool:
+        """Wait until something is published or closed, at most so long; False = nothing was."""
+        try:
+            await asyncio.wait_for(self._more.wait(), seconds)
+        except TimeoutError:
+            return False
+        return True
+
+    def check(self, after: int) -> None:
+        """Raises Conflict when the ledger has no event of that number."""
+        if after > self.head:
+            raise Conflict(
+                f"the ledger ends at event {self.head}, before {after}",
+                "begin anew, with after=0: the ledger is another one than you read before",
+            )
+
+    async def stream(self, after: int, *, follow: bool = True) -> AsyncIterator[bytes]:
+        """Events above `after` in the form of server-sent events, for ever if `follow` is set."""
+        live = False
+        yield b": events\n\n"
+        while True:
+            if live and self.head - after > self._most_behind:
+                behind = self.head - after
+                yield _end("slow_consumer", f"{behind} events behind", "reconnect and go on")
+                return
+            page = await anyio.to_thread.run_sync(self._ledger.events, after, PAGE)
+            if page:
+                yield b"".join(_event(entry) for entry in page)
+                after = page[-1].seq
+                continue
+            if not follow:
+                return
+            live = True
+            if self.closing:
+                yield _end("shutting_down", "the server is shutting down", "reconnect later")
+                return
+            if not self.head > after and not await self.wait(self._beat_s):
+                yield b": alive\n\n"
+
+
+def _event(entry: Entry) -> bytes:
+    return b"id: %d\ndata: %b\n\n" % (entry.seq, entry.body)
+
+
+def _end(code: str, message: str, hint: str) -> bytes:
+    body = json.dumps({"code": code, "message": message, "hint": hint})
+    return f"event: end\ndata: {body}\n\n".encode()
+
+
+class Patient(StreamingResponse):
+    """A stream that gives up on a client which takes nothing any more."""
+
+    async def stream_response(self, send: Send) -> None:
+        """Send chunk by chunk, each within `STUCK_S`."""
+
+        async def bounded(message: Message) -> None:
+            with anyio.fail_after(STUCK_S):
+                await send(message)
+
+        await super().stream_response(bounded)

@@ -1,0 +1,132 @@
+"""Starting and ending a server."""
+
+import getpass
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import structlog
+
+from ganglion.collector import relax
+from ganglion.ledger import FileLock, Ledger
+from ganglion.lifecycle.expand import run_of
+from ganglion.model.errors import InputError
+from ganglion.model.node import Node
+from ganglion.model.policy import Policy
+from ganglion.model.queue import Queue
+from ganglion.server import commands
+from ganglion.server.app import guarded, make_app
+from ganglion.server.context import Context
+from ganglion.server.feed import Feed
+from ganglion.server.home import Home, ServerRecord
+from ganglion.server.journal import close_journal, open_journal
+from ganglion.server.listen import Listener, bind, is_loopback, url_of
+from ganglion.server.metrics import Metrics
+from ganglion.server.service import Service
+from ganglion.worlds.local.world import LocalWorld
+from ganglion.worlds.world import ServedWorld
+
+PORT = 7077
+"""Where servers listen unless told otherwise."""
+
+log = structlog.get_logger(__name__)
+
+
+def serve(
+    home: Path,
+    *,
+    nodes: Sequence[Node],
+    queues: Sequence[Queue] = (),
+    policy: Policy | None = None,
+    port: int = PORT,
+    host: str = "127.0.0.1",
+    public: bool = False,
+    database_url: str = "",
+    world: Callable[[Home], ServedWorld] | None = None,
+    ready: Callable[[str], None] = lambda _url: None,
+) -> None:
+    """Serve until SIGTERM, SIGINT or a request to shut down; jobs run on.
+
+    Order: lock of the home, log, port, ledger (migrated, checked), state by replay, world,
+    reconciliation, queues, first turn, then requests; `server.json` is written when clients
+    can connect and removed at the end.
+
+    Args:
+        home: Ganglion's home directory.
+        nodes: this machine as nodes.
+        queues: queue tree; `default` is made when there is none.
+        policy: how the engine decides.
+        port: 0 = any free one.
+        host: address to listen on.
+        public: allow an address that other machines can reach.
+        database_url: where the ledger lies instead of the home.
+        world: carries plans out instead of this machine.
+        ready: called with the URL once clients can connect.
+
+    Raises:
+        InputError: an address that needs `public`, a wrong URL.
+        EnvironmentFault: another server uses the home, the port is taken, the disk refuses.
+    """
+    _check_host(host, public)
+    relax()
+    with ExitStack() as stack:
+        place = Home(home)
+        stack.callback(FileLock(place.root / "server.lock", str(place.root)).release)
+        stack.callback(close_journal, open_journal(place.root / "server.log"))
+        taken = stack.enter_context(bind(host, port))
+        ledger = Ledger.open(database_url or place.ledger)
+        stack.callback(ledger.close)
+        feed, metrics = Feed(ledger), Metrics()
+        made = world(place) if world else LocalWorld(place.root, nodes, run_of=run_of)
+        stack.callback(made.close)
+        service = Service(ledger, made, policy or Policy(), feed.publish, metrics)
+        stack.enter_context(_running(service, tuple(queues)))
+        url = url_of(taken, host)
+        context = Context(service, place, feed, metrics, _user())
+        app = guarded(make_app(context), place.token(), loopback=is_loopback(host))
+        listener = Listener(app, lambda: _announce(place, url, made.now(), ready), feed.close)
+        context.halt = listener.halt
+        stack.callback(place.withdraw)
+        log.info("serving", url=url, events=ledger.head, pid=os.getpid())
+        listener.serve_until_told(taken)
+        log.info("ended", events=ledger.head)
+
+
+@contextmanager
+def _running(service: Service, queues: tuple[Queue, ...]) -> Iterator[None]:
+    """The service's thread, from a state that agrees with the world."""
+    service.begin()
+    service.start()
+    try:
+        service.ask(lambda draft: commands.keep_queues(draft, queues), timeout_s=120)
+        yield
+    finally:
+        service.stop()
+
+
+def _announce(home: Home, url: str, now: int, ready: Callable[[str], None]) -> None:
+    home.announce(ServerRecord(os.getpid(), url, now))
+    ready(url)
+
+
+def _check_host(host: str, public: bool) -> None:
+    if is_loopback(host):
+        return
+    if not public:
+        raise InputError(
+            f"{host} can be reached by other machines",
+            "say --public too if that is meant: whoever has the token may run programs here",
+        )
+    sys.stderr.write(
+        f"warning: listening on {host}: whoever has the token may run programs here,"
+        " and the token travels unencrypted\n"
+    )
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a container's user may have no name
+        return f"uid-{os.getuid()}"

@@ -1,0 +1,95 @@
+"""From the ledger to what the server keeps in memory, and to what should exist."""
+
+import gc
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TypedDict
+
+from ganglion.engine.state import ClusterState
+from ganglion.extensions import load
+from ganglion.ledger import Cycle, Ledger
+from ganglion.model.errors import EnvironmentFault, GanglionError
+from ganglion.model.node import Node
+from ganglion.model.plan import Phase, Start, Stop
+from ganglion.model.policy import Policy
+from ganglion.model.workload import Workload
+from ganglion.server.book import Book
+from ganglion.server.draft import Mind
+
+
+class Expected(TypedDict):
+    """What a world is told after a (re)start: arguments of `ServedWorld.reconcile`."""
+
+    placed: Mapping[str, Start]
+    running: Mapping[str, int]
+    stopping: Mapping[str, Stop]
+    workloads: Mapping[str, Workload]
+    nodes: Mapping[str, Node]
+
+
+def replayed(ledger: Ledger, policy: Policy) -> Mind:
+    """Rebuild state and book from every event of a ledger.
+
+    Raises:
+        EnvironmentFault: the ledger cannot be read, or contradicts itself.
+        PluginError: the policy names a plugin that cannot be loaded.
+    """
+    mind = Mind(ClusterState(policy, load(policy)), Book())
+    with _no_collection():
+        for cycle in ledger.cycles():
+            _again(mind, cycle, ledger.where)
+    mind.book.load(ledger.history.live())
+    return mind
+
+
+def _again(mind: Mind, cycle: Cycle, where: str) -> None:
+    """Take one cycle in as it was taken in then."""
+    try:
+        for event in cycle.incoming:
+            mind.state.apply(event)
+            mind.book.note(event)
+        mind.state.wake(cycle.at)
+        for event in cycle.decisions:
+            mind.state.apply(event)
+            mind.book.note(event)
+    except (GanglionError, KeyError) as error:
+        raise EnvironmentFault(
+            f"{where}: cycle {cycle.number} cannot be replayed: {error}",
+            "put back a backup; see 'damaged ledger' in docs/runbooks/server.md",
+        ) from error
+    mind.book.close(mind.state)
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Millions of young objects that stay make the cycle collector run for nothing."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        if was_on:
+            gc.enable()
+
+
+def expected(mind: Mind) -> Expected:
+    """What should run, start and stop, by everything that is written."""
+    placed, running, stopping = dict[str, Start](), dict[str, int](), dict[str, Stop]()
+    for gang, record in mind.state.records.items():
+        if record.phase is Phase.STARTING and record.placement:
+            placed[gang] = Start(record.gang, record.attempt, record.placement)
+        elif record.phase is Phase.RUNNING:
+            running[gang] = record.attempt
+        elif record.phase is Phase.STOPPING:
+            stopping[gang] = Stop(gang, record.attempt, record.cause)
+    nodes = {
+        name: node for name, node in mind.state.nodes.items() if not mind.state.tree.is_gone(name)
+    }
+    return Expected(
+        placed=placed,
+        running=running,
+        stopping=stopping,
+        workloads=mind.book.workloads(),
+        nodes=nodes,
+    )

@@ -1,0 +1,184 @@
+"""Routes for queues, nodes, the order, events, and the server itself."""
+
+import asyncio
+import json
+from typing import Annotated, Any
+
+import anyio
+from fastapi import APIRouter, Header, Query, Response
+from msgspec.structs import replace
+from pydantic import BaseModel, ConfigDict, Field
+
+from ganglion import __version__
+from ganglion.engine.record import HOLDING
+from ganglion.files.cluster import parse_cluster
+from ganglion.model.errors import FieldError
+from ganglion.model.queue import Queue
+from ganglion.server import cluster_views, commands, schemas
+from ganglion.server.context import Context, Document, Here, document_body
+from ganglion.server.feed import Patient
+from ganglion.server.problems import ERRORS
+
+router = APIRouter(tags=["cluster"], responses=ERRORS)
+public = APIRouter(tags=["server"])
+
+MOST = (1 << 63) - 1
+"""Largest number that databases hold."""
+DRAIN_S = 0.1
+"""How often a shutdown looks whether all jobs have stopped."""
+
+
+class Cordon(BaseModel):
+    """Why nothing new may start."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    reason: str = Field(min_length=1, max_length=500)
+
+
+class Shutdown(BaseModel):
+    """What becomes of jobs."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    cancel: bool = Field(False, description="stop all jobs first; otherwise they run on")
+
+
+@router.get("/queues")
+def list_queues(here: Here) -> schemas.QueuePage:
+    """List queues with their usage."""
+    with here.service.read() as mind:
+        return cluster_views.queue_page(mind.state)
+
+
+@router.put("/queues/{name}", openapi_extra=document_body("QueueFile"))
+def set_queue(here: Here, name: str, body: Document) -> schemas.QueueView:
+    """Make or change a queue; the body has the keys of a cluster file's queues."""
+    queue = _queue(name, body.data)
+    here.service.ask(lambda draft: commands.set_queue(draft, queue))
+    with here.service.read() as mind:
+        return cluster_views.queue_view(mind.state, name)
+
+
+def _queue(name: str, data: dict[str, Any]) -> Queue:
+    """The queue of a request; the path names it, and its parent need not be in the body."""
+    if data.get("name", name) != name:
+        raise FieldError(
+            f"the path names queue {name}, the body another", key="name", hint="leave it out"
+        )
+    parent = data.get("parent") or ""
+    alone = {**data, "name": name}
+    alone.pop("parent", None)
+    if not isinstance(parent, str):
+        raise FieldError("must be the name of a queue", key="parent")
+    try:
+        queue = parse_cluster(json.dumps({"queues": [alone]})).queues[0]
+    except FieldError as error:
+        key = error.key.removeprefix("queues[0]").lstrip(".")
+        raise FieldError(error.problem, key=key, hint=error.hint) from error
+    return replace(queue, parent=parent.rpartition("/")[2])
+
+
+@router.delete("/queues/{name}")
+def delete_queue(here: Here, name: str) -> schemas.Done:
+    """Remove a queue without gangs and queues."""
+    here.service.ask(lambda draft: commands.remove_queue(draft, name))
+    return schemas.Done()
+
+
+@router.get("/nodes")
+def list_nodes(here: Here) -> schemas.NodePage:
+    """List nodes and what is free on them."""
+    with here.service.read() as mind:
+        return cluster_views.node_page(mind.state)
+
+
+@router.post("/nodes/{name}/cordon")
+def cordon(here: Here, name: str, why: Cordon) -> schemas.Done:
+    """Start nothing new on a node; what runs there runs on."""
+    here.service.ask(lambda draft: commands.cordon(draft, name, why.reason))
+    return schemas.Done()
+
+
+@router.post("/nodes/{name}/uncordon")
+def uncordon(here: Here, name: str) -> schemas.Done:
+    """Let a node take work again."""
+    here.service.ask(lambda draft: commands.cordon(draft, name, ""))
+    return schemas.Done()
+
+
+@router.get("/gpus")
+def list_gpus(here: Here) -> schemas.CapacityPage:
+    """Say by flavor how many GPUs there are, are used and are free."""
+    with here.service.read() as mind:
+        return cluster_views.capacity_page(mind.state)
+
+
+@router.get("/order")
+def order(here: Here) -> schemas.OrderPage:
+    """List everything that waits, in order."""
+    with here.service.read() as mind:
+        return cluster_views.order_page(mind.state)
+
+
+@router.get(
+    "/events",
+    response_class=Response,
+    responses={200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}}},
+)
+def events(
+    here: Here,
+    after: Annotated[int, Query(ge=0, le=MOST, description="number of an event")] = 0,
+    follow: Annotated[bool, Query(description="false = end with the newest event")] = True,
+    last_event_id: Annotated[str, Header(alias="Last-Event-ID", pattern=r"^[0-9]{0,18}$")] = "",
+) -> Response:
+    """Stream what happened after an event, then what happens; Last-Event-ID wins over `after`."""
+    start = int(last_event_id) if last_event_id else after
+    here.feed.check(start)
+    return Patient(
+        here.feed.stream(start, follow=follow),
+        media_type="text/event-stream",
+        headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
+    )
+
+
+@router.post("/shutdown", status_code=202)
+async def shutdown(here: Here, how: Shutdown | None = None) -> schemas.Done:
+    """End the server; with `cancel`, once all jobs have stopped."""
+    if how and how.cancel:
+        await anyio.to_thread.run_sync(
+            lambda: here.service.ask(lambda draft: commands.cancel_all(draft, here.user))
+        )
+    task = asyncio.create_task(_end(here, drained=bool(how and how.cancel)))
+    here.tasks.add(task)
+    task.add_done_callback(here.tasks.discard)
+    return schemas.Done()
+
+
+async def _end(here: Context, *, drained: bool) -> None:
+    while drained and await anyio.to_thread.run_sync(_holds, here):
+        await asyncio.sleep(DRAIN_S)
+    here.halt()
+
+
+def _holds(here: Context) -> bool:
+    with here.service.read() as mind:
+        return any(record.phase in HOLDING for record in mind.state.records.values())
+
+
+@public.get("/healthz")
+def health(here: Here) -> schemas.Health:
+    """Say whether the server works."""
+    trouble = here.service.trouble
+    return schemas.Health(status="trouble" if trouble else "ok", trouble=trouble)
+
+
+@public.get("/version")
+def version() -> schemas.VersionView:
+    """Say which version the server has."""
+    return schemas.VersionView(version=__version__)
+
+
+def metrics(here: Here) -> Response:
+    """Everything Prometheus may ask."""
+    return Response(here.metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")

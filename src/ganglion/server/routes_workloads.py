@@ -1,0 +1,247 @@
+"""Routes for workloads."""
+
+from hashlib import sha256
+from itertools import islice
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Header, Query, Response
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel, ConfigDict, Field
+
+from ganglion.files.grammar.durations import parse_duration
+from ganglion.model.errors import FieldError
+from ganglion.model.plan import Phase
+from ganglion.model.workload import Kind
+from ganglion.server import commands, logs, schemas, submit
+from ganglion.server.cluster_views import explanation, positions, suggestions
+from ganglion.server.context import Context, Document, Here, document_body
+from ganglion.server.feed import Patient
+from ganglion.server.problems import ERRORS
+from ganglion.server.refs import resolve
+from ganglion.server.views import (
+    detail,
+    filed_detail,
+    filed_view,
+    placement_view,
+    reason_view,
+    view,
+)
+
+router = APIRouter(tags=["workloads"], responses=ERRORS)
+
+MOST_EXPLAINED = 20
+"""Most gangs of a workload that one request explains."""
+MOST = (1 << 63) - 1
+"""Largest number that databases hold."""
+
+Key = Annotated[
+    str,
+    Header(alias="Idempotency-Key", max_length=200, pattern=r"^[\x21-\x7e]*$"),
+]
+
+
+class Update(BaseModel):
+    """What to change; keys left out stay as they are."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    priority: int | None = Field(None, ge=0, le=100)
+    queue: str | None = Field(None, max_length=1000, description="a leaf queue, by name or path")
+    time_limit: str | None = Field(None, max_length=100, description="as `24h`; `0` lifts it")
+    held: bool | None = Field(None, description="true = do not start it; false = release it")
+
+
+class Cancel(BaseModel):
+    """How to stop."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    force: bool = Field(False, description="leave no grace")
+
+
+@router.post(
+    "/workloads",
+    status_code=201,
+    response_model=schemas.Accepted,
+    responses={200: {"model": schemas.Verdict, "description": "with dry_run: what would happen"}},
+    openapi_extra=document_body("WorkloadFile"),
+)
+def submit_workload(
+    here: Here,
+    body: Document,
+    dry_run: Annotated[bool, Query(description="only say what would happen")] = False,
+    force: Annotated[bool, Query(description="take it though it can never start now")] = False,
+    idempotency_key: Key = "",
+) -> Response:
+    """Submit a workload. The same Idempotency-Key gets the same answer and submits once."""
+    request = submit.checked(
+        body.data,
+        user=here.user,
+        key=idempotency_key,
+        digest=sha256(body.raw).hexdigest(),
+        force=force,
+    )
+    if dry_run:
+        return JSONResponse(_tried(here, request).model_dump(mode="json"))
+    accepted = here.service.ask(lambda draft: submit.submit(draft, request))
+    return JSONResponse(accepted.model_dump(mode="json"), 201)
+
+
+def _tried(here: Context, request: submit.Request) -> schemas.Verdict:
+    with here.service.read() as mind:
+        found = submit.try_out(mind, here.service.ledger, request, here.service.now())
+    return schemas.Verdict(
+        placement=placement_view(found.placement),
+        reason=reason_view(found.reason),
+        suggestions=suggestions(found.suggestions),
+    )
+
+
+@router.get("/workloads")
+def list_workloads(
+    here: Here,
+    all: Annotated[bool, Query(description="ended ones too")] = False,
+    queue: Annotated[str | None, Query(max_length=1000)] = None,
+    user: Annotated[str | None, Query(max_length=200)] = None,
+    kind: Kind | None = None,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+    after: Annotated[int, Query(ge=0, le=MOST, description="`next` of the page before")] = MOST,
+) -> schemas.WorkloadPage:
+    """List workloads, newest first."""
+    wanted = {"queue": queue and queue.rpartition("/")[2], "user": user, "kind": kind}
+    equal = {key: str(value).replace("\0", "\ufffd") for key, value in wanted.items() if value}
+    items = _live(here, after, limit + 1, equal)
+    if all:
+        ended = here.service.ledger.history.ended(below=after, limit=limit + 1, **equal)
+        # One that ended between the two looks is shown as ended.
+        items |= {each.number: filed_view(each) for each in ended}
+    shown = sorted(items, reverse=True)
+    more = str(shown[limit - 1]) if len(shown) > limit else None
+    return schemas.WorkloadPage(items=tuple(items[n] for n in shown[:limit]), next=more)
+
+
+def _live(
+    here: Context, below: int, limit: int, equal: dict[str, str]
+) -> dict[int, schemas.WorkloadView]:
+    """The newest live workloads by number, at most `limit`."""
+    with here.service.read() as mind:
+        fitting = (
+            entry
+            for entry in reversed(mind.book.entries.values())
+            if entry.number < below
+            and all(str(getattr(entry.workload, key)) == value for key, value in equal.items())
+        )
+        places = positions(mind.state)
+        return {each.number: view(mind, each.id, places) for each in islice(fitting, limit)}
+
+
+@router.get("/workloads/{ref:path}/why")
+def why(here: Here, ref: str) -> schemas.Why:
+    """Say why a workload waits: gang by gang, what waits first, at most 20 of them."""
+    with here.service.read() as mind:
+        found = resolve(mind, here.service.ledger, ref)
+        if found.filed:
+            explanations = _ended(found.filed.detail, found.gang)
+        else:
+            gangs = mind.book.gangs[found.workload]
+            chosen = gangs if found.gang is None else gangs[found.gang : found.gang + 1]
+            # One that waits stands for its equals: a sweep of thousands is not told one by one.
+            chosen = sorted(
+                chosen, key=lambda gang: mind.state.records[gang].phase != Phase.PENDING
+            )
+            now = here.service.now()
+            explanations = tuple(
+                explanation(mind.state, gang, now) for gang in chosen[:MOST_EXPLAINED]
+            )
+    return schemas.Why(workload=found.workload, explanations=explanations)
+
+
+def _ended(filed: bytes, index: int | None) -> tuple[schemas.Explanation, ...]:
+    gangs = schemas.WorkloadDetail.model_validate_json(filed).gangs
+    return tuple(
+        schemas.Explanation(
+            gang=gang.id, phase=gang.phase, text=f"{gang.id} does not wait: it has ended"
+        )
+        for gang in (gangs if index is None else gangs[index : index + 1])
+    )
+
+
+@router.get(
+    "/workloads/{ref:path}/logs",
+    response_class=Response,
+    responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
+)
+def read_log(
+    here: Here,
+    ref: str,
+    rank: Annotated[int, Query(ge=0, le=MOST)] = 0,
+    index: Annotated[int | None, Query(ge=0, le=MOST)] = None,
+    tail: Annotated[int | None, Query(ge=0, le=MOST, description="so many last lines")] = None,
+    since: Annotated[str | None, Query(description="written within: `10m`")] = None,
+    follow: Annotated[bool, Query(description="go on until the attempt ends")] = False,
+    previous: Annotated[bool, Query(description="of the attempt before")] = False,
+) -> Response:
+    """Read the log of one rank; bytes come as they were written."""
+    wanted = logs.Wanted(ref, index, rank, previous)
+    after = 0 if since is None else here.service.now() - _duration(since, "since")
+
+    def look() -> logs.Which:
+        with here.service.read() as mind:
+            return logs.which(mind, here.service.ledger, wanted)
+
+    found = look()
+    logs.check(found, follow=follow)
+    root = here.home.root
+    if follow and not found.over:
+        stream = logs.followed(root, look, here.feed, rank, tail, after)
+    else:
+        stream = logs.copied(root, found, rank, tail, after)
+    return Patient(stream, media_type="text/plain; charset=utf-8")
+
+
+def _duration(text: str, key: str) -> int:
+    try:
+        return parse_duration(text)
+    except FieldError as error:
+        raise FieldError(error.problem, key=key, hint=error.hint) from error
+
+
+@router.post("/workloads/{ref:path}/cancel")
+def cancel(here: Here, ref: str, how: Cancel | None = None) -> schemas.WorkloadDetail:
+    """End what waits and stop what runs of a workload, or of one gang of it."""
+    force = bool(how and how.force)
+    workload = here.service.ask(lambda draft: commands.cancel(draft, ref, here.user, force=force))
+    return _shown(here, workload)
+
+
+@router.patch("/workloads/{ref:path}")
+def update(here: Here, ref: str, changes: Update) -> schemas.WorkloadDetail:
+    """Change a live workload."""
+    given = _changes(changes)
+    workload = here.service.ask(lambda draft: commands.change(draft, ref, given))
+    return _shown(here, workload)
+
+
+def _changes(changes: Update) -> commands.Changes:
+    limit: Any = changes.time_limit
+    return commands.Changes(
+        priority=changes.priority,
+        queue=None if changes.queue is None else changes.queue.rpartition("/")[2],
+        time_limit_ms=None if limit is None else _duration(limit, "time_limit"),
+        held=changes.held,
+    )
+
+
+@router.get("/workloads/{ref:path}")
+def show(here: Here, ref: str) -> schemas.WorkloadDetail:
+    """Show everything about a workload."""
+    return _shown(here, ref)
+
+
+def _shown(here: Context, ref: str) -> schemas.WorkloadDetail:
+    with here.service.read() as mind:
+        found = resolve(mind, here.service.ledger, ref)
+        if found.filed is None:
+            places = positions(mind.state)
+            return detail(mind, found.workload, places, here.service.endpoints)
+    return filed_detail(found.filed)

@@ -1,0 +1,297 @@
+"""What the server answers: one model per answer, from which its OpenAPI page is made.
+
+Times are milliseconds since 1970.
+"""
+
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class Model(BaseModel):
+    """Base of all answers."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class ErrorBody(Model):
+    """Every failure looks like this."""
+
+    code: str = Field(description="stable, dotted: `state.not_found`", examples=["input.field"])
+    message: str = Field(description="one sentence that names what is wrong")
+    hint: str = Field("", description="what to do about it")
+
+
+class Reason(Model):
+    """Why something waits."""
+
+    token: str
+    message: str
+    never: bool = False
+    evidence: dict[str, int] = {}
+    remedy: str = "wait"
+
+
+class Suggestion(Model):
+    """A change that was verified to start it now."""
+
+    change: str
+    level: str = ""
+
+
+class PodPlacement(Model):
+    """One pod's place."""
+
+    pod_set: str
+    index: int
+    node: str
+    devices: tuple[int, ...] = ()
+    milli: int = 0
+
+
+class Placement(Model):
+    """A gang's place."""
+
+    pods: tuple[PodPlacement, ...]
+    level: str = "fleet"
+    domain: str = ""
+
+
+class Verdict(Model):
+    """What would happen to a workload submitted now."""
+
+    placement: Placement | None = None
+    reason: Reason | None = None
+    suggestions: tuple[Suggestion, ...] = ()
+
+
+class Accepted(Model):
+    """A workload was accepted."""
+
+    id: str
+    name: str
+    gangs: int = Field(description="how many gangs it has")
+    next: tuple[str, ...] = Field(description="commands that are useful now")
+
+
+class Base(Model):
+    """What lists and details have in common."""
+
+    id: str
+    name: str
+    kind: str
+    queue: str
+    user: str
+    priority: int
+    state: str
+    reason: str = Field("", description="token of the reason of a wait")
+    message: str = ""
+    gpus: float = Field(0, description="GPUs of all its gangs")
+    pods: int = Field(0, description="pods of all its gangs")
+    running: int = Field(0, description="gangs that run")
+    succeeded: int = 0
+    failed: int = Field(0, description="gangs that ended otherwise than well")
+    submitted: int
+    started: int | None = None
+    ended: int | None = None
+    exit_code: int | None = None
+    position: int | None = Field(None, description="place in the order of all that waits, from 1")
+
+
+class WorkloadView(Base):
+    """One line about a workload."""
+
+    gangs: int = Field(description="how many gangs it has")
+
+
+class GangView(Model):
+    """One gang."""
+
+    id: str
+    index: int
+    phase: str
+    attempt: int = 0
+    ranks: int = Field(1, description="processes, and so log files, of one attempt")
+    placement: Placement | None = Field(None, description="where it runs or ran last")
+    reason: Reason | None = None
+    outcome: str | None = Field(None, description="how the last attempt that ended did")
+    exit_code: int | None = None
+    message: str = ""
+    restarts: int = 0
+    submitted: int
+    placed: int | None = None
+    started: int | None = None
+    ended: int | None = None
+    endpoint: str = Field("", description="`address:port` where it listens while it runs")
+
+
+class WorkloadDetail(Base):
+    """Everything about one workload."""
+
+    gangs: tuple[GangView, ...]
+    document: dict[str, Any] = Field(description="the workload file in canonical keys")
+
+
+class WorkloadPage(Model):
+    """Some workloads, newest first."""
+
+    items: tuple[WorkloadView, ...]
+    next: str | None = Field(description="give it as `after` for the next page; null = the end")
+
+
+class Explanation(Model):
+    """Why one gang waits."""
+
+    gang: str
+    phase: str
+    reason: Reason | None = None
+    histogram: dict[str, int] = Field({}, description="nodes by the first obstacle met there")
+    ahead: tuple[str, ...] = ()
+    ahead_count: int = 0
+    position: int = 0
+    suggestions: tuple[Suggestion, ...] = ()
+    text: str
+
+
+class Why(Model):
+    """Why a workload waits."""
+
+    workload: str
+    explanations: tuple[Explanation, ...]
+
+
+class OrderItem(Model):
+    """One gang that waits."""
+
+    position: int = Field(description="from 1; 0 = it is not in the order yet")
+    workload: str
+    gang: str
+    queue: str
+    user: str
+    kind: str
+    priority: int
+    gpus: float
+    reason: str
+    message: str
+    never: bool
+    submitted: int
+
+
+class OrderPage(Model):
+    """Everything that waits, in order."""
+
+    items: tuple[OrderItem, ...]
+    total: int
+
+
+class Amount(Model):
+    """A quantity; null = not governed."""
+
+    gpu_milli: int | None = None
+    cpu_milli: int | None = None
+    memory_mib: int | None = None
+
+
+class QueueView(Model):
+    """A queue with its usage, that of queues under it included."""
+
+    name: str
+    parent: str
+    quota: dict[str, Amount]
+    limit: dict[str, Amount]
+    lend_limit: dict[str, Amount]
+    over_quota_weight: int
+    priority: int
+    max_pending: int
+    leaf: bool
+    gpu_used_milli: int
+    used: dict[str, Amount] = Field(description="in use by flavor; `*` = all together")
+    running: int = Field(description="gangs that hold resources, of this queue alone")
+    waiting: int = Field(description="gangs that wait, of this queue alone")
+
+
+class QueuePage(Model):
+    """All queues, by name."""
+
+    items: tuple[QueueView, ...]
+
+
+class DeviceView(Model):
+    """One GPU."""
+
+    index: int
+    type: str
+    memory_mib: int
+    numa: int
+    island: int
+    uuid: str
+    healthy: bool
+    free_milli: int
+    gangs: tuple[str, ...]
+
+
+class NodeView(Model):
+    """One node and what is free on it."""
+
+    name: str
+    flavor: str
+    state: str = Field(description="ready, cordoned or lost")
+    reason: str = Field(description="why it is cordoned")
+    domains: dict[str, str]
+    labels: dict[str, str]
+    gpu_total_milli: int
+    gpu_free_milli: int
+    cpu_total_milli: int
+    cpu_free_milli: int
+    memory_total_mib: int
+    memory_free_mib: int
+    pods: int
+    devices: tuple[DeviceView, ...]
+
+
+class NodePage(Model):
+    """All nodes, by name."""
+
+    items: tuple[NodeView, ...]
+
+
+class FlavorView(Model):
+    """One flavor of the fleet."""
+
+    flavor: str
+    nodes: int
+    open_nodes: int
+    gpu_total_milli: int
+    gpu_used_milli: int
+    gpu_free_milli: int
+    cpu_total_milli: int
+    cpu_used_milli: int
+    memory_total_mib: int
+    memory_used_mib: int
+    largest_hole: int
+    whole_nodes: int
+
+
+class CapacityPage(Model):
+    """All flavors, by name."""
+
+    items: tuple[FlavorView, ...]
+
+
+class Health(Model):
+    """Whether the server works."""
+
+    status: str = Field(description="`ok`, or `trouble`: requests are read but none accepted")
+    trouble: str = ""
+
+
+class VersionView(Model):
+    """The server's version."""
+
+    version: str
+
+
+class Done(Model):
+    """It was done."""
+
+    ok: bool = True

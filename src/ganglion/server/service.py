@@ -1,0 +1,306 @@
+"""The service: one thread that owns the state and takes turn after turn.
+
+A turn gathers facts and requests, lets the engine decide, writes all of it in one
+transaction, and only then tells the world. Whatever is interrupted is found in the ledger
+and done again; worlds do nothing the second time.
+"""
+
+import queue
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import structlog
+from msgspec import Struct, field
+
+from ganglion.ledger import Entry, Ledger
+from ganglion.model.errors import EnvironmentFault, GanglionError
+from ganglion.model.events import Event
+from ganglion.model.plan import Phase, Plan, Start
+from ganglion.model.policy import Policy
+from ganglion.model.workload import Kind
+from ganglion.server.draft import Draft, Mind, Order
+from ganglion.server.metrics import Metrics
+from ganglion.server.recovery import expected, replayed
+from ganglion.server.turn import Turn
+from ganglion.worlds.world import ServedWorld
+
+T = TypeVar("T")
+
+POLL_S = 0.1
+"""How often the world is asked for news."""
+BUDGET_S = 0.2
+"""How long starts may take before facts and requests are heard again."""
+LONGEST_PAUSE_S = 8.0
+"""Most time between two tries while the disk, the database or the world refuses."""
+
+LISTENING = (Kind.SERVICE, Kind.WORKSPACE)
+"""Kinds that are reached over the network."""
+
+log = structlog.get_logger(__name__)
+
+
+class _Asked(Struct):
+    command: Callable[[Draft], Any]
+    answer: Future[Any] = field(default_factory=Future)
+
+
+class Service:
+    """Owns the state; everything goes through `ask` and `read`.
+
+    Args:
+        ledger: the event store.
+        world: carries plans out; called from one thread only.
+        policy: how the engine decides.
+        published: called with the new events of a turn once they are written.
+        metrics: counts what happens.
+
+    Attributes:
+        trouble: why turns fail at present; empty = they do not.
+
+    Raises:
+        EnvironmentFault: the ledger cannot be replayed.
+    """
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        world: ServedWorld,
+        policy: Policy,
+        published: Callable[[list[Entry]], None],
+        metrics: Metrics,
+    ) -> None:
+        self.ledger, self._world, self._policy = ledger, world, policy
+        self._published, self._metrics = published, metrics
+        self._asked: queue.SimpleQueue[_Asked | None] = queue.SimpleQueue()
+        self._facts: list[Event] = []
+        self._orders: deque[Order] = deque()
+        self._starts: deque[Start] = deque()
+        self._lock = threading.RLock()
+        self._mind = replayed(ledger, policy)
+        self._stale, self._fresh, self._stopping = False, True, False
+        self._endpoints: dict[str, str] = {}
+        self._thread = threading.Thread(target=self._run, name="service")
+        self.trouble = ""
+
+    # --- for other threads ------------------------------------------------------------------
+
+    def ask(self, command: Callable[[Draft], T], timeout_s: float = 30.0) -> T:
+        """Run a command in the next turn; returns once its effect is written.
+
+        Args:
+            command: checks, raises what is wrong, then changes the draft. May run twice.
+            timeout_s: how long to wait for the turn.
+
+        Raises:
+            GanglionError: the command was refused, or the turn could not be written.
+        """
+        asked = _Asked(command)
+        self._asked.put(asked)
+        if self._stopping:
+            self._refuse_all()
+        try:
+            answer: T = asked.answer.result(timeout_s)
+        except TimeoutError:
+            raise EnvironmentFault(
+                f"the server is busy and did not answer within {timeout_s:.0f} s",
+                "it may still do what was asked: look before you repeat it",
+            ) from None
+        return answer
+
+    @contextmanager
+    def read(self) -> Iterator[Mind]:
+        """Look at the state between turns; it must be left as it is.
+
+        Raises:
+            EnvironmentFault: the last turn could not be written, and the ledger not be read.
+        """
+        with self._lock:
+            self._refreshed()
+            yield self._mind
+
+    def now(self) -> int:
+        """The time in ms by the world's clock."""
+        return self._world.now()
+
+    @property
+    def endpoints(self) -> Mapping[str, str]:
+        """Gang id -> where it listens, for gangs that run."""
+        return self._endpoints
+
+    def begin(self) -> None:
+        """Bring ledger and world together. Call once, before `start` or `turn`.
+
+        Raises:
+            EnvironmentFault: the world refuses.
+        """
+        self._world.reconcile(**expected(self._mind))
+        for gang, record in self._mind.state.records.items():
+            if record.started:
+                self._orders.append(_set_limit(gang, record.gang.time_limit_ms))
+                self._orders.append(self._locate(gang))
+
+    def start(self) -> None:
+        """Take turns in a thread of its own."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Finish the present turn and take no other; jobs run on."""
+        self._stopping = True
+        self._asked.put(None)
+        if self._thread.is_alive():
+            self._thread.join()
+        self._refuse_all()
+
+    # --- the thread -------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        pause = POLL_S
+        while not self._stopping:
+            fine = self.turn(self._gather(0 if self._starts and pause == POLL_S else pause))
+            pause = POLL_S if fine else min(max(1.0, 2 * pause), LONGEST_PAUSE_S)
+
+    def _gather(self, patience_s: float) -> list[_Asked]:
+        """Wait for a request, at most so long; return all there are."""
+        gathered = list[_Asked | None]()
+        try:
+            gathered.append(self._asked.get(timeout=patience_s))
+            while True:
+                gathered.append(self._asked.get_nowait())
+        except queue.Empty:
+            return [asked for asked in gathered if asked]
+
+    def turn(self, asked: list[_Asked] | None = None) -> bool:
+        """Take one turn with everything that was asked; False = something refused.
+
+        What was not written is undone: the state is rebuilt from the ledger and facts are
+        kept for the next turn. What the world refuses stays due.
+        """
+        asked = self._gather(0) if asked is None else asked
+        try:
+            written = self._written(asked)
+            if written:
+                self._published(written)
+            self._carry_out()
+        except GanglionError as error:
+            self._troubled(error, asked)
+        except Exception as error:
+            # Only this thread can stop jobs: it must outlive a bug in a command or a plugin.
+            log.exception("turn failed")
+            self._troubled(GanglionError(f"the server failed: {error}", "see server.log"), asked)
+        else:
+            self.trouble = ""
+        return not self.trouble
+
+    def _troubled(self, error: GanglionError, asked: list[_Asked]) -> None:
+        if error.message != self.trouble:
+            log.error("turn failed", error=error.message, hint=error.hint)
+        self.trouble = error.message
+        for each in asked:
+            _refuse(each, error)
+
+    def _written(self, asked: list[_Asked]) -> list[Entry]:
+        """Observe, decide and write; answer what was asked."""
+        self._facts.extend(self._world.observe())
+        with self._lock:
+            self._refreshed()
+            self._stale = True
+            turn, answers = self._decided(asked)
+            written = turn.write()
+            self._stale = self._fresh = False
+        self._facts.clear()
+        self._orders.extend(turn.draft.orders)
+        self._starts.extend(turn.starts)
+        self._orders.extend(self._locate(gang) for gang in turn.started)
+        for gang in turn.over:
+            self._endpoints.pop(gang, None)
+        for each, answer in answers:
+            each.answer.set_result(answer)
+        return written
+
+    def _decided(self, asked: list[_Asked]) -> tuple[Turn, list[tuple[_Asked, Any]]]:
+        """Apply facts and commands, and decide; anew without a command that broke the state."""
+        while True:
+            draft = Draft(self._mind, self.ledger, self._world.now())
+            turn = Turn(draft, self._metrics)
+            turn.hear(self._facts)
+            answers = self._command(draft, asked)
+            if answers is not None:
+                turn.decide(always=self._fresh)
+                return turn, answers
+            self._rebuild()
+
+    def _command(self, draft: Draft, asked: list[_Asked]) -> list[tuple[_Asked, Any]] | None:
+        """Answers in order; None when a command failed after it had changed the state."""
+        answers = []
+        for each in asked:
+            before = draft.size
+            try:
+                if not each.answer.done():
+                    answers.append((each, each.command(draft)))
+            except Exception as error:
+                if not isinstance(error, GanglionError):
+                    log.exception("request failed")
+                each.answer.set_exception(error)
+                if draft.size > before:
+                    return None
+        return answers
+
+    def _carry_out(self) -> None:
+        """Do what is due: orders all, starts only for a while, so that nobody waits for long."""
+        while self._orders:
+            self._orders[0](self._world)
+            self._orders.popleft()
+        enough = time.monotonic() + BUDGET_S
+        while self._starts and time.monotonic() < enough:
+            self._start(self._starts[0])
+            self._starts.popleft()
+
+    def _start(self, start: Start) -> None:
+        """Start an attempt, unless it was stopped before its turn came."""
+        record = self._mind.state.records.get(start.gang.id)
+        if record and (record.phase, record.attempt) == (Phase.STARTING, start.attempt):
+            workload = self._mind.book.entries[start.gang.workload].workload
+            plan = Plan(self._world.now(), [start])
+            self._world.execute(plan, {start.gang.workload: workload})
+
+    def _locate(self, gang: str) -> Order:
+        """Note where a gang listens: only this thread may ask the world."""
+
+        def look(world: ServedWorld) -> None:
+            record = self._mind.state.records.get(gang)
+            found = world.endpoint(gang) if record and record.gang.kind in LISTENING else None
+            if found:
+                self._endpoints[gang] = found
+
+        return look
+
+    def _refreshed(self) -> None:
+        """Nobody sees what could not be written."""
+        if self._stale:
+            self._rebuild()
+            self._stale = False
+
+    def _rebuild(self) -> None:
+        """Forget what is not in the ledger."""
+        self.ledger.refresh()
+        self._mind = replayed(self.ledger, self._policy)
+        self._fresh = True
+
+    def _refuse_all(self) -> None:
+        error = EnvironmentFault("the server is shutting down", "start it again: ganglion up")
+        for each in self._gather(0):
+            _refuse(each, error)
+
+
+def _refuse(asked: _Asked, error: GanglionError) -> None:
+    if not asked.answer.done():
+        asked.answer.set_exception(error)
+
+
+def _set_limit(gang: str, time_limit_ms: int) -> Order:
+    return lambda world: world.set_time_limit(gang, time_limit_ms)

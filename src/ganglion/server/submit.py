@@ -1,0 +1,233 @@
+"""Accepting a workload: everything that can be wrong with it is said before it is taken."""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ganglion.engine.explain import verdict
+from ganglion.engine.state import ClusterState
+from ganglion.files.workload import WorkloadFile, document, from_document, to_workload
+from ganglion.ledger import Filed, Ledger, Submitted
+from ganglion.lifecycle.expand import gang_count, gangs_of
+from ganglion.lifecycle.status import State
+from ganglion.model.errors import Conflict, FieldError, InputError
+from ganglion.model.events import GangSubmitted
+from ganglion.model.plan import Phase, Verdict
+from ganglion.model.workload import Workload
+from ganglion.server.draft import Draft, Mind
+from ganglion.server.schemas import Accepted
+
+MOST_GANGS = 10_000
+"""Most gangs of one workload."""
+
+
+class TooLarge(InputError):
+    """No future of the present fleet and queues could start it."""
+
+    code = "input.never"
+
+
+class Request(Struct, frozen=True):
+    """A submission, checked as far as that needs no state.
+
+    Attributes:
+        file: the workload file.
+        user: who submits it.
+        key: idempotency key; empty = none.
+        digest: of the body, to tell a repetition from a key used twice.
+        force: take it although it can never start as things are.
+    """
+
+    file: WorkloadFile
+    user: str
+    key: str = ""
+    digest: str = ""
+    force: bool = False
+
+
+def checked(data: dict[str, Any], **others: Any) -> Request:  # noqa: ANN401 - fields of Request
+    """Check a document by itself.
+
+    Raises:
+        FieldError: a key or value is wrong.
+    """
+    return Request(from_document(data), **others)
+
+
+def submit(draft: Draft, request: Request) -> Accepted:
+    """Take a workload in; a repetition gets the first answer again.
+
+    Raises:
+        InputError: the queue is wrong, or the workload larger than the fleet.
+        Conflict: the name is taken, the queue full, a dependency failed, the key was used.
+    """
+    known = _repeated(draft, request)
+    if known:
+        return known
+    workload = understood(draft.mind, draft.ledger, request)
+    _check_name(draft.mind, workload)
+    _check_room(draft, workload)
+    if not request.force and not workload.held:
+        _check_possible(draft.state, workload, draft.now)
+    return _file(draft, request, workload)
+
+
+def try_out(mind: Mind, ledger: Ledger, request: Request, now: int) -> Verdict:
+    """Say what would happen to a workload; nothing changes.
+
+    Raises:
+        InputError: the queue is wrong.
+        Conflict: the name is taken, or a dependency failed.
+    """
+    workload = understood(mind, ledger, request)
+    _check_name(mind, workload)
+    return verdict(mind.state, gangs_of("trial-0", workload, now)[0], now)
+
+
+def understood(mind: Mind, ledger: Ledger, request: Request) -> Workload:
+    """The workload that a request means, with queue and dependencies resolved.
+
+    Raises:
+        FieldError: the queue or a dependency is unknown.
+        Conflict: a dependency has failed.
+    """
+    workload = to_workload(request.file, user=request.user, default_queue=default_queue(mind.state))
+    check_queue(mind.state, workload.queue)
+    if gang_count(workload) > MOST_GANGS:
+        raise FieldError(
+            f"it would have {gang_count(workload):,} gangs; most are {MOST_GANGS:,}",
+            key="params" if workload.params else "replicas",
+            hint="submit it in parts",
+        )
+    after = tuple(_dependency(mind, ledger, name) for name in workload.after)
+    return replace(workload, after=after)
+
+
+def default_queue(state: ClusterState) -> str:
+    """The queue of files that name none: `default`, or the only leaf; empty = there is none."""
+    leaves = [name for name in state.queues if state.shares.is_leaf(name)]
+    return "default" if "default" in leaves or len(leaves) != 1 else leaves[0]
+
+
+def check_queue(state: ClusterState, name: str) -> None:
+    """Gangs may be charged to a queue.
+
+    Raises:
+        FieldError: it is unknown, or has queues under it.
+    """
+    if name not in state.queues:
+        raise FieldError(f"there is no queue {name!r}", key="queue", hint=_meant(name, state))
+    if not state.shares.is_leaf(name):
+        under = sorted(each.name for each in state.queues.values() if each.parent == name)
+        raise FieldError(
+            f"queue {name} has queues under it and takes no workloads itself",
+            key="queue",
+            hint=f"use one of {', '.join(under)}",
+        )
+
+
+def _meant(name: str, state: ClusterState) -> str:
+    leaves = sorted(each for each in state.queues if state.shares.is_leaf(each))
+    close = get_close_matches(name, leaves, n=1)
+    return f"did you mean {close[0]}?" if close else f"queues are {_listed(leaves)}"
+
+
+def _listed(names: Iterable[str], most: int = 8) -> str:
+    shown = list(names)
+    return ", ".join(shown[:most]) + (f" and {len(shown) - most} more" if shown[most:] else "")
+
+
+def _dependency(mind: Mind, ledger: Ledger, name: str) -> str:
+    """Id of the workload that a name in `after` means."""
+    live = mind.book.entries.get(name) or mind.book.named(name)
+    if live:
+        return live.id
+    filed = ledger.history.by_id(name) or ledger.history.latest(name)
+    if filed is None:
+        raise FieldError(
+            f"there is no workload {name!r} to wait for", key="after", hint="submit that one first"
+        )
+    if filed.state != State.SUCCEEDED:
+        raise Conflict(
+            f"it is to run after {filed.id}, which ended as {filed.state}",
+            f"submit {name} again first, or leave `after` out",
+        )
+    return filed.id
+
+
+def _check_name(mind: Mind, workload: Workload) -> None:
+    live = mind.book.named(workload.name)
+    if live:
+        raise Conflict(
+            f"a workload named {workload.name} is live: {live.id}",
+            f"choose another name, or cancel that one first: ganglion cancel {live.id}",
+        )
+
+
+def _check_room(draft: Draft, workload: Workload) -> None:
+    most = draft.state.queues[workload.queue].max_pending
+    if not most:
+        return
+    waiting = sum(
+        all(record.phase is Phase.PENDING for record in draft.records(entry.id))
+        for entry in draft.book.entries.values()
+        if entry.workload.queue == workload.queue
+    )
+    if waiting >= most:
+        raise Conflict(
+            f"{waiting} workloads wait in queue {workload.queue}, which takes at most {most}",
+            "wait until some have started, or use another queue",
+        )
+
+
+def _check_possible(state: ClusterState, workload: Workload, now: int) -> None:
+    """All gangs of a workload ask for the same, so one verdict holds for all."""
+    gang = replace(gangs_of("trial-0", workload, now)[0], after=())
+    found = verdict(state, gang, now)
+    if found.reason and found.reason.never:
+        changes = [each.change for each in found.suggestions]
+        hint = f"{changes[0]}; " if changes else ""
+        raise TooLarge(
+            f"{workload.name} could never start: {found.reason.message}",
+            f"{hint}force=true submits it all the same, to wait for a change of the fleet",
+        )
+
+
+def _file(draft: Draft, request: Request, workload: Workload) -> Accepted:
+    number = draft.ledger.next_number()
+    key = f"{workload.name}-{number}"
+    kept = msgspec.json.encode({"name": workload.name, **document(request.file)})
+    draft.file(
+        Submitted(key, number, draft.now, kept, workload, request.key or None, request.digest)
+    )
+    gangs = gangs_of(key, workload, draft.now)
+    for gang in gangs:
+        draft.apply(GangSubmitted(draft.now, gang))
+    return _accepted(key, workload.name, len(gangs))
+
+
+def _accepted(key: str, name: str, gangs: int) -> Accepted:
+    commands = (f"ganglion why {key}", f"ganglion logs -f {key}", f"ganglion cancel {key}")
+    return Accepted(id=key, name=name, gangs=gangs, next=commands)
+
+
+def _repeated(draft: Draft, request: Request) -> Accepted | None:
+    """The first answer to a request with this key."""
+    if not request.key:
+        return None
+    found: Filed | Submitted | None = draft.ledger.history.by_request(request.key)
+    for new in draft.batch.submitted:
+        if new.request_key == request.key:
+            found = new
+    if found is None:
+        return None
+    if found.request_hash != request.digest:
+        raise Conflict(
+            f"the idempotency key was used for another request, which made {found.id}",
+            "use a new key for every new submission",
+        )
+    return _accepted(found.id, found.workload.name, gang_count(found.workload))

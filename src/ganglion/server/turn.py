@@ -1,0 +1,107 @@
+"""What happens within one turn: hear the facts, decide, write."""
+
+from collections.abc import Sequence
+
+import structlog
+
+from ganglion.engine.cycle import cycle
+from ganglion.engine.record import HOLDING
+from ganglion.ledger import Ended, Entry
+from ganglion.lifecycle.retries import decide
+from ganglion.model.errors import GanglionError
+from ganglion.model.events import Event, GangEnded, GangStarted
+from ganglion.model.plan import Plan, Start
+from ganglion.server.draft import Draft, Order
+from ganglion.server.metrics import Metrics
+from ganglion.server.views import detail
+from ganglion.worlds.world import ServedWorld
+
+log = structlog.get_logger(__name__)
+
+
+class Turn:
+    """One turn, on its draft.
+
+    Args:
+        draft: open.
+        metrics: counts what happens.
+
+    Attributes:
+        starts: attempts to start once the turn is written.
+    """
+
+    def __init__(self, draft: Draft, metrics: Metrics) -> None:
+        self.draft, self._metrics = draft, metrics
+        self.starts: list[Start] = []
+
+    @property
+    def started(self) -> list[str]:
+        """Gangs whose pods have come to run."""
+        return [each.gang for each in self.draft.batch.incoming if isinstance(each, GangStarted)]
+
+    @property
+    def over(self) -> list[str]:
+        """Gangs of which an attempt has ended."""
+        return [each.gang for each in self.draft.batch.incoming if isinstance(each, GangEnded)]
+
+    def hear(self, facts: Sequence[Event]) -> None:
+        """Take in what a world reports; a report without sense stops no other."""
+        for fact in facts:
+            try:
+                self._hear(fact)
+            except GanglionError as error:
+                log.warning("report refused", report=str(fact), error=error.message)
+
+    def _hear(self, fact: Event) -> None:
+        if not isinstance(fact, GangEnded):
+            self.draft.apply(fact)
+            return
+        record = self.draft.state.record(fact.gang)
+        # Told again of an end, a gang that waits for its next attempt must not end with it.
+        if record.phase in HOLDING:
+            workload = self.draft.book.entries[record.gang.workload].workload
+            before = self.draft.book.trails[fact.gang].starts_failed
+            self.draft.apply(decide(fact, record, workload, starts_failed=before))
+
+    def decide(self, *, always: bool) -> None:
+        """Let the engine decide when anything has changed, time included.
+
+        Args:
+            always: ask it even so.
+        """
+        draft = self.draft
+        wake = draft.state.next_wake()
+        due = wake is not None and wake <= draft.now
+        if not (always or draft.batch or due or draft.state.plugins.permits):
+            return
+        with self._metrics.cycle():
+            plan = cycle(draft.state, (), draft.now)
+        draft.decided(plan)
+        self.starts = plan.starts
+        if plan.stops:
+            draft.orders.append(_stops(plan))
+
+    def write(self) -> list[Entry]:
+        """Write the turn, then drop the workloads that are over; returns the new events.
+
+        Raises:
+            EnvironmentFault: nothing was written.
+        """
+        draft = self.draft
+        for workload, at in draft.book.over().items():
+            shown = detail(draft.mind, workload)
+            body = shown.model_dump_json().encode()
+            draft.batch.ended.append(Ended(workload, at, shown.state, body))
+        if not draft.batch:
+            return []
+        entries = draft.ledger.append(draft.batch)
+        draft.book.close(draft.state)
+        self._metrics.appended(draft.batch)
+        return entries
+
+
+def _stops(plan: Plan) -> Order:
+    def carry_out(world: ServedWorld) -> None:
+        world.execute(Plan(plan.at, stops=plan.stops), {})
+
+    return carry_out

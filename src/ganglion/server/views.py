@@ -1,0 +1,154 @@
+"""Workloads as the server shows them."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from ganglion.engine.record import GangRecord
+from ganglion.ledger import Filed
+from ganglion.lifecycle.status import State, end_of, state_of
+from ganglion.model.placement import Placement
+from ganglion.model.plan import Phase
+from ganglion.model.reasons import Reason
+from ganglion.model.resources import WHOLE
+from ganglion.model.workload import Gang, PodSet
+from ganglion.server import schemas
+from ganglion.server.book import Entry
+from ganglion.server.draft import Mind
+
+
+def gpus_of(pod_sets: tuple[PodSet, ...]) -> float:
+    """GPUs that one gang asks for; parts of a GPU given as memory count as nothing."""
+    milli = sum(
+        pods.count * gpu.count * (0 if gpu.share_mib else gpu.milli)
+        for pods in pod_sets
+        for gpu in (pods.request.gpu,)
+    )
+    return milli / WHOLE
+
+
+def ranks_of(gang: Gang) -> int:
+    """Processes of one attempt of a gang."""
+    return sum(pods.count * pods.procs for pods in gang.pod_sets)
+
+
+def reason_view(reason: Reason | None) -> schemas.Reason | None:
+    """A reason as it is shown."""
+    return None if reason is None else schemas.Reason(**msgspec.structs.asdict(reason))
+
+
+def placement_view(placement: Placement | None) -> schemas.Placement | None:
+    """A placement as it is shown."""
+    if placement is None:
+        return None
+    pods = tuple(schemas.PodPlacement(**msgspec.structs.asdict(pod)) for pod in placement.pods)
+    return schemas.Placement(pods=pods, level=placement.level, domain=placement.domain)
+
+
+def view(mind: Mind, workload: str, positions: Mapping[str, int]) -> schemas.WorkloadView:
+    """One line about a live workload.
+
+    Args:
+        mind: state and book.
+        workload: its id.
+        positions: gang id -> place in the order of all that waits.
+    """
+    base = _base(mind, mind.book.entries[workload])
+    waiting = [positions[gang] for gang in mind.book.gangs[workload] if gang in positions]
+    return schemas.WorkloadView(
+        **base, gangs=len(mind.book.gangs[workload]), position=min(waiting, default=None)
+    )
+
+
+def detail(
+    mind: Mind,
+    workload: str,
+    positions: Mapping[str, int] | None = None,
+    endpoints: Mapping[str, str] | None = None,
+) -> schemas.WorkloadDetail:
+    """Everything about a live workload, or one that has just ended.
+
+    Args:
+        mind: state and book.
+        workload: its id.
+        positions: gang id -> place in the order of all that waits.
+        endpoints: gang id -> where it listens.
+    """
+    entry, gangs = mind.book.entries[workload], mind.book.gangs[workload]
+    waiting = [positions[gang] for gang in gangs if gang in positions] if positions else []
+    return schemas.WorkloadDetail(
+        **_base(mind, entry),
+        gangs=tuple(_gang(mind, gang, (endpoints or {}).get(gang, "")) for gang in gangs),
+        document=msgspec.json.decode(entry.document),
+        position=min(waiting, default=None),
+    )
+
+
+def filed_detail(filed: Filed) -> schemas.WorkloadDetail:
+    """Everything about a workload that has ended."""
+    return schemas.WorkloadDetail.model_validate_json(filed.detail)
+
+
+def filed_view(filed: Filed) -> schemas.WorkloadView:
+    """One line about a workload that has ended."""
+    shown = msgspec.json.decode(filed.detail, type=dict[str, object])
+    gangs = shown.pop("gangs")
+    shown.pop("document")
+    return schemas.WorkloadView.model_validate(
+        {**shown, "gangs": len(gangs) if isinstance(gangs, list) else 0}
+    )
+
+
+def _base(mind: Mind, entry: Entry) -> dict[str, object]:
+    records = [mind.state.records[gang] for gang in mind.book.gangs[entry.id]]
+    reasons = [mind.state.reason(record.gang.id) for record in records]
+    status = state_of(entry.workload.kind, records, reasons)
+    ends = [end_of(record) for record in records if record.phase is Phase.ENDED]
+    first = records[0].gang
+    return {
+        "id": entry.id,
+        "name": entry.workload.name,
+        "kind": entry.workload.kind,
+        "queue": first.queue,
+        "user": entry.workload.user,
+        "priority": first.priority,
+        "state": status.state,
+        "reason": status.reason,
+        "message": status.message,
+        "gpus": len(records) * gpus_of(first.pod_sets),
+        "pods": len(records) * sum(pods.count for pods in first.pod_sets),
+        "running": sum(record.phase is Phase.RUNNING for record in records),
+        "succeeded": ends.count(State.SUCCEEDED),
+        "failed": len(ends) - ends.count(State.SUCCEEDED),
+        "submitted": entry.at,
+        "started": _began(mind, records),
+        "ended": max(each.ended_at for each in records) if len(ends) == len(records) else None,
+        "exit_code": status.exit_code,
+    }
+
+
+def _began(mind: Mind, records: list[GangRecord]) -> int | None:
+    times = (mind.book.trails[record.gang.id].started for record in records)
+    return min((time for time in times if time), default=None)
+
+
+def _gang(mind: Mind, gang: str, endpoint: str) -> schemas.GangView:
+    record, trail = mind.state.records[gang], mind.book.trails[gang]
+    return schemas.GangView(
+        id=gang,
+        index=record.gang.index,
+        phase=record.phase,
+        attempt=record.attempt,
+        ranks=ranks_of(record.gang),
+        placement=placement_view(record.placement or trail.placement),
+        reason=reason_view(mind.state.reason(gang)),
+        outcome=trail.outcome,
+        exit_code=record.exit_code,
+        message=record.message,
+        restarts=trail.restarts,
+        submitted=record.gang.submitted,
+        placed=record.placed_at or None,
+        started=record.started or None,
+        ended=record.ended_at or None,
+        endpoint=endpoint,
+    )

@@ -1,0 +1,1 @@
+"""Worlds carry plans out and report what happened."""

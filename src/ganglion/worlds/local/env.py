@@ -1,0 +1,207 @@
+"""The environment of every rank: how the processes of a gang find each other and their GPUs.
+
+Rank semantics. A rank is one process that the world starts. `procs` processes run in each
+pod; `RANK` counts them through the whole gang (pod by pod), `LOCAL_RANK` within their pod,
+`NODE_RANK` and `GROUP_RANK` count pods. With one process per pod `RANK` therefore equals
+the pod's number; a launcher started there (torchrun, accelerate) gives its own children
+their ranks and overwrites the variables. `PET_*` are what torchrun reads in place of flags.
+"""
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from ganglion.model.placement import Placement, PodPlacement
+from ganglion.model.resources import WHOLE
+from ganglion.model.workload import Gang, Run
+from ganglion.worlds.local.records import HOSTFILE, STOP_NOTE
+
+ADDRESS = "127.0.0.1"
+"""Every node of this world is this machine."""
+SLURM_SWITCH = "GANGLION_SLURM_ENV"
+BIND_SWITCH = "GANGLION_GPU_BIND"
+OWNED = ("PET_", "GANGLION_", "SLURM_", "TORCHELASTIC_", "OMPI_", "PMI_", "PMIX_")
+"""Prefixes of variables that describe a job; those of the server's own are not passed on."""
+OWNED_NAMES = frozenset(
+    {"MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "RANK", "LOCAL_RANK", "LOCAL_WORLD_SIZE"}
+    | {"NODE_RANK", "GROUP_RANK", "ROLE_RANK", "GROUP_WORLD_SIZE", "ROLE_WORLD_SIZE"}
+    | {"CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER"}
+)
+
+
+class Gpu(Struct, frozen=True):
+    """A device as the machine numbers it.
+
+    Attributes:
+        index: number on the machine, in PCI bus order.
+        uuid: the vendor's identifier; empty = pretend.
+    """
+
+    index: int
+    uuid: str = ""
+
+
+class Facts(Struct, frozen=True):
+    """What an attempt is given beside gang and placement.
+
+    Attributes:
+        attempt: number of the attempt, from 1.
+        name: the workload's name.
+        master_port: port for the rendezvous on rank 0's node.
+        service_port: port a service should listen on.
+        checkpoint_dir: where checkpoints live.
+        run_dir: this attempt's run directory.
+        gpus: node name -> its devices in the node's order.
+    """
+
+    attempt: int
+    name: str
+    master_port: int
+    service_port: int
+    checkpoint_dir: str
+    run_dir: str
+    gpus: Mapping[str, tuple[Gpu, ...]]
+
+
+class Seat(Struct, frozen=True):
+    """Where in its gang a rank sits."""
+
+    rank: int
+    node_rank: int
+    local_rank: int
+    procs: int
+    pod: PodPlacement
+
+
+def seats(gang: Gang, placement: Placement) -> tuple[Seat, ...]:
+    """All ranks of a placed gang, pod by pod in the placement's order."""
+    procs = {pods.name: pods.procs for pods in gang.pod_sets}
+    found: list[Seat] = []
+    for node_rank, pod in enumerate(placement.pods):
+        size = procs[pod.pod_set]
+        found += [Seat(len(found) + local, node_rank, local, size, pod) for local in range(size)]
+    return tuple(found)
+
+
+def rank_env(gang: Gang, placement: Placement, run: Run, rank: int, facts: Facts) -> dict[str, str]:
+    """What one rank gets beside the inherited environment; Ganglion's names win over `run.env`.
+
+    Args:
+        gang: the gang.
+        placement: its place.
+        run: what it executes.
+        rank: number of the rank, from 0.
+        facts: the attempt's ports and directories, and the devices of the nodes.
+    """
+    table = seats(gang, placement)
+    seat = table[rank]
+    env = dict(run.env) | _torch(seat, table, gang, facts) | _gpus(seat, run, facts)
+    env |= _own(seat, placement, gang, facts)
+    if run.env.get(SLURM_SWITCH) == "1":
+        env |= _slurm(seat, table, gang, facts)
+    usual = {"PORT": str(facts.service_port)} if run.port else {}
+    return {"PYTHONUNBUFFERED": "1"} | usual | env
+
+
+def _torch(seat: Seat, table: tuple[Seat, ...], gang: Gang, facts: Facts) -> dict[str, str]:
+    port, pods = str(facts.master_port), str(table[-1].node_rank + 1)
+    children = seat.procs if seat.procs > 1 else max(1, len(seat.pod.devices))
+    return {
+        "MASTER_ADDR": ADDRESS,
+        "MASTER_PORT": port,
+        "WORLD_SIZE": str(len(table)),
+        "RANK": str(seat.rank),
+        "LOCAL_RANK": str(seat.local_rank),
+        "LOCAL_WORLD_SIZE": str(seat.procs),
+        "NODE_RANK": str(seat.node_rank),
+        "GROUP_RANK": str(seat.node_rank),
+        "PET_NNODES": pods,
+        "PET_NPROC_PER_NODE": str(children),
+        "PET_NODE_RANK": str(seat.node_rank),
+        "PET_MASTER_ADDR": ADDRESS,
+        "PET_MASTER_PORT": port,
+        "PET_RDZV_BACKEND": "c10d",
+        "PET_RDZV_ENDPOINT": f"{ADDRESS}:{port}",
+        "PET_RDZV_ID": f"{gang.id.replace('/', '-')}-{facts.attempt}",
+    }
+
+
+def _gpus(seat: Seat, run: Run, facts: Facts) -> dict[str, str]:
+    mine = seat.pod.devices
+    if run.env.get(BIND_SWITCH) != "pod":
+        mine = split(mine, seat.procs, seat.local_rank)
+    gpus = [facts.gpus[seat.pod.node][device] for device in mine]
+    env = {
+        "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
+        "CUDA_VISIBLE_DEVICES": ",".join(str(gpu.index) for gpu in gpus),
+    }
+    if all(gpu.uuid for gpu in gpus):
+        env["NVIDIA_VISIBLE_DEVICES"] = ",".join(gpu.uuid for gpu in gpus)
+    if 0 < seat.pod.milli < WHOLE:
+        env["GANGLION_GPU_MILLI"] = str(seat.pod.milli)
+    return env
+
+
+def split(devices: tuple[int, ...], procs: int, local_rank: int) -> tuple[int, ...]:
+    """One process's part of its pod's devices.
+
+    Parts are consecutive and differ by at most one device; processes that outnumber the
+    devices share them evenly.
+    """
+    if devices and len(devices) < procs:
+        return (devices[local_rank * len(devices) // procs],)
+    first, last = (len(devices) * part // procs for part in (local_rank, local_rank + 1))
+    return devices[first:last]
+
+
+def _own(seat: Seat, placement: Placement, gang: Gang, facts: Facts) -> dict[str, str]:
+    return {
+        "GANGLION_JOB_ID": gang.workload,
+        "GANGLION_NAME": facts.name,
+        "GANGLION_GANG": gang.id,
+        "GANGLION_INDEX": str(gang.index),
+        "GANGLION_ATTEMPT": str(facts.attempt),
+        "GANGLION_NODE": seat.pod.node,
+        "GANGLION_NODE_RANK": str(seat.node_rank),
+        "GANGLION_NODES_NUM": str(len(placement.pods)),
+        "GANGLION_NODE_IPS": "\n".join([ADDRESS] * len(placement.pods)),
+        "GANGLION_GPUS_PER_NODE": str(len(seat.pod.devices)),
+        "GANGLION_POD_SET": seat.pod.pod_set,
+        "GANGLION_PORT": str(facts.service_port),
+        "GANGLION_CHECKPOINT_DIR": facts.checkpoint_dir,
+        "GANGLION_RUN_DIR": facts.run_dir,
+        "GANGLION_STOP_FILE": f"{facts.run_dir}/{STOP_NOTE}",
+        "GANGLION_HOSTFILE": f"{facts.run_dir}/{HOSTFILE}",
+    }
+
+
+def _slurm(seat: Seat, table: tuple[Seat, ...], gang: Gang, facts: Facts) -> dict[str, str]:
+    pods = table[-1].node_rank + 1
+    return {
+        "SLURM_JOB_ID": gang.workload.rpartition("-")[2],
+        "SLURM_JOB_NAME": facts.name,
+        "SLURM_JOB_NODELIST": ",".join([ADDRESS] * pods),
+        "SLURM_NNODES": str(pods),
+        "SLURM_NTASKS": str(len(table)),
+        "SLURM_NTASKS_PER_NODE": str(seat.procs),
+        "SLURM_PROCID": str(seat.rank),
+        "SLURM_LOCALID": str(seat.local_rank),
+        "SLURM_NODEID": str(seat.node_rank),
+        "SLURM_GPUS_ON_NODE": str(len(seat.pod.devices)),
+        "SLURM_RESTART_COUNT": str(facts.attempt - 1),
+    }
+
+
+def hostfile(gang: Gang, placement: Placement) -> str:
+    """An MPI hostfile: one line `address slots=n` per pod."""
+    firsts = [seat for seat in seats(gang, placement) if seat.local_rank == 0]
+    return "".join(f"{ADDRESS} slots={max(seat.procs, len(seat.pod.devices))}\n" for seat in firsts)
+
+
+def inheritable(environ: Mapping[str, str]) -> dict[str, str]:
+    """The server's own environment without what describes a job or is Ganglion's business."""
+    return {
+        name: value
+        for name, value in environ.items()
+        if name == "GANGLION_HOME" or (name not in OWNED_NAMES and not name.startswith(OWNED))
+    }

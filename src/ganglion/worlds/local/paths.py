@@ -1,0 +1,54 @@
+"""Where this world keeps its files below Ganglion's home directory."""
+
+from pathlib import Path
+
+from ganglion.model.events import Outcome
+
+
+def run_dir(home: Path, gang: str, attempt: int) -> Path:
+    """Run directory of an attempt; `gang` is `<workload id>/<index>`."""
+    return home / "runs" / gang / str(attempt)
+
+
+def log_dir(home: Path, gang: str, attempt: int) -> Path:
+    """Directory of an attempt's log files, one per rank."""
+    return home / "logs" / gang / str(attempt)
+
+
+def log_file(home: Path, gang: str, attempt: int, rank: int) -> Path:
+    """The log file of one rank."""
+    return log_dir(home, gang, attempt) / f"rank-{rank}.log"
+
+
+def checkpoint_dir(home: Path, gang: str) -> Path:
+    """Directory that a gang's attempts share for checkpoints."""
+    return home / "checkpoints" / gang
+
+
+def attempts_on_disk(home: Path) -> list[tuple[str, int]]:
+    """Every (gang id, attempt) that has a run directory."""
+    found = (home / "runs").glob("*/*/[0-9]*")
+    return sorted(
+        (f"{path.parent.parent.name}/{path.parent.name}", int(path.name))
+        for path in found
+        if path.name.isdigit()
+    )
+
+
+_CAUSES = {
+    "cancel": Outcome.CANCELLED,
+    "time": Outcome.TIMED_OUT,
+    "node": Outcome.NODE_LOST,
+}
+
+
+def outcome_of(cause: str) -> Outcome:
+    """How an attempt ends that was stopped for this cause.
+
+    Causes that begin with `cancel` end as cancelled, with `time` as timed out, with `node` as
+    node lost; every other cause (`preempted by ...`, `reclaimed by ...`) is a preemption.
+    """
+    word = cause.strip().lower()
+    return next(
+        (out for start, out in _CAUSES.items() if word.startswith(start)), Outcome.PREEMPTED
+    )

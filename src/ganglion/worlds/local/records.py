@@ -1,0 +1,149 @@
+"""Run records: the files through which a supervisor and a `LocalWorld` tell each other facts.
+
+One directory per attempt, `runs/<workload id>/<index>/<attempt>/`:
+
+- `spec.json`     what to run; its presence makes the attempt exist
+- `lock`          locked (flock) by the supervisor for as long as it lives
+- `start.json`    pid and start time of the one supervisor that ever ran the attempt
+- `pids`          one line `<pid> <start time>` per process group started
+- `running.json`  all ranks run
+- `stop.json`     order to stop; `limit.json` a changed time limit
+- `exit.json`     how the attempt ended; whoever finds it need not look further
+- `stop`          what the job itself may read: why it is being stopped
+- `hostfile`      nodes and slots for MPI
+
+Only the standard library is imported here, because the supervisor imports this module.
+"""
+
+import fcntl
+import json
+import os
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+SPEC = "spec.json"
+START = "start.json"
+RUNNING = "running.json"
+EXIT = "exit.json"
+STOP = "stop.json"
+LIMIT = "limit.json"
+LOCK = "lock"
+PIDS = "pids"
+STOP_NOTE = "stop"
+HOSTFILE = "hostfile"
+
+Record = dict[str, Any]
+"""A decoded record file: a JSON object."""
+
+
+def now_ms() -> int:
+    """Wall clock in milliseconds since 1970."""
+    return time.time_ns() // 1_000_000
+
+
+def write(path: Path, record: Mapping[str, Any], *, durable: bool = False) -> None:
+    """Write a record so that readers see all of it or nothing.
+
+    Args:
+        path: the file.
+        record: a JSON object.
+        durable: force it to the disk, so that it also outlasts a loss of power. Only ends
+            need that: no attempt survives such a loss, and the boot id tells that it happened.
+
+    Raises:
+        OSError: the disk refuses.
+    """
+    scratch = path.with_name(f".{path.name}.{os.getpid()}")
+    fd = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    with os.fdopen(fd, "w", encoding="utf-8", errors="surrogateescape") as file:
+        json.dump(record, file)
+        if durable:
+            file.flush()
+            os.fsync(file.fileno())
+    scratch.replace(path)
+
+
+def read(path: Path) -> Record | None:
+    """Read a record; None when it is absent or was cut short by a crash of the machine."""
+    try:
+        text = path.read_text(encoding="utf-8", errors="surrogateescape")
+        record = json.loads(text)
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        return None
+    return record if isinstance(record, dict) else None
+
+
+def start_time(pid: int) -> int:
+    """When a process started, in clock ticks since boot; 0 = it is gone or a zombie.
+
+    Together with the pid this names a process for ever, although pids are used again.
+    Systems without /proc answer 1 for every process that exists.
+    """
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return 0 if Path("/proc/self/stat").exists() else _exists(pid)
+    fields = text.rpartition(")")[2].split()
+    return 0 if fields[0] in "ZX" else int(fields[19])
+
+
+def _exists(pid: int) -> int:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return 0
+    except PermissionError:
+        return 1
+    return 1
+
+
+def boot_id() -> str:
+    """Identifier of the machine's present boot; empty where the system tells none."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    except OSError:
+        return ""
+
+
+class RunLock:
+    """The lock of a run directory; the kernel lets go of it when its holder dies.
+
+    Args:
+        path: the lock file; made when absent.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+
+    def take(self, *, shared: bool = False, patience_s: float = 0.0) -> bool:
+        """Try to take the lock, again and again for `patience_s` seconds.
+
+        A shared lock is what a look at "does anybody hold it" takes; it does not keep other
+        looks out, and a supervisor outwaits it.
+        """
+        mode = (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB
+        give_up = time.monotonic() + patience_s
+        while True:
+            try:
+                fcntl.flock(self._fd, mode)
+            except BlockingIOError:
+                if time.monotonic() >= give_up:
+                    return False
+                time.sleep(0.02)
+            else:
+                return True
+
+    def close(self) -> None:
+        """Let go."""
+        os.close(self._fd)
+
+
+def is_held(run: Path) -> bool:
+    """Whether a supervisor lives in this run directory."""
+    lock = RunLock(run / LOCK)
+    try:
+        return not lock.take(shared=True)
+    finally:
+        lock.close()

@@ -1,0 +1,270 @@
+"""One small process per attempt that starts its ranks, watches them and records their end.
+
+Run as `python -S -P -m ganglion.worlds.local.supervisor RUN_DIRECTORY`. It leads its own
+session, so it outlives the server and the terminal; whatever happens to the server, the
+exit record is written. It runs at most once per attempt: it holds the directory's lock for
+life and gives way when a `start.json` shows that an earlier one had begun.
+
+Only the standard library is imported, to start quickly and stay small.
+"""
+
+import contextlib
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+from ganglion.worlds.local import records
+from ganglion.worlds.local.processes import (
+    Process,
+    StartError,
+    adopt_orphans,
+    end_leftovers,
+    reap,
+)
+from ganglion.worlds.local.records import Record
+from ganglion.worlds.local.wakeups import Wakeups
+
+POLL_S = 2.0
+"""How often orders are looked for when no signal announces them."""
+SETTLE_S = 0.05
+"""How often a stopping group is looked at."""
+PEER_GRACE_S = 10.0
+"""Most grace for the other ranks once one has failed: they only wait for it in vain."""
+LEFTOVER_GRACE_S = 2.0
+"""Least time that processes which outlive every rank have to leave after SIGTERM."""
+MARK_S = 20.0
+"""How often the length of every log is noted, so that readers can ask for recent output."""
+
+NEVER = float("inf")
+
+
+class End:
+    """How the attempt ends.
+
+    Args:
+        outcome: a value of `ganglion.model.events.Outcome`.
+        message: one sentence for the user.
+        code: exit code that the workload reports; None = there is none.
+        grace_s: time between the signal and SIGKILL.
+    """
+
+    def __init__(self, outcome: str, message: str, code: int | None, grace_s: float) -> None:
+        self.outcome, self.message, self.code, self.grace_s = outcome, message, code, grace_s
+
+
+class Attempt:
+    """One attempt of a gang, from its spec to its end.
+
+    Args:
+        run: the run directory.
+        spec: the decoded `spec.json`, as `launch.spec_of` wrote it.
+        wakeups: signals to wait for.
+    """
+
+    def __init__(self, run: Path, spec: Record, wakeups: Wakeups) -> None:
+        self._run, self._spec, self._wakeups = run, spec, wakeups
+        self._processes: list[Process] = []
+        self._limit_s: float = spec["time_limit_ms"] / 1000
+        self._began = time.monotonic()
+        self._marked = self._began
+        self._first_failure: Process | None = None
+        self._told_to_end = False
+        self._kill_at = NEVER
+        self._least_grace = 0.0
+
+    def carry_out(self) -> End:
+        """Run setups, then ranks; return when no process of the attempt is left."""
+        try:
+            end = self._setups() or self._ranks()
+        except StartError as error:
+            outcome = "start_failed" if error.passing else "failed"
+            end = End(outcome, error.message, error.code, 0.0)
+            self._signal(signal.SIGKILL)
+        except OSError as error:
+            end = End("failed", f"its supervisor could not go on: {error}", None, 0.0)
+            self._signal(signal.SIGKILL)
+        self._least_grace = time.monotonic() + LEFTOVER_GRACE_S
+        end_leftovers(self._processes, self._wakeups.wait, self._leftovers_until)
+        self._mark()
+        return end
+
+    def codes(self) -> dict[str, int]:
+        """Exit code of every rank that ended."""
+        return {str(p.rank): p.code for p in self._processes if p.code is not None}
+
+    def _setups(self) -> End | None:
+        pods = [pod for pod in self._spec["pods"] if pod["setup"]]
+        for pod in pods:
+            self._spawn(pod, pod["ranks"][0], pod["setup"])
+        end = self._watch()
+        if end and end.outcome == "failed":
+            end.outcome, end.message = "start_failed", f"setup failed: {end.message}"
+        self._processes.clear()
+        return end
+
+    def _ranks(self) -> End:
+        early = self._order()
+        if early:
+            return early
+        for pod in self._spec["pods"]:
+            for rank in pod["ranks"]:
+                self._spawn(pod, rank, rank["argv"])
+        records.write(self._run / records.RUNNING, {"at": records.now_ms()})
+        return self._watch() or End("succeeded", "", 0, 0.0)
+
+    def _spawn(self, pod: Record, rank: Record, argv: list[str]) -> None:
+        env = self._spec["env"] | rank["env"]
+        log = Path(self._spec["log_dir"]) / f"rank-{rank['rank']}.log"
+        process = Process(rank["rank"], argv, env, pod["workdir"], log)
+        self._processes.append(process)
+        with (self._run / records.PIDS).open("a", encoding="ascii") as file:
+            file.write(f"{process.pid} {records.start_time(process.pid)}\n")
+
+    def _watch(self) -> End | None:
+        """Wait for all processes; None when each ended with 0 and nobody asked to stop."""
+        end: End | None = None
+        while self._busy(stopping=end is not None):
+            woken = self._wakeups.wait(SETTLE_S if end else self._pause())
+            self._told_to_end |= bool(woken & {signal.SIGTERM, signal.SIGINT})
+            self._reap()
+            self._mark_sometimes()
+            change = self._change(end)
+            if change:
+                self._kill_at = min(self._kill_at, time.monotonic() + change.grace_s)
+                self._ask_to_stop(change, first=end is None)
+                end = change
+            if end and time.monotonic() >= self._kill_at:
+                self._signal(signal.SIGKILL)
+        return self._with_code(end)
+
+    def _busy(self, *, stopping: bool) -> bool:
+        """Whether to go on waiting: for the ranks, and once stopping for all they started."""
+        return any(p.code is None or (stopping and p.group_lives()) for p in self._processes)
+
+    def _change(self, end: End | None) -> End | None:
+        """A reason to stop that was not known yet, orders before failures."""
+        if end is None:
+            finished = all(p.code == 0 for p in self._processes)
+            return None if finished else self._order() or self._over_limit() or self._failed()
+        order = self._order()
+        if order and order.outcome == "cancelled" != end.outcome:
+            return order
+        if order and order.grace_s < end.grace_s:
+            return End(end.outcome, end.message, end.code, order.grace_s)
+        return None
+
+    def _leftovers_until(self) -> float:
+        """When leftovers are killed: those of a job being stopped have its whole grace."""
+        order = self._order()
+        if order and order.grace_s == 0:
+            return 0.0
+        return max(self._least_grace, self._kill_at if self._kill_at < NEVER else 0.0)
+
+    def _order(self) -> End | None:
+        grace_s = self._spec["grace_ms"] / 1000
+        stop = records.read(self._run / records.STOP)
+        if stop:
+            return End(stop["outcome"], stop["message"], None, 0.0 if stop["force"] else grace_s)
+        if self._told_to_end:
+            return End("node_lost", "the machine told the attempt to end", None, grace_s)
+        return None
+
+    def _over_limit(self) -> End | None:
+        changed = records.read(self._run / records.LIMIT)
+        if changed:
+            self._limit_s = changed["time_limit_ms"] / 1000
+        if not self._limit_s or time.monotonic() - self._began < self._limit_s:
+            return None
+        said = f"it ran longer than its time limit of {self._limit_s:g} s"
+        return End("timed_out", said, None, self._spec["grace_ms"] / 1000)
+
+    def _failed(self) -> End | None:
+        return self._failure(self._first_failure) if self._first_failure else None
+
+    def _failure(self, process: Process) -> End:
+        grace_s = min(PEER_GRACE_S, self._spec["grace_ms"] / 1000)
+        return End("failed", process.story(), process.code, grace_s)
+
+    def _ask_to_stop(self, end: End, *, first: bool) -> None:
+        note = self._run / records.STOP_NOTE
+        with contextlib.suppress(OSError):  # a full disk must not keep a job from being stopped
+            note.write_text(f"{end.outcome}\n{end.message}\n", encoding="utf-8")
+        if first:
+            asked = signal.SIGTERM if end.outcome == "failed" else self._spec["signal"]
+            self._signal(asked)
+            self._signal(signal.SIGCONT)
+
+    def _signal(self, number: int) -> None:
+        for process in self._processes:
+            process.signal(number)
+
+    def _with_code(self, end: End | None) -> End | None:
+        """An order to stop has no exit code of its own; the first rank's is reported."""
+        if end and end.code is None:
+            failed = self._first_failure
+            end.code = failed.code if failed else 0 if self._processes else None
+        return end
+
+    def _reap(self) -> None:
+        ours = {process.pid: process for process in self._processes}
+        for pid, status in reap():
+            if process := ours.get(pid):
+                process.ended(status)
+                if process.code:
+                    self._first_failure = self._first_failure or process
+        for process in self._processes:
+            process.group_lives()  # notices when its group's number becomes free
+
+    def _pause(self) -> float:
+        rest = self._limit_s - (time.monotonic() - self._began) if self._limit_s else POLL_S
+        return max(0.0, min(POLL_S, rest))
+
+    def _mark_sometimes(self) -> None:
+        if time.monotonic() - self._marked >= MARK_S:
+            self._mark()
+
+    def _mark(self) -> None:
+        self._marked = time.monotonic()
+        for process in self._processes:
+            process.mark()
+
+
+def supervise(run: Path) -> None:
+    """Run the attempt of this directory unless somebody does or did."""
+    lock = records.RunLock(run / records.LOCK)
+    if not lock.take(patience_s=1.0):
+        return
+    spec = records.read(run / records.SPEC)
+    if spec is None or (run / records.START).exists() or (run / records.EXIT).exists():
+        return
+    wakeups = Wakeups()
+    adopt_orphans()
+    me = {"pid": os.getpid(), "start_time": records.start_time(os.getpid())}
+    records.write(run / records.START, me | {"at": records.now_ms()})
+    attempt = Attempt(run, spec, wakeups)
+    end = attempt.carry_out()
+    record = {"outcome": end.outcome, "exit_code": end.code, "message": end.message}
+    _write_for_sure(run / records.EXIT, record | {"at": records.now_ms(), "codes": attempt.codes()})
+
+
+def _write_for_sure(path: Path, record: Record) -> None:
+    """Write the exit record, waiting as long as it takes for a full disk to be emptied.
+
+    Gives up when the run directory was removed: then nobody asks any more.
+    """
+    while path.parent.exists():
+        try:
+            records.write(path, record, durable=True)
+        except OSError as error:
+            print(f"cannot write {path}: {error}", file=sys.stderr, flush=True)  # noqa: T201 - own log
+            time.sleep(1.0)
+        else:
+            return
+
+
+if __name__ == "__main__":
+    with contextlib.suppress(OSError):  # it leads a group already: a shell with job control
+        os.setsid()
+    supervise(Path(sys.argv[1]))

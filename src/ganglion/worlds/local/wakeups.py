@@ -1,0 +1,29 @@
+"""Waiting for signals without missing one; standard library only."""
+
+import os
+import select
+import signal
+from types import FrameType
+
+HEEDED = (signal.SIGCHLD, signal.SIGUSR1, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+
+def _ignore(_number: int, _frame: FrameType | None) -> None:
+    """Let the system call be interrupted; the wakeup pipe tells which signal it was."""
+
+
+class Wakeups:
+    """Turns signals into bytes of a pipe, so that one that comes early is not lost."""
+
+    def __init__(self) -> None:
+        self._reader, writer = os.pipe()
+        os.set_blocking(self._reader, False)
+        os.set_blocking(writer, False)
+        signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+        for number in HEEDED:
+            signal.signal(number, _ignore)
+
+    def wait(self, seconds: float) -> set[int]:
+        """Wait for a signal, at most `seconds`; return the numbers of those that came."""
+        ready, _, _ = select.select([self._reader], [], [], seconds)
+        return set(os.read(self._reader, 4096)) if ready else set()

@@ -1,0 +1,194 @@
+"""One attempt as the world sees it: started once, watched through its run records."""
+
+import contextlib
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+import ganglion
+from ganglion.model.events import Event, GangEnded, GangStarted, Outcome
+from ganglion.worlds.local import records
+from ganglion.worlds.local.leftovers import kill_leftovers
+from ganglion.worlds.local.processes import last_line
+from ganglion.worlds.local.records import Record
+
+LOOK_S = 1.0
+"""How often an attempt without news is checked for a living supervisor."""
+TRIES = 3
+"""Most supervisors started for an attempt of which none came so far as to begin."""
+SUPERVISOR_LOG = "supervisor.log"
+_PACKAGES = str(Path(ganglion.__file__).parents[1])
+
+
+class Watched:
+    """A tracked attempt.
+
+    Args:
+        run: its run directory, in which `spec.json` exists.
+        spec: the decoded spec.
+        started: whether its start was reported before.
+    """
+
+    def __init__(self, run: Path, spec: Record, *, started: bool = False) -> None:
+        self.run, self.spec, self._started = run, spec, started
+        self._child = self._tries = 0
+        self._looked = 0.0
+        self._order: Record | None = None
+
+    def begin(self) -> None:
+        """Start its supervisor now; `look` does so too, wherever it finds that none came to work.
+
+        Raises:
+            OSError: the machine has no room for another process.
+        """
+        self._spawn()
+
+    def stop(self, outcome: Outcome, message: str, *, force: bool) -> None:
+        """Order the attempt to stop; harmless when repeated or too late."""
+        self._order = {"outcome": outcome.value, "message": message, "force": force}
+        self._deliver()
+
+    def limit(self, time_limit_ms: int) -> None:
+        """Change its time limit.
+
+        Raises:
+            OSError: the run directory cannot be written.
+        """
+        records.write(self.run / records.LIMIT, {"time_limit_ms": time_limit_ms})
+        self._wake()
+
+    def look(self, now: int) -> list[Event]:
+        """What happened since the last look; the last fact is a `GangEnded`."""
+        if self._order:
+            self._deliver()
+        end = records.read(self.run / records.EXIT) or self._missing()
+        facts: list[Event] = []
+        gang, attempt = self.spec["gang"], self.spec["attempt"]
+        if not self._started and (running := records.read(self.run / records.RUNNING)):
+            self._started = True
+            facts.append(GangStarted(min(now, running["at"]), gang, attempt))
+        if end:
+            self._reap(wait=True)
+            facts.append(_ended(end, gang, attempt, now))
+        return facts
+
+    def _has(self, name: str) -> bool:
+        return (self.run / name).exists()
+
+    def _deliver(self) -> None:
+        """Write the order; on a full disk it is tried again at the next look."""
+        with contextlib.suppress(OSError):
+            records.write(self.run / records.STOP, self._order or {})
+            self._order = None
+        self._wake()
+
+    def _wake(self) -> None:
+        start = records.read(self.run / records.START)
+        if start:
+            _signal(start["pid"], start["start_time"], signal.SIGUSR1)
+
+    def _spawn(self) -> None:
+        """Start a supervisor; when two are started, the lock lets one of them work."""
+        self._tries += 1
+        argv = [sys.executable, "-S", "-P", "-m", "ganglion.worlds.local.supervisor", str(self.run)]
+        env = {"PYTHONPATH": _PACKAGES, "PYTHONUTF8": "1"}
+        env |= {name: os.environ[name] for name in ("LD_LIBRARY_PATH",) if name in os.environ}
+        log, write = str(self.run / SUPERVISOR_LOG), os.O_WRONLY | os.O_CREAT | os.O_APPEND
+        actions = [
+            (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+            (os.POSIX_SPAWN_OPEN, 1, log, write, 0o600),
+            (os.POSIX_SPAWN_DUP2, 1, 2),
+        ]
+        self._child = os.posix_spawn(sys.executable, argv, env, file_actions=actions)
+
+    def _missing(self) -> Record | None:
+        """The end of an attempt whose supervisor is gone; None while there is one."""
+        gone = self._reap()
+        if not gone and time.monotonic() - self._looked < LOOK_S:
+            return None
+        self._looked = time.monotonic()
+        if not self.run.exists():
+            return self._removed()
+        if records.is_held(self.run) or (self._child and not gone):
+            return None
+        lock = records.RunLock(self.run / records.LOCK)
+        try:
+            return self._settle() if lock.take() else None
+        finally:
+            lock.close()
+
+    def _removed(self) -> Record | None:
+        """Orders reach nobody any more, so the ranks end; their supervisor follows."""
+        if not kill_leftovers(self.run):
+            self._looked = 0.0
+            return None
+        message = f"its run directory {self.run} was removed"
+        return _record(Outcome.FAILED, message)
+
+    def _settle(self) -> Record | None:
+        """With the lock held, so that no supervisor begins meanwhile."""
+        end = records.read(self.run / records.EXIT)
+        if end:
+            return end
+        if self.spec["boot"] != records.boot_id():
+            return self._end(Outcome.NODE_LOST, "the machine was restarted")
+        if self._has(records.START):
+            if kill_leftovers(self.run):
+                return self._end(Outcome.FAILED, "its supervisor was killed from outside")
+            self._looked = 0.0  # look again at the next call, not after a while
+            return None
+        if self._tries >= TRIES:
+            return self._end(Outcome.START_FAILED, "its supervisor did not start")
+        self._spawn()
+        return None
+
+    def _end(self, outcome: Outcome, message: str) -> Record:
+        line = last_line(self.run / SUPERVISOR_LOG)
+        message = f"{message}: {line}" if line else message
+        end = _record(outcome, message)
+        records.write(self.run / records.EXIT, end, durable=True)
+        return end
+
+    def _reap(self, *, wait: bool = False) -> bool:
+        """Collect the supervisor if it is our child; True when it has ended."""
+        if not self._child:
+            return False
+        try:
+            pid, _ = os.waitpid(self._child, 0 if wait else os.WNOHANG)
+        except ChildProcessError:
+            pid = self._child
+        if pid:
+            self._child = 0
+        return bool(pid)
+
+
+def _record(outcome: Outcome, message: str) -> Record:
+    at = records.now_ms()
+    return {"outcome": outcome.value, "message": message, "exit_code": None, "at": at}
+
+
+def _ended(end: Record, gang: str, attempt: int, now: int) -> GangEnded:
+    return GangEnded(
+        min(now, end["at"]),
+        gang,
+        attempt,
+        Outcome(end["outcome"]),
+        exit_code=end["exit_code"],
+        message=end["message"],
+    )
+
+
+def _signal(pid: int, started: int, number: int) -> None:
+    """Signal a process known by pid and start time, never another that got its pid since."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        if sys.platform != "linux":
+            os.kill(pid, number)
+            return
+        handle = os.pidfd_open(pid)
+        try:
+            if records.start_time(pid) == started:
+                signal.pidfd_send_signal(handle, number)
+        finally:
+            os.close(handle)

@@ -1,0 +1,249 @@
+"""The local world: this machine carries the plan out with real processes."""
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import structlog
+from msgspec import Struct, structs
+
+from ganglion.lifecycle.expand import run_of as expanded_run
+from ganglion.model.errors import EnvironmentFault, GanglionError, InputError, NotFound
+from ganglion.model.events import Event, GangEnded, NodeAdded, NodeLost, Outcome
+from ganglion.model.node import Node
+from ganglion.model.plan import Plan, Start, Stop
+from ganglion.model.workload import Run, Workload
+from ganglion.worlds.local import records
+from ganglion.worlds.local.attempts import Attempts, Key, names
+from ganglion.worlds.local.env import ADDRESS, Gpu, inheritable
+from ganglion.worlds.local.launch import Ground, prepare
+from ganglion.worlds.local.paths import outcome_of
+
+log = structlog.get_logger(__name__)
+
+
+class Reconciled(Struct, frozen=True):
+    """What `reconcile` found: gang ids per fate.
+
+    Attributes:
+        adopted: attempts that the ledger knows and that have a run directory.
+        started: placed attempts that a dead server had not come to start.
+        lost: attempts that the ledger takes for running but that left no trace here.
+        killed: processes ran for them, but the ledger knows of no such attempt.
+        moved: attempts that use nodes or devices which are described otherwise now.
+    """
+
+    adopted: tuple[str, ...] = ()
+    started: tuple[str, ...] = ()
+    lost: tuple[str, ...] = ()
+    killed: tuple[str, ...] = ()
+    moved: tuple[str, ...] = ()
+
+
+class LocalWorld:
+    """This machine as nodes; implements `ganglion.worlds.world.World`.
+
+    Call it from one thread. After construction call `reconcile` once, before the first
+    `execute` or `observe`. Jobs outlive the object and its process.
+
+    Args:
+        home: Ganglion's home directory; made when absent.
+        nodes: the nodes as `discover.machine_nodes` made them. Their devices are, in order, the
+            machine's devices in PCI bus order.
+        clock: the time in ms; the wall clock unless given.
+        run_of: what gang number i of a workload executes.
+        environ: environment that jobs inherit from, without what describes a job.
+
+    Raises:
+        EnvironmentFault: another server uses this home, or it cannot be written.
+    """
+
+    def __init__(
+        self,
+        home: Path,
+        nodes: Sequence[Node],
+        *,
+        clock: Callable[[], int] = records.now_ms,
+        run_of: Callable[[Workload, int], Run] = expanded_run,
+        environ: Mapping[str, str] = os.environ,
+    ) -> None:
+        self.nodes = tuple(nodes)
+        self._home, self._clock = home.absolute(), clock
+        self._ground = Ground(self._home, _numbered(nodes), inheritable(environ), run_of)
+        self._lock = _only_one(self._home)
+        self._attempts = Attempts(self._home)
+        self._facts: list[Event] = []
+
+    def now(self) -> int:
+        """The time in milliseconds."""
+        return self._clock()
+
+    def execute(self, plan: Plan, workloads: Mapping[str, Workload]) -> None:
+        """Carry out starts and stops; repeating a plan does nothing more."""
+        for start in plan.starts:
+            self._begin(start, workloads)
+        for stop in plan.stops:
+            self.stop(stop.gang, stop.attempt, stop.cause)
+
+    def observe(self) -> Sequence[Event]:
+        """Facts since the last call, oldest first."""
+        facts, self._facts = self._facts, []
+        facts += self._attempts.look(self.now())
+        return sorted(facts, key=lambda fact: fact.at)
+
+    def stop(self, gang: str, attempt: int, cause: str, *, force: bool = False) -> None:
+        """Stop an attempt: its signal, its grace (none with `force`), SIGKILL.
+
+        Args:
+            gang: gang id.
+            attempt: number of the attempt.
+            cause: why; also decides the outcome, see `paths.outcome_of`.
+            force: send SIGKILL at once.
+        """
+        if self._attempts.is_over(gang, attempt):
+            return
+        watched = self._attempts.adopt(gang, attempt)
+        if watched:
+            watched.stop(outcome_of(cause), cause, force=force)
+        else:
+            self._fail(gang, attempt, outcome_of(cause), cause)
+
+    def set_time_limit(self, gang: str, time_limit_ms: int) -> None:
+        """Change the time limit of a gang's live attempt; 0 lifts it. Ignored if none lives.
+
+        Raises:
+            EnvironmentFault: the order cannot be written.
+        """
+        for watched in self._attempts.of(gang):
+            try:
+                watched.limit(time_limit_ms)
+            except OSError as error:
+                raise EnvironmentFault(
+                    f"cannot change the time limit of {gang}: {error}"
+                ) from error
+
+    def endpoint(self, gang: str) -> str | None:
+        """`address:port` where a gang's service was asked to listen; None if it does not live."""
+        for watched in self._attempts.of(gang):
+            return f"{ADDRESS}:{watched.spec['service_port']}"
+        return None
+
+    def reconcile(
+        self,
+        *,
+        placed: Mapping[str, Start],
+        running: Mapping[str, int],
+        stopping: Mapping[str, Stop],
+        workloads: Mapping[str, Workload],
+        nodes: Mapping[str, Node],
+    ) -> Reconciled:
+        """Bring what the ledger believes and what exists together, after a (re)start.
+
+        Facts that follow (ends that nobody saw, starts, nodes) come from the next `observe`.
+
+        Args:
+            placed: gang id -> decided start, for gangs in phase STARTING.
+            running: gang id -> attempt, for gangs in phase RUNNING.
+            stopping: gang id -> decided stop, for gangs in phase STOPPING.
+            workloads: workload id -> what was submitted.
+            nodes: node name -> node, as the ledger last described them.
+
+        Raises:
+            EnvironmentFault: processes of unknown attempts cannot be killed.
+        """
+        believed = {(gang, start.attempt) for gang, start in placed.items()}
+        believed |= set(running.items()) | {(gang, stop.attempt) for gang, stop in stopping.items()}
+        killed = self._attempts.kill_unknown(believed, self.now())
+        adopt = self._attempts.adopt
+        adopted = {key for key in sorted(believed) if adopt(*key, started=key[0] not in placed)}
+        lost = self._lose(set(running.items()) - adopted)
+        started = [start for gang, start in placed.items() if (gang, start.attempt) not in adopted]
+        moved = self._stop_moved()
+        self.execute(Plan(self.now(), started, list(stopping.values())), workloads)
+        self._describe(nodes)
+        self._attempts.prune(believed)
+        found = Reconciled(
+            names(adopted), tuple(start.gang.id for start in started), lost, killed, moved
+        )
+        log.info(
+            "reconciled", **{name: len(getattr(found, name)) for name in found.__struct_fields__}
+        )
+        return found
+
+    def close(self) -> None:
+        """Let another server use this home; jobs run on."""
+        self._lock.close()
+
+    def _begin(self, start: Start, workloads: Mapping[str, Workload]) -> None:
+        gang, attempt = start.gang.id, start.attempt
+        if self._attempts.is_over(gang, attempt) or self._attempts.adopt(gang, attempt):
+            return
+        try:
+            if start.gang.workload not in workloads:
+                raise NotFound(f"there is no workload {start.gang.workload}")
+            workload, ports = workloads[start.gang.workload], self._attempts.ports()
+            self._attempts.begin(gang, attempt, prepare(self._ground, start, workload, ports))
+        except InputError as error:
+            self._fail(gang, attempt, Outcome.FAILED, error.message)
+        except GanglionError as error:
+            self._fail(gang, attempt, Outcome.START_FAILED, error.message)
+        except OSError as error:
+            self._fail(gang, attempt, Outcome.START_FAILED, f"cannot prepare the run: {error}")
+
+    def _fail(self, gang: str, attempt: int, outcome: Outcome, message: str) -> None:
+        self._attempts.note_over(gang, attempt)
+        self._facts.append(GangEnded(self.now(), gang, attempt, outcome, message=message))
+
+    def _lose(self, missing: set[Key]) -> tuple[str, ...]:
+        for gang, attempt in sorted(missing):
+            self._fail(
+                gang, attempt, Outcome.NODE_LOST, "this machine has no record of the attempt"
+            )
+        return names(missing)
+
+    def _stop_moved(self) -> tuple[str, ...]:
+        """Stop attempts whose devices the present nodes would promise to others as well."""
+        moved = []
+        for key, watched in self._attempts.live.items():
+            if not all(self._same(node, numbers) for node, numbers in watched.spec["devices"]):
+                watched.stop(Outcome.NODE_LOST, "its node is described otherwise now", force=False)
+                moved.append(key)
+        return names(moved)
+
+    def _same(self, node: str, numbers: list[list[int]]) -> bool:
+        gpus = self._ground.gpus.get(node)
+        return gpus is not None and all(
+            device < len(gpus) and gpus[device].index == index for device, index in numbers
+        )
+
+    def _describe(self, known: Mapping[str, Node]) -> None:
+        now, present = self.now(), {node.name: node for node in self.nodes}
+        for node in self.nodes:
+            old = known.get(node.name, node)
+            kept = structs.replace(node, cordoned=old.cordoned)
+            if node.name not in known or kept != old:
+                self._facts.append(NodeAdded(now, kept))
+        self._facts += [NodeLost(now, name) for name in known if name not in present]
+
+
+def _numbered(nodes: Sequence[Node]) -> dict[str, tuple[Gpu, ...]]:
+    numbered, first = {}, 0
+    for node in nodes:
+        gpus = (Gpu(first + i, device.uuid) for i, device in enumerate(node.devices))
+        numbered[node.name] = tuple(gpus)
+        first += len(node.devices)
+    return numbered
+
+
+def _only_one(home: Path) -> records.RunLock:
+    try:
+        (home / "runs").mkdir(mode=0o700, parents=True, exist_ok=True)
+        lock = records.RunLock(home / "runs" / ".lock")
+    except OSError as error:
+        raise EnvironmentFault(
+            f"cannot write {home}: {error.strerror}", "choose another one with GANGLION_HOME"
+        ) from error
+    if not lock.take():
+        lock.close()
+        raise EnvironmentFault(f"another server uses {home}", "stop it with: ganglion down")
+    return lock

@@ -1,0 +1,1 @@
+"""The simulated world: virtual time, traces and faults around the one engine."""

@@ -1,0 +1,1 @@
+"""Readers of public trace formats: pure parsing, gzipped or not."""

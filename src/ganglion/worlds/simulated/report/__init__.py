@@ -1,0 +1,1 @@
+"""A finished run for people and programs: table, JSON and one HTML page."""

@@ -1,0 +1,188 @@
+"""The loop: time passes, the engine decides, the world carries it out."""
+
+from collections.abc import Callable
+from typing import Protocol
+
+from msgspec import Struct
+
+from ganglion.engine.cycle import cycle
+from ganglion.engine.plugins import Plugins
+from ganglion.engine.state import ClusterState
+from ganglion.model.errors import InvariantBroken
+from ganglion.model.events import (
+    Event,
+    NodeAdded,
+    QueueSet,
+    TypicalPods,
+)
+from ganglion.model.plan import Phase, Plan
+from ganglion.worlds.simulated.metrics.collector import Collector
+from ganglion.worlds.simulated.metrics.fragmentation import Unit
+from ganglion.worlds.simulated.metrics.typical import typical_pods
+from ganglion.worlds.simulated.metrics.waits import Waits
+from ganglion.worlds.simulated.scenario import Scenario
+from ganglion.worlds.simulated.world import SimulatedWorld
+
+
+class Progress(Protocol):
+    """Told how far a run is."""
+
+    def __call__(self, done: int, total: int, passed: int) -> None:
+        """`done` of `total` jobs are over, `passed` ms after the first submission."""
+
+
+class Run(Struct):
+    """A finished run.
+
+    Attributes:
+        scenario: what was simulated.
+        ended: virtual time at which it ended, in ms.
+        cycles: how often the engine was asked.
+        collector: the figures.
+        waits: why gangs waited.
+        state: the engine's last state.
+        never: what those were told that can never start: gang id -> message.
+    """
+
+    scenario: Scenario
+    ended: int
+    cycles: int
+    collector: Collector
+    waits: Waits
+    state: ClusterState
+    never: dict[str, str]
+
+
+def simulate(
+    scenario: Scenario,
+    *,
+    plugins: Plugins | None = None,
+    progress: Progress | None = None,
+    check: bool = False,
+    observe: Callable[[list[Event], Plan], None] | None = None,
+) -> Run:
+    """Run a scenario to its end.
+
+    The typical pods that fragmentation is scored against are those of the whole trace, as in
+    FGD's published protocol. A gang that can never start is withdrawn as soon as the engine
+    says so while the cluster is complete, as its user would do.
+
+    Args:
+        scenario: what to simulate.
+        plugins: Filter, Score, Permit and Preempt plugins; None = those built in.
+        progress: told how far it is, after every cycle.
+        check: verify every invariant of the engine's state after every cycle; slow.
+        observe: told what each cycle was given and decided.
+
+    Raises:
+        InvariantBroken: the engine refused a fact, or its state contradicts itself.
+    """
+    return _Loop(scenario, plugins, check, observe).run(progress)
+
+
+class _Loop:
+    def __init__(
+        self,
+        scenario: Scenario,
+        plugins: Plugins | None,
+        check: bool,
+        observe: Callable[[list[Event], Plan], None] | None,
+    ) -> None:
+        self.scenario, self.check, self.observe = scenario, check, observe
+        self.state = ClusterState(scenario.policy, plugins)
+        start = scenario.start
+        gpus = any(node.devices for node in scenario.nodes)
+        self.collector = Collector(
+            typical_pods(scenario.jobs, gpu_only=gpus), start, Unit.GPU if gpus else Unit.CPU
+        )
+        self.world = SimulatedWorld(
+            scenario.nodes,
+            scenario.jobs,
+            self.collector,
+            scenario.timing,
+            scenario.faults,
+            start,
+        )
+        self.waits = Waits()
+        self.never: dict[str, str] = {}
+        self.cycles = 0
+        self.wake = -1
+
+    def run(self, progress: Progress | None) -> Run:
+        scenario, world = self.scenario, self.world
+        self.collector.begin(scenario.nodes)
+        self._cycle(self._opening())
+        until = None if scenario.horizon_ms is None else scenario.start + scenario.horizon_ms
+        while world.advance(until):
+            self._cycle(world.observe())
+            if progress:
+                progress(self.collector.done, len(scenario.jobs), world.now() - scenario.start)
+        self._leftovers()
+        return Run(
+            scenario,
+            world.now(),
+            self.cycles,
+            self.collector,
+            self.waits,
+            self.state,
+            self.never,
+        )
+
+    def _opening(self) -> list[Event]:
+        at = self.scenario.start
+        events: list[Event] = [NodeAdded(at, node) for node in self.scenario.nodes]
+        events.extend(QueueSet(at, queue) for queue in self.scenario.queues)
+        events.append(TypicalPods(at, typical_pods(self.scenario.jobs)))
+        return events
+
+    def _cycle(self, events: list[Event]) -> None:
+        state, now = self.state, self.world.now()
+        plan = cycle(state, events, now)
+        if plan.rejected:
+            first = plan.rejected[0]
+            raise InvariantBroken(
+                f"the engine refused {first.event}: {first.message}", "please report this"
+            )
+        if self.check:
+            state.validate()
+        self.cycles += 1
+        self._note(plan, now)
+        self.world.execute(plan, {})
+        self._withdraw(plan)
+        self._plan_wake(now)
+        if self.observe:
+            self.observe(events, plan)
+
+    def _note(self, plan: Plan, now: int) -> None:
+        self.waits.learn(self.state, plan)
+        for start in plan.starts:
+            if start.attempt == 1 and now > start.gang.submitted:
+                record = self.state.records[start.gang.id]
+                self.waits.over(record, now - start.gang.submitted)
+
+    def _withdraw(self, plan: Plan) -> None:
+        """Take back gangs that can never start, unless what they need may come back."""
+        if not self.world.whole:
+            return
+        for wait in plan.waits:
+            lane = self.state.lanes.of(wait.first) if wait.reason.never else None
+            for *_, gang in lane.in_order() if lane else ():
+                self.never[gang] = wait.reason.message
+                self.world.withdraw(gang, wait.reason.message)
+
+    def _plan_wake(self, now: int) -> None:
+        wake = self.state.next_wake()
+        if wake is not None and wake > now and wake != self.wake:
+            self.wake = wake
+            self.world.wake_at(wake)
+
+    def _leftovers(self) -> None:
+        """What still waits: why, and whether it could ever have started."""
+        now = self.world.now()
+        for record in self.state.records.values():
+            if record.phase is not Phase.PENDING:
+                continue
+            reason = self.state.reason(record.gang.id)
+            self.waits.still(record, reason, now - record.gang.submitted)
+            if reason and reason.never and self.world.whole:
+                self.never[record.gang.id] = reason.message

@@ -1,0 +1,63 @@
+"""What a run is given: cluster, jobs, and how the world behaves."""
+
+from collections.abc import Sequence
+
+from msgspec import Struct, field
+
+from ganglion.model.errors import Conflict
+from ganglion.model.node import Node
+from ganglion.model.policy import Policy
+from ganglion.model.queue import Queue
+from ganglion.worlds.simulated.attempt import Timing
+from ganglion.worlds.simulated.faults import Faults
+from ganglion.worlds.simulated.job import SimJob
+
+
+class Scenario(Struct, frozen=True):
+    """Everything that decides the outcome of a run; equal scenarios have equal outcomes.
+
+    Attributes:
+        nodes: the cluster.
+        queues: parents before their children.
+        jobs: by submit time.
+        policy: how the engine decides.
+        timing: how long starts and stops take.
+        faults: what goes wrong.
+        horizon_ms: virtual time after the first submission at which the run is cut off;
+            None = when nothing is left to happen.
+        title: what is simulated, for people.
+        notes: choices that were made for the user, for people.
+    """
+
+    nodes: tuple[Node, ...]
+    queues: tuple[Queue, ...]
+    jobs: tuple[SimJob, ...]
+    policy: Policy = field(default_factory=Policy)
+    timing: Timing = Timing()
+    faults: Faults = Faults()
+    horizon_ms: int | None = None
+    title: str = ""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def start(self) -> int:
+        """When the first job is submitted, in ms."""
+        return min((job.gang.submitted for job in self.jobs), default=0)
+
+
+def with_queues_of(queues: Sequence[Queue], jobs: Sequence[SimJob]) -> tuple[Queue, ...]:
+    """The queues, and one without quota for each queue that only the jobs name.
+
+    Raises:
+        Conflict: a job names a queue that has queues under it.
+    """
+    known = {queue.name for queue in queues}
+    parents = {queue.parent for queue in queues}
+    named = dict.fromkeys(job.gang.queue for job in jobs)
+    for name in named:
+        if name in parents:
+            raise Conflict(
+                f"queue {name} has queues under it and takes no jobs itself",
+                "name one of the queues under it in the trace",
+            )
+    return (*queues, *(Queue(name) for name in named if name not in known))

@@ -1,0 +1,139 @@
+"""Schedules of the engine in virtual time, on cases worked out by hand and in general."""
+
+from collections import Counter
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ganglion.bench.jct import RECIPES
+from ganglion.bench.jobs import Cluster, Job
+from ganglion.bench.replay import Schedule, replay
+from ganglion.model.errors import InvariantBroken
+
+STAYING = tuple(name for name, recipe in RECIPES.items() if not recipe.preempts)
+
+
+def cluster(*jobs: tuple[int, int, int], nodes: int = 1) -> Cluster:
+    """Jobs as (submitted, duration, GPUs)."""
+    return Cluster("c", nodes, tuple(Job(n, *each) for n, each in enumerate(jobs)))
+
+
+def ends(schedule: Schedule) -> dict[int, int]:
+    return {done.job.number: done.ended for done in schedule.done}
+
+
+def test_strict_fifo_lets_nobody_overtake() -> None:
+    jobs = cluster((0, 100, 4), (10, 100, 8), (20, 10, 4))
+    assert ends(replay(jobs, RECIPES["fifo"])) == {0: 100, 1: 200, 2: 210}
+
+
+def test_fifo_with_overtaking_fills_what_is_free() -> None:
+    jobs = cluster((0, 100, 4), (10, 100, 8), (20, 10, 4))
+    assert ends(replay(jobs, RECIPES["fifo-overtaking"])) == {0: 100, 1: 200, 2: 30}
+
+
+def test_jobs_submitted_together_run_in_the_order_of_the_list() -> None:
+    jobs = cluster(*((0, 10, 8) for _ in range(12)))
+    assert ends(replay(jobs, RECIPES["fifo"])) == {n: 10 * (n + 1) for n in range(12)}
+
+
+def test_sjf_takes_the_shortest_that_waits_and_stops_nobody() -> None:
+    jobs = cluster((0, 100, 8), (10, 50, 8), (20, 5, 8))
+    assert ends(replay(jobs, RECIPES["sjf"])) == {0: 100, 1: 155, 2: 105}
+
+
+def test_srsf_stops_a_long_job_and_resumes_it_where_it_was() -> None:
+    schedule = replay(cluster((0, 100, 8), (10, 5, 8)), RECIPES["srsf"])
+    assert ends(schedule) == {0: 105, 1: 15}
+    assert schedule.preemptions == 1
+    assert schedule.decisions == 3
+
+
+def test_srsf_counts_gpus_and_srtf_does_not() -> None:
+    # at 1, job 1 has 20 s x 8 GPUs; job 0 has 99 s x 1 GPU left
+    jobs = cluster((0, 100, 1), (1, 20, 8))
+    assert ends(replay(jobs, RECIPES["srsf"])) == {0: 100, 1: 120}
+    assert ends(replay(jobs, RECIPES["srtf"])) == {0: 120, 1: 21}
+
+
+def test_a_job_larger_than_a_node_waits_for_whole_nodes() -> None:
+    jobs = cluster((0, 50, 1), (0, 10, 16), nodes=2)
+    assert ends(replay(jobs, RECIPES["fifo"])) == {0: 50, 1: 60}
+
+
+def test_a_job_without_duration_ends_as_it_starts() -> None:
+    assert ends(replay(cluster((0, 10, 8), (5, 0, 8)), RECIPES["fifo"])) == {0: 10, 1: 10}
+
+
+def test_best_fit_keeps_a_node_whole() -> None:
+    # the 2-GPU job goes beside the 4-GPU one, so that eight stay free on the other node
+    jobs = cluster((0, 90, 4), (1, 90, 2), (2, 10, 8), nodes=2)
+    assert ends(replay(jobs, RECIPES["fifo"]))[2] == 12
+
+
+def test_a_job_that_can_never_fit_is_an_error_and_not_a_silent_loss() -> None:
+    with pytest.raises(InvariantBroken, match="1 jobs wait for ever"):
+        replay(cluster((0, 10, 16)), RECIPES["fifo"])
+
+
+def test_progress_ends_with_all_jobs() -> None:
+    told: list[int] = []
+    replay(cluster((0, 10, 8), (0, 10, 8)), RECIPES["fifo"], told.append)
+    assert told == [0, 1, 2]
+
+
+JOBS = st.lists(
+    st.tuples(st.integers(0, 30), st.integers(0, 20), st.sampled_from([1, 2, 3, 5, 8, 12, 16])),
+    min_size=1,
+    max_size=14,
+).map(sorted)
+
+
+def peak(schedule: Schedule) -> int:
+    """Most GPUs in use at once by jobs that run without a break until they end."""
+    change: Counter[int] = Counter()
+    for done in schedule.done:
+        change[done.ended - done.job.duration] += done.job.gpus
+        change[done.ended] -= done.job.gpus
+    used = most = 0
+    for at in sorted(change):
+        used += change[at]
+        most = max(most, used)
+    return most
+
+
+@settings(max_examples=40, deadline=None)
+@given(JOBS, st.sampled_from(STAYING))
+def test_no_gpu_is_used_twice(jobs: list[tuple[int, int, int]], policy: str) -> None:
+    schedule = replay(cluster(*jobs, nodes=2), RECIPES[policy])
+    assert peak(schedule) <= 16
+    assert len(ends(schedule)) == len(jobs)
+    assert all(done.wait >= 0 for done in schedule.done)
+
+
+@settings(max_examples=40, deadline=None)
+@given(JOBS)
+def test_strict_fifo_starts_in_the_order_of_submission(jobs: list[tuple[int, int, int]]) -> None:
+    schedule = replay(cluster(*jobs, nodes=2), RECIPES["fifo"])
+    done = sorted(schedule.done, key=lambda each: each.job.number)
+    starts = [each.ended - each.job.duration for each in done]
+    assert starts == sorted(starts)
+
+
+@settings(max_examples=40, deadline=None)
+@given(JOBS, st.sampled_from(["srsf", "srtf"]))
+def test_a_preempted_job_does_all_its_work(jobs: list[tuple[int, int, int]], policy: str) -> None:
+    schedule = replay(cluster(*jobs, nodes=2), RECIPES[policy])
+    assert len(ends(schedule)) == len(jobs)
+    assert schedule.decisions == len(jobs) + schedule.preemptions
+    assert all(done.wait >= 0 for done in schedule.done)
+
+
+@settings(max_examples=20, deadline=None)
+@given(JOBS, st.sampled_from(sorted(RECIPES)))
+def test_the_same_jobs_make_the_same_schedule(
+    jobs: list[tuple[int, int, int]], policy: str
+) -> None:
+    first, second = (replay(cluster(*jobs, nodes=2), RECIPES[policy]) for _ in range(2))
+    assert first.done == second.done

@@ -1,0 +1,250 @@
+"""What a server would say about a small cluster; shared by the tests of screens."""
+
+from typing import Any
+
+from tests.cli.harness import NOW_S
+
+NOW = NOW_S * 1000
+MINUTE = 60_000
+
+TRAIN: dict[str, Any] = {
+    "id": "llama-sft-7",
+    "name": "llama-sft",
+    "kind": "train",
+    "queue": "research",
+    "user": "ada",
+    "priority": 70,
+    "state": "QUEUED",
+    "reason": "topology",
+    "message": "needs 16 GPUs in one rack; most in one rack is 12; 24 are free in all",
+    "gpus": 16,
+    "pods": 2,
+    "running": 0,
+    "succeeded": 0,
+    "failed": 0,
+    "gangs": 1,
+    "submitted": NOW - 12 * MINUTE,
+    "started": None,
+    "ended": None,
+    "exit_code": None,
+    "position": 3,
+}
+SERVICE = TRAIN | {
+    "id": "chat-api-3",
+    "name": "chat-api",
+    "kind": "service",
+    "queue": "products",
+    "user": "grace",
+    "priority": 90,
+    "state": "RUNNING",
+    "reason": "",
+    "message": "",
+    "gpus": 1,
+    "running": 2,
+    "gangs": 2,
+    "submitted": NOW - 27 * 60 * MINUTE,
+    "started": NOW - 27 * 60 * MINUTE + 2000,
+    "position": None,
+}
+FAILED = TRAIN | {
+    "id": "a-name-that-is-much-longer-than-anybody-would-like-to-type-12",
+    "name": "a-name-that-is-much-longer-than-anybody-would-like-to-type",
+    "state": "FAILED",
+    "reason": "",
+    "message": "rank 3 exited with code 3 after the loss became NaN in step 1200",
+    "gpus": 0.5,
+    "pods": 1,
+    "failed": 1,
+    "started": NOW - 11 * MINUTE,
+    "ended": NOW - 2 * MINUTE,
+    "exit_code": 3,
+    "position": None,
+}
+PAGE = {"items": [TRAIN, SERVICE, FAILED], "next": None}
+
+REASON = {
+    "token": "topology",
+    "message": TRAIN["message"],
+    "evidence": {"needed": 16, "largest_domain": 12, "free": 24},
+    "remedy": "change the request",
+}
+NEVER = {
+    "token": "capacity",
+    "message": "one pod needs 16 GPUs on one node; the largest node has 8",
+    "never": True,
+    "evidence": {"needed": 16, "largest_node": 8},
+    "remedy": "change the request",
+}
+EXPLANATION = {
+    "gang": "llama-sft-7/0",
+    "phase": "pending",
+    "reason": REASON,
+    "histogram": {"too few free GPUs": 4, "cordoned": 1, "wrong GPU type": 12},
+    "ahead": ["bert-2/0", "sweep-5/0"],
+    "ahead_count": 2,
+    "position": 3,
+    "suggestions": [
+        {"change": "let it span racks: placement: prefer_rack", "level": "zone"},
+        {"change": "ask for 12 GPUs: nodes: 12 instead of 16", "level": "rack"},
+    ],
+    "text": "llama-sft-7 waits",
+}
+WHY = {"workload": "llama-sft-7", "explanations": [EXPLANATION]}
+SWEEP_WHY = {
+    "workload": "sweep-5",
+    "explanations": [
+        {"gang": "sweep-5/0", "phase": "running"},
+        *(
+            EXPLANATION
+            | {"gang": f"sweep-5/{n}", "histogram": {}, "ahead": [], "ahead_count": 0}
+            | {"suggestions": [], "position": n}
+            for n in (1, 2, 3, 5)
+        ),
+    ],
+}
+
+PLACEMENT = {
+    "pods": [
+        {"pod_set": "main", "index": 0, "node": "node-0", "devices": list(range(8)), "milli": 1000},
+        {"pod_set": "main", "index": 1, "node": "node-1", "devices": [0, 2, 3], "milli": 1000},
+    ],
+    "level": "rack",
+    "domain": "rack=r1",
+}
+DETAIL = TRAIN | {
+    "gangs": [
+        {
+            "id": "llama-sft-7/0",
+            "index": 0,
+            "ranks": 8,
+            "phase": "running",
+            "attempt": 2,
+            "placement": PLACEMENT,
+            "reason": None,
+            "outcome": "preempted",
+            "exit_code": None,
+            "submitted": TRAIN["submitted"],
+            "started": NOW - MINUTE,
+            "ended": None,
+        }
+    ],
+    "document": {
+        "name": "llama-sft",
+        "run": "torchrun train.py",
+        "nodes": 2,
+        "procs_per_node": 4,
+        "resources": {"gpus": "H100:8"},
+    },
+    "state": "RUNNING",
+    "reason": "",
+    "message": "",
+    "position": None,
+    "started": NOW - MINUTE,
+}
+ORDER = {
+    "items": [
+        {
+            "position": 1,
+            "workload": "bert-2",
+            "gang": "bert-2/0",
+            "queue": "research",
+            "user": "ada",
+            "kind": "train",
+            "priority": 70,
+            "gpus": 8,
+            "reason": "capacity",
+            "message": "needs 8 GPUs on one node; most on one node is 6; 24 are free in all",
+            "submitted": NOW - 3 * MINUTE,
+        },
+        {
+            "position": 2,
+            "workload": "giant-9",
+            "gang": "giant-9/0",
+            "queue": "products",
+            "user": "grace",
+            "kind": "train",
+            "priority": 50,
+            "gpus": 16,
+            "reason": "capacity",
+            "message": NEVER["message"],
+            "never": True,
+            "submitted": NOW - 90_000,
+        },
+    ]
+}
+NODES = {
+    "items": [
+        {
+            "name": "node-0",
+            "flavor": "H100",
+            "state": "ready",
+            "domains": {"zone": "z1", "rack": "r1"},
+            "gpu_total_milli": 8000,
+            "gpu_free_milli": 7500,
+            "cpu_total_milli": 64_000,
+            "cpu_free_milli": 60_000,
+            "memory_total_mib": 1_048_576,
+            "memory_free_mib": 1_000_000,
+            "pods": 1,
+        },
+        {
+            "name": "node-1",
+            "flavor": "H100",
+            "state": "cordoned",
+            "reason": "fan broken",
+            "gpu_total_milli": 8000,
+            "cpu_total_milli": 64_000,
+            "memory_total_mib": 524_288,
+            "pods": 3,
+        },
+    ]
+}
+GPUS = {
+    "items": [
+        {
+            "flavor": "H100",
+            "nodes": 2,
+            "open_nodes": 1,
+            "gpu_total_milli": 16_000,
+            "gpu_used_milli": 8_500,
+            "gpu_free_milli": 7_500,
+            "largest_hole": 7,
+            "whole_nodes": 0,
+        }
+    ]
+}
+QUEUES = {
+    "items": [
+        {"name": "acme", "gpu_used_milli": 8500, "running": 3, "waiting": 2},
+        {
+            "name": "research",
+            "parent": "acme",
+            "quota": {"H100": {"gpu_milli": 8000}, "*": {"cpu_milli": 64_000}},
+            "limit": {"*": {"gpu_milli": 12_000}},
+            "over_quota_weight": 2,
+            "gpu_used_milli": 8500,
+            "running": 3,
+            "waiting": 2,
+        },
+    ]
+}
+EVENTS = (
+    "id: 1\ndata: "
+    '{"type":"node_added","at":1799999900000,"node":{"name":"node-0","cpu_milli":1,'
+    '"memory_mib":1,"devices":[{"type":"H100"},{"type":"H100"}]}}\n\n'
+    "id: 2\ndata: "
+    '{"type":"gang_submitted","at":1799999940000,"gang":{"id":"llama-sft-7/0",'
+    '"workload":"llama-sft-7","queue":"research","priority":70}}\n\n'
+    "id: 3\ndata: "
+    '{"type":"gang_placed","at":1799999941000,"gang":"llama-sft-7/0","attempt":1,"placement":'
+    '{"pods":[{"pod_set":"main","index":0,"node":"node-0"},'
+    '{"pod_set":"main","index":1,"node":"node-1"}]}}\n\n'
+    ": keep-alive\n\n"
+    "id: 4\ndata: "
+    '{"type":"gang_started","at":1799999942000,"gang":"llama-sft-7/0","attempt":1}\n\n'
+    "id: 5\ndata: "
+    '{"type":"gang_ended","at":1799999990000,"gang":"llama-sft-7/0","attempt":1,'
+    '"outcome":"node_lost","requeue":true,"message":"node-1 is gone"}\n\n'
+    "id: 6\ndata: "
+    '{"type":"node_cordoned","at":1799999991000,"name":"node-1","reason":"fan broken"}\n\n'
+)

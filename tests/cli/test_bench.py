@@ -1,0 +1,59 @@
+"""`ganglion bench` lists, runs, writes figures, and answers mistakes with what there is."""
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.cli.harness import Ganglion
+
+HEADER = "job_id,submit_s,duration_s,num_gpus,user,vc,status,model\n"
+
+
+@pytest.fixture
+def traces(tmp_path: Path) -> Path:
+    (tmp_path / "trace1.csv").write_text(HEADER + "0,0,10,8,,,,a\n1,0,20,64,,,,b\n")
+    return tmp_path
+
+
+def test_without_a_name_all_benchmarks_are_listed(ganglion: Ganglion) -> None:
+    done = ganglion("bench", "-o", "json")
+    listed = {each["name"]: each for each in json.loads(done.out)}
+    assert list(listed) == ["pack-openb", "jct-itp", "jct-muri", "decisions"]
+    assert "srsf" in listed["jct-muri"]["policies"]
+
+
+def test_a_run_prints_tables_and_notes(ganglion: Ganglion, traces: Path) -> None:
+    done = ganglion("bench", "jct-muri", "--traces", str(traces), "--policy", "srsf")
+    assert done.code == 0, done.err
+    assert "trace1: 8 nodes of 8 GPUs, 2 jobs" in done.out
+    assert "AVG JCT S" in done.out
+    assert "restart costs nothing" in done.out
+    assert done.err == ""
+
+
+def test_figures_go_to_a_file_and_to_stdout(ganglion: Ganglion, traces: Path) -> None:
+    target = traces / "out.json"
+    args = ("--traces", str(traces), "--policy", "fifo", "--json", str(target), "-o", "json")
+    done = ganglion("bench", "jct-muri", *args)
+    assert json.loads(done.out)["avg_jct_s"] == {"fifo": 20.0}
+    assert json.loads(target.read_text()) == json.loads(done.out)
+    assert str(target) in done.err
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "says"),
+    [
+        (("nope",), 1, "no benchmark 'nope'"),
+        (("jct-muri", "--policy", "lifo"), 2, "jct-muri has no policy 'lifo'"),
+        (("jct-muri", "--traces", "/nowhere"), 2, "no folder /nowhere"),
+        (("jct-muri", "--json", "/nowhere/x.json"), 1, "cannot write /nowhere/x.json"),
+        (("jct-muri", "--workload", "1"), 2, "without traces"),
+        (("jct-muri", "--seeds", "0"), 2, "0 is not in the range"),
+    ],
+)
+def test_mistakes_are_answered_in_words(
+    ganglion: Ganglion, args: tuple[str, ...], code: int, says: str
+) -> None:
+    done = ganglion("bench", *args)
+    assert (done.code, done.out) == (code, "")
+    assert says in done.err

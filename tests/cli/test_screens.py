@@ -1,0 +1,102 @@
+"""What people read, compared with the files in `golden/`.
+
+Regenerate with `GANGLION_GOLDEN=write pytest tests/cli/test_screens.py` and read the diff.
+"""
+
+import os
+from pathlib import Path
+
+import httpx2
+import pytest
+from tests.cli import answers
+from tests.cli.harness import FakeServer, Ganglion
+
+from ganglion.cli import screen
+
+GOLDEN = Path(__file__).parent / "golden"
+WRITE = os.environ.get("GANGLION_GOLDEN") == "write"
+
+
+def compare(name: str, text: str) -> None:
+    path = GOLDEN / f"{name}.txt"
+    if WRITE:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    assert text == path.read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def cluster(server: FakeServer) -> FakeServer:
+    """A server with something to say on every route."""
+    api = "/api/v1"
+    server.on(f"GET {api}/workloads", answers.PAGE)
+    server.on(f"GET {api}/workloads/train", answers.DETAIL)
+    server.on(f"PATCH {api}/workloads/train", answers.DETAIL | {"priority": 80})
+    server.on(f"GET {api}/workloads/train/why", answers.WHY)
+    server.on(f"GET {api}/workloads/sweep/why", answers.SWEEP_WHY)
+    server.on(f"GET {api}/order", answers.ORDER)
+    server.on(f"GET {api}/nodes", answers.NODES)
+    server.on(f"GET {api}/gpus", answers.GPUS)
+    server.on(f"GET {api}/queues", answers.QUEUES)
+    events = httpx2.Response(
+        200, text=answers.EVENTS, headers={"content-type": "text/event-stream"}
+    )
+    server.on(f"GET {api}/events", events)
+    return server
+
+
+SCREENS = {
+    "ps": ["ps"],
+    "ps-wide": ["ps", "-o", "wide"],
+    "ps-csv": ["ps", "--csv"],
+    "ps-yaml": ["ps", "-o", "yaml"],
+    "queue": ["queue"],
+    "why": ["why", "train"],
+    "why-sweep": ["why", "sweep"],
+    "describe": ["describe", "train"],
+    "get": ["get", "train"],
+    "update": ["update", "train", "--priority", "80"],
+    "nodes": ["nodes"],
+    "nodes-wide": ["nodes", "-o", "wide"],
+    "gpus": ["gpus"],
+    "queues": ["queues"],
+    "events": ["events"],
+}
+
+
+@pytest.mark.parametrize("name", SCREENS)
+@pytest.mark.usefixtures("cluster")
+def test_a_piped_screen_reads_as_recorded(ganglion: Ganglion, name: str) -> None:
+    done = ganglion(*SCREENS[name])
+    assert (done.code, done.err) == (0, "")
+    compare(name, done.out)
+
+
+@pytest.mark.parametrize("name", ["ps", "queue", "why", "describe", "nodes", "queues"])
+@pytest.mark.parametrize("width", [80, 120])
+@pytest.mark.usefixtures("cluster")
+def test_a_terminal_screen_reads_as_recorded_and_is_not_too_wide(
+    ganglion: Ganglion, monkeypatch: pytest.MonkeyPatch, name: str, width: int
+) -> None:
+    monkeypatch.setattr(screen, "is_tty", lambda *, stderr=False: True)
+    monkeypatch.setenv("COLUMNS", str(width))
+    monkeypatch.setenv("NO_COLOR", "1")
+    done = ganglion(*SCREENS[name])
+    assert max(len(line.rstrip()) for line in done.out.splitlines()) <= width
+    compare(f"{name}-{width}", "".join(f"{line.rstrip()}\n" for line in done.out.splitlines()))
+
+
+@pytest.mark.parametrize("name", SCREENS)
+@pytest.mark.usefixtures("cluster")
+def test_a_pipe_gets_no_colour_and_no_blanks_at_line_ends(ganglion: Ganglion, name: str) -> None:
+    text = ganglion(*SCREENS[name]).out
+    assert "\x1b" not in text
+    assert [line for line in text.splitlines() if line != line.rstrip()] == []
+
+
+@pytest.mark.usefixtures("cluster")
+def test_colour_can_be_forced_into_a_pipe(
+    ganglion: Ganglion, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert "\x1b[" in ganglion("ps").out

@@ -1,0 +1,294 @@
+"""Requests are what the server expects, and its errors come back as they were raised."""
+
+import inspect
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from fastapi.routing import APIRoute
+
+from ganglion.client import Client
+from ganglion.client.home import read_server
+from ganglion.model import errors
+from ganglion.model.errors import (
+    Conflict,
+    EnvironmentFault,
+    FieldError,
+    FileError,
+    GanglionError,
+    InputError,
+    NotFound,
+)
+from ganglion.server import routes_cluster, routes_workloads
+
+VIEW = {"id": "a-1", "name": "a", "kind": "batch", "queue": "q", "user": "u", "priority": 50}
+VIEW |= {"state": "QUEUED"}
+Handler = Callable[[httpx2.Request], httpx2.Response]
+
+
+def client(handler: Handler) -> Client:
+    return Client("http://127.0.0.1:7077", "secret", transport=httpx2.MockTransport(handler))
+
+
+def answering(body: Any, status: int = 200) -> tuple[Client, list[httpx2.Request]]:
+    seen: list[httpx2.Request] = []
+
+    def handle(request: httpx2.Request) -> httpx2.Response:
+        seen.append(request)
+        return httpx2.Response(status, json=body)
+
+    return client(handle), seen
+
+
+CALLS: dict[str, tuple[Callable[[Client], object], Any]] = {
+    "GET /healthz": (lambda c: c.health(), {"status": "ok"}),
+    "GET /version": (lambda c: c.version(), {"version": "1"}),
+    "POST /api/v1/shutdown": (lambda c: c.shutdown(cancel=True), {"ok": True}),
+    "POST /api/v1/workloads": (lambda c: c.submit({"run": "x"}), {"id": "a-1", "name": "a"}),
+    "POST /api/v1/workloads?dry_run=true": (lambda c: c.verdict({"run": "x"}), {}),
+    "GET /api/v1/workloads?all=true&queue=q&limit=5": (
+        lambda c: c.workloads(ended=True, queue="q", limit=5),
+        {"items": [VIEW]},
+    ),
+    "GET /api/v1/workloads/a-1": (lambda c: c.workload("a-1"), VIEW),
+    "GET /api/v1/workloads/a-1/3/why": (lambda c: c.why("a-1/3"), {"workload": "a-1"}),
+    "PATCH /api/v1/workloads/a": (lambda c: c.update("a", held=False), VIEW),
+    "POST /api/v1/workloads/a%20b/cancel": (lambda c: c.cancel("a b"), {"ok": True}),
+    "GET /api/v1/order": (lambda c: c.order(), {"items": []}),
+    "GET /api/v1/queues": (lambda c: c.queues(), {"items": []}),
+    "PUT /api/v1/queues/q": (lambda c: c.set_queue("q", {"weight": 2}), {}),
+    "DELETE /api/v1/queues/q": (lambda c: c.delete_queue("q"), {}),
+    "GET /api/v1/nodes": (lambda c: c.nodes(), {"items": []}),
+    "POST /api/v1/nodes/n/cordon": (lambda c: c.cordon("n", "why"), {}),
+    "POST /api/v1/nodes/n/uncordon": (lambda c: c.uncordon("n"), {}),
+    "GET /api/v1/gpus": (lambda c: c.gpus(), {"items": []}),
+}
+
+
+@pytest.mark.parametrize("request_line", CALLS)
+def test_a_call_makes_its_request_with_the_token(request_line: str) -> None:
+    call, body = CALLS[request_line]
+    connection, seen = answering(body)
+    call(connection)
+    assert f"{seen[0].method} {seen[0].url.raw_path.decode()}" == request_line
+    assert seen[0].headers["authorization"] == "Bearer secret"
+
+
+def test_every_route_of_the_server_has_its_call() -> None:
+    routers = ((routes_workloads.router, "/api/v1"), (routes_cluster.router, "/api/v1"))
+    routes = {
+        f"{method} {prefix}{route.path}"
+        for router, prefix in (*routers, (routes_cluster.public, ""))
+        for route in router.routes
+        if isinstance(route, APIRoute)
+        for method in route.methods
+    }
+    streams = {"GET /api/v1/workloads/a/logs", "GET /api/v1/events"}
+    called = {line.partition("?")[0] for line in CALLS} | streams
+    patterns = [re.compile(re.sub(r"\{[^}]*\}", "[^ ]+", route)) for route in sorted(routes)]
+    assert [p.pattern for p in patterns if not any(map(p.fullmatch, called))] == []
+
+
+def test_an_update_sends_only_what_changes() -> None:
+    connection, seen = answering(VIEW)
+    connection.update("a", held=False)
+    assert json.loads(seen[0].content) == {"held": False}
+
+
+def _tree(root: type[GanglionError]) -> list[type[GanglionError]]:
+    return [root, *(cls for child in root.__subclasses__() for cls in _tree(child))]
+
+
+CLASSES = [cls for _, cls in inspect.getmembers(errors, inspect.isclass)]
+
+
+@pytest.mark.parametrize("cls", CLASSES)
+def test_every_error_comes_back_as_its_class_with_code_message_and_hint(
+    cls: type[GanglionError],
+) -> None:
+    connection, _ = answering({"code": cls.code, "message": "m", "hint": "h"}, 400)
+    with pytest.raises(GanglionError) as caught:
+        connection.nodes()
+    error = caught.value
+    assert type(error) is cls
+    assert (error.code, error.message, error.hint) == (cls.code, "m", "h")
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "cls"),
+    [
+        (422, "input.field.new", FieldError),
+        (413, "input.file.huge", FileError),
+        (401, "unauthorized", EnvironmentFault),
+        (404, "lost", NotFound),
+        (409, "clash", Conflict),
+        (422, "odd", InputError),
+        (418, "teapot", GanglionError),
+    ],
+)
+def test_an_unknown_code_becomes_its_nearest_class(
+    status: int, code: str, cls: type[GanglionError]
+) -> None:
+    connection, _ = answering({"code": code, "message": "m"}, status)
+    with pytest.raises(cls) as caught:
+        connection.nodes()
+    assert type(caught.value) is cls
+    assert caught.value.code == code
+
+
+@pytest.mark.parametrize("content", [b"<html>oops</html>", b"", b"[]", b'{"detail": "x"}'])
+def test_an_error_of_a_stranger_names_the_request_and_the_status(content: bytes) -> None:
+    connection = client(lambda _: httpx2.Response(502, content=content))
+    with pytest.raises(EnvironmentFault, match="GET /api/v1/nodes: the server answered 502"):
+        connection.nodes()
+
+
+@pytest.mark.parametrize("content", [b"hello", b'{"items": 5}', b'{"items": [{}]}'])
+def test_an_answer_that_makes_no_sense_is_no_traceback(content: bytes) -> None:
+    connection = client(lambda _: httpx2.Response(200, content=content))
+    with pytest.raises(EnvironmentFault, match="unexpected answer"):
+        connection.nodes()
+
+
+def test_keys_of_a_newer_server_are_ignored() -> None:
+    connection, _ = answering({"items": [VIEW | {"news": 1}], "more": 2})
+    assert connection.workloads().items[0].id == "a-1"
+
+
+def failing(*errors: Exception | None) -> tuple[Client, list[str]]:
+    """A server whose connection breaks in these ways, then answers."""
+    keys: list[str] = []
+    left = list(errors)
+
+    def handle(request: httpx2.Request) -> httpx2.Response:
+        keys.append(request.headers.get("idempotency-key", ""))
+        error = left.pop(0) if left else None
+        if error:
+            raise error
+        return httpx2.Response(200, json={"id": "a-1", "name": "a", "items": []})
+
+    return client(handle), keys
+
+
+BROKEN = httpx2.RemoteProtocolError("Server disconnected")
+
+
+def test_a_submit_whose_connection_breaks_is_repeated_with_the_same_key() -> None:
+    connection, keys = failing(BROKEN)
+    assert connection.submit({"run": "x"}).id == "a-1"
+    assert len(keys) == 2
+    assert keys[0] == keys[1] != ""
+
+
+def test_a_submit_gives_up_after_three_broken_connections() -> None:
+    connection, keys = failing(BROKEN, BROKEN, BROKEN, BROKEN)
+    with pytest.raises(EnvironmentFault, match="lost the server"):
+        connection.submit({"run": "x"})
+    assert len(keys) == 3
+
+
+def test_a_cancel_is_not_repeated() -> None:
+    connection, keys = failing(BROKEN)
+    with pytest.raises(EnvironmentFault, match="lost the server"):
+        connection.cancel("a")
+    assert len(keys) == 1
+
+
+def test_nobody_listening_says_how_to_start_a_server() -> None:
+    connection, _ = failing(httpx2.ConnectError("refused"))
+    with pytest.raises(EnvironmentFault, match="no server is running at http") as caught:
+        connection.nodes()
+    assert "ganglion up" in caught.value.hint
+
+
+def test_a_silent_server_is_told_from_an_absent_one() -> None:
+    connection, _ = failing(httpx2.ReadTimeout("slow"))
+    with pytest.raises(EnvironmentFault, match="does not answer"):
+        connection.nodes()
+
+
+def test_a_server_that_is_down_is_not_healthy() -> None:
+    connection, _ = failing(httpx2.ConnectError("refused"))
+    assert not connection.healthy()
+
+
+def test_a_server_in_trouble_is_not_healthy() -> None:
+    connection, _ = answering({"status": "trouble", "trouble": "disk full"})
+    assert not connection.healthy()
+
+
+def test_logs_arrive_byte_by_byte() -> None:
+    connection = client(lambda _: httpx2.Response(200, content=b"caf\xc3\xa9\r\n\x00"))
+    with connection.logs("a", rank=2, tail=5, follow=True) as chunks:
+        assert b"".join(chunks) == b"caf\xc3\xa9\r\n\x00"
+
+
+def test_logs_of_nothing_raise_what_the_server_said() -> None:
+    connection, _ = answering({"code": "state.not_found", "message": "no rank 9"}, 404)
+    with pytest.raises(NotFound, match="no rank 9"), connection.logs("a", rank=9):
+        pass
+
+
+def test_events_come_with_their_numbers() -> None:
+    text = 'id: 4\ndata: {"type":"x","at":1}\n\n: ping\n\nid: 5\ndata: {"type":"y","at":2}\n\n'
+    head = {"content-type": "text/event-stream"}
+    connection = client(lambda _: httpx2.Response(200, text=text, headers=head))
+    assert [(e.seq, e.event["type"]) for e in connection.events(3)] == [(4, "x"), (5, "y")]
+
+
+@pytest.mark.parametrize(
+    "url", ["", "7077", "ftp://host", "http://", "localhost:7077", "http://h:port"]
+)
+def test_what_is_no_url_is_refused(url: str) -> None:
+    with pytest.raises(InputError, match="not the URL of a server"):
+        Client(url)
+
+
+@pytest.mark.parametrize("url", ["http://localhost:1", "http://127.0.0.1:1", "http://[::1]:1"])
+def test_a_proxy_is_not_used_for_this_machine(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "http://192.0.2.1:3128")
+    with pytest.raises(EnvironmentFault, match="no server is running at"):
+        Client(url).nodes()
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("GANGLION_HOME", str(tmp_path))
+    for name in ("GANGLION_URL", "GANGLION_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    return tmp_path
+
+
+def test_without_a_record_no_server_is_running(home: Path) -> None:
+    with pytest.raises(EnvironmentFault, match="no server is running"):
+        Client.from_home()
+
+
+def test_the_record_of_a_running_server_is_found(home: Path) -> None:
+    (home / "server.json").write_text('{"pid": 1, "url": "http://127.0.0.1:9", "started_ms": 5}')
+    (home / "token").write_text("secret\n")
+    assert Client.from_home().url == "http://127.0.0.1:9"
+
+
+def test_the_environment_wins_over_the_record(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GANGLION_URL", "http://127.0.0.1:8/")
+    monkeypatch.setenv("GANGLION_TOKEN", "t")
+    assert Client.from_home().url == "http://127.0.0.1:8"
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"\xff\xfe", b'{"pid": "x"}'])
+def test_a_broken_record_is_named(home: Path, content: bytes) -> None:
+    (home / "server.json").write_bytes(content)
+    with pytest.raises(FileError, match=r"server\.json"):
+        read_server(home)
+
+
+def test_a_token_that_cannot_be_read_is_named(home: Path) -> None:
+    (home / "server.json").write_text('{"pid": 1, "url": "http://127.0.0.1:9"}')
+    (home / "token").write_bytes(b"\xff\xff")
+    with pytest.raises(EnvironmentFault, match="token"):
+        Client.from_home()

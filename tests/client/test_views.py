@@ -1,0 +1,47 @@
+"""The client knows every key that the server of the same version answers with."""
+
+import inspect
+
+import msgspec
+import pytest
+
+from ganglion.client import views
+from ganglion.model.capacity import FlavorReport
+from ganglion.model.plan import Verdict
+from ganglion.server import schemas
+
+PAIRS = [
+    (views.Submitted, schemas.Accepted),
+    (views.WorkloadView, schemas.WorkloadView),
+    (views.WorkloadPage, schemas.WorkloadPage),
+    (views.WorkloadDetail, schemas.WorkloadDetail),
+    (views.GangView, schemas.GangView),
+    (views.Explained, schemas.Explanation),
+    (views.Why, schemas.Why),
+    (views.OrderItem, schemas.OrderItem),
+    (views.OrderPage, schemas.OrderPage),
+    (views.QueueView, schemas.QueueView),
+    (views.QueuePage, schemas.QueuePage),
+    (views.DeviceView, schemas.DeviceView),
+    (views.NodeView, schemas.NodeView),
+    (views.NodePage, schemas.NodePage),
+    (FlavorReport, schemas.FlavorView),
+    (views.CapacityPage, schemas.CapacityPage),
+    (views.Health, schemas.Health),
+    (views.Version, schemas.VersionView),
+    (Verdict, schemas.Verdict),
+]
+
+
+@pytest.mark.parametrize(("ours", "theirs"), PAIRS, ids=lambda cls: cls.__name__)
+def test_client_and_server_agree_on_the_keys(
+    ours: type[msgspec.Struct], theirs: type[schemas.Model]
+) -> None:
+    assert set(ours.__struct_fields__) == set(theirs.model_fields)
+
+
+def test_every_view_is_compared() -> None:
+    local = {cls for _, cls in inspect.getmembers(views, inspect.isclass)}
+    local = {cls for cls in local if cls.__module__ == views.__name__}
+    compared = {ours for ours, _ in PAIRS}
+    assert local - compared == {views.WorkloadBase, views.EventView}

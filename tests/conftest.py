@@ -1,0 +1,73 @@
+"""What every test relies on: reproducible hypothesis runs, no network, where traces lie."""
+
+import ipaddress
+import os
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+SHARED = Path(__file__).resolve().parents[2] / "shared" / "traces"
+
+# Machines differ in speed: a slow example is no failure, and the seed is given and printed.
+settings.register_profile(
+    "ci",
+    deadline=None,
+    database=None,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.register_profile("dev", deadline=None)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    """Say what it takes to repeat this run."""
+    profile = os.environ.get("HYPOTHESIS_PROFILE", "dev")
+    return f"repeat with: HYPOTHESIS_PROFILE={profile} --hypothesis-seed={_seed(config)}"
+
+
+def _seed(config: pytest.Config) -> str:
+    return str(config.getoption("--hypothesis-seed", default=None) or "random")
+
+
+def _is_local(address: Any) -> bool:
+    if not isinstance(address, tuple):  # AF_UNIX
+        return True
+    host = str(address[0])
+    if host in {"localhost", ""}:
+        return True
+    try:
+        return ipaddress.ip_address(host.split("%", maxsplit=1)[0]).is_loopback
+    except ValueError:
+        return False
+
+
+@pytest.fixture(autouse=True, scope="session")
+def no_network() -> Iterator[None]:
+    """Let tests reach this machine and nothing else."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("connect", "connect_ex"):
+            patch.setattr(socket.socket, name, _guarded(getattr(socket.socket, name)))
+        yield
+
+
+def _guarded(original: Any) -> Any:
+    def connect(self: socket.socket, address: Any) -> Any:
+        if not _is_local(address):
+            raise AssertionError(f"a test tried to reach {address}; only loopback is allowed")
+        return original(self, address)
+
+    return connect
+
+
+@pytest.fixture
+def shared() -> Path:
+    """The folder with one sub-folder per source of traces; skips where there is none."""
+    folder = Path(os.environ.get("GANGLION_TRACES", SHARED))
+    if not folder.is_dir():
+        pytest.skip(f"no traces in {folder}; set GANGLION_TRACES to the folder that has them")
+    return folder

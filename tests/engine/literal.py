@@ -1,0 +1,61 @@
+"""The rules of placement once more, slow and obvious, from the records alone."""
+
+from ganglion.engine.record import GangRecord
+from ganglion.engine.state import ClusterState
+from ganglion.model.levels import Level
+from ganglion.model.node import Node
+from ganglion.model.workload import Gang
+
+
+def fits_somewhere(state: ClusterState, gang: Gang) -> bool:
+    """Whether some node could take the only pod of a gang right now, quota apart."""
+    return any(_fits(state, gang, node) for node in state.nodes.values())
+
+
+def _fits(state: ClusterState, gang: Gang, node: Node) -> bool:
+    request, rules = gang.pod_sets[0].request, gang.constraints
+    beside = [
+        (record, pod)
+        for record in state.records.values()
+        for pod in (record.placement.pods if record.placement else ())
+        if pod.node == node.name
+    ]
+    requests = [_request(record, pod.pod_set) for record, pod in beside]
+    return (
+        not node.cordoned
+        and not state.tree.is_gone(node.name)
+        and all(node.labels.get(key) in values for key, values in rules.labels.items())
+        and not any(node.labels.get(key) in values for key, values in rules.avoid.items())
+        and (not rules.residency or node.domains.get(Level.REGION) in rules.residency)
+        and all(_at_peace(gang, record.gang) for record, _ in beside)
+        and len(beside) < node.max_pods
+        and sum(each.cpu_milli for each in requests) + request.cpu_milli <= node.cpu_milli
+        and sum(each.memory_mib for each in requests) + request.memory_mib <= node.memory_mib
+        and _devices_fit(gang, node, beside)
+    )
+
+
+def _request(record: GangRecord, pod_set: str) -> object:
+    return next(each.request for each in record.gang.pod_sets if each.name == pod_set)
+
+
+def _at_peace(one: Gang, other: Gang) -> bool:
+    kinds = {one.constraints.isolation, other.constraints.isolation}
+    if kinds == {"none"}:
+        return True
+    if kinds == {"queue"}:
+        return one.queue == other.queue
+    return kinds == {"workload"} and one.workload == other.workload
+
+
+def _devices_fit(gang: Gang, node: Node, beside: list) -> bool:
+    gpu = gang.pod_sets[0].request.gpu
+    if not gpu.count:
+        return True
+    good = 0
+    for index, device in enumerate(node.devices):
+        used = sum(pod.milli for _, pod in beside if index in pod.devices)
+        right = not gpu.types or device.type in gpu.types
+        milli = -(-gpu.share_mib * 1000 // device.memory_mib) if gpu.share_mib else gpu.milli
+        good += right and device.healthy and used + milli <= 1000 and milli <= 1000
+    return good >= gpu.count

@@ -1,0 +1,63 @@
+import pytest
+
+from ganglion.files.renaming import Renaming, Vocabulary
+from ganglion.files.schema import SCOPES, VOCABULARY
+from ganglion.files.yaml import parse_documents
+from ganglion.model.errors import FieldError
+
+
+def renaming(text: str) -> Renaming:
+    return Renaming(parse_documents(text, "f")[0], VOCABULARY)
+
+
+def test_what_the_user_wrote_is_remembered_for_errors() -> None:
+    pass_ = renaming("slices: {count: 4, level: rack}\nnum_nodes: 8\ngpu: 2")
+    assert pass_.all() == {
+        "groups": [{"size": 4, "required": "rack"}],
+        "nodes": 8,
+        "resources": {"gpus": 2},
+    }
+    assert pass_.source(("nodes",)) == ("num_nodes",)
+    assert pass_.source(("resources", "gpus")) == ("gpu",)
+    assert pass_.wrong("odd", ("nodes",)).line == 2
+
+
+def test_the_document_itself_is_left_alone() -> None:
+    (document,) = parse_documents("resources: {cpu: 1}\ngpus: 2")
+    Renaming(document, VOCABULARY).all()
+    assert document.data == {"resources": {"cpu": 1}, "gpus": 2}
+
+
+def test_every_alias_stands_for_a_key_that_exists_and_hides_none() -> None:
+    for scope, table in VOCABULARY.aliases.items():
+        own = VOCABULARY.keys[scope]
+        for alias, target in table.items():
+            first, _, rest = target.partition(".")
+            assert alias not in own
+            assert first in own
+            assert not rest or rest in VOCABULARY.keys[VOCABULARY.children[scope][first]]
+
+
+def test_every_scope_has_its_keys() -> None:
+    assert set(VOCABULARY.keys) == set(SCOPES)
+
+
+def test_a_shorthand_is_written_out_and_errors_name_the_short_form() -> None:
+    words = Vocabulary(
+        keys={"": ("retry",), "retry": ("limit",)},
+        aliases={},
+        children={"": {"retry": "retry"}},
+        shorthands={"retry": "limit"},
+    )
+    pass_ = Renaming(parse_documents("retry: 3", "f")[0], words)
+    assert pass_.all() == {"retry": {"limit": 3}}
+    assert pass_.wrong("odd", ("retry", "limit")).key == "retry"
+
+
+def test_dashes_are_underscores() -> None:
+    assert renaming("time-limit: 2h\nprocs-per-node: 2").all() == {
+        "time_limit": "2h",
+        "procs_per_node": 2,
+    }
+    with pytest.raises(FieldError, match="says the same as `time_limit`"):
+        renaming("time_limit: 2h\ntime-limit: 3h").all()

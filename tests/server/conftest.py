@@ -1,0 +1,115 @@
+"""Servers over a world in memory."""
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
+
+import pytest
+import structlog
+from fastapi.testclient import TestClient
+
+from ganglion.ledger import Ledger
+from ganglion.model.node import Device, Node
+from ganglion.model.policy import Policy
+from ganglion.model.queue import Queue
+from ganglion.server import commands, submit
+from ganglion.server.app import guarded, make_app
+from ganglion.server.context import Context
+from ganglion.server.draft import Draft
+from ganglion.server.feed import Feed
+from ganglion.server.home import Home
+from ganglion.server.metrics import Metrics
+from ganglion.server.service import Service, _Asked
+from ganglion.server.views import detail
+from tests.server.fake import FakeWorld, Machine
+
+NODES = tuple(Node(f"n{i}", 64_000, 1 << 20, (Device("H100", 81_920),) * 8) for i in range(2))
+
+
+class Rig:
+    """A machine, a ledger, and the server that looks after both; turns are taken by hand."""
+
+    def __init__(self, folder: Path) -> None:
+        self.home = Home(folder)
+        self.machine = Machine()
+        self.queues: tuple[Queue, ...] = ()
+        self.start()
+
+    def start(self) -> None:
+        self.ledger = Ledger.open(self.home.ledger)
+        self.feed = Feed(self.ledger)
+        self.world = FakeWorld(self.machine, NODES)
+        self.metrics = Metrics()
+        self.service = Service(self.ledger, self.world, Policy(), self.feed.publish, self.metrics)
+        self.service.begin()
+        self.do(lambda draft: commands.keep_queues(draft, self.queues))
+
+    def crash(self) -> None:
+        """The server dies; nothing it holds in memory survives, and a new one starts."""
+        self.ledger.close()
+        self.start()
+
+    def ask(self, command: Callable[[Draft], Any]) -> Future[Any]:
+        """Ask without waiting for the turn."""
+        asked = _Asked(command)
+        self.service._asked.put(asked)
+        return asked.answer
+
+    def do(self, command: Callable[[Draft], Any]) -> Any:
+        """Ask, take a turn, and return or raise the answer."""
+        answer = self.ask(command)
+        self.service.turn()
+        return answer.result(0)
+
+    def submit(self, name: str, key: str = "", force: bool = False, **document: Any) -> str:
+        """Submit a workload of one GPU; returns its id."""
+        data = {"name": name, "run": "true", "resources": {"gpus": 1}, **document}
+        request = submit.checked(data, user="ada", key=key, digest=str(data), force=force)
+        return str(self.do(lambda draft: submit.submit(draft, request)).id)
+
+    def turn(self, times: int = 1) -> None:
+        for _ in range(times):
+            self.service.turn()
+
+    def state(self, workload: str) -> str:
+        """The state users see."""
+        with self.service.read() as mind:
+            if workload in mind.book.entries:
+                return detail(mind, workload).state
+        filed = self.ledger.history.by_id(workload)
+        assert filed is not None
+        return filed.state
+
+
+@pytest.fixture(autouse=True)
+def quiet() -> Iterator[None]:
+    """Expected failures are no reason to print their tracebacks in colour."""
+    with structlog.testing.capture_logs():
+        yield
+
+
+@pytest.fixture
+def rig(tmp_path: Path) -> Iterator[Rig]:
+    """A server over two nodes of 8 GPUs."""
+    made = Rig(tmp_path / "home")
+    yield made
+    made.ledger.close()
+
+
+@pytest.fixture
+def context(rig: Rig) -> Iterator[Context]:
+    """What a running server consists of."""
+    rig.service.start()
+    halted: list[bool] = []
+    yield Context(rig.service, rig.home, rig.feed, rig.metrics, "ada", lambda: halted.append(True))
+    rig.service.stop()
+
+
+@pytest.fixture
+def client(context: Context) -> Iterator[TestClient]:
+    """A client that knows the token."""
+    app = guarded(make_app(context), "secret", loopback=True)
+    headers = {"Authorization": "Bearer secret"}
+    with TestClient(app, headers=headers, raise_server_exceptions=False) as made:  # type: ignore[arg-type]
+        yield made

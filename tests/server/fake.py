@@ -1,0 +1,112 @@
+"""A world in memory that keeps its promises: one start per attempt, jobs outlive servers."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from ganglion.model.events import Event, GangEnded, GangStarted, NodeAdded, Outcome
+from ganglion.model.node import Node
+from ganglion.model.plan import Plan, Start, Stop
+from ganglion.model.workload import Workload
+
+Key = tuple[str, int]
+
+
+class Machine:
+    """What really runs; outlives any server.
+
+    Attributes:
+        time: the time in ms.
+        began: every attempt that was ever begun, in order.
+        stops: every order to stop: (gang, attempt, cause, force).
+        limits: gang -> time limit told.
+    """
+
+    def __init__(self) -> None:
+        self.time = 1_000
+        self.began: list[Key] = []
+        self.live: set[Key] = set()
+        self.ended: dict[Key, tuple[Outcome, int]] = {}
+        self.stops: list[tuple[str, int, str, bool]] = []
+        self.limits: dict[str, int] = {}
+        self.workloads: dict[str, Workload] = {}
+
+    def end(self, gang: str, outcome: Outcome = Outcome.SUCCEEDED, code: int = 0) -> None:
+        key = next(key for key in self.live if key[0] == gang)
+        self.live.discard(key)
+        self.ended[key] = (outcome, code)
+
+
+class FakeWorld:
+    """One server's view of a machine.
+
+    Args:
+        machine: what really runs.
+        nodes: as reported once.
+    """
+
+    def __init__(self, machine: Machine, nodes: tuple[Node, ...] = ()) -> None:
+        self.machine, self.nodes = machine, nodes
+        self.facts: list[Event] = []
+        self.known: set[Key] = set()
+        self.told: dict[Key, bool] = {}
+        self.refuse: Exception | None = None
+
+    def now(self) -> int:
+        self.machine.time += 1
+        return self.machine.time
+
+    def execute(self, plan: Plan, workloads: Mapping[str, Workload]) -> None:
+        if self.refuse:
+            raise self.refuse
+        for start in plan.starts:
+            key = (start.gang.id, start.attempt)
+            self.known.add(key)
+            if key not in self.machine.began:
+                assert start.gang.workload in workloads
+                self.machine.workloads[start.gang.workload] = workloads[start.gang.workload]
+                self.machine.began.append(key)
+                self.machine.live.add(key)
+        for stop in plan.stops:
+            self.stop(stop.gang, stop.attempt, stop.cause)
+
+    def stop(self, gang: str, attempt: int, cause: str, *, force: bool = False) -> None:
+        self.machine.stops.append((gang, attempt, cause, force))
+        if (gang, attempt) in self.machine.live:
+            self.machine.end(gang, Outcome.CANCELLED, 143)
+
+    def set_time_limit(self, gang: str, time_limit_ms: int) -> None:
+        self.machine.limits[gang] = time_limit_ms
+
+    def endpoint(self, gang: str) -> str | None:
+        return "127.0.0.1:9" if any(key[0] == gang for key in self.machine.live) else None
+
+    def observe(self) -> list[Event]:
+        found, self.facts = self.facts, []
+        for key in sorted(self.known):
+            if not self.told.get(key) and key in self.machine.began:
+                found.append(GangStarted(self.now(), *key))
+                self.told[key] = True
+            if key in self.machine.ended:
+                outcome, code = self.machine.ended[key]
+                found.append(GangEnded(self.now(), *key, outcome, exit_code=code))
+                self.known.discard(key)
+        return found
+
+    def reconcile(
+        self,
+        *,
+        placed: Mapping[str, Start],
+        running: Mapping[str, int],
+        stopping: Mapping[str, Stop],
+        workloads: Mapping[str, Workload],
+        nodes: Mapping[str, Node],
+    ) -> Any:
+        self.known |= set(running.items()) | {(s.gang, s.attempt) for s in stopping.values()}
+        self.told |= dict.fromkeys(running.items(), True)
+        self.execute(Plan(0, list(placed.values()), list(stopping.values())), workloads)
+        self.facts = [
+            NodeAdded(self.now(), node) for node in self.nodes if nodes.get(node.name) != node
+        ]
+
+    def close(self) -> None:
+        pass

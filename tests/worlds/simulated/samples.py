@@ -1,0 +1,58 @@
+"""Small jobs and clusters for tests of the simulated world."""
+
+from ganglion.model.queue import Queue
+from ganglion.model.resources import GpuRequest, PodRequest
+from ganglion.model.workload import Checkpoint, Gang, PodSet
+from ganglion.worlds.simulated.attempt import Timing
+from ganglion.worlds.simulated.cluster import build_nodes
+from ganglion.worlds.simulated.faults import Faults
+from ganglion.worlds.simulated.job import SimJob
+from ganglion.worlds.simulated.scenario import Scenario
+
+S = 1_000
+QUEUES = (Queue("q"),)
+
+
+def job(
+    name: str,
+    *,
+    at: int = 0,
+    gpus: int = 1,
+    pods: int = 1,
+    seconds: float | None = 100,
+    limit: int = 0,
+    checkpoint: Checkpoint | None = None,
+    queue: str = "q",
+    after: tuple[str, ...] = (),
+) -> SimJob:
+    """A job of `pods` pods with `gpus` GPUs each; times in seconds."""
+    gang = Gang(
+        id=f"{name}/0",
+        workload=name,
+        queue=queue,
+        pod_sets=(PodSet(count=pods, request=PodRequest(gpu=GpuRequest(gpus))),),
+        submitted=at * S,
+        time_limit_ms=limit * S,
+        checkpoint=checkpoint,
+        after=after,
+    )
+    return SimJob(gang, None if seconds is None else int(seconds * S))
+
+
+def scenario(
+    *jobs: SimJob,
+    nodes: int = 1,
+    gpus: int = 8,
+    faults: Faults | None = None,
+    timing: Timing | None = None,
+    horizon: int | None = None,
+) -> Scenario:
+    """A cluster of equal nodes and one queue; the horizon in seconds."""
+    return Scenario(
+        nodes=build_nodes(nodes, gpus),
+        queues=QUEUES,
+        jobs=jobs,
+        timing=timing or Timing(),
+        faults=faults or Faults(),
+        horizon_ms=None if horizon is None else horizon * S,
+    )

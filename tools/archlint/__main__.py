@@ -1,0 +1,29 @@
+"""Check the whole checkout; exit 1 when a rule is broken."""
+
+import sys
+
+from tools.archlint.direction import wrong_way
+from tools.archlint.purity import floats, impure_calls, impure_imports
+from tools.archlint.shape import too_long, undocumented, unexplained
+from tools.archlint.source import Finding, sources
+from tools.archlint.words import banned_words, tracked
+
+RULES = (impure_imports, impure_calls, floats, wrong_way, too_long, undocumented, unexplained)
+
+
+def findings() -> list[Finding]:
+    """Return every breach in the checkout."""
+    files = sources()
+    return [found for rule in RULES for found in rule(files)] + list(banned_words(tracked()))
+
+
+def main() -> int:
+    """Print every breach; return how the program exits."""
+    found = findings()
+    for each in found:
+        print(each, file=sys.stderr)
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
