@@ -213,6 +213,8 @@ class Service:
             written = turn.write()
             self._stale = self._fresh = False
         self._facts.clear()
+        if not self._orders and not self._starts:
+            self.trouble = ""  # nothing is due to the world, so what failed was the writing
         self._orders.extend(turn.draft.orders)
         self._starts.extend(turn.starts)
         self._orders.extend(self._locate(gang) for gang in turn.started)
