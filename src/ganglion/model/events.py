@@ -9,8 +9,10 @@ from enum import StrEnum
 
 from msgspec import Struct
 
+from ganglion.model.booking import Booking
 from ganglion.model.node import Node
 from ganglion.model.placement import Placement
+from ganglion.model.policy import Policy
 from ganglion.model.queue import Queue
 from ganglion.model.resources import PodRequest
 from ganglion.model.workload import Gang
@@ -89,6 +91,7 @@ class GangUpdated(_Event, frozen=True, tag="gang_updated"):
     priority: int | None = None
     queue: str | None = None
     time_limit_ms: int | None = None
+    expected_ms: int | None = None
     held: bool | None = None
 
 
@@ -100,6 +103,42 @@ class GangPlaced(_Event, frozen=True, tag="gang_placed"):
     placement: Placement
 
 
+class GangReserved(_Event, frozen=True, tag="gang_reserved"):
+    """Decision: the place is the gang's own from now on; it starts once all pods that are being
+    stopped there have left. None gives the place back.
+    """
+
+    gang: str
+    placement: Placement | None
+    cause: str = ""
+
+
+class GangResized(_Event, frozen=True, tag="gang_resized"):
+    """Decision: an elastic gang runs on these pods from now on.
+
+    New pods start, pods left out stop; the ones that stop are physically there until `PodsLeft`.
+    """
+
+    gang: str
+    attempt: int
+    placement: Placement
+    cause: str = ""
+
+
+class PodsLeft(_Event, frozen=True, tag="pods_left"):
+    """All pods that a resized gang was told to stop are gone."""
+
+    gang: str
+    attempt: int
+
+
+class CheckpointCommitted(_Event, frozen=True, tag="checkpoint_committed"):
+    """Work up to `at` is safe: a restart goes on from there."""
+
+    gang: str
+    attempt: int
+
+
 class GangStarted(_Event, frozen=True, tag="gang_started"):
     """All pods of the attempt run."""
 
@@ -108,7 +147,10 @@ class GangStarted(_Event, frozen=True, tag="gang_started"):
 
 
 class GangStopping(_Event, frozen=True, tag="gang_stopping"):
-    """The gang was told to stop; it still holds its resources."""
+    """The gang was told to stop.
+
+    Its place may be promised to others at once, who start when it has left.
+    """
 
     gang: str
     attempt: int
@@ -129,6 +171,25 @@ class GangEnded(_Event, frozen=True, tag="gang_ended"):
     exit_code: int | None = None
     message: str = ""
     not_before: int = 0
+
+
+class PolicySet(_Event, frozen=True, tag="policy_set"):
+    """The engine decides by this policy from now on."""
+
+    policy: Policy
+    version: int = 0
+
+
+class BookingSet(_Event, frozen=True, tag="booking_set"):
+    """A maintenance window or advance reservation was made or changed."""
+
+    booking: Booking
+
+
+class BookingRemoved(_Event, frozen=True, tag="booking_removed"):
+    """A booking was taken back."""
+
+    name: str
 
 
 class TypicalPods(_Event, frozen=True, tag="typical_pods"):
@@ -155,5 +216,12 @@ Event = (
     | GangStopping
     | GangEnded
     | TypicalPods
+    | GangReserved
+    | GangResized
+    | PodsLeft
+    | CheckpointCommitted
+    | PolicySet
+    | BookingSet
+    | BookingRemoved
 )
 """Any event; decode with `msgspec.json.Decoder(Event)`."""

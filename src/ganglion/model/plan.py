@@ -14,6 +14,7 @@ class Phase(StrEnum):
     """Where in its life a gang is; it is in exactly one."""
 
     PENDING = "pending"
+    RESERVED = "reserved"
     STARTING = "starting"
     RUNNING = "running"
     STOPPING = "stopping"
@@ -34,6 +35,15 @@ class Stop(Struct, frozen=True):
     gang: str
     attempt: int
     cause: str
+
+
+class Resize(Struct, frozen=True):
+    """Run this attempt on these pods: start those that are new, stop those left out."""
+
+    gang: Gang
+    attempt: int
+    placement: Placement
+    cause: str = ""
 
 
 class Wait(Struct, frozen=True):
@@ -73,14 +83,16 @@ class Plan(Struct):
         at: time of the cycle in ms.
         starts: gangs to start, in the order decided.
         stops: gangs to stop.
+        resizes: elastic gangs to grow or shrink.
         waits: groups of equal gangs whose reason is new or changed in this cycle.
-        decisions: the same starts and stops as events, to be recorded after the facts.
+        decisions: all that was decided, reservations too, as events, to be recorded after the facts.
         rejected: events that made no sense and were left out.
     """
 
     at: int
     starts: list[Start] = field(default_factory=list)
     stops: list[Stop] = field(default_factory=list)
+    resizes: list[Resize] = field(default_factory=list)
     waits: list[Wait] = field(default_factory=list)
     decisions: list[Event] = field(default_factory=list)
     rejected: list[Rejection] = field(default_factory=list)

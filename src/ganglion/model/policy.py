@@ -4,6 +4,8 @@ from enum import StrEnum
 
 from msgspec import Struct
 
+from ganglion.model.queue import Preemption
+
 
 class Order(StrEnum):
     """Who goes first among waiting gangs of equal priority."""
@@ -18,11 +20,117 @@ class Order(StrEnum):
     """The smallest expected service (GPUs x expected run time) first."""
 
 
+class Entitlement(StrEnum):
+    """What queues are compared by, in the order of gangs and for reclaim."""
+
+    SHARE = "share"
+    """Quota first, then the fair share of the rest by weight."""
+    KAI = "kai"
+    """As KAI-Scheduler: below share, below quota, queue priority, dominant share, queue age."""
+    QUOTA = "quota"
+    """As Kueue: whoever borrows least first; only what is above quota can be reclaimed."""
+    DOMINANT = "dominant"
+    """As Kueue with fair sharing: the smallest weighted share of what is borrowed first."""
+
+
+class VictimOrder(StrEnum):
+    """Which victims are preferred."""
+
+    PRICE = "price"
+    """Lowest priority first; among equals the cheapest in GPU time lost."""
+    PRICE_FIRST = "price-first"
+    """The cheapest in GPU time lost, whatever its priority."""
+    NEWEST = "newest"
+    """Lowest priority first; among equals the latest started (or submitted)."""
+
+
+class Backfill(StrEnum):
+    """What may overtake a blocked gang."""
+
+    ANY = "any"
+    """Everything that fits: no reservations."""
+    EASY = "easy"
+    """What does not delay the first blocked gangs, which hold reservations."""
+    CONSERVATIVE = "conservative"
+    """What delays no gang ahead of it: every one holds a reservation."""
+
+
 class Weighted(Struct, frozen=True, forbid_unknown_fields=True):
     """A Score plugin and how much its opinion counts."""
 
     name: str
     weight: int = 1
+
+
+class Evict(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Whom to stop, and when.
+
+    Attributes:
+        enabled: whether anybody is stopped for another at all.
+        victims: which victims are preferred.
+        restart_ms: time a gang needs to be back at work after a restart.
+        dead_zone_permille: a queue is not reclaimed from while it is over its entitlement by no
+            more than this part of it.
+        checkpoint_wait_ms: most time to wait for a victim's next checkpoint.
+        stale_ms: a gang below its minimum for so long is stopped whole.
+        move: whether victims that fit elsewhere at once are moved there.
+        tries: most domains in which a trade is worked out.
+    """
+
+    enabled: bool = True
+    victims: VictimOrder = VictimOrder.PRICE
+    restart_ms: int = 60_000
+    dead_zone_permille: int = 0
+    checkpoint_wait_ms: int = 0
+    stale_ms: int = 60_000
+    move: bool = True
+    tries: int = 8
+
+
+class Future(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Reservations, backfill and what is learnt about run times.
+
+    Attributes:
+        backfill: what may overtake a blocked gang.
+        reservations: how many of the first blocked gangs hold reservations.
+        learn: whether the order among equals follows learnt run times.
+        ageing_ms: waiting so long makes up for one step of the order among equals; 0 = never.
+        assumed_ms: run time assumed of gangs without limit and without history.
+    """
+
+    backfill: Backfill = Backfill.EASY
+    reservations: int = 1
+    learn: bool = False
+    ageing_ms: int = 0
+    assumed_ms: int = 86_400_000
+
+
+class Repack(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """When running gangs are moved to mend fragmentation.
+
+    Attributes:
+        consolidate: whether preemptible gangs are moved so that a waiting one fits.
+        horizon_ms: a move must gain more GPU time within this than it costs.
+        moves: most gangs moved for one that waits.
+        empty_nodes: whether gangs are moved off nearly empty nodes when nobody waits.
+    """
+
+    consolidate: bool = True
+    horizon_ms: int = 3_600_000
+    moves: int = 16
+    empty_nodes: bool = False
+
+
+class Usage(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """How past use counts against a queue or user.
+
+    Attributes:
+        half_life_ms: past use counts half after so long; 0 = only present use counts.
+        levels: `queue`, `user`, or both: what past use is compared among.
+    """
+
+    half_life_ms: int = 0
+    levels: tuple[str, ...] = ("queue", "user")
 
 
 class Policy(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -31,17 +139,30 @@ class Policy(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     Attributes:
         order: who goes first among equals in priority.
         strict: whether a gang that cannot start keeps all later ones of its queue waiting.
+        heads_only: look at one gang per queue and cycle, as Kueue does.
         scores: Score plugins by entry point name, with weights.
         filters: Filter plugins that apply beside the built-in rules.
         permits: Permit plugins asked before every start.
         preempts: Preempt plugins asked before a victim is taken.
         tries: most domains in which a gang's placement is tried before it waits.
+        entitlement: what queues are compared by.
+        preemption: what gangs may do to others where their queue does not say.
+        evict, future, repack, usage: see there.
+        elastic: whether elastic gangs grow into idle GPUs after their start.
     """
 
     order: Order = Order.FAIR
     strict: bool = False
+    heads_only: bool = False
     scores: tuple[Weighted, ...] = (Weighted("ganglion"),)
     filters: tuple[str, ...] = ()
     permits: tuple[str, ...] = ()
     preempts: tuple[str, ...] = ()
     tries: int = 8
+    entitlement: Entitlement = Entitlement.SHARE
+    preemption: Preemption = Preemption()
+    evict: Evict = Evict()
+    future: Future = Future()
+    repack: Repack = Repack()
+    usage: Usage = Usage()
+    elastic: bool = True

@@ -1,11 +1,67 @@
 """Queues: a tree of organisation > department > team."""
 
+from enum import StrEnum
+
 from msgspec import Struct, field
 
 from ganglion.model.resources import Amount
 
 ANY_FLAVOR = "*"
 """Key of an amount that counts all flavors together."""
+
+
+class Victims(StrEnum):
+    """Whom a waiting gang may have stopped, compared by priority."""
+
+    NEVER = "never"
+    """Nobody."""
+    LOWER = "lower"
+    """Gangs of lower priority."""
+    LOWER_OR_NEWER = "lower_or_newer"
+    """Gangs of lower priority, and those of equal priority submitted later."""
+    ANY = "any"
+    """Gangs of any priority."""
+
+
+class Preemption(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What the waiting gangs of a queue may do to running ones.
+
+    Kueue's names: `preempt` is withinClusterQueue, `reclaim` reclaimWithinCohort, `borrowing`
+    borrowWithinCohort and `threshold` its maxPriorityThreshold. KAI's: the actions preempt and
+    reclaim; `protected_ms` is preemptMinRuntime and reclaimMinRuntime, `delay_ms` its
+    preemption delay.
+
+    Attributes:
+        preempt: victims within the queue.
+        reclaim: victims in queues that use more than they are entitled to.
+        borrowing: the same while the asking queue itself goes beyond its quota.
+        threshold: highest priority of a victim while borrowing; None = any the rule allows.
+        protected_ms: run time during which gangs of this queue are no victims.
+        delay_ms: how long a gang of this queue waits before it may have others stopped.
+    """
+
+    preempt: Victims = Victims.LOWER
+    reclaim: Victims = Victims.ANY
+    borrowing: Victims = Victims.NEVER
+    threshold: int | None = None
+    protected_ms: int = 0
+    delay_ms: int = 0
+
+
+class Flavors(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """In which order a queue tries the flavors (Kueue: flavorFungibility).
+
+    Attributes:
+        order: flavors tried first, in this order; others follow by name.
+        borrow_first: take a flavor beyond quota before trying the next one.
+        preempt_first: take a flavor by stopping others before trying the next one.
+        prefer_preempting: between borrowing one flavor and preempting in another, preempt.
+    """
+
+    order: tuple[str, ...] = ()
+    borrow_first: bool = True
+    preempt_first: bool = False
+    prefer_preempting: bool = False
 
 
 class Queue(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -17,9 +73,16 @@ class Queue(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
         quota: guaranteed amount by flavor (or `*`); a flavor left out has none.
         limit: most it may ever use by flavor; a flavor left out is unlimited.
         lend_limit: most of its unused quota that others may use; left out = all of it.
-        over_quota_weight: weight in the division of what nobody is guaranteed.
+        user_limit: most that one user may use in it by flavor; left out = unlimited.
+        over_quota_weight: weight in the division of what nobody is guaranteed, in thousandths
+            of a unit where it comes from a decimal; 0 = none of it.
         priority: order of over-quota division; higher first.
         max_pending: most workloads that may wait here; 0 = no bound.
+        strict: a gang that cannot start keeps all later ones of the queue waiting; None = as
+            the policy says.
+        preemption: what its gangs may do to others; None = as the policy says.
+        flavors: order of flavors; None = whichever scores best.
+        timeshare_ms: after so much run time a gang may yield to equals that ran less; 0 = never.
     """
 
     name: str
@@ -27,6 +90,11 @@ class Queue(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
     quota: dict[str, Amount] = field(default_factory=dict)
     limit: dict[str, Amount] = field(default_factory=dict)
     lend_limit: dict[str, Amount] = field(default_factory=dict)
+    user_limit: dict[str, Amount] = field(default_factory=dict)
     over_quota_weight: int = 1
     priority: int = 100
     max_pending: int = 0
+    strict: bool | None = None
+    preemption: Preemption | None = None
+    flavors: Flavors | None = None
+    timeshare_ms: int = 0

@@ -217,6 +217,7 @@ class Gang(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
         held: not to be considered yet.
         index: its number among its siblings.
         parallel: most siblings that may run at once; 0 = no bound.
+        name: name of its workload, by which run times are learnt; empty = not known.
     """
 
     id: str
@@ -237,3 +238,4 @@ class Gang(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     held: bool = False
     index: int = 0
     parallel: int = 0
+    name: str = ""

@@ -1,0 +1,27 @@
+"""Bookings: time on nodes that is spoken for in advance."""
+
+from msgspec import Struct
+
+
+class Booking(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Nodes that are kept for somebody, or for nobody, from one time to another.
+
+    A gang may start on a booked node only if it ends before the booking begins, by its time
+    limit, or if the booking is for it.
+
+    Attributes:
+        name: unique.
+        nodes: names of the nodes.
+        begin, end: times in ms.
+        queues: queues whose gangs may use the nodes meanwhile; empty = nobody (maintenance).
+        users: users who may use them meanwhile; empty = any of the queues.
+        reason: for people.
+    """
+
+    name: str
+    nodes: tuple[str, ...]
+    begin: int
+    end: int
+    queues: tuple[str, ...] = ()
+    users: tuple[str, ...] = ()
+    reason: str = ""
