@@ -1,0 +1,70 @@
+"""Victims: what may be taken from running gangs, and by which rules."""
+
+from collections.abc import Callable, Iterator
+from enum import StrEnum
+from typing import NamedTuple, Protocol
+
+from ganglion.engine.holdings import Holdings
+from ganglion.engine.record import GangRecord
+from ganglion.model.placement import PodPlacement
+from ganglion.model.reasons import Reason
+
+
+class Cause(StrEnum):
+    """Why somebody is a victim; the words users read."""
+
+    PREEMPTED = "preempted"
+    """Within the queue, for a gang of higher priority."""
+    RECLAIMED = "reclaimed"
+    """Its queue used more than it is entitled to."""
+    RECLAIMED_BORROWING = "reclaimed while borrowing"
+    """The same, for a queue that goes beyond its quota itself."""
+    SHARED = "shared"
+    """Its queue's share was larger than that of the queue it yields to."""
+    MOVED = "moved"
+    """It goes on elsewhere at once."""
+    YIELDED = "yielded"
+    """It had its turn; an equal that ran less goes on."""
+
+
+class Unit(NamedTuple):
+    """Pods of one gang that would leave together: a whole gang, or surplus of an elastic one.
+
+    Attributes:
+        record: the gang.
+        pods: the pods that leave.
+        whole: whether the gang stops.
+        price: GPU time lost, in thousandths of GPUs x ms.
+        cause: why it may be taken.
+    """
+
+    record: GangRecord
+    pods: tuple[PodPlacement, ...]
+    whole: bool
+    price: int
+    cause: Cause
+
+    @property
+    def gpu_milli(self) -> int:
+        """Thousandths of GPUs that it frees."""
+        return sum(len(pod.devices) * pod.milli for pod in self.pods)
+
+
+Useful = Callable[[Unit], bool]
+"""Whether a unit may help at all, as by lying in the domain that is looked at."""
+
+
+class Rules(Protocol):
+    """Who may take from whom, and in which order."""
+
+    def hopeless(self, state: Holdings, asker: GangRecord, now: int) -> Reason | None:
+        """Why nobody may be stopped for this gang, by arithmetic alone; None = perhaps."""
+
+    def victims(
+        self, state: Holdings, asker: GangRecord, now: int, useful: Useful
+    ) -> Iterator[Unit]:
+        """Units in the order in which they are to be taken.
+
+        Between two of them the state changes: whatever was taken so far has left the tree and
+        the usage of its queues (tentatively), so that rules which compare usage look anew.
+        """
