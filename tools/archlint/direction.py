@@ -20,8 +20,9 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "server": BELOW_SERVER,
     "client": frozenset({"model", "files"}),
     "bench": BELOW_SERVER,
+    "scenarios": CORE | {"files"},
     "demo": frozenset({"model", "client", "files"}),
-    "cli": BELOW_SERVER | {"server", "client", "bench", "demo"},
+    "cli": BELOW_SERVER | {"server", "client", "bench", "demo", "scenarios"},
 }
 """Room -> rooms it may import from; its own is always allowed."""
 

@@ -1,23 +1,18 @@
 """`ganglion bench`."""
 
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import rich_click as click
 
+from ganglion.cli.figures import bar, check_target, write_figures
 from ganglion.cli.options import command, output
-from ganglion.cli.screen import err, is_tty, note, out
+from ganglion.cli.screen import out
 from ganglion.cli.tables import Column, print_data, print_table, table_of
 
 if TYPE_CHECKING:
-    from ganglion.bench.registry import Bench, Progress, Report, Table
-
-PATIENCE_S = 1.0
-"""Work that takes longer than this shows how far it is."""
+    from ganglion.bench.registry import Bench, Report, Table
 
 
 @command(
@@ -69,11 +64,11 @@ def bench(
         _list(form)
         return
     chosen = load(name)
-    _check_target(target)
-    with _bar() as progress:
+    check_target(target)
+    with bar() as progress:
         report = chosen.run(BenchOptions(traces, workload, seeds, policies), progress)
     if target:
-        _write(target, report)
+        write_figures(target, report.data)
     if form == "json":
         print_data(report.data, form)
     else:
@@ -110,52 +105,3 @@ def _columns(table: "Table") -> list[Column[tuple[str, ...]]]:
         Column(heading.upper(), itemgetter(at), right=at > 0)
         for at, heading in enumerate(table.columns)
     ]
-
-
-def _check_target(target: Path | None) -> None:
-    """Fail before minutes of work rather than after them."""
-    from ganglion.model.errors import EnvironmentFault
-
-    if target and not target.absolute().parent.is_dir():
-        raise EnvironmentFault(f"cannot write {target}: no folder {target.parent}")
-
-
-def _write(target: Path, report: "Report") -> None:
-    import msgspec
-
-    from ganglion.model.errors import EnvironmentFault
-
-    text = msgspec.json.format(msgspec.json.encode(report.data), indent=2)
-    try:
-        target.write_bytes(text + b"\n")
-    except OSError as error:
-        raise EnvironmentFault(f"cannot write {target}: {error.strerror}") from error
-    note(f"figures written to {target}")
-
-
-@contextmanager
-def _bar() -> Iterator["Progress"]:
-    """A progress bar on stderr, once the work has lasted; nothing through a pipe."""
-    from ganglion.bench.registry import silent
-
-    if not is_tty(stderr=True):
-        yield silent
-        return
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), "{task.percentage:>3.0f}%")
-    bar = Progress(*columns, TimeElapsedColumn(), console=err(), transient=True)
-    task = bar.add_task("", total=None)
-    began = time.monotonic()
-
-    def show(done: int, total: int, label: str) -> None:
-        if not bar.live.is_started:
-            if time.monotonic() - began < PATIENCE_S:
-                return
-            bar.start()
-        bar.update(task, completed=done, total=total, description=label)
-
-    try:
-        yield show
-    finally:
-        bar.stop()

@@ -61,6 +61,9 @@ COMMANDS: dict[str, Entry] = {
     "uncordon": Entry("ganglion.cli.cordon:uncordon", "Let a node take work again.", CLUSTER),
     "sim": Entry("ganglion.cli.sim:sim", "Replay a trace on a simulated cluster.", TRY),
     "bench": Entry("ganglion.cli.bench:bench", "Measure against published results.", TRY),
+    "scenarios": Entry(
+        "ganglion.cli.scenarios:scenarios", "Run scheduling scenarios with expected outcomes.", TRY
+    ),
     "schema": Entry(
         "ganglion.cli.schema:schema", "Print the JSON Schema of the workload file.", TOOLS
     ),

@@ -1,0 +1,162 @@
+"""Files of scenarios: YAML or JSON, gzipped or not, read with the line of every mistake."""
+
+import gzip
+import json
+import re
+import zlib
+from functools import cache
+from pathlib import Path as FilePath
+from typing import Any, TypeVar, get_args, get_type_hints
+
+import msgspec
+from msgspec import Struct
+
+from ganglion.files.text import read
+from ganglion.files.wording import meant, sort
+from ganglion.files.yaml import Document, Path, dotted, parse_documents
+from ganglion.model.errors import FieldError, FileError
+from ganglion.scenarios.model import Kind, Scenario
+
+MAX_BYTES = 64 << 20
+"""Most that a gzipped file may unpack to."""
+
+_SHAPES = {Kind.KAI: "jobs", Kind.KUEUE: "workloads"}
+_AT = re.compile(r" - at `(?:key in )?\$(?P<path>[^`]*)`$")
+_STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+)\]|\[\.\.\.\]")
+_UNKNOWN = re.compile(r"Object contains unknown field `(.*)`")
+
+T = TypeVar("T")
+
+
+def load_scenarios(source: str | FilePath) -> list[Scenario]:
+    """Read every scenario of a file.
+
+    Raises:
+        FileError: it cannot be read as text.
+        FieldError: it holds no scenarios, or one without an id or of an unknown shape.
+    """
+    document = _document(*read(source))
+    found = [
+        _scenario(each, (section, number), document)
+        for section, items in document.data.items()
+        if isinstance(items, list) and _are_scenarios(items)
+        for number, each in enumerate(items)
+    ]
+    if not found:
+        raise FieldError(
+            "the file holds no scenarios",
+            file=document.file,
+            hint="each lists `nodes`, `queues` and `jobs`, or `queues` and `workloads`",
+        )
+    _check_unique(found)
+    return found
+
+
+def typed(cls: type[T], data: object, path: Path, document: Document) -> T:
+    """Check data against a Struct type. Raises FieldError with line and key.
+
+    Args:
+        cls: the type; its structs should forbid unknown fields.
+        data: plain data; numbers may be given as text.
+        path: where the data stands in the document.
+        document: the file it is from.
+    """
+    try:
+        return msgspec.convert(data, cls, strict=False)
+    except msgspec.ValidationError as error:
+        raise _wrong(str(error), cls, path, document) from None
+
+
+def wrong(problem: str, path: Path, document: Document, hint: str = "") -> FieldError:
+    """A mistake at a place of the file."""
+    line = document.line(path)
+    return FieldError(problem, key=dotted(path), file=document.file, line=line, hint=hint)
+
+
+def _document(raw: bytes, name: str) -> Document:
+    if raw[:2] == b"\x1f\x8b":
+        raw = _unpacked(raw, name)
+    if raw.lstrip()[:1] in (b"{", b"["):
+        return _json(raw, name)
+    documents = parse_documents(raw, name)
+    if len(documents) > 1:
+        line = documents[1].top
+        raise FieldError("a file of scenarios holds one document", file=name, line=line)
+    return documents[0]
+
+
+def _unpacked(raw: bytes, name: str) -> bytes:
+    unpacker = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
+    try:
+        data = unpacker.decompress(raw, MAX_BYTES)
+    except (zlib.error, gzip.BadGzipFile) as error:
+        raise FileError(f"{name} is no gzip file: {error}") from None
+    if unpacker.unconsumed_tail:
+        raise FileError(f"{name} unpacks to more than {MAX_BYTES >> 20} MiB")
+    return data
+
+
+def _json(raw: bytes, name: str) -> Document:
+    try:
+        data = json.loads(raw)
+    except ValueError as error:
+        line = getattr(error, "lineno", 0)
+        raise FieldError(f"this is not JSON: {error}", file=name, line=line) from None
+    return Document({"scenarios": data} if isinstance(data, list) else data, name)
+
+
+def _are_scenarios(items: list[object]) -> bool:
+    return any(isinstance(each, dict) and set(_SHAPES.values()) & set(each) for each in items)
+
+
+def _scenario(data: object, path: Path, document: Document) -> Scenario:
+    if not isinstance(data, dict):
+        raise wrong(f"expected a scenario, found {sort(data)}", path, document)
+    name = data.get("id")
+    if not isinstance(name, str) or not name:
+        raise wrong("the scenario has no id", path, document, "add `id: some-name`")
+    for kind, key in _SHAPES.items():
+        if key in data:
+            return Scenario(name, kind, str(path[0]), data, path, document)
+    raise wrong(
+        f"scenario {name} has neither jobs nor workloads", path, document, meant("jobs", data)
+    )
+
+
+def _check_unique(scenarios: list[Scenario]) -> None:
+    seen: dict[str, Scenario] = {}
+    for each in scenarios:
+        if each.id in seen:
+            where = (*each.path, "id")
+            raise wrong(f"a second scenario is called {each.id}", where, each.document)
+        seen[each.id] = each
+
+
+def _wrong(message: str, cls: Any, path: Path, document: Document) -> FieldError:  # noqa: ANN401 - any type msgspec reads
+    at = _AT.search(message)
+    inner = (
+        tuple(
+            int(step[2]) if step[2] else step[1] for step in _STEP.finditer(at["path"]) if step[0]
+        )
+        if at
+        else ()
+    )
+    problem = _AT.sub("", message)
+    hint = ""
+    if unknown := _UNKNOWN.match(problem):
+        problem, hint = f"there is no key `{unknown[1]}`", meant(unknown[1], _words(cls))
+        inner = (*inner, unknown[1])
+    return wrong(problem, (*path, *inner), document, hint)
+
+
+@cache
+def _words(cls: Any) -> frozenset[str]:  # noqa: ANN401 - any type msgspec reads
+    """Names of all fields of a type and of the types inside it."""
+    found: set[str] = set()
+    for inner in get_args(cls):
+        found |= _words(inner)
+    if isinstance(cls, type) and issubclass(cls, Struct):
+        for name, hint in get_type_hints(cls).items():
+            if name in cls.__struct_fields__:
+                found |= {name} | _words(hint)
+    return frozenset(found)
