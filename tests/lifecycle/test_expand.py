@@ -65,6 +65,7 @@ def test_most_workloads_are_one_gang_with_everything_they_said(kind: Kind) -> No
             checkpoint=Checkpoint(),
             after=("b-1",),
             held=True,
+            name="a",
         ),
     )
 

@@ -111,4 +111,5 @@ def _gang(workload_id: str, workload: Workload, submitted_ms: int, index: int) -
         held=workload.held,
         index=index,
         parallel=workload.parallel,
+        name=workload.name,
     )

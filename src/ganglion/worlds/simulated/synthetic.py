@@ -190,6 +190,7 @@ def _jobs(shape: Shape, number: int, at: int) -> list[SimJob]:
                 submitted=at,
                 checkpoint=checkpoint,
                 index=index,
+                name=shape.kind.value,
             ),
             shape.duration_ms,
             shape.outcome,

@@ -32,6 +32,12 @@ def test_columns_are_found_in_any_order_and_unknown_ones_are_ignored(tmp_path: P
     assert [j.outcome for j in jobs] == [Outcome.FAILED, Outcome.SUCCEEDED, Outcome.CANCELLED]
 
 
+def test_users_and_names_are_kept_so_that_run_times_can_be_learnt(tmp_path: Path) -> None:
+    table = "user,num_gpus,submit_s,duration_s,job_name\nann,1,20,60,resnet\nbob,1,0,2,\n"
+    jobs = read_jobs(written(tmp_path, table))
+    assert [(j.gang.user, j.gang.name) for j in jobs] == [("bob", ""), ("ann", "resnet")]
+
+
 def test_a_job_larger_than_a_node_is_a_gang_of_whole_nodes_and_a_rest(tmp_path: Path) -> None:
     sets = read_jobs(written(tmp_path, TABLE))[0].gang.pod_sets
     assert [(s.name, s.count, s.request.gpu.count) for s in sets] == [

@@ -33,6 +33,12 @@ def test_jobs_that_ran_are_read_and_the_others_left_out(tmp_path: Path) -> None:
     assert (first.gang.queue, second.gang.queue) == ("q2", "default")
 
 
+def test_jobs_of_one_executable_have_one_name(tmp_path: Path) -> None:
+    unnamed = "4 30 0 9 1 -1 -1 1 20 -1 1 7 1 3 2 1 -1 -1\n"
+    jobs = read_swf(written(tmp_path, LOG + unnamed), cpus_per_node=4)
+    assert [job.gang.name for job in jobs] == ["", "", "app3"]
+
+
 def test_processors_become_pods_of_whole_nodes_and_a_rest(tmp_path: Path) -> None:
     first = read_swf(written(tmp_path, LOG), cpus_per_node=4)[0]
     assert [(s.count, s.request.cpu_milli) for s in first.gang.pod_sets] == [(1, 4000), (1, 1000)]

@@ -20,6 +20,7 @@ DURATION = {
 GPUS = ("num_gpus", "num_gpu", "gpus")
 QUEUE = ("vc", "queue")
 JOB_ID = ("job_id", "id", "name")
+NAME = ("job_name", "name")
 ANY_TYPE = ("", "any", "unknown")
 OUTCOMES = {
     "failed": Outcome.FAILED,
@@ -44,7 +45,7 @@ def read_jobs(
 
     Columns: submit (`submit_s`, `submit_time`, `submit_min`), duration (`duration_s`,
     `duration`, `duration_min`), GPUs (`num_gpus`, `num_gpu`, `gpus`); optional `vc` or `queue`,
-    `user`, `status`, `gpu_type`, `job_id`. All others are ignored.
+    `user`, `status`, `gpu_type`, `job_id`, `job_name` or `name`. All others are ignored.
 
     Args:
         path: CSV file, gzipped or not.
@@ -75,7 +76,7 @@ class _Reader:
         self.gpus = table.find(GPUS, "the number of GPUs")
         self.queue, self.user = table.maybe(QUEUE), table.maybe(("user",))
         self.status, self.job_id = table.maybe(("status",)), table.maybe(JOB_ID)
-        self.type = table.maybe(("gpu_type",))
+        self.type, self.name = table.maybe(("gpu_type",)), table.maybe(NAME)
         self.shapes = Shapes(gpus_per_node)
         self.default_queue = default_queue
 
@@ -91,6 +92,7 @@ class _Reader:
                 self._gpus(row), "" if gpu_type.lower() in ANY_TYPE else gpu_type
             ),
             submitted=self._time(row, self.submit, SUBMIT),
+            name=row.text(self.name),
         )
         outcome = OUTCOMES.get(row.text(self.status).lower(), Outcome.SUCCEEDED)
         return SimJob(gang, self._time(row, self.duration, DURATION), outcome)

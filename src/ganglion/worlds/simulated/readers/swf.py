@@ -13,11 +13,11 @@ FIELDS = (
     "req_memory", "status", "user", "group", "executable", "queue", "partition", "preceding",
     "think",
 )  # fmt: skip
-JOB, SUBMIT, RUN, PROCS, CPU_TIME, REQ_PROCS, REQ_TIME, STATUS, USER, QUEUE = (
+JOB, SUBMIT, RUN, PROCS, CPU_TIME, REQ_PROCS, REQ_TIME, STATUS, USER, EXECUTABLE, QUEUE = (
     FIELDS.index(name)
     for name in (
         "job", "submit", "run", "procs", "cpu_time", "req_procs", "req_time", "status", "user",
-        "queue",
+        "executable", "queue",
     )
 )  # fmt: skip
 OUTCOMES = {"0": Outcome.FAILED, "5": Outcome.CANCELLED}
@@ -36,7 +36,8 @@ def read_swf(path: Path, *, cpus_per_node: int) -> list[SimJob]:
     A job of p processors asks for p CPU cores. Its run time is field 4, or the mean CPU time
     (field 6) where that is unknown; jobs with neither, or without processors, never ran and
     are left out. The time limit is the requested time (field 9), but never below the run time,
-    since the log shows that the job was let run. Memory is not modelled.
+    since the log shows that the job was let run. Jobs of one executable (field 14) have one name.
+    Memory is not modelled.
 
     Args:
         path: SWF file, gzipped or not.
@@ -81,6 +82,7 @@ def _swf_job(fields: list[str], file: str, line: int, shapes: Shapes) -> SimJob 
         workload,
         queue="default" if queue == str(UNKNOWN) else f"q{queue}",
         user=fields[USER],
+        name="" if fields[EXECUTABLE] == str(UNKNOWN) else f"app{fields[EXECUTABLE]}",
         submitted=thousandths(fields[SUBMIT], "submit", file, line),
         limit=max(run, first(REQ_TIME)),
         shape=(shapes, procs),
@@ -93,7 +95,14 @@ def _milli(text: str, column: str, file: str, line: int) -> int:
 
 
 def _gang(
-    workload: str, *, queue: str, user: str, submitted: int, limit: int, shape: tuple[Shapes, int]
+    workload: str,
+    *,
+    queue: str,
+    user: str,
+    submitted: int,
+    limit: int,
+    shape: tuple[Shapes, int],
+    name: str = "",
 ) -> Gang:
     shapes, procs = shape
     return Gang(
@@ -104,6 +113,7 @@ def _gang(
         pod_sets=shapes.cpus(procs),
         submitted=submitted,
         time_limit_ms=limit,
+        name=name,
     )
 
 
