@@ -75,7 +75,11 @@ def test_a_whole_cluster_is_read(tmp_path: Path) -> None:
         ),
     )
     assert cluster.policy == Policy(
-        Order.FIFO, True, (Weighted("ganglion", 2), Weighted("fgd")), ("mine",), tries=3
+        Order.FIFO,
+        strict=True,
+        scores=(Weighted("ganglion", 2), Weighted("fgd")),
+        filters=("mine",),
+        tries=3,
     )
 
 
@@ -218,7 +222,7 @@ def test_gpus_without_model_are_called_gpu() -> None:
         ("policy: {order: fiar}", 1, "policy.order", "not known", "`fair`?"),
         ("policy: {scores: []}", 1, "policy.scores", "at least one", ""),
         ("policy: {scores: {ganglion: 0}}", 1, "policy.scores.ganglion", "too small", ""),
-        ("policy: 3", 1, "policy", "expected keys and values", ""),
+        ("policy: 3", 1, "policy", "no preset `3`", "kueue"),
         ("a: 1\n---\nb: 2", 3, "", "one document", ""),
     ],
 )

@@ -10,14 +10,15 @@ from msgspec import Struct
 
 from ganglion.files.cluster_nodes import nodes_of
 from ganglion.files.cluster_queues import queues_of
-from ganglion.files.cluster_schema import VOCABULARY, PolicyFile, Topped
+from ganglion.files.cluster_schema import VOCABULARY, Topped
+from ganglion.files.policy import expanded, policy_of
 from ganglion.files.renaming import Renaming
 from ganglion.files.text import read
 from ganglion.files.validate import validate
 from ganglion.files.yaml import parse_documents
 from ganglion.model.errors import FieldError
 from ganglion.model.node import Node
-from ganglion.model.policy import Order, Policy
+from ganglion.model.policy import Policy
 from ganglion.model.queue import Queue
 
 
@@ -57,19 +58,9 @@ def parse_cluster(text: str | bytes, name: str = "") -> Cluster:
         line = documents[1].top
         raise FieldError("a cluster file holds one document", file=name, line=line)
     renaming = Renaming(documents[0], VOCABULARY)
-    file = validate(Topped, renaming.all(), renaming.wrong)
+    file = validate(Topped, expanded(renaming.all()), renaming.wrong)
     nodes = nodes_of(file, renaming.wrong)
-    queues = queues_of(file, {node.kind for node in nodes}, renaming.wrong)
-    return Cluster(nodes, queues, _policy(file.policy))
-
-
-def _policy(file: PolicyFile) -> Policy:
-    return Policy(
-        order=Order(file.order),
-        strict=file.strict,
-        scores=file.scores,
-        filters=file.filters,
-        permits=file.permits,
-        preempts=file.preempts,
-        tries=file.tries,
-    )
+    policy = policy_of(file.policy)
+    flavors = {node.kind for node in nodes}
+    queues = queues_of(file.queues, flavors, policy.preemption, renaming.wrong)
+    return Cluster(nodes, queues, policy)

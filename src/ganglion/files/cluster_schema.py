@@ -5,27 +5,23 @@ from typing import Annotated
 from pydantic import PlainSerializer, WithJsonSchema
 
 from ganglion.files import fields as f
-from ganglion.files.grammar.amounts import parse_amounts, parse_cordon, parse_scores
+from ganglion.files import queue_schema
+from ganglion.files.grammar.amounts import parse_cordon
 from ganglion.files.grammar.lists import parse_texts
 from ganglion.files.grammar.names import parse_host
 from ganglion.files.grammar.places import parse_levels
-from ganglion.files.grammar.words import one_of
+from ganglion.files.policy_schema import ALIASES, KNOB_ALIASES, KNOB_CHILDREN, SECTIONS, Knobs
+from ganglion.files.queue_schema import QueueFile
 from ganglion.files.renaming import Vocabulary
 from ganglion.files.schema import Mapping, described
 from ganglion.model.levels import Level
-from ganglion.model.policy import Order, Weighted
-from ganglion.model.resources import Amount, GpuRequest
+from ganglion.model.resources import GpuRequest
 
 MAX_NODES = 200_000
 
-Amounts = Annotated[dict[str, Amount], f.told(parse_amounts), PlainSerializer(str)]
 Cordon = Annotated[str, f.told(parse_cordon), f.schema("string", "boolean")]
-Scores = Annotated[tuple[Weighted, ...], f.told(parse_scores), PlainSerializer(str)]
-OrderName = Annotated[str, f.told(one_of(tuple(Order), {})), f.schema("string")]
 NodeCount = Annotated[int, f.whole(1, MAX_NODES), f.schema("integer", minimum=1)]
 Parts = Annotated[int, f.whole(1, 1024), f.schema("integer", minimum=1)]
-Rank = Annotated[int, f.whole(-1_000_000, 1_000_000), f.schema("integer")]
-Weight = Annotated[int, f.whole(0, 1_000_000), f.schema("integer", minimum=0)]
 Hosts = Annotated[
     tuple[str, ...],
     f.told(lambda value: tuple(parse_host(each) for each in parse_texts(value))),
@@ -72,33 +68,6 @@ class Single(Machine):
     name: f.HostName = described("unique in the fleet")
 
 
-class QueueFile(Mapping):
-    """A queue of the tree."""
-
-    name: f.Name = described("unique in the whole tree")
-    parent: f.Name = described("queue it belongs to; left out = a root", "")
-    quota: Amounts = described("guaranteed, by flavor or `*`: `{H100: 16}`", {})
-    limit: Amounts = described("most it may ever use, by flavor or `*`", {})
-    lend_limit: Amounts = described("most of its unused quota that others may use", {})
-    weight: Weight = described("part of what nobody is guaranteed", 1)
-    priority: Rank = described("who is first in dividing that; higher first", 100)
-    max_pending: f.Amount = described("most workloads that may wait; 0 = no bound", 0)
-
-
-class PolicyFile(Mapping):
-    """How the engine decides."""
-
-    order: OrderName = described("fair, fifo, shortest or smallest", Order.FAIR.value)
-    strict: f.Flag = described(
-        "a gang that cannot start holds up all later ones of its queue", False
-    )
-    scores: Scores = described("Score plugins: a list, or name -> weight", (Weighted("ganglion"),))
-    filters: f.Texts = described("Filter plugins", ())
-    permits: f.Texts = described("Permit plugins", ())
-    preempts: f.Texts = described("Preempt plugins", ())
-    tries: Parts = described("most domains tried for a gang before it waits", 8)
-
-
 class Topped(Mapping):
     """The whole file."""
 
@@ -106,7 +75,7 @@ class Topped(Mapping):
     pools: tuple[Pool, ...] = described("equal nodes", ())
     nodes: tuple[Single, ...] = described("single nodes", ())
     queues: tuple[QueueFile, ...] = described("the queue tree", ())
-    policy: PolicyFile = described("how the engine decides", PolicyFile())
+    policy: Knobs = described("how the engine decides: knobs, a preset, or a policy file", Knobs())
 
 
 _MACHINE = {
@@ -121,17 +90,24 @@ SCOPES: dict[str, type[Mapping]] = {
     "": Topped,
     "pools": Pool,
     "nodes": Single,
-    "queues": QueueFile,
-    "policy": PolicyFile,
+    **queue_schema.SCOPES,
+    "policy": Knobs,
+    **SECTIONS,
 }
 VOCABULARY = Vocabulary(
     keys={scope: tuple(model.model_fields) for scope, model in SCOPES.items()},
     aliases={
         "pools": _MACHINE | {"count": "nodes", "per_nvlink": "per_nvlink_domain"},
         "nodes": _MACHINE,
-        "queues": {"over_quota_weight": "weight", "cohort": "parent", "limits": "limit"},
-        "policy": {"score": "scores"},
+        **ALIASES,
+        "": {},
+        "policy": KNOB_ALIASES,
     },
-    children={"": {name: name for name in ("pools", "nodes", "queues", "policy")}},
+    children={
+        "": {name: name for name in ("pools", "nodes", "queues", "policy")},
+        "policy": KNOB_CHILDREN,
+        **queue_schema.CHILDREN,
+    },
     lists=("pools", "nodes", "queues"),
+    shorthands={"policy": "preset"},
 )

@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from ganglion.model.queue import Preemption
 
@@ -133,6 +133,19 @@ class Usage(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
     levels: tuple[str, ...] = ("queue", "user")
 
 
+class PriorityClass(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A priority with a name.
+
+    Attributes:
+        value: the number; higher is sooner.
+        preemptible: whether workloads of the class may be stopped for others where they do not
+            say so themselves; None = as for any workload.
+    """
+
+    value: int
+    preemptible: bool | None = None
+
+
 class Policy(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """How the engine decides.
 
@@ -149,6 +162,7 @@ class Policy(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
         preemption: what gangs may do to others where their queue does not say.
         evict, future, repack, usage: see there.
         elastic: whether elastic gangs grow into idle GPUs after their start.
+        priorities: named priorities beside the built-in ones, by name.
     """
 
     order: Order = Order.FAIR
@@ -166,3 +180,4 @@ class Policy(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     repack: Repack = Repack()
     usage: Usage = Usage()
     elastic: bool = True
+    priorities: dict[str, PriorityClass] = field(default_factory=dict)

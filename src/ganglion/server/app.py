@@ -10,7 +10,7 @@ from starlette.types import ASGIApp
 
 from ganglion import __version__
 from ganglion.engine.report import capacity
-from ganglion.files.cluster_schema import QueueFile
+from ganglion.files.queue_schema import QueueFile
 from ganglion.files.schema import WorkloadFile
 from ganglion.server import problems, routes_cluster, routes_workloads
 from ganglion.server.cluster_views import waiting_by_reason

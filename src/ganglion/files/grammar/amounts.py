@@ -1,12 +1,17 @@
 """Amounts that queues own, cordons, and weighted plugins of a cluster file."""
 
 from ganglion.files.grammar.lists import mapped, parse_texts
-from ganglion.files.grammar.quantities import parse_cpus, parse_memory
+from ganglion.files.grammar.quantities import (
+    parse_cpus,
+    parse_memory,
+    print_cpus,
+    print_memory,
+)
 from ganglion.files.grammar.scalars import parse_decimal, parse_text, parse_whole
 from ganglion.files.wording import meant, show
 from ganglion.model.errors import FieldError
 from ganglion.model.policy import Weighted
-from ganglion.model.resources import WHOLE, Amount
+from ganglion.model.resources import WHOLE, Amount, decimal
 
 MAX_QUOTA = 10_000_000
 CPU_FLAVOR = "cpu"
@@ -44,6 +49,34 @@ def parse_scores(value: object) -> tuple[Weighted, ...]:
     if not found:
         raise FieldError("needs at least one plugin", hint="as `[ganglion]`")
     return found
+
+
+def print_amounts(amounts: dict[str, Amount]) -> dict[str, object]:
+    """Print flavor -> amount in the shortest form that parses back to the same."""
+    return {flavor: _print_amount(flavor, each) for flavor, each in amounts.items()}
+
+
+def print_scores(scores: tuple[Weighted, ...]) -> list[str] | dict[str, int]:
+    """Print plugins as a list, or with their weights where those differ from 1."""
+    if all(each.weight == 1 for each in scores):
+        return [each.name for each in scores]
+    return {each.name: each.weight for each in scores}
+
+
+def _print_amount(flavor: str, amount: Amount) -> object:
+    found: dict[str, object] = {}
+    if amount.gpu_milli is not None:
+        found["gpus"] = _print_gpus(amount.gpu_milli)
+    if amount.cpu_milli is not None:
+        found["cpus"] = print_cpus(amount.cpu_milli)
+    if amount.memory_mib is not None:
+        found["memory"] = print_memory(amount.memory_mib)
+    plain = "cpus" if flavor == CPU_FLAVOR else "gpus"
+    return found[plain] if found.keys() == {plain} else found
+
+
+def _print_gpus(milli: int) -> int | str:
+    return decimal(milli) if milli % WHOLE else milli // WHOLE
 
 
 def _amount(flavor: str, value: object) -> Amount:

@@ -1,0 +1,126 @@
+"""Policy files: knobs, priorities and queues over a preset.
+
+policy = resolve_policy("kai").policy
+file = load_policy("policy.yaml")
+file.policy, file.queues
+"""
+
+from pathlib import Path
+
+from msgspec import Struct
+
+from ganglion.files.cluster_queues import queues_of
+from ganglion.files.overlay import overlay
+from ganglion.files.policy_schema import VOCABULARY, Knobs, Topped
+from ganglion.files.presets import PRESETS, is_preset, preset, preset_name
+from ganglion.files.queue_schema import expand
+from ganglion.files.renaming import Renaming
+from ganglion.files.text import decode, read
+from ganglion.files.validate import validate
+from ganglion.files.wording import listed
+from ganglion.files.yaml import Data, parse_documents
+from ganglion.model.errors import FieldError, FileError
+from ganglion.model.policy import Policy
+from ganglion.model.queue import Queue
+
+ENDINGS = (".yaml", ".yml", ".json")
+
+
+class PolicyFile(Struct, frozen=True):
+    """A policy as a person wrote it, understood.
+
+    Attributes:
+        policy: how the engine decides, with everything that the preset says.
+        queues: the whole queue tree, parents before their children; None = the file says
+            nothing about queues.
+        preset: what the file changes.
+        name: what messages call the file.
+        text: the file itself.
+        lines: queue -> line it stands on.
+    """
+
+    policy: Policy
+    queues: tuple[Queue, ...] | None = None
+    preset: str = "default"
+    name: str = ""
+    text: str = ""
+    lines: dict[str, int] = {}
+
+
+def resolve_policy(text: str) -> PolicyFile:
+    """The policy that a person means: the name of a preset, or the path of a policy file.
+
+    Raises:
+        FileError: there is neither such a preset nor such a file.
+        FieldError: a key or value of the file is wrong.
+    """
+    return parse_policy(*source_of(text))
+
+
+def source_of(text: str) -> tuple[str, str]:
+    """The text of a policy file and what to call it; a preset is a file of one line.
+
+    Raises:
+        FileError: there is neither such a preset nor such a file.
+    """
+    if is_preset(text):
+        return f"preset: {preset_name(text)}\n", ""
+    try:
+        raw, name = read(text)
+    except FileError as error:
+        if "/" in text or text.endswith(ENDINGS):
+            raise
+        hint = f"presets are {listed(PRESETS)}"
+        raise FileError(f"{text!r} is neither a preset nor a file", hint) from error
+    return decode(raw, name), name
+
+
+def load_policy(source: str | Path) -> PolicyFile:
+    """Read a policy file, or the standard input for `-`.
+
+    Raises:
+        FileError: it cannot be read as text.
+        FieldError: a key or value is wrong.
+    """
+    raw, name = read(source)
+    return parse_policy(decode(raw, name), name)
+
+
+def parse_policy(text: str, name: str = "") -> PolicyFile:
+    """Read a policy from YAML or JSON; `name` is what messages call it.
+
+    Raises:
+        FileError: it is not text of that sort.
+        FieldError: a key or value is wrong.
+    """
+    documents = parse_documents(text, name)
+    if len(documents) > 1:
+        line = documents[1].top
+        raise FieldError("a policy file holds one document", file=name, line=line)
+    renaming = Renaming(documents[0], VOCABULARY)
+    file = validate(Topped, expanded(renaming.all()), renaming.wrong)
+    policy = policy_of(file)
+    queues = None
+    if file.queues is not None:
+        queues = queues_of(file.queues, (), policy.preemption, renaming.wrong)
+    lines = {
+        each.name: documents[0].line(renaming.source(("queues", at)))
+        for at, each in enumerate(file.queues or ())
+    }
+    return PolicyFile(policy, queues, file.preset, name, text, lines)
+
+
+def expanded(found: Data) -> Data:
+    """Write out what stands for more than one key, in place."""
+    for each in (found, found.get("policy")):
+        expand(each.get("preemption") if isinstance(each, dict) else None)
+    queues = found.get("queues")
+    for each in queues if isinstance(queues, list) else ():
+        if isinstance(each, dict):
+            expand(each.get("preemption"))
+    return found
+
+
+def policy_of(knobs: Knobs) -> Policy:
+    """The policy that knobs and their preset make."""
+    return overlay(preset(knobs.preset), knobs)

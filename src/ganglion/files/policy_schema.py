@@ -1,0 +1,169 @@
+"""The policy file as pydantic models: canonical keys only, values already understood.
+
+Defaults here are those of `preset: default`; with another preset its values stand.
+"""
+
+from typing import Annotated
+
+from ganglion.files import fields as f
+from ganglion.files import queue_schema
+from ganglion.files import rule_fields as r
+from ganglion.files.grammar.words import one_of
+from ganglion.files.presets import PRESETS, preset_name
+from ganglion.files.queue_schema import PreemptionFile, QueueFile
+from ganglion.files.renaming import Vocabulary
+from ganglion.files.schema import Mapping, described
+from ganglion.model.policy import (
+    Backfill,
+    Entitlement,
+    Order,
+    VictimOrder,
+    Weighted,
+)
+
+PresetName = Annotated[str, f.told(preset_name), f.schema("string", examples=[*PRESETS])]
+UsageLevels = Annotated[
+    tuple[str, ...],
+    f.told(
+        lambda value: tuple(
+            one_of(("queue", "user"), {"queues": "queue", "users": "user"})(each)
+            for each in (value if isinstance(value, list) else [value])
+        )
+    ),
+    f.PLAIN,
+    f.schema("array", "string"),
+]
+
+
+class EvictFile(Mapping):
+    """Whom to stop, and when."""
+
+    enabled: f.Flag = described("whether anybody is stopped for another at all", True)
+    victims: r.VictimOrderRule = described(
+        "which victims are preferred: price, price-first, newest", VictimOrder.PRICE
+    )
+    restart: f.Duration = described("time a gang needs to be back at work after a restart", 60_000)
+    dead_zone: r.Permille = described(
+        "a queue over its entitlement by no more than this part of it is not reclaimed from", 0
+    )
+    checkpoint_wait: f.Duration = described("most time to wait for a victim's next checkpoint", 0)
+    stale: f.Duration = described("a gang below its minimum for so long is stopped whole", 60_000)
+    move: f.Flag = described("victims that fit elsewhere at once are moved there", True)
+    tries: r.Tries = described("most domains in which a trade is worked out", 8)
+
+
+class FutureFile(Mapping):
+    """Reservations, backfill and what is learnt about run times."""
+
+    backfill: r.BackfillRule = described(
+        "what may overtake a blocked gang: any, easy, conservative", Backfill.EASY
+    )
+    reservations: r.Count = described("how many of the first blocked gangs hold reservations", 1)
+    learn: f.Flag = described("the order among equals follows learnt run times", False)
+    ageing: f.Duration = described(
+        "waiting so long makes up for one step of the order among equals; 0 = never", 0
+    )
+    assumed: f.Duration = described(
+        "run time assumed of gangs without limit and without history", 86_400_000
+    )
+
+
+class RepackFile(Mapping):
+    """When running gangs are moved to mend fragmentation."""
+
+    consolidate: f.Flag = described("preemptible gangs are moved so that a waiting one fits", True)
+    horizon: f.Duration = described(
+        "a move must gain more GPU time within this than it costs", 3_600_000
+    )
+    moves: r.Count = described("most gangs moved for one that waits", 16)
+    empty_nodes: f.Flag = described(
+        "gangs are moved off nearly empty nodes when nobody waits", False
+    )
+
+
+class UsageFile(Mapping):
+    """How past use counts against a queue or user."""
+
+    half_life: f.Duration = described(
+        "past use counts half after so long; 0 = only present use counts", 0
+    )
+    levels: UsageLevels = described(
+        "what past use is compared among: queue, user", ("queue", "user")
+    )
+
+
+class Knobs(Mapping):
+    """How the engine decides."""
+
+    preset: PresetName = described("what the rest of the file changes", "default")
+    order: r.OrderRule = described(
+        "who goes first among equals in priority: fair, fifo, shortest, smallest", Order.FAIR
+    )
+    strict: r.StrictRule = described(
+        "a gang that cannot start holds up all later ones of its queue", False
+    )
+    heads_only: f.Flag = described("look at one gang per queue and cycle, as Kueue does", False)
+    entitlement: r.EntitlementRule = described(
+        "what queues are compared by: share, kai, quota, dominant", Entitlement.SHARE
+    )
+    elastic: f.Flag = described("elastic gangs grow into idle GPUs after their start", True)
+    tries: r.Tries = described("most domains tried for a gang before it waits", 8)
+    scores: r.Scores = described(
+        "Score plugins: a list, or name -> weight", (Weighted("ganglion"),)
+    )
+    filters: f.Texts = described("Filter plugins, beside the built-in rules", ())
+    permits: f.Texts = described("Permit plugins, asked before every start", ())
+    preempts: f.Texts = described("Preempt plugins, asked before a victim is taken", ())
+    priorities: r.Classes = described(
+        "named priorities: `{batch: 10, prod: {value: 90, preemptible: false}}`", {}
+    )
+    preemption: PreemptionFile = described(
+        "what gangs may do to others where their queue does not say", PreemptionFile()
+    )
+    evict: EvictFile = described("whom to stop, and when", EvictFile())
+    future: FutureFile = described("reservations, backfill, learnt run times", FutureFile())
+    repack: RepackFile = described("when running gangs are moved", RepackFile())
+    usage: UsageFile = described("how past use counts", UsageFile())
+
+
+class Topped(Knobs):
+    """The whole file."""
+
+    queues: tuple[QueueFile, ...] | None = described(
+        "the whole queue tree; left out = the queues stay as they are", None
+    )
+
+
+SECTIONS: dict[str, type[Mapping]] = {
+    "preemption": PreemptionFile,
+    "evict": EvictFile,
+    "future": FutureFile,
+    "repack": RepackFile,
+    "usage": UsageFile,
+}
+"""Scope of knobs -> its model."""
+
+SCOPES: dict[str, type[Mapping]] = {"": Topped, **queue_schema.SCOPES, **SECTIONS}
+KNOB_ALIASES = {
+    "score": "scores",
+    "priority_classes": "priorities",
+    "preemptMinRuntime": "preemption.protected",
+    "reclaimMinRuntime": "preemption.protected",
+    "queueingStrategy": "strict",
+    "PriorityDecayHalfLife": "usage.half_life",
+    "backfill": "future.backfill",
+}
+ALIASES: dict[str, dict[str, str]] = {
+    "": KNOB_ALIASES,
+    **queue_schema.ALIASES,
+    "evict": {"stalenessGracePeriod": "stale", "defaultStalenessGracePeriod": "stale"},
+    "usage": {"PriorityDecayHalfLife": "half_life", "halfLife": "half_life"},
+}
+KNOB_CHILDREN = {name: name for name in SECTIONS}
+
+VOCABULARY = Vocabulary(
+    keys={scope: tuple(model.model_fields) for scope, model in SCOPES.items()},
+    aliases=ALIASES,
+    children={"": {**KNOB_CHILDREN, "queues": "queues"}, **queue_schema.CHILDREN},
+    lists=("queues",),
+)

@@ -1,0 +1,100 @@
+"""Policies by name: what a policy file starts from, and stand-ins for other schedulers.
+
+`kueue`, `kai` and `slurm-like` decide as those do by their own defaults, as far as their
+documentation and code say; docs/policies/presets.md lists each knob beside its name there.
+"""
+
+from collections.abc import Callable
+
+from ganglion.files.wording import listed, meant, show
+from ganglion.model.errors import FieldError
+from ganglion.model.policy import (
+    Backfill,
+    Entitlement,
+    Evict,
+    Future,
+    Order,
+    Policy,
+    Repack,
+    Usage,
+    VictimOrder,
+)
+from ganglion.model.queue import Preemption, Victims
+
+DAY = 86_400_000
+NOBODY = Preemption(preempt=Victims.NEVER, reclaim=Victims.NEVER, borrowing=Victims.NEVER)
+
+
+def kueue() -> Policy:
+    """As Kueue in its classic mode: whoever borrows least first, one gang per queue and cycle.
+
+    Nobody is preempted unless a queue says so; gangs that run are never moved.
+    """
+    return Policy(
+        heads_only=True,
+        entitlement=Entitlement.QUOTA,
+        preemption=NOBODY,
+        evict=Evict(victims=VictimOrder.NEWEST, move=False),
+        future=Future(backfill=Backfill.ANY, reservations=0),
+        repack=Repack(consolidate=False),
+        elastic=False,
+    )
+
+
+def kai() -> Policy:
+    """As KAI-Scheduler: fair shares with over-quota weights, reclaim up to the fair share."""
+    return Policy(
+        entitlement=Entitlement.KAI,
+        preemption=Preemption(Victims.LOWER, Victims.ANY, borrowing=Victims.ANY),
+        evict=Evict(victims=VictimOrder.NEWEST),
+        future=Future(backfill=Backfill.ANY, reservations=0),
+        repack=Repack(consolidate=True),
+    )
+
+
+def slurm_like() -> Policy:
+    """As Slurm with backfill and priority/multifactor: first come, first served by priority.
+
+    Nobody is preempted unless a queue says so.
+    """
+    return Policy(
+        order=Order.FIFO,
+        preemption=NOBODY,
+        evict=Evict(victims=VictimOrder.NEWEST, move=False),
+        future=Future(backfill=Backfill.EASY, reservations=8, ageing_ms=DAY),
+        repack=Repack(consolidate=False),
+        usage=Usage(half_life_ms=7 * DAY),
+        elastic=False,
+    )
+
+
+PRESETS: dict[str, Callable[[], Policy]] = {
+    "default": Policy,
+    "kueue": kueue,
+    "kai": kai,
+    "slurm-like": slurm_like,
+}
+"""Preset by name."""
+
+
+def is_preset(text: str) -> bool:
+    """Whether a text names a preset."""
+    return _plain(text) in PRESETS
+
+
+def preset(name: object) -> Policy:
+    """The policy of that name. Raises FieldError."""
+    return PRESETS[preset_name(name)]()
+
+
+def preset_name(name: object) -> str:
+    """The name as we spell it; case and underscores do not matter. Raises FieldError."""
+    plain = _plain(name)
+    if plain not in PRESETS:
+        hint = meant(plain, [*PRESETS]) or f"presets are {listed(PRESETS)}"
+        raise FieldError(f"there is no preset {show(name)}", hint=hint)
+    return plain
+
+
+def _plain(name: object) -> str:
+    return str(name).strip().lower().replace("_", "-")
