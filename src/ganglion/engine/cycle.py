@@ -5,12 +5,13 @@ from collections.abc import Iterable
 from ganglion.engine.find import find
 from ganglion.engine.lanes import Lane
 from ganglion.engine.order import Turns
+from ganglion.engine.promise import is_clear
 from ganglion.engine.record import GangRecord
 from ganglion.engine.state import ClusterState
 from ganglion.model.errors import GanglionError
-from ganglion.model.events import Event, GangPlaced, TypicalPods
+from ganglion.model.events import Event, GangPlaced, GangReserved, TypicalPods
 from ganglion.model.placement import Placement
-from ganglion.model.plan import Plan, Rejection, Start, Wait
+from ganglion.model.plan import Phase, Plan, Rejection, Start, Wait
 from ganglion.model.reasons import Reason, Token
 
 DIAGNOSES = 64
@@ -34,6 +35,7 @@ def cycle(state: ClusterState, events: Iterable[Event], now: int) -> Plan:
     state.settle()
     state.wake(now)
     _learn(state, plan)
+    _keep_promises(state, plan)
     turns = Turns(state)
     diagnoses = 0
     while record := turns.next():
@@ -41,13 +43,36 @@ def cycle(state: ClusterState, events: Iterable[Event], now: int) -> Plan:
         known = lane.reason if diagnoses >= DIAGNOSES else None
         reason, placement = find(state, record, now, known if _is_about_room(known) else None)
         if placement:
-            _start(state, record, placement, plan)
+            _give(state, record, placement, plan)
             turns.started()
         else:
             diagnoses += reason is not known
             _keep_waiting(state, lane, record, reason, plan)
             turns.block(final=reason is not None and reason.never)
     return plan
+
+
+def _keep_promises(state: ClusterState, plan: Plan) -> None:
+    """Start the gangs whose promised places nobody has to leave any more."""
+    for gang in list(state.promised):
+        record = state.records[gang]
+        place = record.promise
+        if (
+            record.phase is Phase.RESERVED
+            and place
+            and is_clear(state, record, place, counted=True)
+        ):
+            _start(state, record, place, plan)
+
+
+def _give(state: ClusterState, record: GangRecord, placement: Placement, plan: Plan) -> None:
+    """Start a gang, or promise it the place while others still have to leave it."""
+    if is_clear(state, record, placement, counted=False):
+        _start(state, record, placement, plan)
+    else:
+        event = GangReserved(plan.at, record.gang.id, placement)
+        state.apply(event)
+        plan.decisions.append(event)
 
 
 def _learn(state: ClusterState, plan: Plan) -> None:

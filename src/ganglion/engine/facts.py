@@ -5,6 +5,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from ganglion.engine.holdings import Holdings
+from ganglion.engine.life import broken
 from ganglion.model import events as ev
 from ganglion.model.errors import Conflict, NotFound
 from ganglion.model.node import Node
@@ -23,6 +24,10 @@ def node_lost(state: Holdings, event: ev.NodeLost) -> bool:
     if state.tree.is_gone(event.name):
         return False
     state.tree.drop(event.name)
+    for gang in list(state.promised):
+        record = state.records[gang]
+        if record.promise and any(pod.node == event.name for pod in record.promise.pods):
+            broken(state, record)
     state.fleet_changed()
     return True
 
@@ -75,6 +80,18 @@ def queue_removed(state: Holdings, event: ev.QueueRemoved) -> bool:
         if each.gang.queue == event.name and each.phase is not Phase.ENDED:
             raise Conflict(f"queue {event.name} still has gang {each.gang.id}")
     state.shares.remove(event.name)
+    return True
+
+
+def policy_set(state: Holdings, event: ev.PolicySet) -> bool:
+    """Another policy is in force. Its plugins are those the state was made with."""
+    if state.policy == event.policy:
+        return False
+    state.policy = event.policy
+    for record in state.records.values():
+        if record.phase is Phase.PENDING:
+            state.wait(record)
+    state.freed += 1
     return True
 
 

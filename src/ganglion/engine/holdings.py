@@ -10,13 +10,13 @@ from ganglion.engine.gates import Gates
 from ganglion.engine.indexes import Indexes
 from ganglion.engine.lanes import Key, Lanes
 from ganglion.engine.plugins import Plugins
-from ganglion.engine.record import GangRecord
+from ganglion.engine.record import SETTLED, GangRecord
 from ganglion.engine.shares import Shares
 from ganglion.engine.totals import Totals
 from ganglion.engine.tree import Tree
 from ganglion.model.errors import Conflict, NotFound
 from ganglion.model.node import Node
-from ganglion.model.placement import Placement
+from ganglion.model.placement import Placement, PodPlacement
 from ganglion.model.plan import Phase
 from ganglion.model.policy import Order, Policy
 from ganglion.model.queue import Queue
@@ -40,6 +40,8 @@ class Holdings:
         lanes: what waits and may be looked at.
         gates: what waits and may not.
         census: what sort of pods are submitted.
+        leaving: node -> gangs with pods that are still there but count no more.
+        promised: gangs that hold a promise, in the order they got it.
         freed: grows whenever something became possible that was not before.
         turn: decisions made so far.
     """
@@ -56,6 +58,8 @@ class Holdings:
         self.gates = Gates()
         self.census = Census()
         self.records: dict[str, GangRecord] = {}
+        self.leaving: dict[str, dict[str, None]] = {}
+        self.promised: dict[str, None] = {}
         self.freed = 0
         self.turn = 0
         self._sleepers: list[tuple[int, str]] = []
@@ -128,7 +132,7 @@ class Holdings:
         return frozenset(
             self.tree.index[pod.node]
             for sibling in self.gates.siblings(gang.workload)
-            if (placement := self.records[sibling].placement)
+            if (placement := self.records[sibling].promise or self.records[sibling].placement)
             for pod in placement.pods
         )
 
@@ -152,7 +156,7 @@ class Holdings:
     def usage_of(self, record: GangRecord, placement: Placement) -> dict[str, Usage]:
         """What a placement uses, by flavor."""
         tree, requests = self.tree, {s.name: s.request for s in record.gang.pod_sets}
-        if len(placement.pods) == 1:
+        if len(placement.pods) == len(requests) == 1:
             (pod,), (request,) = placement.pods, requests.values()
             gpu = len(pod.devices) * pod.milli
             flavor = tree.flavors[tree.index[pod.node]]
@@ -167,15 +171,94 @@ class Holdings:
         return {flavor: Usage(*total) for flavor, total in sums.items()}
 
     def hold(self, record: GangRecord, placement: Placement) -> None:
-        """A gang takes its resources. Raises NotFound before anything is taken."""
-        tree = self.tree
-        sights = self._sights(record)
-        ranks = [tree.rank(pod.node) for pod in placement.pods]
-        for rank, pod in zip(ranks, placement.pods, strict=True):
-            tree.join(rank, sights[pod.pod_set], pod.devices, pod.milli)
+        """A gang takes its place. Raises NotFound before anything is taken."""
+        self.join(record, placement.pods)
         record.placement = placement
         record.charged = tuple(self.usage_of(record, placement).items())
-        self._charge(record, 1)
+        self.charge(record.gang, record.charged, 1)
+
+    def release(self, record: GangRecord) -> None:
+        """A gang gives its place back; pods that count no more are gone with it."""
+        if record.placement and record.phase in SETTLED:
+            self.part(record, record.placement.pods)
+            self.charge(record.gang, record.charged, -1)
+        self.gone(record)
+        record.placement, record.charged = None, ()
+        self.gates.stopped(record.gang)
+        self.freed += 1
+
+    def step_off(self, record: GangRecord) -> None:
+        """All pods of a gang are told to stop: others may be promised its place."""
+        assert record.placement
+        self.part(record, record.placement.pods)
+        self.charge(record.gang, record.charged, -1)
+        record.charged = ()
+        self._leaves(record, record.placement.pods)
+        self.freed += 1
+
+    def resize(self, record: GangRecord, placement: Placement) -> None:
+        """A gang runs on other pods from now on; those it had before are told to stop."""
+        assert record.placement
+        before, after = set(record.placement.pods), set(placement.pods)
+        dropped = tuple(pod for pod in record.placement.pods if pod not in after)
+        self.part(record, dropped)
+        self.join(record, tuple(pod for pod in placement.pods if pod not in before))
+        self.charge(record.gang, record.charged, -1)
+        record.placement = placement
+        record.charged = tuple(self.usage_of(record, placement).items())
+        self.charge(record.gang, record.charged, 1)
+        if dropped:
+            self._leaves(record, dropped)
+            self.freed += 1
+
+    def gone(self, record: GangRecord) -> None:
+        """The pods of a gang that were told to stop are gone."""
+        for pod in record.leaving:
+            self.leaving.get(pod.node, {}).pop(record.gang.id, None)
+            if not self.leaving.get(pod.node, True):
+                del self.leaving[pod.node]
+        record.leaving = ()
+
+    def pledge(self, record: GangRecord, placement: Placement) -> None:
+        """Promise a place to a gang. Raises NotFound before anything is taken."""
+        self.join(record, placement.pods)
+        record.promise = placement
+        record.pledged = tuple(self.usage_of(record, placement).items())
+        self.charge(record.gang, record.pledged, 1)
+        self.promised[record.gang.id] = None
+
+    def redeem(self, record: GangRecord) -> None:
+        """Take a promise back, if there is one."""
+        if record.promise is None:
+            return
+        self.part(record, record.promise.pods)
+        self.charge(record.gang, record.pledged, -1)
+        record.promise, record.pledged = None, ()
+        del self.promised[record.gang.id]
+        self.freed += 1
+
+    def _leaves(self, record: GangRecord, pods: tuple[PodPlacement, ...]) -> None:
+        record.leaving += pods
+        for pod in pods:
+            self.leaving.setdefault(pod.node, {})[record.gang.id] = None
+
+    def join(self, record: GangRecord, pods: tuple[PodPlacement, ...]) -> None:
+        """Pods come to count in the tree. Raises NotFound before any does."""
+        tree, sights = self.tree, self._sights(record)
+        ranks = [tree.rank(pod.node) for pod in pods]
+        for rank, pod in zip(ranks, pods, strict=True):
+            tree.join(rank, sights[pod.pod_set], pod.devices, pod.milli)
+
+    def part(self, record: GangRecord, pods: tuple[PodPlacement, ...]) -> None:
+        """Pods count in the tree no more."""
+        tree, sights = self.tree, self._sights(record)
+        for pod in pods:
+            tree.leave(tree.rank(pod.node), sights[pod.pod_set], pod.devices, pod.milli)
+
+    def charge(self, gang: Gang, charged: tuple[tuple[str, Usage], ...], sign: int) -> None:
+        """Add what a gang uses to its queue, or take it back."""
+        for flavor, usage in charged:
+            self.shares.charge(gang.queue, flavor, usage, gang.preemptible, sign)
 
     def _sights(self, record: GangRecord) -> dict[str, Sight]:
         sight = self.table.sight
@@ -183,22 +266,6 @@ class Holdings:
             each.name: sight(shape)
             for each, shape in zip(record.gang.pod_sets, record.shapes, strict=True)
         }
-
-    def release(self, record: GangRecord) -> None:
-        """A gang gives its resources back."""
-        sights = self._sights(record)
-        for pod in record.placement.pods if record.placement else ():
-            rank = self.tree.rank(pod.node)
-            self.tree.leave(rank, sights[pod.pod_set], pod.devices, pod.milli)
-        self._charge(record, -1)
-        record.placement, record.charged = None, ()
-        self.gates.stopped(record.gang)
-        self.freed += 1
-
-    def _charge(self, record: GangRecord, sign: int) -> None:
-        gang = record.gang
-        for flavor, usage in record.charged:
-            self.shares.charge(gang.queue, flavor, usage, gang.preemptible, sign)
 
 
 def _lane_key(record: GangRecord) -> tuple[object, ...]:

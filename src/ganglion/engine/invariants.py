@@ -4,10 +4,11 @@ from collections import Counter
 
 from ganglion.engine.condition import UNBOUNDED, Condition
 from ganglion.engine.holdings import Holdings
-from ganglion.engine.record import HOLDING, GangRecord
+from ganglion.engine.record import HOLDING, SETTLED, GangRecord
 from ganglion.engine.shares import NOTHING
 from ganglion.model.errors import InvariantBroken
 from ganglion.model.levels import Level
+from ganglion.model.placement import Placement, PodPlacement
 from ganglion.model.plan import Phase
 from ganglion.model.queue import ANY_FLAVOR
 from ganglion.model.resources import WHOLE, Usage
@@ -19,10 +20,12 @@ def check(state: Holdings) -> None:
     state.tree.settle()
     for record in state.records.values():
         _one_phase(state, record)
-        if record.placement:
-            _whole_gang(record)
-            _topology(state, record)
+        for placement in (record.placement, record.promise):
+            if placement:
+                _whole_gang(record, placement)
+                _topology(state, record, placement)
     _nodes(state)
+    _present(state)
     _queues(state)
     _indexes(state)
 
@@ -37,6 +40,14 @@ def _one_phase(state: Holdings, record: GangRecord) -> None:
     waits = state.lanes.of(gang) is not None
     holds = record.placement is not None
     _require(holds == (record.phase in HOLDING), f"gang {gang} is {record.phase}, holds {holds}")
+    promised = record.promise is not None
+    _require(promised == (gang in state.promised), f"the promise of gang {gang} is not listed")
+    _require(
+        promised
+        if record.phase is Phase.RESERVED
+        else not promised or record.phase is Phase.STOPPING,
+        f"gang {gang} is {record.phase}, promised a place {promised}",
+    )
     gated = record.reason is not None
     pending = record.phase is Phase.PENDING
     _require((waits or gated) == pending, f"gang {gang} is {record.phase}, in a lane {waits}")
@@ -47,9 +58,8 @@ def _one_phase(state: Holdings, record: GangRecord) -> None:
     )
 
 
-def _whole_gang(record: GangRecord) -> None:
-    assert record.placement
-    placed = Counter(pod.pod_set for pod in record.placement.pods)
+def _whole_gang(record: GangRecord, placement: Placement) -> None:
+    placed = Counter(pod.pod_set for pod in placement.pods)
     for each in record.gang.pod_sets:
         count = placed.pop(each.name, 0)
         _require(
@@ -59,17 +69,15 @@ def _whole_gang(record: GangRecord) -> None:
     _require(not placed, f"gang {record.gang.id} holds pods of unknown sets {sorted(placed)}")
 
 
-def _topology(state: Holdings, record: GangRecord) -> None:
-    assert record.placement
-    gang = record.gang
-    _together(state, record, gang.topology, None)
-    for each in gang.pod_sets:
-        _together(state, record, each.topology, each.name)
+def _topology(state: Holdings, record: GangRecord, placement: Placement) -> None:
+    pods = placement.pods
+    _together(state, record, record.gang.topology, [pod.node for pod in pods])
+    for each in record.gang.pod_sets:
+        nodes = [pod.node for pod in pods if pod.pod_set == each.name]
+        _together(state, record, each.topology, nodes)
 
 
-def _together(state: Holdings, record: GangRecord, topology: Topology, pod_set: str | None) -> None:
-    assert record.placement
-    nodes = [pod.node for pod in record.placement.pods if pod_set is None or pod.pod_set == pod_set]
+def _together(state: Holdings, record: GangRecord, topology: Topology, nodes: list[str]) -> None:
     if topology.required and topology.required not in (Level.FLEET, Level.GPU):
         homes = {_home(state, name, topology.required) for name in nodes}
         _require(len(homes) <= 1, f"gang {record.gang.id} crosses {topology.required}: {homes}")
@@ -96,7 +104,7 @@ def _nodes(state: Holdings) -> None:
             each.name: shape
             for each, shape in zip(record.gang.pod_sets, record.shapes, strict=True)
         }
-        for pod in record.placement.pods if record.placement else ():
+        for pod in _counted(record):
             request = shapes[pod.pod_set].request
             used.setdefault(pod.node, []).append(Usage(0, request.cpu_milli, request.memory_mib))
             tenancies.setdefault(pod.node, set()).add(shapes[pod.pod_set].tenancy)
@@ -115,6 +123,29 @@ def _nodes(state: Holdings) -> None:
     _require(not devices, f"pods hold devices that do not exist: {sorted(devices)}")
 
 
+def _counted(record: GangRecord) -> tuple[PodPlacement, ...]:
+    """Pods of a gang that the tree counts."""
+    settled = record.placement if record.phase in SETTLED else None
+    return sum((each.pods for each in (settled, record.promise) if each), ())
+
+
+def _present(state: Holdings) -> None:
+    """No device is really used by more than it has, pods that leave included."""
+    devices: Counter[tuple[str, int]] = Counter()
+    leaving: dict[str, set[str]] = {}
+    for record in state.records.values():
+        settled = record.placement if record.phase in SETTLED else None
+        for pod in (*(settled.pods if settled else ()), *record.leaving):
+            for device in pod.devices:
+                devices[pod.node, device] += pod.milli
+        for pod in record.leaving:
+            leaving.setdefault(pod.node, set()).add(record.gang.id)
+    over = sorted(each for each, milli in devices.items() if milli > WHOLE)
+    _require(not over, f"devices are in use twice: {over}")
+    listed = {node: set(gangs) for node, gangs in state.leaving.items()}
+    _require(leaving == listed, "the list of what leaves is stale")
+
+
 def _node(name: str, condition: Condition, pods: list[Usage], has: tuple[int, int, int]) -> None:
     cpu, memory, slots = has
     _require(
@@ -131,7 +162,7 @@ def _node(name: str, condition: Condition, pods: list[Usage], has: tuple[int, in
 def _queues(state: Holdings) -> None:
     expected: dict[tuple[str, str], Usage] = {}
     for record in state.records.values():
-        for flavor, usage in record.charged:
+        for flavor, usage in (*record.charged, *record.pledged):
             for name in state.shares.path(record.gang.queue):
                 for key in (flavor, ANY_FLAVOR):
                     expected[name, key] = expected.get((name, key), NOTHING).plus(usage)

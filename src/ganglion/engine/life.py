@@ -3,7 +3,7 @@
 from msgspec.structs import replace
 
 from ganglion.engine.holdings import Holdings
-from ganglion.engine.record import HOLDING, GangRecord
+from ganglion.engine.record import HOLDING, SETTLED, WAITING, GangRecord
 from ganglion.engine.shapes import shapes_of
 from ganglion.model import events as ev
 from ganglion.model.errors import Conflict
@@ -33,11 +33,14 @@ def updated(state: Holdings, event: ev.GangUpdated) -> bool:
         return False
     changes = {
         name: value
-        for name in ("priority", "queue", "time_limit_ms", "held")
+        for name in ("priority", "queue", "time_limit_ms", "expected_ms", "held")
         if (value := getattr(event, name)) is not None and value != getattr(record.gang, name)
     }
     if not changes:
         return False
+    if record.phase is Phase.RESERVED:
+        state.redeem(record)
+        record.phase = Phase.PENDING
     if "queue" in changes:
         _check_leaf(state, changes["queue"])
         if record.phase is not Phase.PENDING:
@@ -53,12 +56,13 @@ def updated(state: Holdings, event: ev.GangUpdated) -> bool:
 def placed(state: Holdings, event: ev.GangPlaced) -> bool:
     """A gang takes its resources."""
     record = state.record(event.gang)
-    if event.attempt <= record.attempt or record.phase is not Phase.PENDING:
+    if event.attempt <= record.attempt or record.phase not in WAITING:
         return False
+    state.redeem(record)
     state.hold(record, event.placement)
     state.lanes.discard(event.gang)
     record.phase, record.attempt, record.placed_at = Phase.STARTING, event.attempt, event.at
-    record.started, record.reason, record.cause = 0, None, ""
+    record.started, record.committed_at, record.reason, record.cause = 0, 0, None, ""
     state.gates.started(record.gang)
     state.turn += 1
     return True
@@ -83,8 +87,73 @@ def stopping(state: Holdings, event: ev.GangStopping) -> bool:
         ev.cancels(event.cause) and not ev.cancels(record.cause)
     ):
         return False
+    if record.phase in SETTLED:
+        state.step_off(record)
+        record.stopping_at = event.at
+    if ev.cancels(event.cause):
+        state.redeem(record)
     record.phase, record.cause = Phase.STOPPING, event.cause
     return True
+
+
+def reserved(state: Holdings, event: ev.GangReserved) -> bool:
+    """A gang got a promise, or lost it."""
+    record = state.record(event.gang)
+    if record.phase not in (*WAITING, Phase.STOPPING) or event.placement == record.promise:
+        return False
+    state.redeem(record)
+    if event.placement:
+        state.pledge(record, event.placement)
+    if record.phase in WAITING:
+        _stand(state, record)
+    return True
+
+
+def resized(state: Holdings, event: ev.GangResized) -> bool:
+    """An elastic gang grew or shrank."""
+    record = state.record(event.gang)
+    if event.attempt != record.attempt or record.phase not in SETTLED:
+        return False
+    if event.placement == record.placement:
+        return False
+    state.resize(record, event.placement)
+    return True
+
+
+def pods_left(state: Holdings, event: ev.PodsLeft) -> bool:
+    """The pods that a resized gang dropped are gone."""
+    record = state.record(event.gang)
+    if event.attempt != record.attempt or record.phase not in SETTLED or not record.leaving:
+        return False
+    state.gone(record)
+    state.freed += 1
+    return True
+
+
+def committed(state: Holdings, event: ev.CheckpointCommitted) -> bool:
+    """A gang saved its work."""
+    record = state.record(event.gang)
+    if event.attempt != record.attempt or event.at <= record.committed_at:
+        return False
+    record.committed_at = event.at
+    return True
+
+
+def broken(state: Holdings, record: GangRecord) -> None:
+    """A promise cannot be kept, as its place is gone: the gang waits again."""
+    state.redeem(record)
+    if record.phase in WAITING:
+        _stand(state, record)
+
+
+def _stand(state: Holdings, record: GangRecord) -> None:
+    """A waiting gang waits in its lane, or for its promise."""
+    if record.promise:
+        state.lanes.discard(record.gang.id)
+        record.phase, record.reason = Phase.RESERVED, None
+    else:
+        record.phase = Phase.PENDING
+        state.wait(record)
 
 
 def ended(state: Holdings, event: ev.GangEnded) -> bool:
@@ -99,9 +168,11 @@ def ended(state: Holdings, event: ev.GangEnded) -> bool:
         return False
     record.exit_code, record.message = event.exit_code, event.message
     record.failures += event.outcome is ev.Outcome.FAILED
+    record.preempted += event.outcome is ev.Outcome.PREEMPTED
+    record.stopping_at = 0
     if event.requeue:
         record.phase, record.not_before = Phase.PENDING, event.not_before
-        state.wait(record)
+        _stand(state, record)
     else:
         _end(state, record, event)
     return True
@@ -109,6 +180,7 @@ def ended(state: Holdings, event: ev.GangEnded) -> bool:
 
 def _end(state: Holdings, record: GangRecord, event: ev.GangEnded) -> None:
     state.lanes.discard(record.gang.id)
+    state.redeem(record)
     record.phase, record.outcome, record.ended_at = Phase.ENDED, event.outcome, event.at
     record.reason = None
     for workload in state.gates.ended(record.gang, event.outcome):

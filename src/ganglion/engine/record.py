@@ -6,14 +6,20 @@ from msgspec import Struct
 
 from ganglion.engine.shapes import Shape
 from ganglion.model.events import Outcome
-from ganglion.model.placement import Placement
+from ganglion.model.placement import Placement, PodPlacement
 from ganglion.model.plan import Phase
 from ganglion.model.reasons import Reason
 from ganglion.model.resources import Usage
 from ganglion.model.workload import Gang
 
 HOLDING = (Phase.STARTING, Phase.RUNNING, Phase.STOPPING)
-"""Phases in which a gang holds resources."""
+"""Phases in which pods of a gang are physically there."""
+
+WAITING = (Phase.PENDING, Phase.RESERVED)
+"""Phases in which a gang has no pods."""
+
+SETTLED = (Phase.STARTING, Phase.RUNNING)
+"""Phases in which a gang's placement counts in the tree and in the use of its queue."""
 
 
 class GangRecord(Struct):
@@ -26,15 +32,22 @@ class GangRecord(Struct):
         phase: where in its life it is.
         attempt: number of the present or last attempt; 0 = none yet.
         placement: where the present attempt runs; None when it holds nothing.
+        leaving: pods that were told to stop and are still there; the tree counts them no more.
+        promise: the place it starts in once all that leaves there has left; the tree counts
+            it, and nobody else gets it.
         reason: why it waits apart from its lane (held, dependency, back-off); None = no such.
         not_before: time before which it may not start.
         placed_at, started, ended_at: times in ms; 0 = not yet.
+        committed_at: up to when the present attempt's work is safe; 0 = none of it.
+        stopping_at: when it was told to stop; 0 = it was not.
+        preempted: how often it was stopped for others.
         outcome: how it ended for good; None while it lives.
         failures: attempts that failed by themselves.
         exit_code: exit code of the last attempt.
         message: what its world said of the last attempt.
         cause: why it is being stopped.
-        charged: what it holds, by flavor.
+        charged: what its placement uses, by flavor.
+        pledged: what its promise uses, by flavor.
     """
 
     gang: Gang
@@ -54,3 +67,9 @@ class GangRecord(Struct):
     message: str = ""
     cause: str = ""
     charged: tuple[tuple[str, Usage], ...] = ()
+    pledged: tuple[tuple[str, Usage], ...] = ()
+    leaving: tuple[PodPlacement, ...] = ()
+    promise: Placement | None = None
+    committed_at: int = 0
+    stopping_at: int = 0
+    preempted: int = 0
