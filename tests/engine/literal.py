@@ -1,6 +1,6 @@
 """The rules of placement once more, slow and obvious, from the records alone."""
 
-from ganglion.engine.record import GangRecord
+from ganglion.engine.record import SETTLED, GangRecord
 from ganglion.engine.state import ClusterState
 from ganglion.model.levels import Level
 from ganglion.model.node import Node
@@ -17,7 +17,8 @@ def _fits(state: ClusterState, gang: Gang, node: Node) -> bool:
     beside = [
         (record, pod)
         for record in state.records.values()
-        for pod in (record.placement.pods if record.placement else ())
+        for place in (record.placement if record.phase in SETTLED else None, record.promise)
+        for pod in (place.pods if place else ())
         if pod.node == node.name
     ]
     requests = [_request(record, pod.pod_set) for record, pod in beside]

@@ -124,7 +124,8 @@ class Engine(RuleBasedStateMachine):
         busy = any(
             pod.node == name
             for record in self.state.records.values()
-            for pod in (record.placement.pods if record.placement else ())
+            for place in (record.placement, record.promise)
+            for pod in (*(place.pods if place else ()), *record.leaving)
         )
         if not busy:
             self.run(ev.NodeAdded(self.now, make.node(rng, name)))

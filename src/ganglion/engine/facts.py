@@ -14,6 +14,8 @@ from ganglion.model.plan import Phase
 
 def node_added(state: Holdings, event: ev.NodeAdded) -> bool:
     """A node joined or changed."""
+    if state.promised:
+        _break_promises(state, event.node.name)
     state.tree.put(event.node)
     state.fleet_changed()
     return True
@@ -24,10 +26,7 @@ def node_lost(state: Holdings, event: ev.NodeLost) -> bool:
     if state.tree.is_gone(event.name):
         return False
     state.tree.drop(event.name)
-    for gang in list(state.promised):
-        record = state.records[gang]
-        if record.promise and any(pod.node == event.name for pod in record.promise.pods):
-            broken(state, record)
+    _break_promises(state, event.name)
     state.fleet_changed()
     return True
 
@@ -48,10 +47,19 @@ def device_health(state: Holdings, event: ev.DeviceHealth) -> bool:
     return _redescribe(state, node, devices=tuple(devices))
 
 
+def _break_promises(state: Holdings, node: str) -> None:
+    """The node is not what it was when places on it were promised."""
+    for gang in list(state.promised):
+        record = state.records[gang]
+        if record.promise and any(pod.node == node for pod in record.promise.pods):
+            broken(state, record)
+
+
 def _redescribe(state: Holdings, node: Node, **changes: Any) -> bool:  # noqa: ANN401 - fields of Node
     changed = replace(node, **changes)
     if changed == node:
         return False
+    _break_promises(state, node.name)
     gone = state.tree.is_gone(node.name)
     state.tree.put(changed)
     if gone:
@@ -70,6 +78,9 @@ def queue_set(state: Holdings, event: ev.QueueSet) -> bool:
     ):
         raise Conflict(f"queue {event.queue.parent} has gangs and cannot get queues under it")
     state.shares.put(event.queue)
+    # What was promised was within the means of before; it is decided anew.
+    for gang in list(state.promised):
+        broken(state, state.records[gang])
     state.freed += 1
     return True
 

@@ -132,7 +132,7 @@ class Holdings:
         return frozenset(
             self.tree.index[pod.node]
             for sibling in self.gates.siblings(gang.workload)
-            if (placement := self.records[sibling].promise or self.records[sibling].placement)
+            if (placement := _counted(self.records[sibling]))
             for pod in placement.pods
         )
 
@@ -266,6 +266,11 @@ class Holdings:
             each.name: sight(shape)
             for each, shape in zip(record.gang.pod_sets, record.shapes, strict=True)
         }
+
+
+def _counted(record: GangRecord) -> Placement | None:
+    """Where the tree counts a gang."""
+    return record.promise or (record.placement if record.phase in SETTLED else None)
 
 
 def _lane_key(record: GangRecord) -> tuple[object, ...]:

@@ -1,6 +1,7 @@
 """Every invariant of the state, checked from scratch."""
 
 from collections import Counter
+from itertools import chain
 
 from ganglion.engine.condition import UNBOUNDED, Condition
 from ganglion.engine.holdings import Holdings
@@ -8,7 +9,7 @@ from ganglion.engine.record import HOLDING, SETTLED, GangRecord
 from ganglion.engine.shares import NOTHING
 from ganglion.model.errors import InvariantBroken
 from ganglion.model.levels import Level
-from ganglion.model.placement import Placement, PodPlacement
+from ganglion.model.placement import Placement
 from ganglion.model.plan import Phase
 from ganglion.model.queue import ANY_FLAVOR
 from ganglion.model.resources import WHOLE, Usage
@@ -20,10 +21,9 @@ def check(state: Holdings) -> None:
     state.tree.settle()
     for record in state.records.values():
         _one_phase(state, record)
-        for placement in (record.placement, record.promise):
-            if placement:
-                _whole_gang(record, placement)
-                _topology(state, record, placement)
+        for placement in _counted(record):
+            _whole_gang(record, placement)
+            _topology(state, record, placement)
     _nodes(state)
     _present(state)
     _queues(state)
@@ -104,7 +104,7 @@ def _nodes(state: Holdings) -> None:
             each.name: shape
             for each, shape in zip(record.gang.pod_sets, record.shapes, strict=True)
         }
-        for pod in _counted(record):
+        for pod in chain.from_iterable(each.pods for each in _counted(record)):
             request = shapes[pod.pod_set].request
             used.setdefault(pod.node, []).append(Usage(0, request.cpu_milli, request.memory_mib))
             tenancies.setdefault(pod.node, set()).add(shapes[pod.pod_set].tenancy)
@@ -123,10 +123,10 @@ def _nodes(state: Holdings) -> None:
     _require(not devices, f"pods hold devices that do not exist: {sorted(devices)}")
 
 
-def _counted(record: GangRecord) -> tuple[PodPlacement, ...]:
-    """Pods of a gang that the tree counts."""
+def _counted(record: GangRecord) -> list[Placement]:
+    """Placements of a gang that the tree counts."""
     settled = record.placement if record.phase in SETTLED else None
-    return sum((each.pods for each in (settled, record.promise) if each), ())
+    return [each for each in (settled, record.promise) if each]
 
 
 def _present(state: Holdings) -> None:
