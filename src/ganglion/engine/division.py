@@ -54,10 +54,10 @@ def divide(total: int, claims: Sequence[Claim], correction: int = 0) -> list[int
         claims: one per queue.
         correction: how strongly past use lowers the weight, in thousandths; 0 = not at all.
     """
-    open_ended = max(total, 0)
+    everything = max(total, 0)
     wanted = [each.wanted for each in claims]
     shares = [
-        min(open_ended if each.quota is None else each.quota, want)
+        min(everything if each.quota is None else each.quota, want)
         for each, want in zip(claims, wanted, strict=True)
     ]
     left = total - sum(shares)
@@ -108,7 +108,7 @@ class _Rounds:
         whole = sum(weights)
         if not whole:
             return 0, False
-        unit, again, before = whole * WHOLE, False, 0
+        unit, again, spent = whole * WHOLE, False, 0
         for i, weight in zip(peers, weights, strict=True):
             part, want = pot * weight, self._wanted[i] - self._shares[i]
             if part >= want * whole:
@@ -121,8 +121,8 @@ class _Rounds:
                 if fraction:
                     self._fractions[i] = (fraction, unit)
             self._shares[i] += given
-            before += given
-        return before, again
+            spent += given
+        return spent, again
 
     def _weights(self, peers: list[int]) -> list[int]:
         claims, correction = self._claims, self._correction
