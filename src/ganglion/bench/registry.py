@@ -16,6 +16,7 @@ BENCHES: dict[str, str] = {
     "pack-openb": "ganglion.bench.pack_openb:BENCH",
     "jct-itp": "ganglion.bench.jct_itp:BENCH",
     "jct-muri": "ganglion.bench.jct_muri:BENCH",
+    "backfill-swf": "ganglion.bench.backfill_swf:BENCH",
     "decisions": "ganglion.bench.decisions:BENCH",
 }
 """Name -> `module:attribute`, in the order they are listed."""
