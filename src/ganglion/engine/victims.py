@@ -60,6 +60,9 @@ class Rules(Protocol):
     def hopeless(self, state: Holdings, asker: GangRecord, now: int) -> Reason | None:
         """Why nobody may be stopped for this gang, by arithmetic alone; None = perhaps."""
 
+    def allows(self, state: Holdings, asker: GangRecord, unit: Unit) -> bool:
+        """Whether a unit may still be taken as usage stands now, just before it is."""
+
     def victims(
         self, state: Holdings, asker: GangRecord, now: int, useful: Useful
     ) -> Iterator[Unit]:

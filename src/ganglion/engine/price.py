@@ -1,0 +1,58 @@
+"""What stopping a gang costs: GPU time, in thousandths of GPUs x ms.
+
+The whole gang pays, as losing one rank stops them all: its GPUs times the work since its
+last committed checkpoint and the time until it is back at work.
+"""
+
+from ganglion.engine.record import GangRecord
+from ganglion.model.placement import PodPlacement
+
+
+def gpu_milli(pods: tuple[PodPlacement, ...]) -> int:
+    """Thousandths of GPUs of some pods."""
+    return sum(len(pod.devices) * pod.milli for pod in pods)
+
+
+def saved_at(record: GangRecord, now: int) -> int:
+    """Up to when a running gang's work is safe, in ms.
+
+    As reported, else by its contract: the last multiple of its interval since it started.
+    """
+    contract = record.gang.checkpoint
+    saved = max(record.committed_at, record.started)
+    if contract and contract.interval_ms and not record.committed_at:
+        saved += (now - record.started) // contract.interval_ms * contract.interval_ms
+    return saved
+
+
+def next_save(record: GangRecord, now: int) -> int | None:
+    """When the next checkpoint is due, in ms; None = unknown."""
+    contract = record.gang.checkpoint
+    if not contract or not contract.interval_ms or not record.started:
+        return None
+    return saved_at(record, now) + contract.interval_ms
+
+
+def unsaved_ms(record: GangRecord, now: int) -> int:
+    """Work of a gang that would be lost if it stopped now, in ms of its own time.
+
+    A gang that saves whenever it is told to stop loses no more than its grace.
+    """
+    if not record.started:
+        return 0
+    lost = max(now - saved_at(record, now), 0)
+    contract = record.gang.checkpoint
+    if contract and not contract.interval_ms:
+        return min(lost, contract.grace_ms)
+    return lost
+
+
+def of_gang(record: GangRecord, now: int, restart_ms: int) -> int:
+    """The price of stopping a whole gang."""
+    pods = record.placement.pods if record.placement else ()
+    return gpu_milli(pods) * (unsaved_ms(record, now) + restart_ms)
+
+
+def of_surplus(pods: tuple[PodPlacement, ...], restart_ms: int) -> int:
+    """The price of taking pods from an elastic gang that goes on without them."""
+    return gpu_milli(pods) * restart_ms

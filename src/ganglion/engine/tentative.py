@@ -1,0 +1,60 @@
+"""Changes to tree and queue usage that are tried and taken back."""
+
+from ganglion.engine.holdings import Holdings
+from ganglion.engine.record import GangRecord
+from ganglion.engine.victims import Unit
+from ganglion.model.levels import Level
+from ganglion.model.placement import Placement, PodPlacement
+from ganglion.model.resources import Usage
+
+Charged = tuple[tuple[str, Usage], ...]
+Step = tuple[GangRecord, tuple[PodPlacement, ...], Charged, int]
+
+
+class Tentative:
+    """Takes units and seats gangs for real, and remembers how to undo it.
+
+    Args:
+        state: as it was, once `undo` has been called.
+    """
+
+    def __init__(self, state: Holdings) -> None:
+        self._state = state
+        self._steps: dict[int, Step] = {}
+
+    def take(self, unit: Unit) -> None:
+        """The pods of a unit leave."""
+        self._do(id(unit), unit.record, unit.pods, -1)
+
+    def give_back(self, unit: Unit) -> None:
+        """The pods of a unit that was taken are there again."""
+        self._revert(self._steps.pop(id(unit)))
+
+    def seat(self, record: GangRecord, placement: Placement) -> None:
+        """A gang is placed."""
+        self._do(id(placement), record, placement.pods, 1)
+
+    def unseat(self, placement: Placement) -> None:
+        """A gang that was seated there is not placed any more."""
+        self._revert(self._steps.pop(id(placement)))
+
+    def undo(self) -> None:
+        """Everything is as it was."""
+        for step in reversed(self._steps.values()):
+            self._revert(step)
+        self._steps = {}
+
+    def _do(self, key: int, record: GangRecord, pods: tuple[PodPlacement, ...], sign: int) -> None:
+        placement = Placement(pods, Level.FLEET)
+        charged = tuple(self._state.usage_of(record, placement).items())
+        step = self._steps[key] = (record, pods, charged, sign)
+        self._apply(step, sign)
+
+    def _revert(self, step: Step) -> None:
+        self._apply(step, -step[3])
+
+    def _apply(self, step: Step, sign: int) -> None:
+        record, pods, charged, _ = step
+        move = self._state.join if sign > 0 else self._state.part
+        move(record, pods)
+        self._state.charge(record.gang, charged, sign)
