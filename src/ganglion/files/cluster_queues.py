@@ -2,6 +2,9 @@
 
 from collections.abc import Callable, Collection, Sequence
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from ganglion.files.overlay import overlay
 from ganglion.files.queue_schema import QueueFile
 from ganglion.files.queue_tree import above_parent, parents_first
@@ -14,19 +17,59 @@ from ganglion.model.resources import Amount
 Wrong = Callable[[str, Path, str], FieldError]
 
 
+class Known(Struct):
+    """The flavors there are, and what to do about others.
+
+    Attributes:
+        flavors: lower-case name -> name; empty = any flavor may be named.
+        wrong: makes an error of problem, canonical path and hint.
+        unknown: gathers flavors that no node has; None = they are errors.
+    """
+
+    flavors: dict[str, str]
+    wrong: Wrong
+    unknown: list[FieldError] | None
+
+    def flavor(self, name: str, path: Path) -> str:
+        """The flavor as nodes call it. Raises FieldError."""
+        found = self.flavors.get(name.lower())
+        if found or not self.flavors or name == ANY_FLAVOR:
+            return found or name
+        known = f"flavors are {', '.join(self.flavors.values())} and `*`"
+        hint = meant(name, self.flavors) or known
+        error = self.wrong(f"no node has the flavor {show(name)}", path, hint)
+        if self.unknown is None:
+            raise error
+        self.unknown.append(error)
+        return name
+
+    def amounts(self, given: dict[str, Amount], path: Path) -> dict[str, Amount]:
+        """Amounts by flavor as nodes call it. Raises FieldError."""
+        found: dict[str, Amount] = {}
+        for flavor, amount in given.items():
+            name = self.flavor(flavor, (*path, flavor))
+            if name in found:
+                problem = f"the flavor {show(flavor)} is given twice"
+                raise self.wrong(problem, (*path, flavor), "")
+            found[name] = amount
+        return found
+
+
 def queues_of(
     files: Sequence[QueueFile],
     flavors: Collection[str],
     preemption: Preemption,
     wrong: Wrong,
+    unknown: list[FieldError] | None = None,
 ) -> tuple[Queue, ...]:
     """Build the queues, parents before their children.
 
     Args:
         files: the validated queues.
-        flavors: those of the file's nodes; empty = any flavor may be named.
+        flavors: those of the nodes; empty = any flavor may be named.
         preemption: what rules that a queue leaves out are.
         wrong: makes an error of problem, canonical path and hint.
+        unknown: gathers flavors that no node has; None = they are errors.
 
     Raises:
         FieldError: a queue occurs twice, its parent is unknown, the tree has a cycle, a
@@ -35,10 +78,8 @@ def queues_of(
     parents = _parents(files, wrong)
     for at, queue in enumerate(files):
         _rooted(queue.name, parents, ("queues", at, "parent"), wrong)
-    names = {flavor.lower(): flavor for flavor in flavors}
-    found = [
-        _queue(queue, names, preemption, ("queues", at), wrong) for at, queue in enumerate(files)
-    ]
+    known = Known({flavor.lower(): flavor for flavor in flavors}, wrong, unknown)
+    found = [_queue(queue, known, preemption, ("queues", at)) for at, queue in enumerate(files)]
     for each in above_parent(found):
         at = next(at for at, queue in enumerate(found) if queue.name == each.queue)
         raise wrong(each.problem, ("queues", at, each.key, each.flavor), each.hint)
@@ -68,34 +109,38 @@ def _rooted(name: str, parents: dict[str, str], path: Path, wrong: Wrong) -> Non
             raise wrong(f"the queue tree runs in a circle: {circle}", path, "make one a root")
 
 
-def _queue(
-    queue: QueueFile, flavors: dict[str, str], preemption: Preemption, path: Path, wrong: Wrong
-) -> Queue:
-    def known(key: str) -> dict[str, Amount]:
-        return _known(getattr(queue, key), flavors, (*path, key), wrong)
-
-    quota = known("quota")
-    beyond = _beyond(quota, known("borrowing_limit"))
-    limit = known("limit")
+def _queue(queue: QueueFile, known: Known, preemption: Preemption, path: Path) -> Queue:
+    quota, limit, beyond = (
+        known.amounts(getattr(queue, key), (*path, key))
+        for key in ("quota", "limit", "borrowing_limit")
+    )
     for flavor in beyond.keys() & limit.keys():
         problem = f"says the same as `limit` for {show(flavor)}, which is given too"
-        raise wrong(problem, (*path, "borrowing_limit", flavor), "keep one of them")
-    rules, order = queue.preemption, queue.flavors
+        raise known.wrong(problem, (*path, "borrowing_limit", flavor), "keep one of them")
+    rules = queue.preemption
     return Queue(
         name=queue.name,
         parent=queue.parent,
         quota=quota,
-        limit=limit | beyond,
-        lend_limit=known("lend_limit"),
-        user_limit=known("user_limit"),
+        limit=limit | _beyond(quota, beyond),
+        lend_limit=known.amounts(queue.lend_limit, (*path, "lend_limit")),
+        user_limit=known.amounts(queue.user_limit, (*path, "user_limit")),
         over_quota_weight=queue.weight,
         priority=queue.priority,
         max_pending=queue.max_pending,
         strict=queue.strict,
         preemption=None if rules is None else overlay(preemption, rules),
-        flavors=None if order is None else overlay(Flavors(), order),
+        flavors=_flavors(queue, known, (*path, "flavors", "order")),
         timeshare_ms=queue.timeshare,
     )
+
+
+def _flavors(queue: QueueFile, known: Known, path: Path) -> Flavors | None:
+    if queue.flavors is None:
+        return None
+    found = overlay(Flavors(), queue.flavors)
+    order = tuple(known.flavor(each, (*path, at)) for at, each in enumerate(found.order))
+    return replace(found, order=order)
 
 
 def _beyond(quota: dict[str, Amount], more: dict[str, Amount]) -> dict[str, Amount]:
@@ -112,18 +157,3 @@ def _beyond(quota: dict[str, Amount], more: dict[str, Amount]) -> dict[str, Amou
 
 def _sum(quota: int | None, more: int | None) -> int | None:
     return None if more is None else (quota or 0) + more
-
-
-def _known(
-    amounts: dict[str, Amount], flavors: dict[str, str], path: Path, wrong: Wrong
-) -> dict[str, Amount]:
-    found: dict[str, Amount] = {}
-    for flavor, amount in amounts.items():
-        name = flavors.get(flavor.lower(), "" if flavors else flavor)
-        if not name and flavor != ANY_FLAVOR:
-            hint = meant(flavor, flavors) or f"flavors are {', '.join(flavors.values())} and `*`"
-            raise wrong(f"no node has the flavor {show(flavor)}", (*path, flavor), hint)
-        if (name or flavor) in found:
-            raise wrong(f"the flavor {show(flavor)} is given twice", (*path, flavor), "")
-        found[name or flavor] = amount
-    return found

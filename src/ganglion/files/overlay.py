@@ -31,8 +31,8 @@ def overlay(base: S, given: BaseModel) -> S:
 
 
 def written(model: type[BaseModel], value: Struct) -> dict[str, Any]:
-    """Every key of a mapping with its value, as a file would say it."""
-    return _shown(model, value).model_dump(mode="json", exclude_unset=True)
+    """Every key of a mapping that has a value, as a file would say it."""
+    return _shown(model, value).model_dump(mode="json", exclude_none=True)
 
 
 def _shown(model: type[BaseModel], value: Struct) -> BaseModel:

@@ -5,11 +5,13 @@ file = load_policy("policy.yaml")
 file.policy, file.queues
 """
 
+from collections.abc import Collection
 from pathlib import Path
 
 from msgspec import Struct
 
-from ganglion.files.cluster_queues import queues_of
+from ganglion.files.bookings import BookingFile
+from ganglion.files.cluster_queues import Wrong, queues_of
 from ganglion.files.overlay import overlay
 from ganglion.files.policy_schema import VOCABULARY, Knobs, Topped
 from ganglion.files.presets import PRESETS, is_preset, preset, preset_name
@@ -18,12 +20,17 @@ from ganglion.files.renaming import Renaming
 from ganglion.files.text import decode, read
 from ganglion.files.validate import validate
 from ganglion.files.wording import listed
-from ganglion.files.yaml import Data, parse_documents
+from ganglion.files.yaml import Data, dotted, parse_documents
+from ganglion.files.yaml import Path as Place
 from ganglion.model.errors import FieldError, FileError
 from ganglion.model.policy import Policy
 from ganglion.model.queue import Queue
 
 ENDINGS = (".yaml", ".yml", ".json")
+
+
+def _wrong(problem: str, path: Place, hint: str = "") -> FieldError:
+    return FieldError(problem, key=dotted(path), hint=hint)
 
 
 class PolicyFile(Struct, frozen=True):
@@ -33,18 +40,23 @@ class PolicyFile(Struct, frozen=True):
         policy: how the engine decides, with everything that the preset says.
         queues: the whole queue tree, parents before their children; None = the file says
             nothing about queues.
+        bookings: all bookings, their nodes not looked up yet; None = the file says nothing
+            about bookings.
         preset: what the file changes.
         name: what messages call the file.
         text: the file itself.
-        lines: queue -> line it stands on.
+        unknown: flavors that no node has, where those are no errors.
+        wrong: makes an error of problem, canonical path and hint.
     """
 
     policy: Policy
     queues: tuple[Queue, ...] | None = None
+    bookings: tuple[BookingFile, ...] | None = None
     preset: str = "default"
     name: str = ""
     text: str = ""
-    lines: dict[str, int] = {}
+    unknown: tuple[FieldError, ...] = ()
+    wrong: Wrong = _wrong
 
 
 def resolve_policy(text: str) -> PolicyFile:
@@ -86,8 +98,13 @@ def load_policy(source: str | Path) -> PolicyFile:
     return parse_policy(decode(raw, name), name)
 
 
-def parse_policy(text: str, name: str = "") -> PolicyFile:
-    """Read a policy from YAML or JSON; `name` is what messages call it.
+def parse_policy(text: str, name: str = "", flavors: Collection[str] = ()) -> PolicyFile:
+    """Read a policy from YAML or JSON.
+
+    Args:
+        text: the file.
+        name: what messages call it.
+        flavors: those of the nodes; empty = any flavor may be named.
 
     Raises:
         FileError: it is not text of that sort.
@@ -100,14 +117,13 @@ def parse_policy(text: str, name: str = "") -> PolicyFile:
     renaming = Renaming(documents[0], VOCABULARY)
     file = validate(Topped, expanded(renaming.all()), renaming.wrong)
     policy = policy_of(file)
-    queues = None
+    queues, unknown = None, list[FieldError]()
     if file.queues is not None:
-        queues = queues_of(file.queues, (), policy.preemption, renaming.wrong)
-    lines = {
-        each.name: documents[0].line(renaming.source(("queues", at)))
-        for at, each in enumerate(file.queues or ())
-    }
-    return PolicyFile(policy, queues, file.preset, name, text, lines)
+        rules = policy.preemption
+        queues = queues_of(file.queues, flavors, rules, renaming.wrong, unknown)
+    return PolicyFile(
+        policy, queues, file.bookings, file.preset, name, text, tuple(unknown), renaming.wrong
+    )
 
 
 def expanded(found: Data) -> Data:

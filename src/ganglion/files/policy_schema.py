@@ -5,9 +5,10 @@ Defaults here are those of `preset: default`; with another preset its values sta
 
 from typing import Annotated
 
+from ganglion.files import bookings, queue_schema
 from ganglion.files import fields as f
-from ganglion.files import queue_schema
 from ganglion.files import rule_fields as r
+from ganglion.files.bookings import BookingFile
 from ganglion.files.grammar.words import one_of
 from ganglion.files.presets import PRESETS, preset_name
 from ganglion.files.queue_schema import PreemptionFile, QueueFile
@@ -132,6 +133,9 @@ class Topped(Knobs):
     queues: tuple[QueueFile, ...] | None = described(
         "the whole queue tree; left out = the queues stay as they are", None
     )
+    bookings: tuple[BookingFile, ...] | None = described(
+        "all bookings; left out = they stay as they are", None
+    )
 
 
 SECTIONS: dict[str, type[Mapping]] = {
@@ -143,7 +147,14 @@ SECTIONS: dict[str, type[Mapping]] = {
 }
 """Scope of knobs -> its model."""
 
-SCOPES: dict[str, type[Mapping]] = {"": Topped, **queue_schema.SCOPES, **SECTIONS}
+SCOPES: dict[str, type[Mapping]] = {
+    "": Topped,
+    **queue_schema.SCOPES,
+    **SECTIONS,
+    "bookings": BookingFile,
+}
+"""Scope of keys -> its model."""
+
 KNOB_ALIASES = {
     "score": "scores",
     "priority_classes": "priorities",
@@ -156,6 +167,7 @@ KNOB_ALIASES = {
 ALIASES: dict[str, dict[str, str]] = {
     "": KNOB_ALIASES,
     **queue_schema.ALIASES,
+    "bookings": bookings.ALIASES,
     "evict": {"stalenessGracePeriod": "stale", "defaultStalenessGracePeriod": "stale"},
     "usage": {"PriorityDecayHalfLife": "half_life", "halfLife": "half_life"},
 }
@@ -164,6 +176,9 @@ KNOB_CHILDREN = {name: name for name in SECTIONS}
 VOCABULARY = Vocabulary(
     keys={scope: tuple(model.model_fields) for scope, model in SCOPES.items()},
     aliases=ALIASES,
-    children={"": {**KNOB_CHILDREN, "queues": "queues"}, **queue_schema.CHILDREN},
-    lists=("queues",),
+    children={
+        "": {**KNOB_CHILDREN, "queues": "queues", "bookings": "bookings"},
+        **queue_schema.CHILDREN,
+    },
+    lists=("queues", "bookings"),
 )

@@ -104,8 +104,9 @@ class GangPlaced(_Event, frozen=True, tag="gang_placed"):
 
 
 class GangReserved(_Event, frozen=True, tag="gang_reserved"):
-    """Decision: the place is the gang's own from now on; it starts once all pods that are being
-    stopped there have left. None gives the place back.
+    """Decision: the place is the gang's own from now on.
+
+    It starts once all pods that are being stopped there have left. None gives the place back.
     """
 
     gang: str
@@ -174,10 +175,23 @@ class GangEnded(_Event, frozen=True, tag="gang_ended"):
 
 
 class PolicySet(_Event, frozen=True, tag="policy_set"):
-    """The engine decides by this policy from now on."""
+    """The engine decides by this policy from now on.
+
+    Attributes:
+        version: counts from 1; 0 = it is part of no history.
+        user: who set it.
+        cause: how: `applied`, `started`, `rolled back to 3`.
+        text: the policy file as it was written.
+        queues: the whole queue tree that came with it; None = it said nothing about queues.
+            The queues themselves are set by events of their own.
+    """
 
     policy: Policy
     version: int = 0
+    user: str = ""
+    cause: str = ""
+    text: str = ""
+    queues: tuple[Queue, ...] | None = None
 
 
 class BookingSet(_Event, frozen=True, tag="booking_set"):

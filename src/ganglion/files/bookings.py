@@ -1,0 +1,137 @@
+"""Bookings as people write them: nodes by name or by domain, times or a length."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Annotated
+
+from ganglion.files import fields as f
+from ganglion.files.grammar.instants import parse_instant, print_instant
+from ganglion.files.grammar.lists import parse_texts
+from ganglion.files.grammar.names import parse_host, parse_queue
+from ganglion.files.grammar.places import parse_level
+from ganglion.files.schema import Mapping, described
+from ganglion.files.wording import meant, show
+from ganglion.files.yaml import Path
+from ganglion.model.booking import Booking
+from ganglion.model.errors import FieldError
+from ganglion.model.levels import Level
+from ganglion.model.node import Node
+
+Wrong = Callable[[str, Path, str], FieldError]
+Domain = tuple[Level, str]
+
+
+def parse_domains(value: object) -> tuple[Domain, ...]:
+    """Read `rack=r1`, a list of such texts, or a mapping of level to name or names."""
+    if isinstance(value, dict):
+        return tuple(
+            (parse_level(level), parse_host(name))
+            for level, names in value.items()
+            for name in parse_texts(names)
+        )
+    return tuple(_domain(each) for each in parse_texts(value))
+
+
+def _domain(text: str) -> Domain:
+    level, equals, name = text.partition("=")
+    if not equals:
+        raise FieldError(f"{show(text)} is not a domain", hint="write it as `rack=r1`")
+    return parse_level(level.strip()), parse_host(name.strip())
+
+
+Instant = Annotated[int, f.told(parse_instant), f.schema("string")]
+Hosts = Annotated[
+    tuple[str, ...],
+    f.told(lambda value: tuple(parse_host(each) for each in parse_texts(value))),
+    f.schema("array", "string"),
+]
+Queues = Annotated[
+    tuple[str, ...],
+    f.told(lambda v: tuple(parse_queue(each).rpartition("/")[2] for each in parse_texts(v))),
+    f.schema("array", "string"),
+]
+Domains = Annotated[
+    tuple[Domain, ...], f.told(parse_domains), f.schema("array", "string", "object")
+]
+
+
+class BookingFile(Mapping):
+    """Nodes that are kept for somebody, or for nobody, from one time to another."""
+
+    name: f.Name = described("unique among the bookings")
+    nodes: Hosts = described("names of nodes", ())
+    within: Domains = described("every node of these domains: `rack=r1`, `{rack: [r1, r2]}`", ())
+    begin: Instant = described("when it begins: `2026-12-01T08:00Z`; UTC where it says no offset")
+    end: Instant | None = described("when it ends; or say how long", None)
+    length: f.Duration | None = described("how long it lasts: `4h`", None)
+    queues: Queues = described(
+        "queues whose gangs may use the nodes meanwhile; left out = nobody: maintenance", ()
+    )
+    users: f.Texts = described("users who may use them meanwhile; left out = any of the queues", ())
+    reason: f.Text = described("for people", "")
+
+
+ALIASES = {
+    "from": "begin",
+    "start": "begin",
+    "to": "end",
+    "until": "end",
+    "for": "length",
+    "duration": "length",
+    "in": "within",
+    "domains": "within",
+    "node": "nodes",
+    "queue": "queues",
+    "user": "users",
+}
+"""Other names of the keys of a booking."""
+
+
+def booked(file: BookingFile, fleet: Iterable[Node], path: Path, wrong: Wrong) -> Booking:
+    """The booking of these nodes.
+
+    Args:
+        file: as it was written.
+        fleet: the nodes there are.
+        path: where it lies.
+        wrong: makes an error of problem, canonical path and hint.
+
+    Raises:
+        FieldError: a node or domain does not exist, none is named, or it ends before it begins.
+    """
+    known = {node.name: node for node in fleet}
+    for at, name in enumerate(file.nodes):
+        if name not in known:
+            raise wrong(
+                f"there is no node {show(name)}", (*path, "nodes", at), meant(name, [*known])
+            )
+    named = dict.fromkeys(file.nodes)
+    for level, domain in file.within:
+        found = [node.name for node in known.values() if node.domains.get(level) == domain]
+        if not found:
+            there = sorted({node.domains.get(level, "") for node in known.values()} - {""})
+            hint = meant(domain, there) or f"there are {', '.join(there[:8]) or 'none'}"
+            raise wrong(f"there is no {level} {show(domain)}", (*path, "within"), hint)
+        named |= dict.fromkeys(found)
+    if not named:
+        raise wrong("names no nodes", path, "as `nodes: [n1, n2]` or `within: rack=r1`")
+    end = _end(file, path, wrong)
+    return Booking(file.name, tuple(named), file.begin, end, file.queues, file.users, file.reason)
+
+
+def _end(file: BookingFile, path: Path, wrong: Wrong) -> int:
+    if (file.end is None) == (file.length is None):
+        what = "given twice" if file.end is not None else "missing"
+        raise wrong(f"its end is {what}", path, "give either `end` or `length`")
+    end = file.begin + (file.length or 0) if file.end is None else file.end
+    if end <= file.begin:
+        raise wrong(f"ends when it begins or before: {print_instant(end)}", path, "")
+    return end
+
+
+def written_booking(booking: Booking) -> dict[str, object]:
+    """A booking as a file would say it."""
+    found: dict[str, object] = {"name": booking.name, "nodes": list(booking.nodes)}
+    found |= {"begin": print_instant(booking.begin), "end": print_instant(booking.end)}
+    more: dict[str, Sequence[str]] = {"queues": list(booking.queues), "users": list(booking.users)}
+    found |= {key: value for key, value in more.items() if value}
+    return found | ({"reason": booking.reason} if booking.reason else {})
