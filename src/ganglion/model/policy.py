@@ -42,6 +42,8 @@ class VictimOrder(StrEnum):
     """The cheapest in GPU time lost, whatever its priority."""
     NEWEST = "newest"
     """Lowest priority first; among equals the latest started (or submitted)."""
+    YOUNGEST = "youngest"
+    """The latest started first, whatever its priority."""
 
 
 class Backfill(StrEnum):
