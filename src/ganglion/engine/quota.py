@@ -26,27 +26,28 @@ def spent(state: ClusterState, record: GangRecord) -> tuple[Reason | None, dict[
         (reason, {}) when no flavor is left that the gang could use, else (None, the flavors
         that it must keep off, each with the reason).
     """
-    gang = record.gang
-    shares = state.shares
-    if not shares.is_governed(gang.queue):
+    if not state.shares.is_governed(record.gang.queue):
         return None, {}
     wanted = asked(record)
-    whole = shares.refusal(gang.queue, ANY_FLAVOR, wanted, gang.preemptible, state.totals.free_gpu)
+    whole = _refusal(state, record, ANY_FLAVOR, wanted)
     if whole:
         return whole, {}
     refusals = {
         flavor: reason
         for flavor in state.totals.flavors()
-        if (
-            reason := shares.refusal(
-                gang.queue, flavor, wanted, gang.preemptible, state.totals.free_gpu
-            )
-        )
+        if (reason := _refusal(state, record, flavor, wanted))
     }
     usable = state.totals.flavors_for(record.shapes)
     if usable and all(flavor in refusals for flavor in usable):
         return refusals[usable[0]], {}
     return None, refusals
+
+
+def _refusal(state: ClusterState, record: GangRecord, flavor: str, wanted: Usage) -> Reason | None:
+    gang = record.gang
+    return state.shares.refusal(
+        gang.queue, flavor, wanted, gang.preemptible, state.totals.free_gpu, gang.user
+    )
 
 
 class Means:
@@ -71,9 +72,7 @@ class Means:
         for usage in used.values():
             total = total.plus(usage)
         for flavor, usage in ((ANY_FLAVOR, total), *used.items()):
-            self.refusal = state.shares.refusal(
-                record.gang.queue, flavor, usage, record.gang.preemptible, state.totals.free_gpu
-            )
+            self.refusal = _refusal(state, record, flavor, usage)
             if self.refusal:
                 return False
         return True

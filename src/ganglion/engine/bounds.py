@@ -1,0 +1,219 @@
+"""What keeps a queue from using more: limits, quota, what others keep back, users' limits.
+
+A start is within its means when at every queue on the way up: no limit is passed, counting
+what queues beside the path keep back inside it; work that nobody may stop stays within quota;
+and no user passes the user limit. In the fleet, what others keep back stays free.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple
+
+from ganglion.engine.lending import KINDS, NOTHING, Lending
+from ganglion.engine.queue_tree import QueueTree
+from ganglion.model.queue import ANY_FLAVOR, Queue
+from ganglion.model.reasons import Reason, Remedy, Token
+from ganglion.model.resources import Amount, Usage, decimal
+
+_WORDS = {"gpu_milli": "GPUs", "cpu_milli": "CPUs", "memory_mib": "MiB of memory"}
+_NO_GPUS = Amount(gpu_milli=0)
+
+Table = Mapping[str, Mapping[str, Usage]]
+"""Queue -> flavor (and `*`) -> amount."""
+
+
+class Ask(NamedTuple):
+    """What somebody wants to use more.
+
+    Attributes:
+        path: its queue and all above it, the root last.
+        flavor: flavor, or `*` for all of them together.
+        amount: what would be added.
+        preemptible: whether others may stop it.
+        user: whose it is.
+    """
+
+    path: tuple[str, ...]
+    flavor: str
+    amount: Usage
+    preemptible: bool
+    user: str
+
+
+class Bounds:
+    """Judges what queues ask for.
+
+    Args:
+        tree: the queues.
+        usage: in use, by queue, subtree included.
+        fixed: the same, of gangs that nobody may stop.
+        of_user: (queue, user, flavor) -> what the user uses in the queue.
+        lending: what queues keep back.
+    """
+
+    def __init__(
+        self,
+        tree: QueueTree,
+        usage: Table,
+        fixed: Table,
+        of_user: Callable[[str, str, str], Usage],
+        lending: Lending,
+    ) -> None:
+        self._tree, self._usage, self._fixed = tree, usage, fixed
+        self._of_user, self._lending = of_user, lending
+
+    def refusal(self, ask: Ask, free: Callable[[str], int]) -> Reason | None:
+        """Why it may not be; None = it may. `free`: flavor -> thousandths of GPUs free."""
+        for name in ask.path:
+            queue = self._tree.queues[name]
+            reason = self._limit(ask, queue) or self._quota(ask, queue) or self._user(ask, queue)
+            if reason:
+                return reason
+        return self._kept(ask, free) if self._tree.lends else None
+
+    def _limit(self, ask: Ask, queue: Queue) -> Reason | None:
+        limit = queue.limit.get(ask.flavor)
+        if not limit:
+            return None
+        used = self._usage[queue.name].get(ask.flavor, NOTHING)
+        return _over(ask, _Bound(f"queue {queue.name}", "limit", limit, used))
+
+    def _quota(self, ask: Ask, queue: Queue) -> Reason | None:
+        if ask.preemptible or not queue.quota:
+            return None
+        quota = queue.quota.get(ask.flavor) or _left_out(queue, ask.flavor)
+        if not quota:
+            return None
+        used = self._fixed[queue.name].get(ask.flavor, NOTHING)
+        who = f"work of queue {queue.name} that may not be stopped"
+        return _over(ask, _Bound(who, "quota", quota, used))
+
+    def _user(self, ask: Ask, queue: Queue) -> Reason | None:
+        limit = queue.user_limit.get(ask.flavor)
+        if not limit:
+            return None
+        used = self._of_user(queue.name, ask.user, ask.flavor)
+        who = f"user {ask.user or '(nobody)'} in queue {queue.name}"
+        return _over(ask, _Bound(who, "user_limit", limit, used))
+
+    def _kept(self, ask: Ask, free: Callable[[str], int]) -> Reason | None:
+        for name, kept in self._lending.beside(ask.path, ask.flavor):
+            if kept == NOTHING:
+                continue
+            reason = self._inside(ask, name, kept) if name else self._in_fleet(ask, kept, free)
+            if reason:
+                return reason
+        return None
+
+    def _inside(self, ask: Ask, name: str, kept: Usage) -> Reason | None:
+        limit = self._tree.queues[name].limit.get(ask.flavor)
+        if not limit:
+            return None
+        used = self._usage[name].get(ask.flavor, NOTHING)
+        kept = self._without_own(ask, name, limit, kept)
+        idle = self._without_own(ask, name, limit, self._lending.idle(ask.path, ask.flavor, name))
+        return _over(ask, _Bound(f"queue {name}", "limit", limit, used, kept, idle))
+
+    def _in_fleet(self, ask: Ask, kept: Usage, free: Callable[[str], int]) -> Reason | None:
+        room, flavor, asked = free(ask.flavor), ask.flavor, ask.amount.gpu_milli
+        roots = self._tree.children.get("", ())
+        used = sum(self._usage[root].get(flavor, NOTHING).gpu_milli for root in roots)
+        back = self._without_own(ask, "", Amount(gpu_milli=room + used), kept).gpu_milli
+        if not asked or not back or asked <= room - back:
+            return None
+        return Reason(
+            Token.QUOTA,
+            f"{decimal(back)} free {_what(flavor, 'gpu_milli')} are kept back by queues that do"
+            f" not lend them; {decimal(asked)} more would touch those",
+            evidence={"asked_milli": asked, "kept_milli": back, "free_milli": room},
+        )
+
+    def _without_own(self, ask: Ask, top: str, bound: Amount, kept: Usage) -> Usage:
+        """What others keep back, but no more than leaves the asking queue its own quota.
+
+        Only more quota than there is (as after nodes were lost) makes a difference; without
+        this, two queues that lend nothing would then keep each other from everything.
+        """
+        quotas = [self._tree.queues[name].quota.get(ask.flavor) for name in _under(ask.path, top)]
+
+        def left(kind: str) -> int:
+            most = getattr(bound, kind)
+            own = max((getattr(each, kind) or 0 for each in quotas if each), default=0)
+            back = int(getattr(kept, kind))
+            return back if most is None else min(back, max(0, most - own))
+
+        return Usage(*(left(kind) for kind in KINDS))
+
+
+class _Bound(NamedTuple):
+    """One bound: on whom, which, how much, what is used and kept back of it (now, if idle)."""
+
+    who: str
+    word: str
+    most: Amount
+    used: Usage
+    kept: Usage = NOTHING
+    idle: Usage = NOTHING
+
+
+def _over(ask: Ask, bound: _Bound) -> Reason | None:
+    for kind in KINDS:
+        most, more = getattr(bound.most, kind), getattr(ask.amount, kind)
+        now, kept = getattr(bound.used, kind), getattr(bound.kept, kind)
+        if most is None or not more or now + kept + more <= most:
+            continue
+        never = more > most - getattr(bound.idle, kind)
+        return Reason(
+            Token.QUOTA,
+            _sentence(ask.flavor, bound, kind, more),
+            never=never,
+            evidence=_evidence(bound, kind, more),
+            remedy=Remedy.ADMIN if never else Remedy.WAIT,
+        )
+    return None
+
+
+def _sentence(flavor: str, bound: _Bound, kind: str, more: int) -> str:
+    now, most = getattr(bound.used, kind), getattr(bound.most, kind)
+    kept = getattr(bound.kept, kind)
+    beside = f", and {_number(kind, kept)} are kept back for queues that do not lend them"
+    return (
+        f"{bound.who} uses {_number(kind, now)} of its {bound.word.replace('_', ' ')} of"
+        f" {_number(kind, most)} {_what(flavor, kind)}{beside if kept else ''};"
+        f" {_number(kind, more)} more would pass it"
+    )
+
+
+def _evidence(bound: _Bound, kind: str, more: int) -> dict[str, int]:
+    unit = kind.partition("_")[2]
+    kept = getattr(bound.kept, kind)
+    numbers = {
+        "used": getattr(bound.used, kind),
+        bound.word: getattr(bound.most, kind),
+        "asked": more,
+    }
+    if kept:
+        numbers["kept"] = kept
+    return {f"{key}_{unit}": value for key, value in numbers.items()}
+
+
+def _left_out(queue: Queue, flavor: str) -> Amount | None:
+    """Quota by flavor guarantees no GPUs of the flavors that it leaves out."""
+    if flavor == ANY_FLAVOR or ANY_FLAVOR in queue.quota:
+        return None
+    by_flavor = any(each.gpu_milli is not None for each in queue.quota.values())
+    return _NO_GPUS if by_flavor else None
+
+
+def _under(path: tuple[str, ...], top: str) -> Iterator[str]:
+    for name in path:
+        if name == top:
+            return
+        yield name
+
+
+def _what(flavor: str, kind: str) -> str:
+    return _WORDS[kind] if flavor == ANY_FLAVOR else f"{flavor} {_WORDS[kind]}"
+
+
+def _number(kind: str, value: int) -> str:
+    return str(value) if kind == "memory_mib" else decimal(value)

@@ -1,0 +1,108 @@
+"""What queues keep back: unused quota that they do not lend to others.
+
+A queue keeps `quota - lend limit - use` for itself, and at least what the queues under it
+keep together, since their quota is part of its own.
+"""
+
+from collections.abc import Iterator, Mapping
+
+from ganglion.engine.queue_tree import QueueTree
+from ganglion.model.queue import Queue
+from ganglion.model.resources import Amount, Usage
+
+NOTHING = Usage()
+KINDS = ("gpu_milli", "cpu_milli", "memory_mib")
+
+
+class Lending:
+    """Amounts kept back by every queue, kept up to date as use changes."""
+
+    def __init__(self, tree: QueueTree, usage: Mapping[str, Mapping[str, Usage]]) -> None:
+        self._tree, self._usage = tree, usage
+        self._kept: dict[tuple[str, str], Usage] = {}
+        self._below: dict[tuple[str, str], Usage] = {}
+
+    def rebuild(self) -> None:
+        """The tree has changed."""
+        self._kept, self._below = {}, {}
+        if not self._tree.lends:
+            return
+        queues = self._tree.queues
+        flavors = sorted({flavor for each in queues.values() for flavor in each.lend_limit})
+        for root in self._tree.children.get("", ()):
+            for flavor in flavors:
+                self._fill(root, flavor)
+
+    def changed(self, path: tuple[str, ...], flavor: str) -> None:
+        """The use of a flavor has changed in a leaf and all above it."""
+        for name in path:
+            old = self._kept.get((name, flavor))
+            if old is None:
+                return
+            new = self._of(name, flavor)
+            if new != old:
+                self._kept[name, flavor] = new
+                above = self._tree.queues[name].parent, flavor
+                self._below[above] = self._below[above].plus(new).plus(old, -1)
+
+    def beside(self, path: tuple[str, ...], flavor: str) -> Iterator[tuple[str, Usage]]:
+        """What queues off the path keep back, seen from each queue on the way up.
+
+        Yields:
+            (queue of the path, what others in it keep), the leaf first; at last ("", what
+            others in the whole fleet keep).
+        """
+        kept, inside = NOTHING, NOTHING
+        for name in (*path, ""):
+            below = self._below.get((name, flavor), NOTHING)
+            kept = kept.plus(below).plus(inside, -1)
+            yield name, kept
+            inside = self._kept.get((name, flavor), NOTHING)
+
+    def idle(self, path: tuple[str, ...], flavor: str, top: str) -> Usage:
+        """What queues off the path would keep back inside `top` if nobody used anything."""
+        total, inside = NOTHING, path[0]
+        for name in path[: path.index(top) + 1]:
+            for child in self._tree.children.get(name, ()):
+                if child != inside:
+                    total = total.plus(self._promised(child, flavor))
+            inside = name
+        return total
+
+    def _fill(self, name: str, flavor: str) -> Usage:
+        for child in self._tree.children.get(name, ()):
+            self._fill(child, flavor)
+        kept = self._kept[name, flavor] = self._of(name, flavor)
+        above = self._tree.queues[name].parent, flavor
+        self._below[above] = self._below.get(above, NOTHING).plus(kept)
+        return kept
+
+    def _of(self, name: str, flavor: str) -> Usage:
+        used = self._usage[name].get(flavor, NOTHING)
+        own = unlent(self._tree.queues[name], flavor, used)
+        return _larger(own, self._below.get((name, flavor), NOTHING))
+
+    def _promised(self, name: str, flavor: str) -> Usage:
+        below = NOTHING
+        for child in self._tree.children.get(name, ()):
+            below = below.plus(self._promised(child, flavor))
+        return _larger(unlent(self._tree.queues[name], flavor, NOTHING), below)
+
+
+def unlent(queue: Queue, flavor: str, used: Usage) -> Usage:
+    """The part of a queue's unused quota that it does not lend."""
+    quota, lend = queue.quota.get(flavor), queue.lend_limit.get(flavor)
+    if not quota or not lend:
+        return NOTHING
+    return Usage(*(_unlent(quota, lend, used, kind) for kind in KINDS))
+
+
+def _unlent(quota: Amount, lend: Amount, used: Usage, kind: str) -> int:
+    owned, lent = getattr(quota, kind), getattr(lend, kind)
+    if not owned or lent is None:
+        return 0
+    return int(max(0, owned - lent - getattr(used, kind)))
+
+
+def _larger(one: Usage, other: Usage) -> Usage:
+    return Usage(*(max(getattr(one, kind), getattr(other, kind)) for kind in KINDS))
