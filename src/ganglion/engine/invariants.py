@@ -5,8 +5,8 @@ from itertools import chain
 
 from ganglion.engine.condition import UNBOUNDED, Condition
 from ganglion.engine.holdings import Holdings
-from ganglion.engine.record import HOLDING, SETTLED, GangRecord
 from ganglion.engine.lending import NOTHING
+from ganglion.engine.record import HOLDING, SETTLED, GangRecord
 from ganglion.model.errors import InvariantBroken
 from ganglion.model.levels import Level
 from ganglion.model.placement import Placement
