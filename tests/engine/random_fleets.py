@@ -114,7 +114,15 @@ def queue_tree(rng: Random) -> list[Queue]:
         }
 
     leaves = [
-        Queue(name, "org", amounts(0.4), amounts(0.2), amounts(0.1), rng.randint(1, 3))
+        Queue(
+            name,
+            "org",
+            quota=amounts(0.4),
+            limit=amounts(0.2),
+            lend_limit=amounts(0.1),
+            user_limit=amounts(0.05),
+            over_quota_weight=rng.randint(0, 3),
+        )
         for name in LEAVES
     ]
     return [Queue("org", limit=amounts(0.1)), *leaves]
