@@ -2,12 +2,15 @@
 
 from collections.abc import Iterable
 
+from ganglion.engine.evict import Trader
 from ganglion.engine.find import find
 from ganglion.engine.lanes import Lane
 from ganglion.engine.order import Turns
 from ganglion.engine.promise import is_clear
 from ganglion.engine.record import GangRecord
+from ganglion.engine.rules import rules_for
 from ganglion.engine.state import ClusterState
+from ganglion.engine.swap import swap
 from ganglion.model.errors import GanglionError
 from ganglion.model.events import Event, GangPlaced, GangReserved, TypicalPods
 from ganglion.model.placement import Placement
@@ -37,6 +40,7 @@ def cycle(state: ClusterState, events: Iterable[Event], now: int) -> Plan:
     _learn(state, plan)
     _keep_promises(state, plan)
     turns = Turns(state)
+    trader = Trader(state, rules_for(state.policy), now)
     diagnoses = 0
     while record := turns.next():
         lane = turns.lane()
@@ -45,6 +49,9 @@ def cycle(state: ClusterState, events: Iterable[Event], now: int) -> Plan:
         if placement:
             _give(state, record, placement, plan)
             turns.started()
+        elif trade := trader.trade(record):
+            swap(state, record, trade, plan)
+            turns.traded()
         else:
             diagnoses += reason is not known
             _keep_waiting(state, lane, record, reason, plan)

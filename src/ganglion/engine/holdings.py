@@ -8,7 +8,7 @@ from ganglion.engine.condition import Sight
 from ganglion.engine.conditions import Conditions
 from ganglion.engine.gates import Gates
 from ganglion.engine.indexes import Indexes
-from ganglion.engine.lanes import Key, Lanes
+from ganglion.engine.lanes import Asked, Key, Lanes
 from ganglion.engine.plugins import Plugins
 from ganglion.engine.record import SETTLED, GangRecord
 from ganglion.engine.shares import Shares
@@ -151,7 +151,8 @@ class Holdings:
             heappush(self._sleepers, (record.not_before, gang.id))
         if record.reason is None:
             record.lane = _lane_key(record)
-            self.lanes.add(record.lane, gang.queue, gang.priority, _order_key(self.policy, gang))
+            order = _order_key(self.policy, gang)
+            self.lanes.add(record.lane, gang.queue, gang.priority, order, _asked(gang))
 
     def usage_of(self, record: GangRecord, placement: Placement) -> dict[str, Usage]:
         """What a placement uses, by flavor."""
@@ -286,6 +287,13 @@ def _lane_key(record: GangRecord) -> tuple[object, ...]:
         gang.workload if gang.parallel else "",
         gang.time_limit_ms,
     )
+
+
+def _asked(gang: Gang) -> Asked:
+    """GPU types and thousandths of GPUs of a gang at its largest."""
+    gpus = [(each.request.gpu, each.count) for each in gang.pod_sets]
+    types = next((gpu.types for gpu, _ in gpus if gpu.count), ())
+    return types, sum(gpu.count * gpu.milli * count for gpu, count in gpus)
 
 
 def _order_key(policy: Policy, gang: Gang) -> Key:

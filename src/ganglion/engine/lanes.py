@@ -14,6 +14,10 @@ Key = tuple[int, int, int, str]
 """Order within a lane: rank by policy, submission time, index among its siblings, id."""
 
 
+Asked = tuple[tuple[str, ...], int]
+"""GPU types, () = any, and thousandths of GPUs."""
+
+
 class Lane:
     """Equal gangs of one queue.
 
@@ -22,12 +26,13 @@ class Lane:
         priority: their priority.
         reason: why the first of them waits; None = not looked at yet.
         shut_at: the state's `freed` counter when it was found that none can start; -1 = open.
+        asked: (GPU types, thousandths of GPUs) that each of them asks for at most.
     """
 
-    __slots__ = ("_heap", "_live", "priority", "queue", "reason", "shut_at")
+    __slots__ = ("_heap", "_live", "asked", "priority", "queue", "reason", "shut_at")
 
-    def __init__(self, queue: str, priority: int) -> None:
-        self.queue, self.priority = queue, priority
+    def __init__(self, queue: str, priority: int, asked: Asked = ((), 0)) -> None:
+        self.queue, self.priority, self.asked = queue, priority, asked
         self.reason: Reason | None = None
         self.shut_at = -1
         self._heap: list[Key] = []
@@ -64,9 +69,16 @@ class Lane:
 
 
 class Lanes:
-    """All lanes; those that may hold a gang that can start are open."""
+    """All lanes; those that may hold a gang that can start are open.
+
+    Attributes:
+        demand: queue -> GPU types asked, () = any -> thousandths of GPUs that wait.
+        changes: grows with every change of what waits.
+    """
 
     def __init__(self) -> None:
+        self.demand: dict[str, dict[tuple[str, ...], int]] = {}
+        self.changes = 0
         self._all: dict[Hashable, Lane] = {}
         self._open: dict[Hashable, Lane] = {}
         self._where: dict[str, Hashable] = {}
@@ -78,13 +90,16 @@ class Lanes:
     def __len__(self) -> int:
         return len(self._where)
 
-    def add(self, lane_key: Hashable, queue: str, priority: int, key: Key) -> None:
+    def add(
+        self, lane_key: Hashable, queue: str, priority: int, key: Key, asked: Asked = ((), 0)
+    ) -> None:
         """A gang begins to wait in the lane of its equals."""
         lane = self._all.get(lane_key)
         if lane is None:
-            lane = self._all[lane_key] = Lane(queue, priority)
+            lane = self._all[lane_key] = Lane(queue, priority, asked)
             self._open[lane_key] = lane
         lane.add(key)
+        self._count(lane, 1)
         self._where[key[-1]] = lane_key
 
     def discard(self, gang: str) -> None:
@@ -94,9 +109,16 @@ class Lanes:
             return
         lane = self._all[lane_key]
         lane.discard(gang)
+        self._count(lane, -1)
         if not len(lane):
             del self._all[lane_key]
             self._open.pop(lane_key, None)
+
+    def _count(self, lane: Lane, sign: int) -> None:
+        types, milli = lane.asked
+        waiting = self.demand.setdefault(lane.queue, {})
+        waiting[types] = waiting.get(types, 0) + sign * milli
+        self.changes += 1
 
     def of(self, gang: str) -> Lane | None:
         """The lane in which a gang waits."""

@@ -69,6 +69,13 @@ class Turns:
             heappop(heads)
         self._again(name)
 
+    def traded(self) -> None:
+        """The gang handed out last was promised the place of others, whose shares shrank."""
+        self.started()
+        self._queues = [(self._rank(name), name) for _, name in self._queues]
+        heapify(self._queues)
+        self._ranked = ""
+
     def block(self, final: bool) -> None:
         """Set the lane aside for this cycle, and under strict order its whole queue.
 

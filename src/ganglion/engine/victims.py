@@ -60,7 +60,7 @@ class Rules(Protocol):
     def hopeless(self, state: Holdings, asker: GangRecord, now: int) -> Reason | None:
         """Why nobody may be stopped for this gang, by arithmetic alone; None = perhaps."""
 
-    def allows(self, state: Holdings, asker: GangRecord, unit: Unit) -> bool:
+    def allows(self, state: Holdings, asker: GangRecord, unit: Unit, now: int) -> bool:
         """Whether a unit may still be taken as usage stands now, just before it is."""
 
     def victims(

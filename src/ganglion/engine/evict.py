@@ -1,0 +1,280 @@
+"""Whom to stop, and where to start in their place, decided together.
+
+For each candidate domain the cheapest set of victims is sought whose removal lets the whole
+gang be placed: node by node by price (`market`), or in the fixed order of the rules. Who is
+not needed is then dropped again. Domains compare by (highest class hurt, price, number
+disturbed). Nobody is touched before the whole gang was proven placeable.
+
+Source: the shape of Volcano's gang preemption with a price in place of an order; thinning as
+Kueue's fill-back.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from ganglion.engine.find import find
+from ganglion.engine.fits import Rules as PlaceRules
+from ganglion.engine.market import Cost, Market
+from ganglion.engine.place import Demand, levels_for, rules_of
+from ganglion.engine.quota import spent
+from ganglion.engine.record import GangRecord
+from ganglion.engine.shapes import Shape, times
+from ganglion.engine.state import ClusterState
+from ganglion.engine.tentative import Tentative
+from ganglion.engine.victims import Rules, Unit
+from ganglion.model.levels import DEPTH, Level
+from ganglion.model.placement import Placement
+from ganglion.model.policy import VictimOrder
+from ganglion.model.reasons import Reason, Token
+
+TRIED = Reason(Token.CAPACITY, "no place was found")
+"""Stands for a reason that nobody will read."""
+
+
+Take = Callable[[Tentative], list[Unit] | None]
+"""Takes victims until the gang fits and says which; None when it cannot."""
+
+
+class Trade(NamedTuple):
+    """A place, and whoever has to leave for it.
+
+    Attributes:
+        placement: where the gang starts.
+        units: its victims.
+        moves: victims that go on elsewhere at once, with their new places.
+        cost: what it costs.
+    """
+
+    placement: Placement
+    units: tuple[Unit, ...]
+    moves: tuple[tuple[GangRecord, Placement], ...]
+    cost: Cost
+
+
+class Trader:
+    """Works out trades within one cycle.
+
+    Args:
+        state: left as it is by every call.
+        rules: who may take from whom.
+        now: the time in ms.
+    """
+
+    def __init__(self, state: ClusterState, rules: Rules, now: int) -> None:
+        self._state, self._rules, self._now = state, rules, now
+        self._pools: dict[object, list[Unit]] = {}
+        self._markets: dict[object, Market] = {}
+        evict = state.policy.evict
+        self._in_order = evict.victims is VictimOrder.NEWEST
+        self._classless = evict.victims is VictimOrder.PRICE_FIRST
+
+    def trade(self, asker: GangRecord) -> Trade | None:
+        """The best trade for a gang that found no place; None when there is none."""
+        if not self._state.policy.evict.enabled:
+            return None
+        if self._rules.hopeless(self._state, asker, self._now):
+            return None
+        if self._in_order:
+            return self._attempt(asker, self._by_rules(asker))
+        return self._by_price(asker)
+
+    def _useful(self, asker: GangRecord) -> Callable[[Unit], bool]:
+        vetoes = self._state.plugins.preempts
+
+        def useful(unit: Unit) -> bool:
+            record = unit.record
+            if record.placed_at == self._now or not unit.pods:
+                return False
+            return all(each.may_stop(record.gang, asker.gang, self._now) for each in vetoes)
+
+        return useful
+
+    def _by_rules(self, asker: GangRecord) -> Take:
+        """Take in the order of the rules until the gang fits."""
+
+        def take(tentative: Tentative) -> list[Unit] | None:
+            taken: list[Unit] = []
+            useful = self._useful(asker)
+            for unit in self._rules.victims(self._state, asker, self._now, useful):
+                tentative.take(unit)
+                taken.append(unit)
+                if self._fits(asker):
+                    return taken
+            return None
+
+        return take
+
+    def _by_price(self, asker: GangRecord) -> Trade | None:
+        units = self._pool(asker)
+        if not units:
+            return None
+        best: Trade | None = None
+        for take in self._candidates(asker, units):
+            found = self._attempt(asker, take)
+            if found and (best is None or found.cost < best.cost):
+                best = found
+        return best
+
+    def _pool(self, asker: GangRecord) -> list[Unit]:
+        """Everything that may be taken as things stand."""
+        pool = self._pools.get(asker.lane)
+        if pool is None:
+            useful = self._useful(asker)
+            pool = list(self._rules.victims(self._state, asker, self._now, useful))
+            self._pools[asker.lane] = pool
+        return pool
+
+    def _candidates(self, asker: GangRecord, units: list[Unit]) -> Iterator[Take]:
+        """Ways to take victims: node by node, then domain by domain."""
+        state, demand = self._state, Demand(asker.gang, asker.shapes)
+        levels = levels_for(state.indexes, asker.gang)
+        if Level.NODE in levels or demand.single:
+            yield self._on_one_node(asker, units, demand)
+        if demand.single:
+            return
+        for level in levels:
+            if DEPTH[level] < DEPTH[Level.NODE]:
+                yield from self._in_domains(asker, units, demand, level)
+
+    def _on_one_node(self, asker: GangRecord, units: list[Unit], demand: Demand) -> Take:
+        shape = _as_one_pod(demand)
+
+        def take(tentative: Tentative) -> list[Unit] | None:
+            market = self._markets.get(asker.lane)
+            if market is None:
+                ranks = range(len(self._state.tree.nodes))
+                market = self._markets[asker.lane] = self._market(shape, units, ranks, 1)
+            return self._buy(asker, market, tentative)
+
+        return take
+
+    def _in_domains(
+        self, asker: GangRecord, units: list[Unit], demand: Demand, level: Level
+    ) -> Iterator[Take]:
+        state = self._state
+        widest = max(demand.sets, key=lambda each: each.request.gpu.count * each.least)
+        rules = rules_of(asker.gang, widest, False, widest.least)
+        shape = demand.shapes[demand.sets.index(widest)]
+        bare = state.empty().fits(_unit(shape, rules), rules)
+        domains = list(bare.domains(level, widest.least))[: state.policy.evict.tries]
+        for domain in domains:
+            yield self._in_domain(asker, units, shape, widest.least, domain)
+
+    def _in_domain(
+        self, asker: GangRecord, units: list[Unit], shape: Shape, slots: int, domain: int
+    ) -> Take:
+        def take(tentative: Tentative) -> list[Unit] | None:
+            ranks = self._state.tree.ranks_in(domain)
+            return self._buy(asker, self._market(shape, units, ranks, slots), tentative)
+
+        return take
+
+    def _buy(self, asker: GangRecord, market: Market, tentative: Tentative) -> list[Unit] | None:
+        """Take the cheapest offers until the gang fits."""
+        taken: list[Unit] = []
+        while True:
+            offer = market.best()
+            if offer is None:
+                return None
+            done = self._accept(asker, market, offer.units, tentative)
+            if done is None:
+                continue
+            taken += done
+            if self._fits(asker):
+                return taken
+            if not done:
+                market.skip(offer)
+
+    def _accept(
+        self, asker: GangRecord, market: Market, units: Sequence[Unit], tentative: Tentative
+    ) -> list[Unit] | None:
+        """Take the units of an offer; None when one of them may not be taken any more."""
+        taken: list[Unit] = []
+        for unit in units:
+            for each in market.with_surplus(unit):
+                if not self._rules.allows(self._state, asker, each, self._now):
+                    for done in reversed(taken):
+                        tentative.give_back(done)
+                    market.drop(each)
+                    return None
+                tentative.take(each)
+                taken.append(each)
+        return taken
+
+    def _attempt(self, asker: GangRecord, take: Take) -> Trade | None:
+        tentative = Tentative(self._state)
+        try:
+            taken = take(tentative)
+            return self._settle(asker, taken, tentative) if taken else None
+        finally:
+            tentative.undo()
+
+    def _settle(self, asker: GangRecord, taken: list[Unit], tentative: Tentative) -> Trade | None:
+        """Drop whoever is not needed, seat the gang, and move whoever fits elsewhere."""
+        units = self._thin(asker, taken, tentative)
+        placement = find(self._state, asker, self._now, TRIED)[1]
+        if placement is None:
+            return None
+        tentative.seat(asker, placement)
+        moves = self._moves(units, tentative) if self._state.policy.evict.move else ()
+        return Trade(placement, tuple(units), tuple(moves), self._cost(units))
+
+    def _thin(self, asker: GangRecord, taken: list[Unit], tentative: Tentative) -> list[Unit]:
+        kept = list(taken)
+        for unit in reversed(taken[:-1]):
+            if _needed_before(unit, kept):
+                continue
+            tentative.give_back(unit)
+            if self._fits(asker):
+                kept = [each for each in kept if each is not unit]
+            else:
+                tentative.take(unit)
+        return kept
+
+    def _moves(
+        self, units: Sequence[Unit], tentative: Tentative
+    ) -> list[tuple[GangRecord, Placement]]:
+        """New places for victims, the most important first."""
+        moves = []
+        stopped = [unit.record for unit in units if unit.whole]
+        for record in sorted(stopped, key=lambda each: (-each.gang.priority, each.gang.submitted)):
+            place = find(self._state, record, self._now, TRIED)[1]
+            if place:
+                tentative.seat(record, place)
+                moves.append((record, place))
+        return moves
+
+    def _fits(self, asker: GangRecord) -> bool:
+        if spent(self._state, asker)[0]:
+            return False
+        return find(self._state, asker, self._now, TRIED)[1] is not None
+
+    def _cost(self, units: Sequence[Unit]) -> Cost:
+        worst = max(unit.record.gang.priority for unit in units)
+        price = sum(unit.price for unit in units)
+        return (0 if self._classless else worst, price, len(units))
+
+    def _market(
+        self, shape: Shape, units: Sequence[Unit], ranks: Iterable[int], slots: int
+    ) -> Market:
+        sight = self._state.table.sight(shape)
+        return Market(self._state, sight, units, ranks, slots, classless=self._classless)
+
+
+def _needed_before(unit: Unit, kept: list[Unit]) -> bool:
+    """Whether a gang that stops whole is among the kept: its surplus leaves with it."""
+    return not unit.whole and any(each.whole and each.record is unit.record for each in kept)
+
+
+def _as_one_pod(demand: Demand) -> Shape:
+    """The whole gang as one pod of its most demanding set's shape."""
+    widest = max(range(len(demand.sets)), key=lambda i: demand.sets[i].request.gpu.count)
+    total = sum(each.least for each in demand.sets)
+    return demand.shapes[widest] if total == 1 else times(demand.shapes[widest], total, None)
+
+
+def _unit(shape: Shape, rules: PlaceRules) -> Shape:
+    if not rules.inner:
+        return shape
+    level, size = rules.inner
+    return times(shape, size, level)

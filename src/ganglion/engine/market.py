@@ -1,0 +1,199 @@
+"""What it would cost to make room on each node, the cheapest first.
+
+An offer is the cheapest set of victims found on one node that makes room for one more pod of
+a shape there. Offers follow the tree's log of changes, so that a thousand equal gangs that
+each need a victim look at every node once.
+"""
+
+from collections.abc import Iterable, Sequence
+from heapq import heapify, heappop, heappush
+from typing import NamedTuple
+
+from ganglion.engine.condition import Sight
+from ganglion.engine.holdings import Holdings
+from ganglion.engine.price import gpu_milli
+from ganglion.engine.record import SETTLED
+from ganglion.engine.victims import Unit
+
+Cost = tuple[int, int, int]
+"""What a set of victims costs: (highest class hurt, price, how many), smaller is better."""
+
+FREE: Cost = (-1, 0, 0)
+
+
+class Offer(NamedTuple):
+    """Room for one more pod on a node.
+
+    Attributes:
+        cost: what its victims cost.
+        rank: the node.
+        units: the victims, the first to be taken first.
+    """
+
+    cost: Cost
+    rank: int
+    units: tuple[Unit, ...]
+
+
+class Market:
+    """Offers for pods of one shape.
+
+    Args:
+        state: the fleet.
+        sight: the shape.
+        units: what may be taken.
+        ranks: the nodes looked at.
+        slots: how many pods are wanted; a victim on many nodes is worth it for many.
+        classless: whether the price goes before the class.
+    """
+
+    def __init__(
+        self,
+        state: Holdings,
+        sight: Sight,
+        units: Sequence[Unit],
+        ranks: Iterable[int],
+        slots: int = 1,
+        *,
+        classless: bool = False,
+    ) -> None:
+        self._state, self._sight, self._slots = state, sight, slots
+        self._classless = classless
+        self._gone: set[int] = set()
+        self._by_node: dict[int, list[Unit]] = {}
+        self._surplus: dict[str, list[Unit]] = {}
+        allowed, index = set(ranks), state.tree.index
+        for unit in units:
+            if not unit.whole:
+                self._surplus.setdefault(unit.record.gang.id, []).append(unit)
+            for rank in sorted({index[pod.node] for pod in unit.pods} & allowed):
+                self._by_node.setdefault(rank, []).append(unit)
+        self._offers: dict[int, Offer] = {}
+        self._heap: list[tuple[Cost, int]] = []
+        self._epoch, self._cursor = state.tree.epoch, len(state.tree.changes)
+        for rank in self._by_node:
+            self._renew(rank)
+        heapify(self._heap)
+
+    def drop(self, unit: Unit) -> None:
+        """A unit may not, or cannot, be taken any more."""
+        self._gone.add(id(unit))
+        for rank in {self._state.tree.index[pod.node] for pod in unit.pods}:
+            if rank in self._by_node:
+                self._renew(rank, push=True)
+
+    def best(self) -> Offer | None:
+        """The cheapest offer as things stand; None when there is none."""
+        self._sync()
+        while self._heap:
+            cost, rank = self._heap[0]
+            offer = self._offers.get(rank)
+            if offer and offer.cost == cost and self._is_live(offer):
+                return offer
+            heappop(self._heap)
+            if offer and not self._is_live(offer):
+                self._renew(rank, push=True)
+        return None
+
+    def skip(self, offer: Offer) -> None:
+        """Look at the next best offer until the node changes."""
+        self._offers.pop(offer.rank, None)
+
+    def with_surplus(self, unit: Unit) -> list[Unit]:
+        """A unit with all that must be taken before it."""
+        if not unit.whole:
+            return [unit]
+        surplus = self._surplus.get(unit.record.gang.id, [])
+        return [*(each for each in surplus if id(each) not in self._gone), unit]
+
+    def _is_live(self, offer: Offer) -> bool:
+        return all(
+            id(unit) not in self._gone and unit.record.phase in SETTLED for unit in offer.units
+        )
+
+    def _sync(self) -> None:
+        tree = self._state.tree
+        if self._epoch != tree.epoch:
+            self._epoch, self._cursor = tree.epoch, 0
+            changed = list(self._by_node)
+        else:
+            changed = list(dict.fromkeys(tree.changes[self._cursor :]))
+        self._cursor = len(tree.changes)
+        for rank in changed:
+            if rank in self._by_node:
+                self._renew(rank, push=True)
+
+    def _renew(self, rank: int, *, push: bool = False) -> None:
+        offer = self._cheapest(rank)
+        if offer is None:
+            self._offers.pop(rank, None)
+            return
+        self._offers[rank] = offer
+        if push:
+            heappush(self._heap, (offer.cost, rank))
+        else:
+            self._heap.append((offer.cost, rank))
+
+    def _cheapest(self, rank: int) -> Offer | None:
+        here = [
+            unit
+            for unit in self._by_node[rank]
+            if id(unit) not in self._gone and unit.record.phase in SETTLED
+        ]
+        here.sort(key=lambda unit: (self._weigh(unit, rank), unit.record.gang.id))
+        start = self._room(rank, ())
+        sets = [(unit,) for unit in here if self._room(rank, (unit,)) > start]
+        several = self._greedy(rank, here, start)
+        offers = [Offer(self._cost(units, rank), rank, units) for units in (*sets, *several)]
+        return min(offers, key=lambda offer: offer.cost) if offers else None
+
+    def _greedy(self, rank: int, here: list[Unit], start: int) -> list[tuple[Unit, ...]]:
+        """Take in order of price until there is room, then drop whoever is not needed."""
+        taken: list[Unit] = []
+        for unit in here:
+            taken.append(unit)
+            if self._room(rank, taken) > start:
+                break
+        else:
+            return []
+        for unit in taken[-2::-1]:
+            fewer = [each for each in taken if each is not unit]
+            if self._room(rank, fewer) > start:
+                taken = fewer
+        return [tuple(taken)]
+
+    def _room(self, rank: int, units: Sequence[Unit]) -> int:
+        """Pods that the node has room for once the units have left."""
+        tree, table = self._state.tree, self._state.table
+        condition, name, left = tree.conditions[rank], tree.names[rank], tree.pods[rank]
+        for unit in units:
+            shapes = dict(
+                zip((s.name for s in unit.record.gang.pod_sets), unit.record.shapes, strict=True)
+            )
+            for pod in unit.pods:
+                if pod.node == name:
+                    left -= 1
+                    sight = table.sight(shapes[pod.pod_set])
+                    condition = table.left(condition, sight, pod.devices, pod.milli, not left)
+        return table.room(self._sight, condition)
+
+    def _cost(self, units: Sequence[Unit], rank: int) -> Cost:
+        worst = max(unit.record.gang.priority for unit in units)
+        price = sum(self._local(unit, rank) for unit in units)
+        return (0 if self._classless else worst, price, len(units))
+
+    def _local(self, unit: Unit, rank: int) -> int:
+        """A victim's price, shared among the nodes where it makes room for a wanted pod."""
+        if self._slots == 1:
+            return unit.price
+        name = self._state.tree.names[rank]
+        here = gpu_milli(tuple(pod for pod in unit.pods if pod.node == name))
+        part = unit.price * here // max(unit.gpu_milli, 1)
+        return max(part, unit.price // self._slots)
+
+    def _weigh(self, unit: Unit, rank: int) -> tuple[int, int, int]:
+        """Order of taking: class, surplus before whole gangs, price per GPU freed here."""
+        name = self._state.tree.names[rank]
+        here = gpu_milli(tuple(pod for pod in unit.pods if pod.node == name))
+        priority = 0 if self._classless else unit.record.gang.priority
+        return (priority, unit.whole, self._local(unit, rank) * 1000 // max(here, 1))

@@ -1,0 +1,53 @@
+"""A trade carried out: victims told to stop, the asker and those that move promised places."""
+
+from collections.abc import Iterable
+
+from ganglion.engine.evict import Trade
+from ganglion.engine.record import GangRecord
+from ganglion.engine.state import ClusterState
+from ganglion.engine.victims import Cause, Unit
+from ganglion.model.events import Event, GangReserved, GangResized, GangStopping
+from ganglion.model.placement import Placement
+from ganglion.model.plan import Plan, Resize, Stop
+
+
+def swap(state: ClusterState, asker: GangRecord, trade: Trade, plan: Plan) -> None:
+    """Apply a trade and add it to the plan."""
+    moved = {record.gang.id for record, _ in trade.moves}
+    stopped = [unit for unit in trade.units if unit.whole]
+    for unit in stopped:
+        cause = Cause.MOVED if unit.record.gang.id in moved else unit.cause
+        _stop(state, unit.record, f"{cause} for {asker.gang.id}", plan)
+    gone = {unit.record.gang.id for unit in stopped}
+    surplus = [unit for unit in trade.units if unit.record.gang.id not in gone]
+    _shrink(state, asker, surplus, plan)
+    _decide(state, GangReserved(plan.at, asker.gang.id, trade.placement), plan)
+    for record, place in trade.moves:
+        _decide(state, GangReserved(plan.at, record.gang.id, place), plan)
+
+
+def _stop(state: ClusterState, record: GangRecord, cause: str, plan: Plan) -> None:
+    _decide(state, GangStopping(plan.at, record.gang.id, record.attempt, cause), plan)
+    plan.stops.append(Stop(record.gang.id, record.attempt, cause))
+
+
+def _shrink(state: ClusterState, asker: GangRecord, units: Iterable[Unit], plan: Plan) -> None:
+    """Elastic gangs go on with fewer pods."""
+    by_gang: dict[str, list[Unit]] = {}
+    for unit in units:
+        by_gang.setdefault(unit.record.gang.id, []).append(unit)
+    for taken in by_gang.values():
+        record = taken[0].record
+        assert record.placement
+        dropped = {pod for unit in taken for pod in unit.pods}
+        pods = tuple(pod for pod in record.placement.pods if pod not in dropped)
+        place = Placement(pods, record.placement.level, record.placement.domain)
+        cause = f"{taken[0].cause} for {asker.gang.id}"
+        event = GangResized(plan.at, record.gang.id, record.attempt, place, cause)
+        _decide(state, event, plan)
+        plan.resizes.append(Resize(record.gang, record.attempt, place, cause))
+
+
+def _decide(state: ClusterState, event: Event, plan: Plan) -> None:
+    state.apply(event)
+    plan.decisions.append(event)
