@@ -24,13 +24,17 @@ def job(
     checkpoint: Checkpoint | None = None,
     queue: str = "q",
     after: tuple[str, ...] = (),
+    sets: tuple[PodSet, ...] = (),
+    priority: int = 50,
 ) -> SimJob:
-    """A job of `pods` pods with `gpus` GPUs each; times in seconds."""
+    """A job of `pods` pods with `gpus` GPUs each, or of `sets`; times in seconds."""
+    equal = PodSet(count=pods, request=PodRequest(gpu=GpuRequest(gpus)))
     gang = Gang(
         id=f"{name}/0",
         workload=name,
         queue=queue,
-        pod_sets=(PodSet(count=pods, request=PodRequest(gpu=GpuRequest(gpus))),),
+        priority=priority,
+        pod_sets=sets or (equal,),
         submitted=at * S,
         time_limit_ms=limit * S,
         checkpoint=checkpoint,

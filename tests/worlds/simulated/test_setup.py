@@ -6,6 +6,7 @@ import pytest
 
 from ganglion.model.errors import FieldError, FileError, GanglionError, NotFound
 from ganglion.model.policy import Order, Policy, Weighted
+from ganglion.worlds.simulated.attempt import Timing
 from ganglion.worlds.simulated.setup import Options, read_policy, scenario_of
 
 TRACE = "submit_s,duration_s,num_gpus,vc\n0,100,1,a\n50,100,16,b\n"
@@ -85,11 +86,14 @@ def test_times_and_checkpoints_reach_the_scenario(files: Path) -> None:
             trace=files / "jobs.csv",
             start_delay="5s",
             restart_cost="2m",
+            resize_cost="30s",
+            stop_time="10s",
+            save_on_stop=True,
             checkpoint="30m",
             horizon="1d",
         )
     )
-    assert (scenario.timing.start_ms, scenario.timing.restart_ms) == (5_000, 120_000)
+    assert scenario.timing == Timing(5_000, 120_000, 30_000, 10_000, save_on_stop=True)
     assert scenario.horizon_ms == 86_400_000
     checkpoint = scenario.jobs[0].gang.checkpoint
     assert checkpoint is not None

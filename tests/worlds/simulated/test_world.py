@@ -1,9 +1,11 @@
 """The world by itself, without an engine."""
 
+import pytest
 from msgspec import structs
 from tests.worlds.simulated.samples import S, job
 
 from ganglion.model.events import (
+    CheckpointCommitted,
     Event,
     GangEnded,
     GangStarted,
@@ -113,17 +115,85 @@ def test_a_stopped_job_without_checkpoints_starts_from_the_beginning() -> None:
     assert stage.seen.records["a/0"].lost_ms == (60 + 5) * S
 
 
-def test_a_stopped_job_with_a_checkpoint_contract_goes_on_where_it_was() -> None:
+@pytest.mark.parametrize(
+    ("interval", "timing", "ends", "lost"),
+    [
+        # it works on until its grace of 2 s is over; its last checkpoint was at 56 s
+        (7, Timing(), 62 + 44, 6),
+        (7, Timing(stop_ms=10 * S), 62 + 44, 6),
+        (7, Timing(stop_ms=1 * S), 61 + 44, 5),
+        (7, Timing(save_on_stop=True), 62 + 38, 0),
+        (0, Timing(), 62 + 38, 0),
+    ],
+)
+def test_a_stopped_job_goes_on_from_its_last_checkpoint(
+    interval: int, timing: Timing, ends: int, lost: int
+) -> None:
+    contract = Checkpoint(interval_ms=interval * S, grace_ms=2 * S)
+    stage = Stage(job("a", seconds=100, checkpoint=contract), timing=timing)
+    stage.submitted()
+    stage.start("a")
+    stage.events(until=60)
+    stage.stop("a", cause="preempted by b/0")
+    (end,) = stage.events(until=70)
+    assert isinstance(end, GangEnded)
+    assert (end.outcome, end.requeue) == (Outcome.PREEMPTED, True)
+    stage.start("a", 2)
+    assert stage.events()[-1].at == ends * S
+    record = stage.seen.records["a/0"]
+    assert (record.lost_ms, record.preemptions) == (lost * S, 1)
+    assert stage.seen.counts.traded_milli_ms == lost * S * 1000
+
+
+def test_a_job_whose_work_is_done_within_its_grace_has_succeeded() -> None:
     contract = Checkpoint(interval_ms=7 * S, grace_ms=2 * S)
-    stage = Stage(job("a", seconds=100, checkpoint=contract), timing=Timing(stop_ms=10 * S))
+    stage = Stage(job("a", seconds=61, checkpoint=contract))
     stage.submitted()
     stage.start("a")
     stage.events(until=60)
     stage.stop("a")
-    # it works on until its grace of 2 s is over
-    assert stage.events(until=70)[-1].at == 62 * S
-    stage.start("a", 2)
-    assert stage.events()[-1].at == (62 + 38) * S
+    assert stage.events() == [GangEnded(61 * S, "a/0", 1, Outcome.SUCCEEDED, exit_code=0)]
+
+
+@pytest.mark.parametrize(
+    ("cause", "counted"),
+    [
+        ("preempted by b/0", "preempted"),
+        ("reclaimed by b/0", "reclaimed"),
+        ("moved for b/0", "moved"),
+        ("yielded to b/0", "yielded"),
+        ("drained", "preempted"),
+        ("cancelled by ada", ""),
+        ("time limit", ""),
+    ],
+)
+def test_the_cause_of_a_stop_says_what_it_counts_as(cause: str, counted: str) -> None:
+    stage = Stage(job("a"))
+    stage.submitted()
+    stage.start("a")
+    stage.stop("a", cause=cause)
+    stage.events()
+    assert stage.seen.counts.trades == ({counted: 1} if counted else {})
+
+
+def test_checkpoints_are_reported_when_asked_for() -> None:
+    contract = Checkpoint(interval_ms=40 * S)
+    stage = Stage(
+        job("a", seconds=100, checkpoint=contract), timing=Timing(report_checkpoints=True)
+    )
+    stage.submitted()
+    stage.start("a")
+    assert stage.events()[1:-1] == [CheckpointCommitted(at * S, "a/0", 1) for at in (40, 80)]
+
+
+def test_reports_of_checkpoints_do_not_keep_a_run_going() -> None:
+    contract = Checkpoint(interval_ms=40 * S)
+    stage = Stage(
+        job("a", seconds=None, checkpoint=contract), timing=Timing(report_checkpoints=True)
+    )
+    stage.submitted()
+    stage.start("a")
+    assert stage.events() == [GangStarted(0, "a/0", 1)]
 
 
 def test_a_job_told_to_cancel_ends_for_good() -> None:

@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-from ganglion.model.events import Outcome
-
 
 def run_dir(home: Path, gang: str, attempt: int) -> Path:
     """Run directory of an attempt; `gang` is `<workload id>/<index>`."""
@@ -32,23 +30,4 @@ def attempts_on_disk(home: Path) -> list[tuple[str, int]]:
         (f"{path.parent.parent.name}/{path.parent.name}", int(path.name))
         for path in found
         if path.name.isdigit()
-    )
-
-
-_CAUSES = {
-    "cancel": Outcome.CANCELLED,
-    "time": Outcome.TIMED_OUT,
-    "node": Outcome.NODE_LOST,
-}
-
-
-def outcome_of(cause: str) -> Outcome:
-    """How an attempt ends that was stopped for this cause.
-
-    Causes that begin with `cancel` end as cancelled, with `time` as timed out, with `node` as
-    node lost; every other cause (`preempted by ...`, `reclaimed by ...`) is a preemption.
-    """
-    word = cause.strip().lower()
-    return next(
-        (out for start, out in _CAUSES.items() if word.startswith(start)), Outcome.PREEMPTED
     )

@@ -13,11 +13,11 @@ from ganglion.model.events import Event, GangEnded, NodeAdded, NodeLost, Outcome
 from ganglion.model.node import Node
 from ganglion.model.plan import Plan, Start, Stop
 from ganglion.model.workload import Run, Workload
+from ganglion.worlds.causes import outcome_of
 from ganglion.worlds.local import records
 from ganglion.worlds.local.attempts import Attempts, Key, names
 from ganglion.worlds.local.env import ADDRESS, Gpu, inheritable
 from ganglion.worlds.local.launch import Ground, prepare
-from ganglion.worlds.local.paths import outcome_of
 
 log = structlog.get_logger(__name__)
 
@@ -97,7 +97,7 @@ class LocalWorld:
         Args:
             gang: gang id.
             attempt: number of the attempt.
-            cause: why; also decides the outcome, see `paths.outcome_of`.
+            cause: why; also decides the outcome, see `causes.outcome_of`.
             force: send SIGKILL at once.
         """
         if self._attempts.is_over(gang, attempt):

@@ -1,6 +1,6 @@
 """What the world tells the engine, and how reports get lost, doubled and late on the way."""
 
-from ganglion.model.events import Event, GangEnded, GangStarted
+from ganglion.model.events import CheckpointCommitted, Event, GangEnded, GangStarted
 from ganglion.worlds.simulated.faults import Dice
 from ganglion.worlds.simulated.heap import Heap
 
@@ -39,6 +39,13 @@ class Reports:
         else:
             self._send(event)
 
+    def saved(self, event: CheckpointCommitted) -> None:
+        """Report a checkpoint; like a start it is not urgent, and it may get lost."""
+        if self._perfect:
+            self._box.append(event)
+        else:
+            self._send(event)
+
     def ended(self, event: GangEnded) -> None:
         """Report an end; when it gets lost, the next reconcile finds it."""
         if self._perfect:
@@ -55,12 +62,12 @@ class Reports:
         """Whether anything arrived, urgent or not."""
         return bool(self._box)
 
-    def _send(self, event: GangStarted | GangEnded) -> None:
+    def _send(self, event: GangStarted | GangEnded | CheckpointCommitted) -> None:
         now, dice = self._heap.now, self._dice
         for _ in range(dice.copies()):
             delay = dice.report_delay_ms()
             if dice.is_lost():
-                if isinstance(event, GangStarted):
+                if not isinstance(event, GangEnded):
                     continue
                 delay += dice.reconcile_delay_ms(now + delay)
             self._heap.push(now + delay, REPORT, event)

@@ -180,7 +180,7 @@ class _Loop:
         """What still waits: why, and whether it could ever have started."""
         now = self.world.now()
         for record in self.state.records.values():
-            if record.phase is not Phase.PENDING:
+            if record.phase not in (Phase.PENDING, Phase.RESERVED):
                 continue
             reason = self.state.reason(record.gang.id)
             self.waits.still(record, reason, now - record.gang.submitted)

@@ -40,7 +40,10 @@ class Options(Struct, frozen=True):
         cpus_per_node: cores of a node for logs of CPU jobs.
         policy: words separated by commas: an order, `strict`, Score plugins.
         faults: see `parse_faults`.
-        start_delay, restart_cost, horizon, checkpoint: times; see `Timing` and `Checkpoint`.
+        start_delay, restart_cost, resize_cost, horizon, checkpoint: times; see `Timing` and
+            `Checkpoint`.
+        stop_time: how long stopped pods take to leave; empty = their whole grace.
+        save_on_stop: see `Timing`.
     """
 
     trace: Path | None = None
@@ -58,6 +61,9 @@ class Options(Struct, frozen=True):
     faults: str = "none"
     start_delay: str = "0s"
     restart_cost: str = "0s"
+    resize_cost: str = "0s"
+    stop_time: str = ""
+    save_on_stop: bool = False
     checkpoint: str = ""
     horizon: str = ""
 
@@ -96,14 +102,21 @@ def scenario_of(options: Options) -> Scenario:
         queues=queues,
         jobs=tuple(_with_checkpoints(jobs, options.checkpoint)),
         policy=policy,
-        timing=Timing(
-            start_ms=parse_ms(options.start_delay, "--start-delay"),
-            restart_ms=parse_ms(options.restart_cost, "--restart-cost"),
-        ),
+        timing=_timing(options),
         faults=parse_faults(options.faults, options.seed),
         horizon_ms=parse_ms(options.horizon, "--horizon") if options.horizon else None,
         title=title,
         notes=tuple(notes),
+    )
+
+
+def _timing(options: Options) -> Timing:
+    return Timing(
+        start_ms=parse_ms(options.start_delay, "--start-delay"),
+        restart_ms=parse_ms(options.restart_cost, "--restart-cost"),
+        resize_ms=parse_ms(options.resize_cost, "--resize-cost"),
+        stop_ms=parse_ms(options.stop_time, "--stop-time") if options.stop_time else None,
+        save_on_stop=options.save_on_stop,
     )
 
 

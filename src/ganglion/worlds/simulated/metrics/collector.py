@@ -8,7 +8,7 @@ from msgspec import Struct, field
 from ganglion.engine.plugins import Typical
 from ganglion.model.events import Outcome
 from ganglion.model.node import Node
-from ganglion.model.placement import Placement
+from ganglion.model.placement import PodPlacement
 from ganglion.worlds.simulated.job import SimJob
 from ganglion.worlds.simulated.metrics.fragmentation import Fragments, NodeRoom, Unit
 from ganglion.worlds.simulated.metrics.records import JobRecord, record_of
@@ -17,12 +17,25 @@ from ganglion.worlds.simulated.watcher import End
 
 
 class Counts(Struct):
-    """How often things happened; `lost_milli_ms` in thousandths of a unit x ms."""
+    """How often things happened.
+
+    Attributes:
+        node_losses, device_failures: of the cluster.
+        interruptions: attempts that were cut short, by outcome.
+        trades: attempts that were stopped for another gang, by kind.
+        grown, shrunk: changes of elastic gangs.
+        lost_milli_ms: time lost, in thousandths of a unit x ms.
+        traded_milli_ms: what of it is the price of preemption and of changes of size.
+    """
 
     node_losses: int = 0
     device_failures: int = 0
     interruptions: Counter[str] = field(default_factory=Counter)
+    trades: Counter[str] = field(default_factory=Counter)
+    grown: int = 0
+    shrunk: int = 0
     lost_milli_ms: int = 0
+    traded_milli_ms: int = 0
 
 
 class Collector:
@@ -74,12 +87,12 @@ class Collector:
             steps.add(at, 0)
         self.while_submitting = (self.used.total, self.total.total)
 
-    def placed(self, job: SimJob, placement: Placement, at: int) -> None:
+    def placed(self, job: SimJob, pods: Sequence[PodPlacement], at: int) -> None:
         """An attempt takes its resources."""
         self.records[job.gang.id].attempts += 1
         self.waiting.add(at, -1)
         self.running.add(at, 1)
-        self._move(job, placement, at, 1)
+        self._move(job, pods, at, 1)
 
     def begun(self, job: SimJob, at: int) -> None:
         """The pods of an attempt run."""
@@ -87,13 +100,26 @@ class Collector:
         if record.first_start is None:
             record.first_start = at
 
-    def ended(self, job: SimJob, placement: Placement, end: End) -> None:
+    def resized(
+        self, job: SimJob, gone: Sequence[PodPlacement], came: Sequence[PodPlacement], at: int
+    ) -> None:
+        """Pods of an attempt give their resources back, or take new ones."""
+        self.counts.shrunk += bool(gone)
+        self.counts.grown += bool(came)
+        self._move(job, gone, at, -1)
+        self._move(job, came, at, 1)
+
+    def ended(self, job: SimJob, pods: Sequence[PodPlacement], end: End) -> None:
         """An attempt gives its resources back."""
         record = self.records[job.gang.id]
         self.running.add(end.at, -1)
-        self._move(job, placement, end.at, -1)
+        self._move(job, pods, end.at, -1)
         record.lost_ms += end.lost_ms
         self.counts.lost_milli_ms += end.lost_ms * record.size_milli
+        self.counts.traded_milli_ms += end.traded_ms * record.size_milli
+        if end.trade:
+            self.counts.trades[end.trade] += 1
+            record.preemptions += 1
         if end.final:
             self.done += 1
             record.ended, record.outcome = end.at, end.outcome
@@ -136,10 +162,10 @@ class Collector:
 
     # --- resources ------------------------------------------------------------------------
 
-    def _move(self, job: SimJob, placement: Placement, at: int, sign: int) -> None:
+    def _move(self, job: SimJob, pods: Sequence[PodPlacement], at: int, sign: int) -> None:
         requests = {pods.name: pods.request for pods in job.gang.pod_sets}
         milli = 0
-        for pod in placement.pods:
+        for pod in pods:
             room = self._rooms[pod.node]
             self._count(room, at, -1)
             milli += room.take(requests[pod.pod_set], pod.devices, pod.milli, sign)

@@ -23,6 +23,7 @@ class JobRecord(Struct):
         outcome: how it ended; None = not yet.
         withdrawn: it could never start and was taken back.
         attempts: attempts placed.
+        preemptions: how often it was stopped for another gang.
         lost_ms: time of its attempts that was lost.
     """
 
@@ -33,6 +34,7 @@ class JobRecord(Struct):
     outcome: Outcome | None = None
     withdrawn: bool = False
     attempts: int = 0
+    preemptions: int = 0
     lost_ms: int = 0
 
     @property

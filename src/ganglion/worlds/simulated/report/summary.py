@@ -6,6 +6,7 @@ from msgspec import Struct, to_builtins
 
 from ganglion.model.events import Outcome
 from ganglion.model.policy import Policy
+from ganglion.worlds.causes import Trade
 from ganglion.worlds.simulated.attempt import Timing
 from ganglion.worlds.simulated.faults import Faults
 from ganglion.worlds.simulated.metrics.records import JobRecord, Spread, spread
@@ -56,6 +57,26 @@ class DamagePart(Struct, frozen=True):
     node_losses: int
     device_failures: int
     interruptions: dict[str, int]
+    lost_unit_hours: float
+
+
+class PreemptionPart(Struct, frozen=True):
+    """What gangs had to do for others.
+
+    Attributes:
+        preempted, reclaimed, moved, yielded: attempts stopped for a gang of the same queue, for
+            another queue, to run elsewhere, and for an equal that had less.
+        grown, shrunk: changes of elastic gangs.
+        lost_unit_hours: work thrown away by such stops, and the overhead of the starts after
+            them and of changes of size; part of `damage.lost_unit_hours`.
+    """
+
+    preempted: int
+    reclaimed: int
+    moved: int
+    yielded: int
+    grown: int
+    shrunk: int
     lost_unit_hours: float
 
 
@@ -126,6 +147,7 @@ class Summary(Struct, frozen=True):
     fragmentation_pct: float
     headroom: float
     damage: DamagePart
+    preemption: PreemptionPart
     waits: tuple[WaitPart, ...]
     never: tuple[NeverPart, ...]
     queues: tuple[QueuePart, ...]
@@ -166,6 +188,7 @@ def summarise(run: Run) -> Summary:
         ),
         headroom=collector.headroom.mean(end),
         damage=_damage(run),
+        preemption=_preemption(run),
         waits=_waits(run),
         never=tuple(NeverPart(gang, why) for gang, why in list(run.never.items())[:MOST_LISTED]),
         queues=_queues(run, records),
@@ -228,6 +251,16 @@ def _damage(run: Run) -> DamagePart:
         counts.device_failures,
         dict(sorted(counts.interruptions.items())),
         counts.lost_milli_ms / UNIT_HOUR,
+    )
+
+
+def _preemption(run: Run) -> PreemptionPart:
+    counts = run.collector.counts
+    return PreemptionPart(
+        **{kind.value: counts.trades[kind] for kind in Trade},
+        grown=counts.grown,
+        shrunk=counts.shrunk,
+        lost_unit_hours=counts.traded_milli_ms / UNIT_HOUR,
     )
 
 

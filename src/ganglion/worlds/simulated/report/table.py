@@ -6,6 +6,7 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
+from ganglion.model.events import Outcome
 from ganglion.worlds.simulated.metrics.records import Spread
 from ganglion.worlds.simulated.report.format import duration, number, pct
 from ganglion.worlds.simulated.report.summary import Summary
@@ -32,19 +33,29 @@ def facts(summary: Summary) -> list[tuple[str, str]]:
         ("fragmentation", f"{pct(summary.fragmentation_pct)} of the free capacity"),
         ("headroom", f"a gang of {number(round(summary.headroom, 1))} {summary.unit}s could start"),
     ]
-    if damage.node_losses or damage.device_failures or damage.interruptions:
-        cut = ", ".join(
-            f"{number(n)} {k.replace('_', ' ')}" for k, n in damage.interruptions.items()
-        )
+    cuts = {kind: n for kind, n in damage.interruptions.items() if kind != Outcome.PREEMPTED}
+    if damage.node_losses or damage.device_failures or cuts:
+        cut = ", ".join(f"{number(n)} {kind.replace('_', ' ')}" for kind, n in cuts.items())
         rows.append(
             (
                 "faults",
                 f"{number(damage.node_losses)} nodes and {number(damage.device_failures)} devices"
                 f" lost; attempts cut short: {cut or 'none'};"
-                f" {number(damage.lost_unit_hours)} {summary.unit}-hours lost",
+                f" {number(damage.lost_unit_hours - summary.preemption.lost_unit_hours)}"
+                f" {summary.unit}-hours lost",
             )
         )
-    return rows
+    return [*rows, *_preemption(summary)]
+
+
+def _preemption(summary: Summary) -> list[tuple[str, str]]:
+    part = summary.preemption
+    kinds = ("preempted", "reclaimed", "moved", "yielded", "grown", "shrunk")
+    done = [f"{number(getattr(part, kind))} {kind}" for kind in kinds if getattr(part, kind)]
+    if not done:
+        return []
+    lost = f"{number(part.lost_unit_hours)} {summary.unit}-hours lost"
+    return [("preemption", f"{', '.join(done)}; {lost}")]
 
 
 def quantities(summary: Summary) -> list[tuple[str, list[str]]]:
