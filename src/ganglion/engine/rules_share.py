@@ -10,6 +10,7 @@ Source: the semantics of KAI-Scheduler's reclaim and preempt actions, as documen
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from ganglion.engine import price
 from ganglion.engine.entitled import KINDS, Entitled
 from ganglion.engine.holdings import Holdings
 from ganglion.engine.quota import asked
@@ -18,7 +19,7 @@ from ganglion.engine.units import units_of
 from ganglion.engine.victims import Cause, Unit, Useful
 from ganglion.model.placement import PodPlacement
 from ganglion.model.policy import Entitlement, VictimOrder
-from ganglion.model.queue import Victims
+from ganglion.model.queue import Preemption, Victims
 from ganglion.model.reasons import Reason, Token
 from ganglion.model.resources import decimal
 
@@ -27,17 +28,26 @@ Key = tuple[int, ...]
 
 
 class ShareRules:
-    """Rules for the entitlements `share` and `kai`."""
+    """Rules for the entitlements `share` and `kai`.
+
+    What queues deserve is worked out once per cycle: stopping and starting changes who holds
+    what, not what was asked for.
+    """
+
+    def __init__(self) -> None:
+        self._made: tuple[int, int] = (-1, -1)
+        self._entitled: Entitled | None = None
+        self._search: _Search | None = None
 
     def hopeless(self, state: Holdings, asker: GangRecord, now: int) -> Reason | None:
         """Why nobody may be stopped for this gang, by arithmetic alone; None = perhaps."""
-        search = _Search(state, asker, now)
+        search = self._searching(state, asker, now)
         if search.waits:
-            return Reason(Token.POLICY, "it may not have others stopped yet")
+            return Reason(Token.POLICY, "it may not have others stopped for it yet")
         wanted = search.more.gpu_milli
         free = sum(state.totals.free_gpu(flavor) for flavor in search.flavors)
-        takeable = sum(unit.gpu_milli for unit in search.bound())
-        if takeable and free + takeable >= wanted:
+        takeable, anything = search.takeable()
+        if anything and free + takeable >= wanted:
             return None
         return Reason(
             Token.QUOTA,
@@ -47,110 +57,113 @@ class ShareRules:
         )
 
     def allows(self, state: Holdings, asker: GangRecord, unit: Unit, now: int) -> bool:
-        """Whether a unit may still be taken as usage stands now; see `Rules`."""
-        search = _Search(state, asker, now)
-        queue = unit.record.gang.queue
-        return search.may_take(_Pool(queue, *search.branches(queue), [unit]))
+        """Whether a unit may still be taken as usage stands now, just before it is."""
+        return self._searching(state, asker, now).may_take(unit)
 
     def victims(
         self, state: Holdings, asker: GangRecord, now: int, useful: Useful
     ) -> Iterator[Unit]:
-        """Units in the order in which they are to be taken; see `Rules`."""
-        search = _Search(state, asker, now)
-        if search.waits:
-            return
-        pools = search.pools(useful)
+        """Units in the order in which they are to be taken; see `Rules`.
+
+        Where the price decides, those that may not be taken yet come last: `allows` says
+        whether they may by the time they are.
+        """
+        search = self._searching(state, asker, now)
+        pools = {} if search.waits else search.pools(useful)
         while pools:
-            open_pools = [pool for pool in pools if search.may_take(pool)]
-            if not open_pools:
+            heads = [units[-1] for units in pools.values()]
+            ready = [unit for unit in heads if search.may_take(unit)]
+            if not ready and search.in_order:
                 return
-            pool = min(open_pools, key=search.key)
-            yield pool.units.pop()
-            pools = [each for each in pools if each.units]
+            unit = min(ready or heads, key=search.key)
+            queue = unit.record.gang.queue
+            pools[queue].pop()
+            if not pools[queue]:
+                del pools[queue]
+            yield unit
+
+    def _searching(self, state: Holdings, asker: GangRecord, now: int) -> "_Search":
+        made = (now, len(state.records))
+        if self._entitled is None or made != self._made:
+            self._made, self._search = made, None
+            self._entitled = Entitled(state, state.policy.evict.dead_zone_permille)
+        if self._search is None or self._search.asker is not asker:
+            self._search = _Search(state, asker, now, self._entitled)
+        return self._search
 
 
-class _Pool(NamedTuple):
-    """Units of one queue, the one to be taken first last.
+class _Branch(NamedTuple):
+    """Where the paths of asker and victim part, seen from the top; empty = one queue."""
 
-    Attributes:
-        queue: their queue.
-        mine: branch of the asker at the level where the two part; empty = the same queue.
-        theirs: branch of the units there.
-        units: the units.
-    """
-
-    queue: str
     mine: str
     theirs: str
-    units: list[Unit]
 
 
 class _Search:
     """One asker's look at who runs."""
 
-    def __init__(self, state: Holdings, asker: GangRecord, now: int) -> None:
+    def __init__(self, state: Holdings, asker: GangRecord, now: int, entitled: Entitled) -> None:
         policy, gang = state.policy, asker.gang
-        self.state, self.asker, self.now = state, asker, now
-        self.rights = state.queues[gang.queue].preemption or policy.preemption
-        self.entitled = Entitled(state, policy.evict.dead_zone_permille)
+        self.state, self.asker, self.now, self.entitled = state, asker, now, entitled
+        self.rights = _rights(state, gang.queue)
         self.flavors = state.totals.flavors_for(asker.shapes)
         self.more = asked(asker)
-        self.kinds = [kind for kind in KINDS if getattr(self.more, kind)]
         self.waits = now - gang.submitted < self.rights.delay_ms
-        self.like_kai = policy.entitlement is Entitlement.KAI
-        self._age = {name: age for age, name in enumerate(state.queues)}
+        self.in_order = policy.evict.victims is VictimOrder.NEWEST
+        self._kinds = [kind for kind in KINDS if getattr(self.more, kind)]
+        self._by_queue = policy.entitlement is Entitlement.KAI
+        self._branches: dict[str, _Branch] = {}
 
-    def pools(self, useful: Useful) -> list[_Pool]:
-        """Everything that might be taken, by queue."""
-        pools: dict[str, _Pool] = {}
-        for record in self.state.records.values():
-            if not self._is_candidate(record):
-                continue
-            queue = record.gang.queue
-            if queue not in pools:
-                pools[queue] = _Pool(queue, *self.branches(queue), [])
-            cause = Cause.RECLAIMED if pools[queue].mine else Cause.PREEMPTED
-            whole = not self._is_protected(record)
-            pools[queue].units.extend(units_of(record, cause, self._price, useful, whole=whole))
-        for pool in pools.values():
-            pool.units.sort(key=self._unit_key, reverse=True)
-        return [pool for pool in pools.values() if pool.units]
+    def pools(self, useful: Useful) -> dict[str, list[Unit]]:
+        """Everything that might be taken, by queue; the first to be taken last."""
+        pools: dict[str, list[Unit]] = {}
+        for record in self._candidates():
+            cause = Cause.RECLAIMED if self._branch(record).mine else Cause.PREEMPTED
+            units = units_of(record, cause, self._price, useful, whole=not self._is_safe(record))
+            pools.setdefault(record.gang.queue, []).extend(units)
+        for units_here in pools.values():
+            units_here.sort(key=self._unit_key, reverse=True)
+        return {queue: units_here for queue, units_here in pools.items() if units_here}
 
-    def bound(self) -> Iterator[Unit]:
-        """Units that might be taken in the best case."""
+    def takeable(self) -> tuple[int, bool]:
+        """Thousandths of GPUs that could be taken in the best case, and whether anybody could."""
         claim = any(map(self._is_entitled, self.flavors))
-        for pool in self.pools(lambda unit: bool(unit.pods)):
-            if claim or not pool.mine:
-                yield from pool.units
+        found = [each for each in self._candidates() if claim or not self._branch(each).mine]
+        total = sum(price.gpu_milli(each.placement.pods) for each in found if each.placement)
+        return total, bool(found)
 
-    def may_take(self, pool: _Pool) -> bool:
-        """Whether the next unit of a queue may be taken as things stand."""
-        unit = pool.units[-1]
-        if not pool.mine:
+    def may_take(self, unit: Unit) -> bool:
+        """Whether a unit may be taken as things stand."""
+        branch = self._branch(unit.record)
+        if not branch.mine:
             return self._outranks(unit.record, self.rights.preempt)
-        return any(self._may_reclaim(pool, unit, flavor) for flavor in self._flavors_of(unit))
+        return any(self._may_reclaim(branch, unit, each) for each in self._flavors_of(unit))
 
-    def key(self, pool: _Pool) -> Key:
-        """Order among queues: others' first, then as the policy compares victims."""
-        unit = pool.units[-1]
-        own = 0 if pool.mine else 1
-        if self.like_kai:
-            return (own, *self._last_in_order(pool), *self._unit_key(unit))
-        return (own, *self._unit_key(unit), -self._age[pool.queue])
+    def key(self, unit: Unit) -> Key:
+        """Order of units of different queues: others' before the own queue's."""
+        own = 0 if self._branch(unit.record).mine else 1
+        queue = unit.record.gang.queue
+        if self._by_queue:
+            return (own, *self._last_in_order(queue), *self._unit_key(unit))
+        return (own, *self._unit_key(unit), -self.state.shares.tree.order[queue])
 
-    def _is_candidate(self, record: GangRecord) -> bool:
-        gang = record.gang
-        if record.phase not in SETTLED or not gang.preemptible or record is self.asker:
-            return False
-        if gang.queue == self.asker.gang.queue:
-            return self._outranks(record, self.rights.preempt)
-        return self._outranks(record, self.rights.reclaim) or self._outranks(
-            record, self.rights.borrowing
-        )
+    def _candidates(self) -> Iterator[GangRecord]:
+        rights, mine = self.rights, self.asker.gang.queue
+        for record in self.state.records.values():
+            if record.phase not in SETTLED or not record.gang.preemptible:
+                continue
+            rules = (
+                (rights.preempt,)
+                if record.gang.queue == mine
+                else (rights.reclaim, rights.borrowing)
+            )
+            if any(self._outranks(record, rule) for rule in rules):
+                yield record
 
-    def _is_protected(self, record: GangRecord) -> bool:
-        settings = self.state.queues[record.gang.queue].preemption or self.state.policy.preemption
-        return self.now - (record.started or record.placed_at) < settings.protected_ms
+    def _is_safe(self, record: GangRecord) -> bool:
+        """Whether it runs for so short a time that it may be shrunk but not stopped."""
+        since = record.started or record.placed_at
+        return self.now - since < _rights(self.state, record.gang.queue).protected_ms
 
     def _outranks(self, record: GangRecord, rule: Victims) -> bool:
         asker, victim = self.asker.gang, record.gang
@@ -161,32 +174,34 @@ class _Search:
         newer = rule is Victims.LOWER_OR_NEWER and victim.submitted > asker.submitted
         return asker.priority > victim.priority or newer
 
-    def branches(self, queue: str) -> tuple[str, str]:
-        """Where the paths of asker and victim part, seen from the top."""
-        paths = self.state.shares.path(self.asker.gang.queue), self.state.shares.path(queue)
-        for mine, theirs in zip(paths[0][::-1], paths[1][::-1], strict=False):
-            if mine != theirs:
-                return mine, theirs
-        return "", ""
+    def _branch(self, record: GangRecord) -> _Branch:
+        queue = record.gang.queue
+        if queue not in self._branches:
+            path = self.state.shares.path
+            paths = zip(path(self.asker.gang.queue)[::-1], path(queue)[::-1], strict=False)
+            parted = (_Branch(mine, theirs) for mine, theirs in paths if mine != theirs)
+            self._branches[queue] = next(parted, _Branch("", ""))
+        return self._branches[queue]
 
-    def _may_reclaim(self, pool: _Pool, unit: Unit, flavor: str) -> bool:
-        ours, record = self.entitled, unit.record
-        if not self._is_entitled(flavor):
+    def _may_reclaim(self, branch: _Branch, unit: Unit, flavor: str) -> bool:
+        ours, more = self.entitled, self.more
+        if not self._is_entitled(flavor) or not self._has_right(unit.record, flavor):
             return False
-        borrows = not ours.within_quota(self.asker.gang.queue, flavor, self.more)
-        if not self._outranks(record, self.rights.borrowing if borrows else self.rights.reclaim):
-            return False
-        threshold = self.rights.threshold
-        if borrows and threshold is not None and record.gang.priority > threshold:
-            return False
-        kinds = [kind for kind in self.kinds if _frees(unit, kind)]
-        if ours.within_quota(pool.mine, flavor, self.more) and ours.over_quota(
-            pool.theirs, flavor, kinds
+        kinds = [kind for kind in self._kinds if _frees(unit, kind)]
+        if ours.within_quota(branch.mine, flavor, more) and ours.over_quota(
+            branch.theirs, flavor, kinds
         ):
             return True
-        return ours.within_share(pool.mine, flavor, self.more) and ours.over_share(
-            pool.theirs, flavor, kinds
-        )
+        within = ours.within_share(branch.mine, flavor, more, relief=self.asker.gang.queue)
+        return within and ours.over_share(branch.theirs, flavor, kinds)
+
+    def _has_right(self, record: GangRecord, flavor: str) -> bool:
+        """Whether the queue's settings let it take this gang back."""
+        if self.entitled.within_quota(self.asker.gang.queue, flavor, self.more):
+            return self._outranks(record, self.rights.reclaim)
+        most = self.rights.threshold
+        low = most is None or record.gang.priority <= most
+        return low and self._outranks(record, self.rights.borrowing)
 
     def _is_entitled(self, flavor: str) -> bool:
         """Whether the asker's own queue deserves that much."""
@@ -197,27 +212,21 @@ class _Search:
         found = {tree.flavors[tree.index[pod.node]] for pod in unit.pods}
         return [flavor for flavor in self.flavors if flavor in found]
 
-    def _last_in_order(self, pool: _Pool) -> Key:
-        """KAI's order of queues, turned round, from the level where the branches part down."""
-        path = self.state.shares.path(pool.queue)[::-1]
+    def _last_in_order(self, queue: str) -> Key:
+        """KAI's order of queues, turned round, level by level from the top."""
+        path = self.state.shares.path(queue)[::-1]
         return tuple(part for name in path for part in self._queue_key(name))
 
     def _queue_key(self, name: str) -> Key:
-        ours = self.entitled
-        flavors = self.flavors
+        ours, flavors = self.entitled, self.flavors
         over_share = any(ours.over_share(name, flavor, KINDS) for flavor in flavors)
         over_quota = any(ours.over_quota(name, flavor, KINDS) for flavor in flavors)
-        used, share = self._of_share(name)
-        zero = used > 0 and share == 0
+        used, share = ours.of_share(name, flavors)
         part = used * 1_000_000 // max(share, 1)
-        priority = self.state.queues[name].priority
-        return (-over_share, -over_quota, priority, -zero, -part, -self._age[name])
-
-    def _of_share(self, name: str) -> tuple[int, int]:
-        accounts = dict.fromkeys(a for f in self.flavors for a in self.entitled.accounts(f))
-        used = sum(self.entitled.used(name, account, "gpu_milli") for account in accounts)
-        share = sum(self.entitled.share(name, account, "gpu_milli") or 0 for account in accounts)
-        return used, share
+        tree = self.state.shares.tree
+        zero = used > 0 and share == 0
+        priority = tree.queues[name].priority
+        return (-over_share, -over_quota, priority, -zero, -part, -tree.order[name])
 
     def _unit_key(self, unit: Unit) -> Key:
         gang = unit.record.gang
@@ -225,15 +234,21 @@ class _Search:
         youth = (-gang.submitted, -unit.record.placed_at)
         if order is VictimOrder.PRICE_FIRST:
             return (unit.price, gang.priority, unit.whole, *youth)
+        if order is VictimOrder.YOUNGEST:
+            return (*youth, unit.whole)
         if order is VictimOrder.NEWEST:
             return (gang.priority, unit.whole, *youth)
         return (gang.priority, unit.whole, unit.price, *youth)
 
     def _price(self, record: GangRecord, pods: tuple[PodPlacement, ...], whole: bool) -> int:
-        gpus = sum(len(pod.devices) * pod.milli for pod in pods)
-        since = max(record.committed_at, record.started, record.placed_at)
-        lost = self.now - since if whole else 0
-        return gpus * (lost + self.state.policy.evict.restart_ms)
+        restart = self.state.policy.evict.restart_ms
+        if whole:
+            return price.of_gang(record, self.now, restart)
+        return price.of_surplus(pods, restart)
+
+
+def _rights(state: Holdings, queue: str) -> Preemption:
+    return state.queues[queue].preemption or state.policy.preemption
 
 
 def _frees(unit: Unit, kind: str) -> bool:
