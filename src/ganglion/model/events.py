@@ -114,6 +114,34 @@ class GangReserved(_Event, frozen=True, tag="gang_reserved"):
     cause: str = ""
 
 
+class StartPlanned(_Event, frozen=True, tag="start_planned"):
+    """Decision: a blocked gang's reservation. It starts there by then at the latest, and nobody
+    may start who would be in its way. None takes the reservation back.
+
+    `start_ms` is the time told, `end_ms` when it ends at the latest; `cause` says why a
+    reservation was moved to a later time.
+    """
+
+    gang: str
+    placement: Placement | None
+    start_ms: int = 0
+    end_ms: int = 0
+    cause: str = ""
+
+
+class StartExpected(_Event, frozen=True, tag="start_expected"):
+    """Decision: the band in which a waiting gang is expected to start, as told to its user.
+
+    Times in ms; half of the gangs start by `p50_ms`, nine of ten by `p90_ms`. `raw_ms` is the
+    wait that was computed before past bands corrected it.
+    """
+
+    gang: str
+    p50_ms: int
+    p90_ms: int
+    raw_ms: int
+
+
 class GangResized(_Event, frozen=True, tag="gang_resized"):
     """Decision: an elastic gang runs on these pods from now on.
 
@@ -231,6 +259,8 @@ Event = (
     | GangEnded
     | TypicalPods
     | GangReserved
+    | StartPlanned
+    | StartExpected
     | GangResized
     | PodsLeft
     | CheckpointCommitted

@@ -1,0 +1,29 @@
+"""The order among equals by expected length, aged so that nobody is overtaken for ever."""
+
+SECOND_MS = 1000
+PARTS = 16
+"""Parts that one doubling is divided into."""
+
+
+def aged_rank(expected_ms: int, submitted_ms: int, ageing_ms: int) -> int:
+    """Where a gang stands among its equals; smaller goes first.
+
+    A gang counts as submitted later by `ageing_ms` for every doubling of its expected length.
+    So a shorter one overtakes, but only who came less than `ageing_ms` x (doublings between
+    them) before it: waiting makes up for length, and as everybody's wait grows alike the rank
+    never has to be computed again.
+
+    Args:
+        expected_ms: expected run time, or service.
+        submitted_ms: when it was submitted.
+        ageing_ms: wait that makes up for one doubling; 0 = nothing does, the shortest first.
+    """
+    steps = doublings(expected_ms)
+    return submitted_ms + ageing_ms * steps // PARTS if ageing_ms else steps
+
+
+def doublings(length_ms: int) -> int:
+    """Logarithm to base 2 of a length in seconds, in parts of `PARTS`, linear in between."""
+    seconds = max(length_ms // SECOND_MS, 1)
+    whole = seconds.bit_length() - 1
+    return PARTS * whole + ((PARTS * seconds) >> whole) - PARTS

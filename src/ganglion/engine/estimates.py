@@ -1,0 +1,218 @@
+"""How long a gang will run, learnt from the runs that have ended.
+
+The closest history with enough runs answers: the user's runs under the same name, then all of
+the user's, then the queue's and everybody's; runs of like form (as many GPUs, the same time
+limit) before others. Answers order and foretell; they guarantee nothing.
+"""
+
+from collections.abc import Hashable
+from enum import StrEnum
+
+from msgspec import Struct
+
+from ganglion.engine.history import History
+from ganglion.engine.record import GangRecord
+from ganglion.model.resources import counted
+from ganglion.model.workload import Gang
+
+ENOUGH_OF_USER, ENOUGH_OF_MANY = 2, 8
+"""Runs that make a history of one user, or of many, worth listening to."""
+
+HISTORIES = 16_384
+"""Histories kept; the one that learnt nothing for longest is forgotten first."""
+
+NOTHING_KNOWN_MS = 3_600_000
+"""Expected of the first gang of all, when it has no time limit either."""
+
+
+class Source(StrEnum):
+    """Whose runs an estimate is learnt from, the closest first."""
+
+    GIVEN = "given"
+    """A predictor, or the user, has said."""
+    USER_NAME = "user+name"
+    USER = "user"
+    QUEUE = "queue"
+    ALL = "all"
+    PRIOR = "prior"
+    """Nobody's: what is assumed when nothing is known."""
+
+
+class Estimate(Struct, frozen=True):
+    """A run time, or what is left of one, in ms.
+
+    Attributes:
+        p50_ms, p90_ms: so much is not exceeded by 50 and by 90 % of such runs.
+        mean_ms: expected; orders gangs (the shortest expected one first is best for the mean
+            completion time of those that are not stopped).
+        samples: runs behind it; 0 = none.
+        source: whose they are.
+        alike: whether they have the gang's form.
+    """
+
+    p50_ms: int
+    p90_ms: int
+    mean_ms: int
+    samples: int
+    source: Source
+    alike: bool = False
+
+
+class Estimates:
+    """Histories of run times by user and name, by user, by queue, and of all."""
+
+    def __init__(self) -> None:
+        self._histories: dict[Hashable, History] = {}
+
+    def learn(self, record: GangRecord, ended_at: int) -> None:
+        """An attempt that ran to an end of its own is over: it succeeded, failed or timed out.
+
+        Args:
+            record: its record, still with the times of the attempt.
+            ended_at: when it ended, in ms.
+        """
+        began = record.started or record.placed_at
+        ran = max(ended_at - began, 1)
+        for _, key, _ in _keys(record.gang):
+            self._history(key).add(ran)
+
+    def estimate(self, gang: Gang) -> Estimate:
+        """How long a gang will run if nobody stops it."""
+        if gang.expected_ms:
+            return _capped(_given(gang.expected_ms), gang.time_limit_ms)
+        for source, key, alike in _keys(gang):
+            history = self._histories.get(key)
+            if history and len(history) >= _enough(source):
+                return _capped(_seen(history, source, alike), gang.time_limit_ms)
+        return _prior(gang)
+
+    def remaining(self, gang: Gang, ran_ms: int) -> Estimate:
+        """How much longer a gang will run that has run for so long.
+
+        Only runs that took longer count. Where none did, it is expected to take as long again,
+        as run times of training jobs have heavy tails (Harchol-Balter and Downey, 1997).
+        """
+        left = max(gang.time_limit_ms - ran_ms, 1) if gang.time_limit_ms else 0
+        if gang.expected_ms > ran_ms:
+            return _capped(_given(gang.expected_ms - ran_ms), left)
+        history, source, alike = self._beyond(gang, ran_ms)
+        if history is None:
+            return _capped(Estimate(ran_ms or 1, 9 * ran_ms + 1, ran_ms or 1, 0, source), left)
+        found = Estimate(
+            history.quantile(50, ran_ms) - ran_ms,
+            history.quantile(90, ran_ms) - ran_ms,
+            history.mean(ran_ms) - ran_ms,
+            history.longer(ran_ms),
+            source,
+            alike,
+        )
+        return _capped(found, left)
+
+    def gittins(self, gang: Gang, ran_ms: int) -> int:
+        """Gittins index of a gang that has run for so long, in ms; smaller goes first."""
+        history, _, _ = self._beyond(gang, ran_ms)
+        return history.gittins(ran_ms) if history else max(ran_ms, 1)
+
+    def _beyond(self, gang: Gang, ran_ms: int) -> tuple[History | None, Source, bool]:
+        """The closest history with enough runs, some of them longer."""
+        for source, key, alike in _keys(gang):
+            history = self._histories.get(key)
+            if history and history.longer(ran_ms) >= _enough(source):
+                return history, source, alike
+        return None, Source.PRIOR, False
+
+    def _history(self, key: Hashable) -> History:
+        found = self._histories.pop(key, None)
+        if found is None:
+            if len(self._histories) >= HISTORIES:
+                del self._histories[next(iter(self._histories))]
+            found = History()
+        self._histories[key] = found
+        return found
+
+
+def told(gang: Gang, estimate: Estimate) -> str:
+    """Where an estimate comes from, for people: `from 14 runs of alice's train-llm`."""
+    if estimate.source is Source.GIVEN:
+        return "as given"
+    if estimate.source is Source.PRIOR:
+        return "assumed: no runs to learn from"
+    whose = {
+        Source.USER_NAME: f"{gang.user}'s {stem(gang.name)}",
+        Source.USER: f"user {gang.user}",
+        Source.QUEUE: f"queue {gang.queue}",
+        Source.ALL: "all queues",
+    }[estimate.source]
+    alike = " of this size and time limit" if estimate.alike else ""
+    return f"from {counted(estimate.samples, 'run')} of {whose}{alike}"
+
+
+def stem(name: str) -> str:
+    """A name without the number at its end: runs 7 and 8 of `tune` are alike."""
+    return name.rstrip("0123456789").rstrip("-_.") or name
+
+
+def _keys(gang: Gang) -> list[tuple[Source, Hashable, bool]]:
+    """Keys of the histories that know about a gang, the closest first."""
+    form = (_size(gang), gang.time_limit_ms)
+    keys: list[tuple[Source, Hashable, bool]] = []
+    if gang.user and gang.name:
+        name = (Source.USER_NAME, gang.user, stem(gang.name))
+        keys += [(Source.USER_NAME, (*name, form), True), (Source.USER_NAME, name, False)]
+    if gang.user:
+        user = (Source.USER, gang.user)
+        keys += [(Source.USER, (*user, form), True), (Source.USER, user, False)]
+    # Among strangers a like form tells more than the same queue does.
+    queue, everybody = (Source.QUEUE, gang.queue), (Source.ALL,)
+    keys += [(Source.QUEUE, (*queue, form), True), (Source.ALL, (*everybody, form), True)]
+    return [*keys, (Source.QUEUE, queue, False), (Source.ALL, everybody, False)]
+
+
+def _size(gang: Gang) -> tuple[bool, int]:
+    """The number of GPUs, or else of CPUs, to within a factor of two."""
+    gpu = sum(
+        s.count * s.request.gpu.count * (0 if s.request.gpu.share_mib else s.request.gpu.milli)
+        for s in gang.pod_sets
+    )
+    cpu = sum(s.count * s.request.cpu_milli for s in gang.pod_sets)
+    return bool(gpu), (gpu or cpu).bit_length()
+
+
+def _enough(source: Source) -> int:
+    return ENOUGH_OF_USER if source in (Source.USER_NAME, Source.USER) else ENOUGH_OF_MANY
+
+
+def _seen(history: History, source: Source, alike: bool) -> Estimate:
+    own = source in (Source.USER_NAME, Source.USER)
+    return Estimate(
+        history.quantile(50),
+        history.quantile(90),
+        history.latest() if own else history.mean(),
+        len(history),
+        source,
+        alike,
+    )
+
+
+def _given(expected_ms: int) -> Estimate:
+    return Estimate(expected_ms, 3 * expected_ms, expected_ms, 0, Source.GIVEN)
+
+
+def _prior(gang: Gang) -> Estimate:
+    """Users ask for twice what they need and more, so half of the limit is expected."""
+    limit = gang.time_limit_ms or 2 * NOTHING_KNOWN_MS
+    half = max(limit // 2, 1)
+    return Estimate(half, limit, half, 0, Source.PRIOR)
+
+
+def _capped(estimate: Estimate, limit_ms: int) -> Estimate:
+    if not limit_ms or (estimate.p90_ms <= limit_ms and estimate.mean_ms <= limit_ms):
+        return estimate
+    return Estimate(
+        min(estimate.p50_ms, limit_ms),
+        min(estimate.p90_ms, limit_ms),
+        min(estimate.mean_ms, limit_ms),
+        estimate.samples,
+        estimate.source,
+        estimate.alike,
+    )

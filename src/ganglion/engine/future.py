@@ -1,0 +1,346 @@
+"""When: reservations of blocked gangs, and who may overtake them (backfill).
+
+How the cycle uses it, all on a state whose `join` and `part` tell `Occupants`:
+
+    for event in future.renew(now): apply and record it       # once, before the turns
+    found = future.settle(record, now, find(...), lambda: find(...))
+    if it found a place:            start                     # life.placed calls future.drop
+    elif a trade was found:         carry it out
+    elif the reason is about room:
+        for event in future.plan(record, now): apply and record it
+    else: future.drop(gang)                                   # as for quota: it keeps no place
+
+`drop` says whether a place was given up; the state's `freed` counter has to grow then. The
+server wakes the engine at `next_wake`. Limits guarantee: while every gang ends by its time
+limit and no node is lost, a reservation is kept to the millisecond and only ever moves to an
+earlier time. A higher priority is not held up by a lower one's reservation.
+
+EASY: Lifka, JSSPP 1995. Conservative backfill: Mu'alem and Feitelson, TPDS 2001.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+
+from ganglion.engine.bookings import Bookings
+from ganglion.engine.estimates import Estimates
+from ganglion.engine.holdings import Holdings
+from ganglion.engine.occupants import Clock, Occupants
+from ganglion.engine.profile import Ground, Reservation, Search, earliest
+from ganglion.engine.record import GangRecord
+from ganglion.engine.room import Room
+from ganglion.engine.sketch import Sketch, shapes_by_set
+from ganglion.model.events import StartPlanned
+from ganglion.model.placement import Placement, PodPlacement
+from ganglion.model.plan import Phase
+from ganglion.model.policy import Backfill
+from ganglion.model.reasons import Reason, Token
+
+CONSERVATIVE_DEPTH = 256
+"""Reservations held at most where everybody gets one."""
+
+Found = tuple[Reason | None, Placement | None]
+"""Either a reason to wait or a placement."""
+
+
+class Future:
+    """The reservations, changed by `StartPlanned` events and by what happens to their gangs.
+
+    Args:
+        state: the fleet and the policy.
+        occupants: told of every pod that comes to count in the tree, or ceases to.
+        estimates: learnt run times.
+        bookings: nodes that are spoken for.
+    """
+
+    def __init__(
+        self, state: Holdings, occupants: Occupants, estimates: Estimates, bookings: Bookings
+    ) -> None:
+        clock = Clock(estimates, state.policy.future)
+        self._ground = Ground(state, occupants, clock, bookings)
+        self._held: dict[str, Reservation] = {}
+        self._renewed = -1
+        self._ticked = -1
+        self._rooms: dict[tuple[str, str], tuple[tuple[int, int, int], Room]] = {}
+
+    def reservation(self, gang: str) -> Reservation | None:
+        """The reservation of a gang."""
+        return self._held.get(gang)
+
+    def reservations(self) -> tuple[Reservation, ...]:
+        """All of them, those made first in front."""
+        return tuple(self._held.values())
+
+    def apply(self, event: StartPlanned) -> bool:
+        """Take a reservation in, move it or take it back; False when that changes nothing."""
+        if event.placement is None:
+            return self.drop(event.gang)
+        record = self._ground.state.record(event.gang)
+        made = Reservation(record, event.placement, event.start_ms, event.end_ms)
+        if self._held.get(event.gang) == made:
+            return False
+        self._rooms = {}
+        self._held[event.gang] = made
+        if any(_class(each) < record.gang.priority for each in self._held.values()):
+            self._renewed = -1
+        return True
+
+    def drop(self, gang: str) -> bool:
+        """A gang keeps no place any more; whether it did."""
+        self._rooms = {}
+        return self._held.pop(gang, None) is not None
+
+    def next_wake(self, now: int) -> int | None:
+        """The next time at which time alone makes a difference, in ms; None = there is none."""
+        starts = [each.start_ms for each in self._held.values() if each.start_ms > now]
+        change = self._ground.bookings.next_change(now)
+        return min([*starts, *(() if change is None else (change,))], default=None)
+
+    def renew(self, now: int) -> Iterator[StartPlanned]:
+        """Move reservations forward where something ended early, and mend broken ones.
+
+        Apply each event before asking for the next one.
+        """
+        state = self._ground.state
+        # Who was kept off a node by a booking may be let on it by the time alone.
+        state.freed += self._ground.bookings.changed(self._ticked, now)
+        self._ticked = now
+        fresh, self._renewed = state.freed != self._renewed, state.freed
+        for held in self._by_class():
+            if held.record.phase is not Phase.PENDING or held.record.reason:
+                yield StartPlanned(now, held.record.gang.id, None)
+            elif held.start_ms <= now or fresh:
+                yield from self._renewal(held, now)
+
+    def plan(
+        self, record: GangRecord, now: int, without: tuple[str, ...] = ()
+    ) -> Iterator[StartPlanned]:
+        """Reserve place and time for a gang that cannot start now, if it is its turn to hold any.
+
+        Args:
+            record: a waiting gang.
+            now: the time in ms.
+            without: flavors that are out of quota for it.
+        """
+        if record.gang.id in self._held:
+            return
+        yielding = self._slot(record)
+        if yielding is None:
+            return
+        for each in yielding:
+            yield StartPlanned(now, each.record.gang.id, None, cause="a higher priority came")
+        found = earliest(self._ground, Search(record, self._ahead_of(record), without), now)
+        if found:
+            yield self._planned(record, *found, now, "")
+
+    def settle(
+        self, record: GangRecord, now: int, found: Found, search: Callable[[], Found]
+    ) -> Found:
+        """Whether a gang may start where a place was found, or else where it may, or why not.
+
+        Args:
+            record: the gang.
+            now: the time in ms.
+            found: what a search came to that knows no reservations.
+            search: the same search; it is repeated with all reserved places taken.
+        """
+        reason, placement = found
+        if placement:
+            reason = self.allows(record, placement, now)
+            if reason is None:
+                return found
+            with self.beside(record, now):
+                _, other = search()
+            if other and self.allows(record, other, now) is None:
+                return None, other
+        elif reason is None or reason.token not in (Token.CAPACITY, Token.TOPOLOGY):
+            return found
+        own = self.due(record)
+        return (None, own) if own else (reason, None)
+
+    def allows(self, record: GangRecord, placement: Placement, now: int) -> Reason | None:
+        """Why a gang may not start there now; None = it may.
+
+        It may when it ends by its limit before everything that is reserved there begins, or
+        when there is room beside it.
+        """
+        refused = self._ground.bookings.refusal(record, placement, now)
+        if refused or not self._held:
+            return refused
+        ends = now + self._ground.clock.length(record.gang)
+        pods: dict[str, list[PodPlacement]] = {}
+        for pod in placement.pods:
+            pods.setdefault(pod.node, []).append(pod)
+        for held in self._ahead_of(record):
+            if held.start_ms < ends and not self._leaves_room(held, record, pods, now):
+                return _overtakes(held, ends)
+        return None
+
+    @contextmanager
+    def beside(self, record: GangRecord, now: int) -> Iterator[None]:
+        """The tree with everything taken that is reserved or booked while a gang would run."""
+        ground = self._ground
+        ends = now + ground.clock.length(record.gang)
+        sketch = Sketch(ground.state)
+        try:
+            for held in self._ahead_of(record):
+                if held.start_ms < ends:
+                    sketch.come(held.record, held.placement.pods)
+            sketch.shut(ground.bookings.closed(record.gang, now, ground.state.tree))
+            yield
+        finally:
+            sketch.restore()
+
+    def due(self, record: GangRecord) -> Placement | None:
+        """The place that is reserved for a gang, if all of it is free."""
+        held = self._held.get(record.gang.id)
+        if held is None:
+            return None
+        tree = self._ground.state.tree
+        for node, pods in _by_node(held.placement).items():
+            if node not in tree.index:
+                return None
+            condition = tree.table.known[tree.conditions[tree.index[node]]]
+            room = Room(condition, [condition.tenancy] if condition.tenancy else [])
+            if not _fits(room, record, pods):
+                return None
+        return held.placement
+
+    def _renewal(self, held: Reservation, now: int) -> Iterator[StartPlanned]:
+        """An earlier start, or a later one if the present one cannot be kept."""
+        record = held.record
+        sound = self._is_sound(held, now)
+        before = held.start_ms if sound else None
+        if before is not None and before <= now:
+            return
+        search = Search(record, self._ahead_of(record), self._flavors_left_out(held), before)
+        found = earliest(self._ground, search, now)
+        if found:
+            cause = "" if sound else "its place is not free in time"
+            yield self._planned(record, *found, now, cause)
+        elif not sound:
+            yield StartPlanned(now, record.gang.id, None, cause="its place is gone")
+
+    def _flavors_left_out(self, held: Reservation) -> tuple[str, ...]:
+        """Where quotas decide about flavors, a reservation stays with those it has."""
+        state = self._ground.state
+        if not state.shares.is_governed(held.record.gang.queue):
+            return ()
+        tree = state.tree
+        ranks = [tree.index[pod.node] for pod in held.placement.pods if pod.node in tree.index]
+        kept = {tree.flavors[rank] for rank in ranks}
+        return tuple(each for each in state.totals.flavors() if kept and each not in kept)
+
+    def _planned(
+        self, record: GangRecord, start: int, placement: Placement, now: int, cause: str
+    ) -> StartPlanned:
+        end = start + self._ground.clock.length(record.gang)
+        return StartPlanned(now, record.gang.id, placement, start, end, cause)
+
+    def _slot(self, record: GangRecord) -> list[Reservation] | None:
+        """Who gives up a reservation so that a gang may have one; None = it gets none."""
+        policy = self._ground.state.policy.future
+        if policy.backfill is Backfill.ANY:
+            return None
+        conservative = policy.backfill is Backfill.CONSERVATIVE
+        most = CONSERVATIVE_DEPTH if conservative else policy.reservations
+        if len(self._held) < most:
+            return []
+        last = min(
+            reversed(self._held.values()), key=lambda r: r.record.gang.priority, default=None
+        )
+        if last is None or last.record.gang.priority >= record.gang.priority:
+            return None
+        return [last]
+
+    def _by_class(self) -> list[Reservation]:
+        return sorted(self._held.values(), key=lambda each: -_class(each))
+
+    def _ahead_of(self, record: GangRecord) -> list[Reservation]:
+        """Reservations that a gang must respect: all but its own and those of lower priority."""
+        gang = record.gang
+        return [
+            each
+            for each in self._held.values()
+            if each.record.gang.id != gang.id and _class(each) >= gang.priority
+        ]
+
+    def _is_sound(self, held: Reservation, now: int) -> bool:
+        """Whether a reservation can still be kept."""
+        at = max(held.start_ms, now)
+        tree = self._ground.state.tree
+        nodes = _by_node(held.placement)
+        if any(node not in tree.index for node in nodes):
+            return False
+        closed = self._ground.bookings.closed(held.record.gang, at, tree)
+        if any(tree.index[node] in closed for node in nodes):
+            return False
+        return all(
+            self._room(held, node, now).holds(_devices(pods)) for node, pods in nodes.items()
+        )
+
+    def _leaves_room(
+        self,
+        held: Reservation,
+        record: GangRecord,
+        pods: dict[str, list[PodPlacement]],
+        now: int,
+    ) -> bool:
+        """Whether a gang that starts now on these pods is not in the way of a reservation."""
+        for node, own in _by_node(held.placement).items():
+            if node in pods:
+                room = self._room(held, node, now).copy()
+                if not _fits(room, record, pods[node], _devices(own)):
+                    return False
+        return True
+
+    def _room(self, held: Reservation, node: str, now: int) -> Room:
+        """What is free of a node when a reservation begins, its own place taken."""
+        key = (held.record.gang.id, node)
+        version = (self._ground.occupants.version, self._ground.state.freed, now)
+        known = self._rooms.get(key)
+        if known is None or known[0] != version:
+            at = max(held.start_ms, now)
+            others = [
+                each
+                for each in self._held.values()
+                if each is held or (each.start_ms <= at < each.end_ms and self._binds(each, held))
+            ]
+            known = self._rooms[key] = (version, self._ground.room(node, at, now, others))
+        return known[1]
+
+    def _binds(self, one: Reservation, other: Reservation) -> bool:
+        return _class(one) >= _class(other)
+
+
+def _class(held: Reservation) -> int:
+    return held.record.gang.priority
+
+
+def _fits(
+    room: Room, record: GangRecord, pods: Iterable[PodPlacement], beside: Iterable[int] = ()
+) -> bool:
+    """Whether pods of a gang fit into a room, which they then take."""
+    shapes = shapes_by_set(record)
+    listed = list(pods)
+    room.take((pod, shapes[pod.pod_set]) for pod in listed)
+    return room.holds({*_devices(listed), *beside})
+
+
+def _by_node(placement: Placement) -> dict[str, list[PodPlacement]]:
+    found: dict[str, list[PodPlacement]] = {}
+    for pod in placement.pods:
+        found.setdefault(pod.node, []).append(pod)
+    return found
+
+
+def _devices(pods: Iterable[PodPlacement]) -> list[int]:
+    return [device for pod in pods for device in pod.devices]
+
+
+def _overtakes(held: Reservation, ends: int) -> Reason:
+    gang = held.record.gang
+    return Reason(
+        Token.ORDER,
+        f"it may run longer than until {gang.id} starts, whose place it would take",
+        evidence={"reserved_from_ms": held.start_ms, "ends_by_ms": ends},
+    )
