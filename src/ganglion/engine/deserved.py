@@ -1,69 +1,215 @@
-"""What every queue deserves of each flavor, as capacity, quotas and requests stand."""
+"""What every queue deserves of the fleet as things stand: its quota and its part of the rest.
 
-from ganglion.engine.division import Claim, divide_tree
-from ganglion.engine.holdings import Holdings
-from ganglion.model.queue import ANY_FLAVOR
-from ganglion.model.resources import Usage
+A queue's request is what its gangs hold, what those that were told to stop still hold, and
+what waits. GPUs are divided separately in every account: a flavor in which some queue has a
+quota, or `*` for all flavors together where nobody has quota by flavor.
+"""
 
-NOTHING = Usage()
+from collections.abc import Iterable, Mapping
+from typing import Protocol
+
+from ganglion.engine.division import PARTS, Claim, divide_tree
+from ganglion.engine.lanes import Lanes
+from ganglion.engine.lending import NOTHING
+from ganglion.engine.record import GangRecord
+from ganglion.engine.shares import Shares
+from ganglion.engine.totals import Totals
+from ganglion.engine.tree import Tree
+from ganglion.engine.usage import PastUse
+from ganglion.model.policy import Policy
+from ganglion.model.queue import ANY_FLAVOR, Queue
+from ganglion.model.resources import Amount
+
+
+class Scene(Protocol):
+    """What the division reads of the state."""
+
+    @property
+    def policy(self) -> Policy:
+        """How to decide."""
+
+    @property
+    def shares(self) -> Shares:
+        """Queues and what they use."""
+
+    @property
+    def lanes(self) -> Lanes:
+        """What waits."""
+
+    @property
+    def totals(self) -> Totals:
+        """What there is."""
+
+    @property
+    def tree(self) -> Tree:
+        """The nodes."""
+
+    @property
+    def records(self) -> Mapping[str, GangRecord]:
+        """All gangs."""
+
+    @property
+    def leaving(self) -> Mapping[str, Mapping[str, None]]:
+        """Node -> gangs with pods that were told to stop."""
 
 
 class Deserved:
-    """Shares of all queues, divided when first asked for.
+    """Entitlements, worked out when they are first asked for and kept until `refresh`.
+
+    Starting what waits changes no request, so within a cycle they stay as they are.
 
     Args:
-        state: read when a flavor is first asked for.
+        scene: the state.
+        past: decayed use, for policies that correct weights by it.
     """
 
-    def __init__(self, state: Holdings) -> None:
-        self._state = state
-        self._known: dict[str, dict[str, int]] = {}
+    def __init__(self, scene: Scene, past: PastUse | None = None) -> None:
+        self._scene, self._past = scene, past
+        self._now = 0
+        self._shares: dict[str, dict[str, int]] = {}
+        self._capacity: dict[str, int] = {}
 
-    def milli(self, queue: str, flavor: str) -> int:
-        """Thousandths of GPUs of a flavor (or `*`) that the queue deserves, quota included."""
-        shares = self._known.get(flavor)
-        if shares is None:
-            shares = self._known[flavor] = self._divide(flavor)
-        return shares[queue]
+    @property
+    def governed(self) -> bool:
+        """Whether any queue has a quota of GPUs."""
+        return bool(self._scene.shares.tree.accounts)
 
-    def _divide(self, flavor: str) -> dict[str, int]:
-        state = self._state
-        requests = self._requests(flavor)
-        claims = {}
-        for name, queue in state.queues.items():
-            quota, limit = queue.quota.get(flavor), queue.limit.get(flavor)
-            claims[name] = Claim(
-                quota.gpu_milli if quota else 0,
-                limit.gpu_milli if limit else None,
-                queue.over_quota_weight,
-                queue.priority,
-                requests[name],
-            )
-        parents = {name: queue.parent for name, queue in state.queues.items()}
-        return divide_tree(self._capacity(flavor), claims, parents)
+    def refresh(self, now: int) -> None:
+        """A cycle begins: what is deserved is worked out anew when it is next asked for."""
+        self._now = now
+        self._shares, self._capacity = {}, {}
 
-    def _capacity(self, flavor: str) -> int:
-        used = (self._state.shares.usage[n] for n, q in self._state.queues.items() if not q.parent)
-        in_use = sum(usage.get(flavor, NOTHING).gpu_milli for usage in used)
-        return in_use + self._state.totals.free_gpu(flavor)
+    def milli(self, queue: str, flavor: str = ANY_FLAVOR) -> int:
+        """What a queue deserves of a flavor, in thousandths of GPUs. At most its request."""
+        account = self._account(flavor)
+        if account:
+            return self._divided(account).get(queue, 0)
+        return sum(self._divided(each).get(queue, 0) for each in self._flavors())
 
-    def _requests(self, flavor: str) -> dict[str, int]:
-        """What each queue uses and waits for, bounded by the limits of the queues below it."""
-        state = self._state
-        own = {
-            name: state.shares.usage[name].get(flavor, NOTHING).gpu_milli
-            for name in state.queues
-            if state.shares.is_leaf(name)
+    def bound(self, queue: str, flavor: str = ANY_FLAVOR) -> int:
+        """The same, but at least its quota: what it uses within this is safe from reclaim."""
+        quota = self._quota(self._scene.shares.queues[queue], flavor)
+        return max(quota, self.milli(queue, flavor))
+
+    def used(self, queue: str, flavor: str = ANY_FLAVOR) -> int:
+        """What a queue uses of a flavor's account, in thousandths of GPUs."""
+        account = self._account(flavor) or ANY_FLAVOR
+        return self._scene.shares.usage[queue].get(account, NOTHING).gpu_milli
+
+    def is_over(self, queue: str, flavor: str = ANY_FLAVOR, extra_milli: int = 0) -> bool:
+        """Whether a queue, with so much more of a flavor, uses more than it deserves."""
+        return any(
+            self.used(queue, each) + extra_milli > self.bound(queue, each)
+            for each in self.accounts(flavor)
+        )
+
+    def accounts(self, flavor: str) -> tuple[str, ...]:
+        """The accounts in which use of a flavor is compared."""
+        known = self._scene.shares.tree.accounts
+        if flavor not in known:
+            return (ANY_FLAVOR if ANY_FLAVOR in known else flavor,) if known else (ANY_FLAVOR,)
+        return (flavor, ANY_FLAVOR) if ANY_FLAVOR in known and flavor != ANY_FLAVOR else (flavor,)
+
+    def all_accounts(self) -> tuple[str, ...]:
+        """All accounts in which some queue has a quota; `*` when none has any."""
+        return self._scene.shares.tree.accounts or (ANY_FLAVOR,)
+
+    def _account(self, flavor: str) -> str:
+        """The account that a flavor is divided in; empty = `*` is the sum of all flavors."""
+        known = self._scene.shares.tree.accounts
+        if flavor in known:
+            return flavor
+        if not known or ANY_FLAVOR in known:
+            return ANY_FLAVOR
+        return "" if flavor == ANY_FLAVOR else flavor
+
+    def _quota(self, queue: Queue, flavor: str) -> int:
+        account = self._account(flavor)
+        keys = (account,) if account else tuple(queue.quota)
+        return sum(_milli(queue.quota, key) or 0 for key in keys)
+
+    def _flavors(self) -> Iterable[str]:
+        if not self._capacity:
+            self._capacity = self._scene.totals.capacity()
+        return [each for each in self._capacity if each != ANY_FLAVOR]
+
+    def _divided(self, account: str) -> dict[str, int]:
+        found = self._shares.get(account)
+        if found is None:
+            found = self._shares[account] = self._divide(account)
+        return found
+
+    def _divide(self, account: str) -> dict[str, int]:
+        if not self._capacity:
+            self._capacity = self._scene.totals.capacity()
+        tree, correction = self._scene.shares.tree, self._correction()
+        requests = self._requests(account)
+        claims = {
+            name: self._claim(tree.queues[name], account, requests[name])
+            for name in sorted(requests, key=tree.order.__getitem__)
         }
-        for name, by_types in state.lanes.demand.items():
-            if name in own:
-                own[name] += sum(
-                    milli
-                    for types, milli in by_types.items()
-                    if flavor == ANY_FLAVOR or not types or flavor in types
-                )
-        total = dict.fromkeys(state.queues, 0)
-        for name, milli in own.items():
-            for above in state.shares.path(name):
-                total[above] += milli
-        return total
+        parents = {name: tree.queues[name].parent for name in claims}
+        return divide_tree(self._capacity.get(account, 0), claims, parents, correction)
+
+    def _claim(self, queue: Queue, account: str, request: int) -> Claim:
+        return Claim(
+            _milli(queue.quota, account) or 0,
+            _milli(queue.limit, account),
+            queue.over_quota_weight,
+            queue.priority,
+            request,
+            self._past_part(queue.name),
+        )
+
+    def _correction(self) -> int:
+        usage = self._scene.policy.usage
+        return usage.correction_permille if usage.half_life_ms and self._past else 0
+
+    def _past_part(self, queue: str) -> int:
+        if not self._past or not self._correction():
+            return 0
+        whole = max(1, self._capacity[ANY_FLAVOR])
+        return min(PARTS, self._past.mean(queue, self._now) * PARTS // whole)
+
+    def _requests(self, account: str) -> dict[str, int]:
+        """What each queue with anything to ask for asks for, subtree included."""
+        shares = self._scene.shares
+        sums: dict[str, int] = {}
+        for leaf, users in shares.users.items():
+            if users:
+                used = shares.usage[leaf].get(account, NOTHING).gpu_milli
+                sums[leaf] = sums.get(leaf, 0) + used
+        for leaf, milli in self._waiting(account):
+            sums[leaf] = sums.get(leaf, 0) + milli
+        for leaf, milli in self._leaving(account):
+            sums[leaf] = sums.get(leaf, 0) + milli
+        requests: dict[str, int] = {}
+        for leaf, milli in sums.items():
+            if milli > 0:
+                for name in shares.path(leaf):
+                    requests[name] = requests.get(name, 0) + milli
+        return requests
+
+    def _waiting(self, account: str) -> Iterable[tuple[str, int]]:
+        known: dict[tuple[str, ...], bool] = {}
+        for leaf, by_types in self._scene.lanes.demand.items():
+            for types, milli in by_types.items():
+                if types not in known:
+                    flavors = self._scene.totals.flavors_with(types)
+                    known[types] = account == ANY_FLAVOR or account in flavors
+                if milli and known[types]:
+                    yield leaf, milli
+
+    def _leaving(self, account: str) -> Iterable[tuple[str, int]]:
+        gangs = dict.fromkeys(gang for each in self._scene.leaving.values() for gang in each)
+        tree = self._scene.tree
+        for gang in gangs:
+            record = self._scene.records[gang]
+            for pod in record.leaving:
+                if account in (ANY_FLAVOR, tree.flavors[tree.index[pod.node]]):
+                    yield record.gang.queue, len(pod.devices) * pod.milli
+
+
+def _milli(amounts: Mapping[str, Amount], account: str) -> int | None:
+    amount = amounts.get(account)
+    return amount.gpu_milli if amount else None

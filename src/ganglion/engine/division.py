@@ -142,7 +142,7 @@ def _scaled(fraction: int, unit: int) -> int:
 
 
 def divide_tree(
-    total: int, claims: Mapping[str, Claim], parents: Mapping[str, str]
+    total: int, claims: Mapping[str, Claim], parents: Mapping[str, str], correction: int = 0
 ) -> dict[str, int]:
     """Divide among the roots, then every share among the children of its queue.
 
@@ -150,6 +150,7 @@ def divide_tree(
         total: thousandths of GPUs.
         claims: by queue, in order of age; requests of inner queues included.
         parents: queue -> its parent; empty = a root.
+        correction: see `divide`.
 
     Returns:
         The share of every queue, in thousandths of GPUs.
@@ -163,7 +164,7 @@ def divide_tree(
         amount, above = groups.pop()
         names = children.get(above)
         if names:
-            found = divide(amount, [claims[name] for name in names])
+            found = divide(amount, [claims[name] for name in names], correction)
             shares.update(zip(names, found, strict=True))
             groups += zip(found, names, strict=True)
     return shares

@@ -17,7 +17,7 @@ class QueueTree:
         order: queue -> its number by age; the oldest queue has the smallest.
         children: queue (or empty = above the roots) -> queues directly under it, by age.
         lends: whether any queue keeps part of its quota to itself.
-        has_quota: whether any queue is guaranteed GPUs.
+        accounts: flavors (and `*`) in which some queue has a quota of GPUs, sorted.
     """
 
     def __init__(self) -> None:
@@ -25,7 +25,7 @@ class QueueTree:
         self.order: dict[str, int] = {}
         self.children: dict[str, list[str]] = {}
         self.lends = False
-        self.has_quota = False
+        self.accounts: tuple[str, ...] = ()
         self._paths: dict[str, tuple[str, ...]] = {}
         self._leaves: dict[str, tuple[str, ...]] = {}
         self._governed: set[str] = set()
@@ -95,7 +95,7 @@ class QueueTree:
             self._paths[name] = tuple(self._up(name))
         queues = self.queues.values()
         self.lends = any(each.lend_limit for each in queues)
-        self.has_quota = any(each.gpu_milli for one in queues for each in one.quota.values())
+        self.accounts = tuple(sorted({f for each in queues for f in _gpu_quota(each)}))
         self._governed = {name for name in self.queues if self._is_bounded(name)}
 
     def _is_bounded(self, queue: str) -> bool:
@@ -106,6 +106,10 @@ class QueueTree:
         while name:
             yield name
             name = self.queues[name].parent
+
+
+def _gpu_quota(queue: Queue) -> list[str]:
+    return [flavor for flavor, each in queue.quota.items() if each.gpu_milli is not None]
 
 
 def _check(queue: Queue) -> None:

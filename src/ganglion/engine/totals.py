@@ -6,6 +6,7 @@ from ganglion.engine.conditions import Conditions
 from ganglion.engine.shapes import Shape
 from ganglion.engine.tree import Tree
 from ganglion.model.queue import ANY_FLAVOR
+from ganglion.model.resources import WHOLE
 
 
 class Totals:
@@ -30,6 +31,29 @@ class Totals:
             for index, node_class in enumerate(self._table.classes)
             for shape in wanted
             if not self._table.view(self._table.sight(shape), index).obstacle
+        }
+        return tuple(sorted(found))
+
+    def capacity(self) -> dict[str, int]:
+        """Thousandths of GPUs, free or not, of well devices on open nodes, by flavor and `*`."""
+        known, classes = self._table.known, self._table.classes
+        sums = {ANY_FLAVOR: 0}
+        for each, count in self._tree.counts.items():
+            condition = known[each]
+            if count and condition.open:
+                flavor = classes[condition.node_class].flavor
+                milli = count * (len(condition.gpu) - len(condition.sick)) * WHOLE
+                sums[flavor] = sums.get(flavor, 0) + milli
+                sums[ANY_FLAVOR] += milli
+        return sums
+
+    def flavors_with(self, types: Sequence[str]) -> tuple[str, ...]:
+        """Flavors whose nodes carry one of the GPU types; no types = any GPU."""
+        found = {
+            node_class.flavor
+            for node_class in self._table.classes
+            for device in node_class.devices
+            if not types or device[0] in types
         }
         return tuple(sorted(found))
 

@@ -129,10 +129,13 @@ class Usage(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
     Attributes:
         half_life_ms: past use counts half after so long; 0 = only present use counts.
         levels: `queue`, `user`, or both: what past use is compared among.
+        correction_permille: how strongly past use lowers a queue's weight in the division of
+            what nobody is guaranteed (KAI: kValue), in thousandths; 0 = not at all.
     """
 
     half_life_ms: int = 0
     levels: tuple[str, ...] = ("queue", "user")
+    correction_permille: int = 0
 
 
 class PriorityClass(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
