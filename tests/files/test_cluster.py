@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ganglion.files.cluster import Cluster, load_cluster, parse_cluster
+from ganglion.files.cluster import load_cluster, parse_cluster
+from ganglion.files.presets import preset
 from ganglion.model.errors import FieldError, InputError
 from ganglion.model.levels import Level
 from ganglion.model.node import Device, Node
@@ -103,7 +104,22 @@ def test_a_node_inherits_the_wider_domains_of_its_rack() -> None:
 
 def test_queues_and_policy_may_come_without_nodes() -> None:
     found = parse_cluster("queues: [{name: a, quota: {B200: 8}}]\npolicy: {order: fair}")
-    assert found == Cluster((), (Queue("a", quota={"B200": Amount(gpu_milli=8_000)}),), Policy())
+    assert found.queues == (Queue("a", quota={"B200": Amount(gpu_milli=8_000)}),)
+    assert (found.nodes, found.policy) == ((), Policy())
+
+
+def test_a_cluster_names_a_preset_or_a_policy_file(tmp_path: Path) -> None:
+    (tmp_path / "policy.yaml").write_text("preset: kai\nqueues: [{name: a, quota: {h100: 4}}]")
+    (tmp_path / "cluster.yaml").write_text(
+        "pools: [{name: a, nodes: 1, gpus: H100:8}]\npolicy: ./policy.yaml"
+    )
+    found = load_cluster(tmp_path / "cluster.yaml")
+    assert found.policy == preset("kai")
+    assert found.queues == (Queue("a", quota={"H100": Amount(gpu_milli=4_000)}),)
+    assert found.policy_file is not None
+    assert found.policy_file.text.startswith("preset: kai")
+    assert parse_cluster("policy: slurm-like").policy == preset("slurm-like")
+    assert parse_cluster("queues: [{name: a}]").policy_file is None
 
 
 def test_gpus_without_model_are_called_gpu() -> None:

@@ -56,7 +56,9 @@ COUNT = click.IntRange(min=1)
 @click.option(
     "--policy",
     default="",
-    help="Words with commas: an order (fair, fifo, shortest, smallest), strict, Score plugins.",
+    metavar="NAME|FILE",
+    help="default, kueue, kai, slurm-like or a policy file; with commas also an order (fair, fifo,"
+    " shortest, smallest), strict, Score plugins.",
 )
 @click.option(
     "--faults",

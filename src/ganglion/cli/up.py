@@ -12,6 +12,7 @@ from ganglion.cli.screen import err, is_tty, note
 if TYPE_CHECKING:
     from ganglion.client.home import ServerRecord
     from ganglion.files.cluster import Cluster
+    from ganglion.files.policy import PolicyFile
     from ganglion.model.node import Node
 
 PORT = 7077
@@ -27,12 +28,15 @@ class Wish(NamedTuple):
     memory: str = ""
     cluster: str = ""
     queues: str = ""
+    policy: str = ""
     port: int = PORT
     db: str = ""
 
     def arguments(self) -> list[str]:
         """Return the wish as arguments of `ganglion up`, its paths absolute."""
-        paths = {"cluster", "queues"}
+        from ganglion.files.presets import is_preset
+
+        paths = {"cluster", "queues"} | (set() if is_preset(self.policy) else {"policy"})
         given = {key: value for key, value in self._asdict().items() if value not in (None, "")}
         return [
             part
@@ -59,6 +63,12 @@ class Wish(NamedTuple):
     "--cluster", default="", metavar="FILE", help="Nodes, queues and policy from a cluster file."
 )
 @click.option("--queues", default="", metavar="FILE", help="Queues and policy alone from a file.")
+@click.option(
+    "--policy",
+    default="",
+    metavar="FILE",
+    help="A policy file, or default, kueue, kai, slurm-like.",
+)
 @click.option(
     "--port",
     type=click.IntRange(0, 65_535),
@@ -91,7 +101,7 @@ def _serve(wish: Wish) -> None:
         home(),
         nodes=_nodes(wish, cluster),
         queues=cluster.queues,
-        policy=cluster.policy,
+        policy=_policy(wish, cluster),
         port=wish.port,
         database_url=wish.db,
         ready=lambda url: note(f"Ganglion listens on {url}. Ctrl-C stops it; jobs go on."),
@@ -106,6 +116,13 @@ def _cluster(wish: Wish) -> "Cluster":
         raise click.UsageError("--cluster has queues too; leave --queues out")
     path = wish.cluster or wish.queues
     return load_cluster(path) if path else Cluster()
+
+
+def _policy(wish: Wish, cluster: "Cluster") -> "PolicyFile | None":
+    """Return the policy that is asked for; None = the one that was in force."""
+    from ganglion.files.policy import resolve_policy
+
+    return resolve_policy(wish.policy) if wish.policy else cluster.policy_file
 
 
 def _nodes(wish: Wish, cluster: "Cluster") -> "tuple[Node, ...]":
@@ -157,7 +174,9 @@ def _start(wish: Wish) -> None:
 
 def _check(wish: Wish) -> None:
     """Find what is wrong with the wish here, where a person reads it."""
-    _nodes(wish, _cluster(wish))
+    cluster = _cluster(wish)
+    _nodes(wish, cluster)
+    _policy(wish, cluster)
 
 
 def _say_ready(record: "ServerRecord") -> None:

@@ -4,18 +4,27 @@ cluster = load_cluster("cluster.yaml")
 cluster.nodes, cluster.queues, cluster.policy
 """
 
+from collections.abc import Collection
 from pathlib import Path
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from ganglion.files.cluster_nodes import nodes_of
 from ganglion.files.cluster_queues import queues_of
 from ganglion.files.cluster_schema import VOCABULARY, Topped
-from ganglion.files.policy import expanded, policy_of
+from ganglion.files.policy import (
+    PolicyFile,
+    expanded,
+    is_path,
+    parse_policy,
+    policy_of,
+    source_of,
+)
+from ganglion.files.policy_print import policy_document, yaml_text
 from ganglion.files.renaming import Renaming
 from ganglion.files.text import read
 from ganglion.files.validate import validate
-from ganglion.files.yaml import parse_documents
+from ganglion.files.yaml import Document, parse_documents
 from ganglion.model.errors import FieldError
 from ganglion.model.node import Node
 from ganglion.model.policy import Policy
@@ -29,11 +38,13 @@ class Cluster(Struct, frozen=True):
         nodes: all nodes; pools first, in the order of the file.
         queues: the queue tree.
         policy: how the engine decides.
+        policy_file: the policy as it was written; None = the file has none.
     """
 
     nodes: tuple[Node, ...] = ()
     queues: tuple[Queue, ...] = ()
     policy: Policy = Policy()
+    policy_file: PolicyFile | None = None
 
 
 def load_cluster(source: str | Path) -> Cluster:
@@ -57,10 +68,36 @@ def parse_cluster(text: str | bytes, name: str = "") -> Cluster:
     if len(documents) > 1:
         line = documents[1].top
         raise FieldError("a cluster file holds one document", file=name, line=line)
-    renaming = Renaming(documents[0], VOCABULARY)
+    document, path = _without_path(documents[0])
+    renaming = Renaming(document, VOCABULARY)
     file = validate(Topped, expanded(renaming.all()), renaming.wrong)
     nodes = nodes_of(file, renaming.wrong)
-    policy = policy_of(file.policy)
     flavors = {node.kind for node in nodes}
+    given = _policy(file, path, flavors, name)
+    policy = given.policy if given else Policy()
     queues = queues_of(file.queues, flavors, policy.preemption, renaming.wrong)
-    return Cluster(nodes, queues, policy)
+    if queues and given and given.queues is not None:
+        problem = f"the policy {given.name} says what the queues are too"
+        raise renaming.wrong(problem, ("queues",), "keep one of them")
+    return Cluster(nodes, (given and given.queues) or queues, policy, given)
+
+
+def _without_path(document: Document) -> tuple[Document, str]:
+    """The document, and the path of a policy file where it names one."""
+    value = document.data.get("policy")
+    if not isinstance(value, str) or not is_path(value):
+        return document, ""
+    rest = {key: each for key, each in document.data.items() if key != "policy"}
+    return structs.replace(document, data=rest), value
+
+
+def _policy(file: Topped, path: str, flavors: Collection[str], name: str) -> PolicyFile | None:
+    if path:
+        found = parse_policy(*source_of(str(Path(name).parent / path)), flavors)
+        if found.unknown:
+            raise found.unknown[0]
+        return found
+    if "policy" not in file.model_fields_set:
+        return None
+    policy = policy_of(file.policy)
+    return PolicyFile(policy, preset=file.policy.preset, text=yaml_text(policy_document(policy)))

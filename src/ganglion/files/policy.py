@@ -47,6 +47,7 @@ class PolicyFile(Struct, frozen=True):
         text: the file itself.
         unknown: flavors that no node has, where those are no errors.
         wrong: makes an error of problem, canonical path and hint.
+        places: queue -> its place in the file.
     """
 
     policy: Policy
@@ -57,6 +58,7 @@ class PolicyFile(Struct, frozen=True):
     text: str = ""
     unknown: tuple[FieldError, ...] = ()
     wrong: Wrong = _wrong
+    places: dict[str, int] = {}
 
 
 def resolve_policy(text: str) -> PolicyFile:
@@ -80,11 +82,16 @@ def source_of(text: str) -> tuple[str, str]:
     try:
         raw, name = read(text)
     except FileError as error:
-        if "/" in text or text.endswith(ENDINGS):
+        if is_path(text):
             raise
         hint = f"presets are {listed(PRESETS)}"
         raise FileError(f"{text!r} is neither a preset nor a file", hint) from error
     return decode(raw, name), name
+
+
+def is_path(text: str) -> bool:
+    """Whether a text looks like the path of a file rather than a name."""
+    return "/" in text or text.endswith(ENDINGS)
 
 
 def load_policy(source: str | Path) -> PolicyFile:
@@ -121,8 +128,17 @@ def parse_policy(text: str, name: str = "", flavors: Collection[str] = ()) -> Po
     if file.queues is not None:
         rules = policy.preemption
         queues = queues_of(file.queues, flavors, rules, renaming.wrong, unknown)
+    places = {each.name: at for at, each in enumerate(file.queues or ())}
     return PolicyFile(
-        policy, queues, file.bookings, file.preset, name, text, tuple(unknown), renaming.wrong
+        policy,
+        queues,
+        file.bookings,
+        file.preset,
+        name,
+        text,
+        tuple(unknown),
+        renaming.wrong,
+        places,
     )
 
 

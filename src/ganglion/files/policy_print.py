@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import yaml
 from msgspec import Struct
 
 from ganglion.files.bookings import written_booking
@@ -66,6 +67,12 @@ def queue_document(queue: Queue) -> Json:
     if queue.flavors is not None:
         found["flavors"] = written(FlavorsFile, queue.flavors)
     return found | ({"timeshare": print_duration(queue.timeshare_ms)} if queue.timeshare_ms else {})
+
+
+def yaml_text(document: Json) -> str:
+    """A document as YAML."""
+    found: str = yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=100)
+    return found
 
 
 def changes(before: Json, after: Json) -> list[Change]:

@@ -103,6 +103,21 @@ def below_quota(queues: Sequence[Queue]) -> Iterator[Finding]:
                     )
 
 
+def entitled_to_nothing(queues: Sequence[Queue]) -> Iterator[Finding]:
+    """Queues without quota and without weight, where no queue under them has any."""
+    owners = {each.name for each in queues if each.quota or each.over_quota_weight}
+    for queue in queues:
+        under = any(each.parent == queue.name for each in queues)
+        if queue.name not in owners and not under:
+            yield Finding(
+                queue.name,
+                "weight",
+                "",
+                f"`{queue.name}` has weight 0 and no quota",
+                "it is entitled to nothing: it runs on what is idle and is the first to give way",
+            )
+
+
 def _bounds(queue: Queue) -> Iterator[tuple[str, str, int]]:
     for flavor, amount in queue.quota.items():
         for kind in KINDS:

@@ -185,6 +185,18 @@ class Ledger:
         with faults(self.where), self._engine.connect() as connection:
             return {row.cycle: (row.at, row.incoming) for row in connection.execute(wanted)}
 
+    def newest(self, kind: type[Event]) -> Event | None:
+        """The newest event of a sort; None = there is none.
+
+        Raises:
+            EnvironmentFault: the database does not answer, or the event cannot be read.
+        """
+        tag = str(kind.__struct_config__.tag)
+        found = select(events).where(events.c.kind == tag).order_by(events.c.seq.desc()).limit(1)
+        with faults(self.where), self._engine.connect() as connection:
+            rows = connection.execute(found).all()
+        return self._decoded([Entry(*row) for row in rows])[0] if rows else None
+
     def _pages(self) -> Iterator[list[Entry]]:
         after = 0
         while page := self.events(after, _PAGE):

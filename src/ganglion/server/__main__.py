@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ganglion.files.cluster import load_cluster
+from ganglion.files.policy import resolve_policy
 from ganglion.model.errors import GanglionError
 from ganglion.server.main import PORT, serve
 
@@ -14,6 +15,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("python -m ganglion.server", description=__doc__)
     parser.add_argument("--home", type=Path, required=True, help="Ganglion's home directory")
     parser.add_argument("--cluster", type=Path, required=True, help="nodes, queues and policy")
+    parser.add_argument("--policy", default="", help="a preset, or a policy file")
     parser.add_argument("--port", type=int, default=PORT, help="0 = any free one")
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
     parser.add_argument("--public", action="store_true", help="allow other machines to connect")
@@ -30,7 +32,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             args.home,
             nodes=cluster.nodes,
             queues=cluster.queues,
-            policy=cluster.policy,
+            policy=resolve_policy(args.policy) if args.policy else cluster.policy_file,
             port=args.port,
             host=args.host,
             public=args.public,

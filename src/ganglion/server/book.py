@@ -9,7 +9,18 @@ from msgspec import Struct
 
 from ganglion.engine.state import ClusterState
 from ganglion.ledger import Filed
-from ganglion.model.events import Event, GangEnded, GangPlaced, GangStarted, GangSubmitted, Outcome
+from ganglion.model.booking import Booking
+from ganglion.model.events import (
+    BookingRemoved,
+    BookingSet,
+    Event,
+    GangEnded,
+    GangPlaced,
+    GangStarted,
+    GangSubmitted,
+    Outcome,
+    PolicySet,
+)
 from ganglion.model.placement import Placement
 from ganglion.model.workload import Workload
 
@@ -49,12 +60,16 @@ class Book:
         entries: by id.
         gangs: workload id -> its gangs' ids, by index.
         trails: by gang id.
+        policies: every version of the policy, oldest first.
+        bookings: by name.
     """
 
     def __init__(self) -> None:
         self.entries: dict[str, Entry] = {}
         self.gangs: dict[str, list[str]] = {}
         self.trails: dict[str, Trail] = {}
+        self.policies: list[PolicySet] = []
+        self.bookings: dict[str, Booking] = {}
         self._names: dict[str, str] = {}
         self._open: dict[str, int] = {}
         self._over: dict[str, int] = {}
@@ -92,6 +107,12 @@ class Book:
                 trail.started, trail.starts_failed = event.at, 0
             case GangEnded():
                 self._ended(event)
+            case PolicySet():
+                self.policies.append(event)
+            case BookingSet(booking=booking):
+                self.bookings[booking.name] = booking
+            case BookingRemoved(name=name):
+                self.bookings.pop(name, None)
 
     def _ended(self, event: GangEnded) -> None:
         trail = self.trails[event.gang]

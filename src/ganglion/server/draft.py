@@ -35,12 +35,15 @@ class Draft:
     Attributes:
         batch: what will be written.
         orders: what will be asked of the world after that.
+        renewed: whether the state must be made anew, with other plugins, before the engine
+            decides again.
     """
 
     def __init__(self, mind: Mind, ledger: Ledger, now: int) -> None:
         self.mind, self.ledger, self.now = mind, ledger, now
         self.batch = Batch(now)
         self.orders: list[Order] = []
+        self.renewed = False
 
     @property
     def state(self) -> ClusterState:
@@ -69,6 +72,16 @@ class Draft:
         self.book.note(event)
         self.batch.incoming.append(event)
         return True
+
+    def record(self, event: Event) -> None:
+        """Take an event in that is kept even where it changes nothing.
+
+        Raises:
+            GanglionError: it makes no sense.
+        """
+        self.state.apply(event)
+        self.book.note(event)
+        self.batch.incoming.append(event)
 
     def file(self, new: Submitted) -> None:
         """A workload enters; its gangs follow through `apply`."""

@@ -10,15 +10,17 @@ from pathlib import Path
 import structlog
 
 from ganglion.collector import relax
+from ganglion.files.policy import PolicyFile
 from ganglion.ledger import FileLock, Ledger
 from ganglion.lifecycle.expand import run_of
 from ganglion.model.errors import InputError
 from ganglion.model.node import Node
 from ganglion.model.policy import Policy
 from ganglion.model.queue import Queue
-from ganglion.server import commands
+from ganglion.server import commands, policies
 from ganglion.server.app import guarded, make_app
 from ganglion.server.context import Context
+from ganglion.server.draft import Draft
 from ganglion.server.feed import Feed
 from ganglion.server.home import Home, ServerRecord
 from ganglion.server.journal import close_journal, open_journal
@@ -39,7 +41,7 @@ def serve(
     *,
     nodes: Sequence[Node],
     queues: Sequence[Queue] = (),
-    policy: Policy | None = None,
+    policy: PolicyFile | None = None,
     port: int = PORT,
     host: str = "127.0.0.1",
     public: bool = False,
@@ -56,8 +58,8 @@ def serve(
     Args:
         home: Ganglion's home directory.
         nodes: this machine as nodes.
-        queues: queue tree; `default` is made when there is none.
-        policy: how the engine decides.
+        queues: queue tree, until a policy says what it is; `default` is made when there is none.
+        policy: set unless the server was last started with the same; None = the one in force.
         port: 0 = any free one.
         host: address to listen on.
         public: allow an address that other machines can reach.
@@ -81,10 +83,11 @@ def serve(
         feed, metrics = Feed(ledger), Metrics()
         made = world(place) if world else LocalWorld(place.root, nodes, run_of=run_of)
         stack.callback(made.close)
-        service = Service(ledger, made, policy or Policy(), feed.publish, metrics)
-        stack.enter_context(_running(service, tuple(queues)))
+        service = Service(ledger, made, Policy(), feed.publish, metrics)
+        user = _user()
+        stack.enter_context(_running(service, lambda d: _brought(d, policy, tuple(queues), user)))
         url = url_of(taken, host)
-        context = Context(service, place, feed, metrics, _user())
+        context = Context(service, place, feed, metrics, user)
         app = guarded(make_app(context), place.token(), loopback=is_loopback(host))
         listener = Listener(app, lambda: _announce(place, url, made.now(), ready), feed.close)
         context.halt = listener.halt
@@ -95,15 +98,22 @@ def serve(
 
 
 @contextmanager
-def _running(service: Service, queues: tuple[Queue, ...]) -> Iterator[None]:
-    """The service's thread, from a state that agrees with the world."""
+def _running(service: Service, first: Callable[[Draft], None]) -> Iterator[None]:
+    """The service's thread, from a state that agrees with the world, after a first command."""
     service.begin()
     service.start()
     try:
-        service.ask(lambda draft: commands.keep_queues(draft, queues), timeout_s=120)
+        service.ask(first, timeout_s=120)
         yield
     finally:
         service.stop()
+
+
+def _brought(draft: Draft, policy: PolicyFile | None, queues: tuple[Queue, ...], user: str) -> None:
+    """Take in what the server was started with."""
+    if policy:
+        policies.keep(draft, policy, user)
+    commands.keep_queues(draft, () if policies.owns_queues(draft.mind) else queues)
 
 
 def _announce(home: Home, url: str, now: int, ready: Callable[[str], None]) -> None:

@@ -5,10 +5,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TypedDict
 
+from ganglion.engine.plugins import Plugins
 from ganglion.engine.state import ClusterState
 from ganglion.extensions import load
 from ganglion.ledger import Cycle, Ledger
-from ganglion.model.errors import EnvironmentFault, GanglionError
+from ganglion.model.errors import EnvironmentFault, GanglionError, PluginError
+from ganglion.model.events import PolicySet
 from ganglion.model.node import Node
 from ganglion.model.plan import Phase, Start, Stop
 from ganglion.model.policy import Policy
@@ -30,16 +32,34 @@ class Expected(TypedDict):
 def replayed(ledger: Ledger, policy: Policy) -> Mind:
     """Rebuild state and book from every event of a ledger.
 
+    Args:
+        ledger: where the events lie.
+        policy: in force as long as the ledger holds none.
+
     Raises:
         EnvironmentFault: the ledger cannot be read, or contradicts itself.
-        PluginError: the policy names a plugin that cannot be loaded.
+        PluginError: the newest policy names a plugin that cannot be loaded.
     """
-    mind = Mind(ClusterState(policy, load(policy)), Book())
+    mind = Mind(ClusterState(policy, _plugins(ledger, policy)), Book())
     with _no_collection():
         for cycle in ledger.cycles():
             _again(mind, cycle, ledger.where)
     mind.book.load(ledger.history.live())
     return mind
+
+
+def _plugins(ledger: Ledger, policy: Policy) -> Plugins:
+    """Those of the newest policy: decisions made with others are written, not made again."""
+    newest = ledger.newest(PolicySet)
+    if not isinstance(newest, PolicySet):
+        return load(policy)
+    try:
+        return load(newest.policy)
+    except PluginError as error:
+        raise PluginError(
+            f"version {newest.version} of the policy cannot be used: {error.message}",
+            "install the plugin again; see 'a plugin is gone' in docs/runbooks/policy.md",
+        ) from error
 
 
 def _again(mind: Mind, cycle: Cycle, where: str) -> None:

@@ -55,7 +55,7 @@ class Service:
     Args:
         ledger: the event store.
         world: carries plans out; called from one thread only.
-        policy: how the engine decides.
+        policy: how the engine decides as long as the ledger holds no policy.
         published: called with the new events of a turn once they are written.
         metrics: counts what happens.
 
@@ -211,7 +211,7 @@ class Service:
             self._stale = True
             turn, answers = self._decided(asked)
             written = turn.write()
-            self._stale = self._fresh = False
+            self._stale, self._fresh = turn.draft.renewed, False
         self._facts.clear()
         if not self._orders and not self._starts:
             self.trouble = ""  # nothing is due to the world, so what failed was the writing

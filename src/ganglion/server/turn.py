@@ -66,10 +66,14 @@ class Turn:
     def decide(self, *, always: bool) -> None:
         """Let the engine decide when anything has changed, time included.
 
+        Where other plugins are to decide from now on, that waits for the next turn.
+
         Args:
             always: ask it even so.
         """
         draft = self.draft
+        if draft.renewed:
+            return
         wake = draft.state.next_wake()
         due = wake is not None and wake <= draft.now
         if not (always or draft.batch or due or draft.state.plugins.permits):

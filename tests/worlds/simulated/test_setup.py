@@ -4,10 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from ganglion.files.presets import preset
 from ganglion.model.errors import FieldError, FileError, GanglionError, NotFound
-from ganglion.model.policy import Order, Policy, Weighted
+from ganglion.model.policy import Order
 from ganglion.worlds.simulated.attempt import Timing
-from ganglion.worlds.simulated.setup import Options, read_policy, scenario_of
+from ganglion.worlds.simulated.setup import Options, scenario_of
 
 TRACE = "submit_s,duration_s,num_gpus,vc\n0,100,1,a\n50,100,16,b\n"
 NODES = "sn,cpu_milli,memory_mib,gpu,model\nx,64000,1000,4,T4\ny,64000,1000,4,T4\n"
@@ -64,13 +65,13 @@ def test_a_cluster_file_gives_nodes_queues_and_policy(files: Path) -> None:
     assert len(scenario.nodes) == 2
 
 
-def test_policies_are_words() -> None:
-    assert read_policy("", Policy(strict=True)) == Policy(strict=True)
-    assert read_policy("fifo, strict,fgd,packing", Policy()) == Policy(
-        order=Order.FIFO, strict=True, scores=(Weighted("fgd"), Weighted("packing"))
-    )
-    with pytest.raises(FieldError, match="more than one order"):
-        read_policy("fifo,fair", Policy())
+def test_a_policy_file_brings_its_queues_along(tmp_path: Path) -> None:
+    path = tmp_path / "policy.yaml"
+    path.write_text("preset: kai\nqueues: [{name: a, quota: {'*': 8}}, {name: b}]")
+    drawn = scenario_of(Options(synthetic=20, policy=str(path)))
+    assert {job.gang.queue for job in drawn.jobs} == {"a", "b"}
+    assert drawn.policy == preset("kai")
+    assert [queue.name for queue in drawn.queues] == ["a", "b"]
 
 
 def test_orders_by_run_time_are_told_the_run_times(files: Path) -> None:

@@ -8,13 +8,14 @@ from msgspec import Struct, structs
 from ganglion.files.cluster import load_cluster
 from ganglion.model.errors import FieldError, NotFound
 from ganglion.model.node import Node
-from ganglion.model.policy import Order, Policy, Weighted
+from ganglion.model.policy import Order, Policy
 from ganglion.model.queue import Queue
 from ganglion.model.workload import Checkpoint
 from ganglion.worlds.simulated.attempt import Timing
 from ganglion.worlds.simulated.cluster import build_nodes, equal_quotas, nodes_for
 from ganglion.worlds.simulated.faults import parse_faults
 from ganglion.worlds.simulated.job import SimJob
+from ganglion.worlds.simulated.policy_words import named_policy, read_policy
 from ganglion.worlds.simulated.readers import openb
 from ganglion.worlds.simulated.readers.detect import Format, detect, read_trace
 from ganglion.worlds.simulated.readers.text import Table
@@ -38,7 +39,8 @@ class Options(Struct, frozen=True):
         cluster: a cluster file, or an openb node list.
         nodes, gpus_per_node, nodes_per_rack: equal nodes in place of a file.
         cpus_per_node: cores of a node for logs of CPU jobs.
-        policy: words separated by commas: an order, `strict`, Score plugins.
+        policy: words separated by commas: a preset or policy file, an order, `strict`, Score
+            plugins.
         faults: see `parse_faults`.
         start_delay, restart_cost, resize_cost, horizon, checkpoint: times; see `Timing` and
             `Checkpoint`.
@@ -85,10 +87,13 @@ def scenario_of(options: Options) -> Scenario:
     if options.trace and options.synthetic is not None:
         raise FieldError("give a trace or --synthetic, not both", key="--synthetic")
     given = _given_cluster(options)
+    named = named_policy(options.policy)
+    queues = (named and named.queues) or (given.queues if given else ())
     if options.trace:
         jobs, cluster, title, notes = _from_trace(options.trace, options, given)
+        cluster.queues = queues
     else:
-        jobs, cluster, title, notes = _drawn(options, given)
+        jobs, cluster, title, notes = _drawn(options, given, queues)
     policy = read_policy(options.policy, cluster.policy)
     if policy.order in (Order.SHORTEST, Order.SMALLEST):
         jobs = [_foreseen(job) for job in jobs]
@@ -117,26 +122,6 @@ def _timing(options: Options) -> Timing:
         resize_ms=parse_ms(options.resize_cost, "--resize-cost"),
         stop_ms=parse_ms(options.stop_time, "--stop-time") if options.stop_time else None,
         save_on_stop=options.save_on_stop,
-    )
-
-
-def read_policy(words: str, base: Policy) -> Policy:
-    """Change a policy by words: `fifo,strict,fgd` sets the order, strictness and scores.
-
-    Names that are neither an order nor `strict` are Score plugins; whether they exist is
-    found out when they are loaded.
-    """
-    known = {order.value: order for order in Order}
-    named = [word.strip() for word in words.split(",") if word.strip()]
-    scores = tuple(Weighted(word) for word in named if word not in known and word != "strict")
-    orders = [known[word] for word in named if word in known]
-    if len(orders) > 1:
-        raise FieldError(f"more than one order: {', '.join(orders)}", key="--policy")
-    return structs.replace(
-        base,
-        order=orders[0] if orders else base.order,
-        strict=base.strict or "strict" in named,
-        scores=scores or base.scores,
     )
 
 
@@ -217,11 +202,12 @@ def _nodes(options: Options, count: int, *, gpus: bool) -> tuple[Node, ...]:
 
 
 def _drawn(
-    options: Options, given: _Cluster | None
+    options: Options, given: _Cluster | None, queues: tuple[Queue, ...]
 ) -> tuple[list[SimJob], _Cluster, str, list[str]]:
     if options.queue:
         raise FieldError("only traces have queues to choose from", key="--queue")
     cluster = given or _Cluster(_nodes(options, options.nodes or DEFAULT_NODES, gpus=True))
+    cluster.queues = queues
     gpus = sum(len(node.devices) for node in cluster.nodes)
     if not gpus:
         raise FieldError("the synthetic workload needs nodes with GPUs", key="--cluster")

@@ -1,0 +1,185 @@
+"""The policy in force: understood, checked, set and rolled back; each within one turn."""
+
+from collections.abc import Iterable, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ganglion.engine.state import ClusterState
+from ganglion.extensions import POINTS, load
+from ganglion.files.policy import PolicyFile, parse_policy
+from ganglion.files.policy_print import Change, changes, policy_document
+from ganglion.files.queue_tree import below_quota, entitled_to_nothing, overcommitted
+from ganglion.model.booking import Booking
+from ganglion.model.errors import FieldError, NotFound, PluginError
+from ganglion.model.events import PolicySet
+from ganglion.model.policy import Policy
+from ganglion.model.queue import Queue
+from ganglion.server import bookings, queue_changes
+from ganglion.server.draft import Draft, Mind
+
+BARE = Policy(scores=())
+DEFAULT = "preset: default\n"
+"""Version 0: what is in force before any policy was set."""
+STARTED = "started with the server"
+"""Cause of a policy that came by `ganglion up`."""
+
+
+class Outcome(Struct, frozen=True):
+    """What setting a policy does, or would do.
+
+    Attributes:
+        version: in force afterwards.
+        changes: what differs from before; empty = nothing was set.
+        warnings: what looks wrong but is no error.
+    """
+
+    version: int
+    changes: list[Change]
+    warnings: list[str]
+
+
+def understood(mind: Mind, text: str, name: str) -> PolicyFile:
+    """Read a policy file for this fleet; flavors that it lacks are gathered in `unknown`.
+
+    Raises:
+        InputError: it is wrong.
+    """
+    return parse_policy(text, name, flavors_of(mind.state))
+
+
+def flavors_of(state: ClusterState) -> list[str]:
+    """Flavors of the nodes there are, by name."""
+    nodes = state.nodes.items()
+    return sorted({node.kind for name, node in nodes if not state.tree.is_gone(name)})
+
+
+def current(mind: Mind) -> PolicySet:
+    """The policy in force with where it came from."""
+    if mind.book.policies:
+        return mind.book.policies[-1]
+    return PolicySet(0, mind.state.policy, 0, cause="built in", text=DEFAULT)
+
+
+def version(mind: Mind, number: int) -> PolicySet:
+    """A policy that was once in force. Raises NotFound."""
+    if number == 0:
+        return PolicySet(0, Policy(), 0, cause="built in", text=DEFAULT)
+    for each in mind.book.policies:
+        if each.version == number:
+            return each
+    last = current(mind).version
+    raise NotFound(f"there is no version {number} of the policy", f"the newest is {last}")
+
+
+def check(mind: Mind, file: PolicyFile) -> Outcome:
+    """Say what setting a policy would do; nothing changes.
+
+    Raises:
+        InputError: it names something that does not exist.
+        Conflict: a queue that is in use would go or move.
+    """
+    check_plugins(file)
+    queue_changes.check(mind.state, file)
+    found = _differences(mind, file, bookings.of_file(mind, file))
+    return Outcome(current(mind).version, found, warnings(mind, file))
+
+
+def set_policy(
+    draft: Draft, file: PolicyFile, user: str, cause: str, *, allow_unknown_flavors: bool = False
+) -> Outcome:
+    """Let a policy decide from now on; one that changes nothing is not set.
+
+    Raises:
+        InputError: it names something that does not exist.
+        Conflict: a queue that is in use would go or move.
+    """
+    if file.unknown and not allow_unknown_flavors:
+        raise _unknown(file)
+    found = check(draft.mind, file)
+    if not found.changes:
+        return found
+    before = draft.state.policy
+    queue_changes.carry_out(draft, file.queues)
+    bookings.carry_out(draft, bookings.of_file(draft.mind, file))
+    number = found.version + 1
+    draft.record(
+        PolicySet(draft.now, file.policy, number, user, cause, file.text, queues=file.queues)
+    )
+    if plugin_names(before) != plugin_names(file.policy):
+        draft.renewed = True
+    return replace(found, version=number)
+
+
+def roll_back(draft: Draft, number: int, user: str) -> Outcome:
+    """Put a former version in force again, as a new one; bookings stay.
+
+    Raises:
+        NotFound: there is no such version.
+        PluginError: it names a plugin that is gone.
+        Conflict: a queue that is in use would go or move.
+    """
+    former = version(draft.mind, number)
+    file = PolicyFile(former.policy, former.queues, text=former.text)
+    cause = f"rolled back to {number}"
+    return set_policy(draft, file, user, cause, allow_unknown_flavors=True)
+
+
+def keep(draft: Draft, file: PolicyFile, user: str) -> None:
+    """Take in the policy that a server was started with, unless it was the last time too.
+
+    So a policy that was set since then stays in force over any restart.
+
+    Raises:
+        InputError, Conflict: as `set_policy`.
+    """
+    before = [each for each in draft.book.policies if each.cause == STARTED]
+    same = before and (before[-1].policy, before[-1].queues) == (file.policy, file.queues)
+    if not same:
+        set_policy(draft, file, user, STARTED, allow_unknown_flavors=True)
+
+
+def owns_queues(mind: Mind) -> bool:
+    """Whether a policy has said what the queues are, so that no other file does."""
+    return any(each.queues is not None for each in mind.book.policies)
+
+
+def warnings(mind: Mind, file: PolicyFile) -> list[str]:
+    """What looks wrong but is no error."""
+    queues = tuple(mind.state.queues.values()) if file.queues is None else file.queues
+    found = [f"{each}{f' ({each.hint})' if each.hint else ''}" for each in file.unknown]
+    odd = (*overcommitted(queues), *below_quota(queues), *entitled_to_nothing(queues))
+    return found + [f"{each.problem}: {each.hint}" for each in odd]
+
+
+def plugin_names(policy: Policy) -> tuple[object, ...]:
+    """What decides which plugins are loaded."""
+    return (policy.scores, policy.filters, policy.permits, policy.preempts)
+
+
+def check_plugins(file: PolicyFile) -> None:
+    """Every plugin of a policy can be loaded. Raises FieldError."""
+    for point in POINTS:
+        try:
+            load(replace(BARE, **{point: getattr(file.policy, point)}))
+        except PluginError as error:
+            raise file.wrong(error.message, (point,), error.hint) from error
+
+
+def _unknown(file: PolicyFile) -> FieldError:
+    first, others = file.unknown[0], len(file.unknown) - 1
+    more = f"; {others} more like it" if others else ""
+    hint = f"{first.hint}{more}; --allow-unknown-flavors takes it for nodes that are to come"
+    return FieldError(first.problem, key=first.key, file=first.file, line=first.line, hint=hint)
+
+
+def _differences(mind: Mind, file: PolicyFile, booked: Sequence[Booking] | None) -> list[Change]:
+    state, present = mind.state, tuple(mind.book.bookings.values())
+    queues = state.queues.values() if file.queues is None else file.queues
+    before = policy_document(state.policy, _by_name(state.queues.values()), present)
+    after = policy_document(file.policy, _by_name(queues), present if booked is None else booked)
+    return changes(before, after)
+
+
+def _by_name(queues: Iterable[Queue]) -> list[Queue]:
+    return sorted(queues, key=lambda each: each.name)
