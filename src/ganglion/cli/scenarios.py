@@ -49,15 +49,15 @@ def run(file: Path, policy: str, only: tuple[str, ...], target: Path | None, for
 
     Exits with 1 when an outcome is neither the one that is expected nor a listed deviation.
     """
+    from ganglion.files.policy import resolve_policy
     from ganglion.scenarios.deviations import load_deviations
-    from ganglion.scenarios.policies import policy_of
     from ganglion.scenarios.runner import chosen, failed, report, run_all
     from ganglion.scenarios.source import load_scenarios
 
     check_target(target)
     wanted = chosen(load_scenarios(file), only)
     with bar() as progress:
-        results = run_all(wanted, policy_of(policy), load_deviations(), progress)
+        results = run_all(wanted, resolve_policy(policy).policy, load_deviations(), progress)
     if target:
         write_figures(target, report(results))
     if form == "json":

@@ -1,13 +1,44 @@
-"""Scenarios in KAI-Scheduler's words."""
+"""Scenarios in KAI-Scheduler's words: expectations, outcomes to beat, random clusters."""
 
 from ganglion.model.policy import Policy
-from ganglion.scenarios.kai_schema import Case
+from ganglion.scenarios import kai_schema as kai
+from ganglion.scenarios.kai_check import check
+from ganglion.scenarios.kai_drive import Drive, History
+from ganglion.scenarios.kai_judge import differences
+from ganglion.scenarios.kai_probe import beat
+from ganglion.scenarios.kai_random import outlast
 from ganglion.scenarios.model import Result, Scenario
 from ganglion.scenarios.source import typed
+
+AFTER = 5
+"""Cycles for which what has settled must stay as it is."""
 
 
 def run(scenario: Scenario, policy: Policy) -> Result:
     """Run one scenario under a policy. Raises FieldError where its content makes no sense."""
-    del policy
-    typed(Case, scenario.data, scenario.path, scenario.document)
-    return Result(scenario.id, scenario.tier, passed=False, difference="not run")
+    case = typed(kai.Case, scenario.data, scenario.path, scenario.document)
+    check(case, scenario)
+    if case.expect:
+        difference = _expected(case, case.expect, policy)
+        return Result(scenario.id, scenario.tier, not difference, difference)
+    if case.kai:
+        return outlast(scenario, case, case.kai, policy)
+    return beat(scenario, case, policy)
+
+
+def _expected(case: kai.Case, expect: kai.Expectation, policy: Policy) -> str:
+    drive = Drive(case, policy)
+    if case.mode == "single_cycle":
+        drive.cycle()
+        return "; ".join(differences(case, expect, drive.sights(), settled=False))
+    history = History()
+    for number in range(1, case.settle_within_cycles + AFTER + 1):
+        before = drive.sights()
+        drive.cycle()
+        history.note(before, drive.sights())
+        drive.between()
+        if number >= case.settle_within_cycles:
+            found = list(differences(case, expect, drive.sights(), settled=True))
+            if found:
+                return f"after cycle {number}: {'; '.join(found)}"
+    return ""

@@ -1,0 +1,202 @@
+"""Jobs of a scenario in KAI's words as gangs, and where their tasks run."""
+
+from collections.abc import Iterator
+
+from msgspec import Struct, field
+
+from ganglion.model.events import (
+    Event,
+    GangPlaced,
+    GangStarted,
+    GangStopping,
+    GangSubmitted,
+)
+from ganglion.model.levels import Level
+from ganglion.model.placement import Placement, PodPlacement
+from ganglion.model.resources import WHOLE, GpuRequest, PodRequest
+from ganglion.model.workload import Gang, PodSet, Topology
+from ganglion.scenarios import kai_schema as kai
+from ganglion.scenarios.kai_fleet import Levels
+
+MINUTE = 60_000
+HIGHEST = 100
+GONE = "it was being stopped before the scenario began"
+
+
+class TaskAt(Struct, frozen=True):
+    """One task and the pod that stands for it.
+
+    Attributes:
+        name: `job/index`, as expectations call it.
+        job: the job.
+        task: as the file describes it.
+        gang: id of the gang.
+        pod_set: name of the pod set.
+        index: number of the pod in it.
+        milli: thousandths of GPUs that it uses.
+    """
+
+    name: str
+    job: kai.Job
+    task: kai.Task
+    gang: str
+    pod_set: str
+    index: int
+    milli: int
+
+
+class Jobs(Struct):
+    """All jobs of a scenario, translated.
+
+    Attributes:
+        tasks: every task, in the order of the file.
+        events: what makes them wait and run.
+    """
+
+    tasks: list[TaskAt] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
+
+
+def jobs_of(case: kai.Case, levels: Levels, now: int) -> Jobs:
+    """Translate all jobs; running ones have begun at `now`, as no file says when they did."""
+    found = Jobs()
+    devices = _Devices(case)
+    priorities = _priorities(case)
+    for job in case.jobs:
+        gang, tasks = _gang(job, levels, priorities[job.priority], now)
+        found.tasks += tasks
+        found.events.append(GangSubmitted(now, gang))
+        found.events += _running(gang, tasks, devices, now)
+    return found
+
+
+def _priorities(case: kai.Case) -> dict[int, int]:
+    """Ours for each of theirs: the same while all lie in our range, else the same order."""
+    theirs = sorted({each.priority for each in case.jobs})
+    if all(0 <= each <= HIGHEST for each in theirs):
+        return {each: each for each in theirs}
+    return {each: rank * HIGHEST // len(theirs) for rank, each in enumerate(theirs, 1)}
+
+
+def _gang(job: kai.Job, levels: Levels, priority: int, now: int) -> tuple[Gang, list[TaskAt]]:
+    expanded = [task for task in job.tasks for _ in range(task.count)]
+    groups = _groups(job, expanded)
+    sets, tasks = [], []
+    for name, (subgroup, members, least) in groups.items():
+        request = _request(job, expanded[members[0]])
+        required = _topology(subgroup.topology_constraint if subgroup else None, levels)
+        sets.append(PodSet(name, len(members), least, request, required))
+        for index, member in enumerate(members):
+            task = f"{job.name}/{member}"
+            milli = _milli(request)
+            tasks.append(TaskAt(task, job, expanded[member], job.name, name, index, milli))
+    tasks.sort(key=lambda each: int(each.name.rpartition("/")[2]))
+    preemptible = job.priority < 100 if job.preemptible is None else job.preemptible
+    wanted = job.min_member or 0
+    gang = Gang(
+        id=job.name,
+        workload=job.name,
+        queue=job.queue,
+        priority=priority,
+        preemptible=preemptible,
+        pod_sets=tuple(sets),
+        topology=_topology(job.topology_constraint, levels),
+        submitted=now - round(job.age_minutes * MINUTE),
+        # A gang that has fewer tasks than it needs is not complete yet.
+        held=wanted > len(expanded),
+        name=job.name,
+    )
+    return gang, tasks
+
+
+_Group = tuple[kai.Subgroup | None, list[int], int]
+"""Subgroup, numbers of its tasks (the most important first), fewest that are useful."""
+
+
+def _groups(job: kai.Job, tasks: list[kai.Task]) -> dict[str, _Group]:
+    """Equal tasks of one subgroup, by name of the pod set."""
+    subgroups = {each.name: each for each in job.subgroups}
+    order = sorted(range(len(tasks)), key=lambda i: (_is_idle(tasks[i]), -tasks[i].task_rank, i))
+    kinds: dict[tuple[str, PodRequest], list[int]] = {}
+    for i in order:
+        kinds.setdefault((tasks[i].subgroup or "", _request(job, tasks[i])), []).append(i)
+    found: dict[str, _Group] = {}
+    needed: dict[str, int] = {}
+    for (subgroup, _), members in kinds.items():
+        own = subgroups.get(subgroup)
+        total = own.min_member if own else job.min_member
+        left = needed.setdefault(subgroup, len(tasks) if total is None else total)
+        least = max(1, min(left, len(members)))
+        needed[subgroup] = left - least
+        name = subgroup or "main"
+        name = name if name not in found else f"{name}-{len(found)}"
+        found[name] = (own, members, 0 if least == len(members) else least)
+    return found
+
+
+def _is_idle(task: kai.Task) -> bool:
+    return task.state == "pending"
+
+
+def _request(job: kai.Job, task: kai.Task) -> PodRequest:
+    gpus = job.gpus_per_task if task.gpus is None else task.gpus
+    gpu = GpuRequest(gpus or 0)
+    if task.gpus is None and job.gpu_fraction_per_task:
+        gpu = GpuRequest(1, round(job.gpu_fraction_per_task * WHOLE))
+    elif task.gpus is None and job.gpu_memory_per_task:
+        gpu = GpuRequest(1, share_mib=job.gpu_memory_per_task)
+    cpu, memory = round(job.cpu_cores_per_task * WHOLE), -(-job.memory_bytes_per_task // 1000)
+    return PodRequest(cpu, memory, gpu)
+
+
+def _milli(request: PodRequest) -> int:
+    # A share in memory units is of devices of 100 units unless a node says otherwise.
+    return request.gpu.count * request.gpu.milli_on(100)
+
+
+def _topology(constraint: kai.Constraint | None, levels: Levels) -> Topology:
+    if constraint is None:
+        return Topology()
+
+    def level(key: str | None) -> Level | None:
+        return levels.get(key, Level.NODE) if key else None
+
+    return Topology(level(constraint.required), level(constraint.preferred))
+
+
+def _running(gang: Gang, tasks: list[TaskAt], devices: "_Devices", now: int) -> Iterator[Event]:
+    placed = [each for each in tasks if each.task.state != "pending"]
+    if not placed:
+        return
+    order = [each.name for each in gang.pod_sets]
+    placed.sort(key=lambda each: (order.index(each.pod_set), each.index))
+    requests = {each.name: each.request for each in gang.pod_sets}
+    pods = tuple(devices.pod(each, requests[each.pod_set]) for each in placed)
+    yield GangPlaced(now, gang.id, 1, Placement(pods))
+    yield GangStarted(now, gang.id, 1)
+    if any(each.task.state in ("evicting", "stuck_terminating") for each in placed):
+        yield GangStopping(now, gang.id, 1, GONE)
+
+
+class _Devices:
+    """Hands out the devices of nodes to what runs already."""
+
+    def __init__(self, case: kai.Case) -> None:
+        self._units = {node.name: node.gpu_memory_units for node in case.nodes}
+        self._next = {node.name: 0 for node in case.nodes}
+        self._groups: dict[tuple[str, str], int] = {}
+
+    def pod(self, at: TaskAt, request: PodRequest) -> PodPlacement:
+        """Where one running task is."""
+        node, gpu = at.task.node or "", request.gpu
+        milli = gpu.milli_on(self._units.get(node, 100)) if gpu.count else 0
+        group = at.task.gpu_group
+        if group and (node, group) in self._groups:
+            taken: tuple[int, ...] = (self._groups[node, group],)
+        else:
+            first = self._next.setdefault(node, 0)
+            self._next[node] = first + gpu.count
+            taken = tuple(range(first, first + gpu.count))
+            if group and taken:
+                self._groups[node, group] = taken[0]
+        return PodPlacement(at.pod_set, at.index, node, taken, milli)
