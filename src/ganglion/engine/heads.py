@@ -1,0 +1,215 @@
+"""One gang per queue and cycle, as Kueue goes about it.
+
+All heads are nominated as things stood at the beginning; then they are taken in order, and who
+does not fit any more after those before is left for the next cycle. The order is: who borrows
+from the nearest queue above first, then priority, then age; or by dominant share, level by
+level, as it would be with the gang running.
+
+Source: the scheduling cycle of Kueue, as documented there.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ganglion.engine.borrowing import Borrowing, Cells, usages_of
+from ganglion.engine.dominant import Dominant
+from ganglion.engine.evict import Trade
+from ganglion.engine.lanes import Key, Lane
+from ganglion.engine.nominate import Nomination, Nominator
+from ganglion.engine.record import SETTLED
+from ganglion.engine.rules_kueue import rules_for
+from ganglion.engine.state import ClusterState
+from ganglion.engine.tentative import Tentative
+from ganglion.engine.victims import Unit
+from ganglion.model.placement import Placement
+from ganglion.model.policy import Entitlement
+from ganglion.model.queue import Victims
+from ganglion.model.reasons import Reason
+
+
+class Head(NamedTuple):
+    """What was found for the head of a queue: a place, a trade, or a reason to wait."""
+
+    lane: Lane
+    nomination: Nomination
+    placement: Placement | None = None
+    trade: Trade | None = None
+    reason: Reason | None = None
+
+
+class _Entry(NamedTuple):
+    key: Key
+    lane: Lane
+    nomination: Nomination
+
+    @property
+    def queue(self) -> str:
+        return self.lane.queue
+
+    @property
+    def wants(self) -> Cells:
+        return self.nomination.assignment.wants
+
+    @property
+    def age(self) -> tuple[int, Key]:
+        return -self.lane.priority, self.key
+
+
+def heads(state: ClusterState, now: int) -> Iterator[Head]:
+    """The heads of all queues in order, each looked at when those before were carried out."""
+    round_ = _Round(state, now)
+    try:
+        yield from round_.heads()
+    finally:
+        round_.give_back()
+
+
+class _Round:
+    def __init__(self, state: ClusterState, now: int) -> None:
+        self._state, self._now = state, now
+        self._borrowing = Borrowing(state.shares)
+        self._nominator = Nominator(state, self._borrowing, now)
+        self._reserved: list[tuple[Nomination, Cells]] = []
+
+    def heads(self) -> Iterator[Head]:
+        entries = [self._entry(lane) for lane in self._lanes()]
+        crowded = self._state.gates.crowded
+        while entries:
+            entry = self._next(entries)
+            entries.remove(entry)
+            reason = crowded(entry.nomination.record.gang)
+            head = self._look(entry) if reason is None else self._waits(entry, reason)
+            if head:
+                yield head
+
+    def give_back(self) -> None:
+        """Quota kept for heads that could not start is kept no longer."""
+        for nomination, kept in self._reserved:
+            self._state.charge(nomination.record.gang, usages_of(kept), -1)
+
+    def _lanes(self) -> list[Lane]:
+        """The lane of the first gang of each queue; what nothing has changed for is passed."""
+        state = self._state
+        first: dict[str, tuple[tuple[int, Key], Lane]] = {}
+        open_ = state.lanes.open(state.freed)
+        for lane in (*open_, *(each for each in state.lanes if self._strict(each.queue))):
+            key = lane.head()
+            if key is None:
+                continue
+            rank = (-lane.priority, key), lane
+            if lane.queue not in first or rank[0] < first[lane.queue][0]:
+                first[lane.queue] = rank
+        return [first[queue][1] for queue in sorted(first)]
+
+    def _strict(self, queue: str) -> bool:
+        strict = self._state.queues[queue].strict
+        return self._state.policy.strict if strict is None else strict
+
+    def _entry(self, lane: Lane) -> _Entry:
+        key = lane.head()
+        assert key
+        return _Entry(key, lane, self._nominator.nominate(self._state.records[key[-1]]))
+
+    def _next(self, entries: list[_Entry]) -> _Entry:
+        if self._state.policy.entitlement is Entitlement.DOMINANT:
+            root = self._borrowing.root(entries[0].queue)
+            by_queue = {entry.queue: entry for entry in entries}
+            return (
+                self._winner(root, by_queue, Dominant(self._state.shares, self._borrowing))
+                or entries[0]
+            )
+        return min(entries, key=lambda each: (each.nomination.assignment.quality.level, each.age))
+
+    def _winner(self, queue: str, entries: dict[str, _Entry], dominant: Dominant) -> _Entry | None:
+        """Of what each queue below would start, the one that leaves it with the smallest share."""
+        below = self._borrowing.children(queue)
+        if not below:
+            return entries.get(queue)
+        found = [
+            (child, entry) for child in below if (entry := self._winner(child, entries, dominant))
+        ]
+        ranked = (
+            (self._standing(child, entry, dominant), entry.age, entry) for child, entry in found
+        )
+        return min(ranked, key=lambda each: each[:2], default=(None, None, None))[2]
+
+    def _standing(self, queue: str, entry: _Entry, dominant: Dominant) -> tuple[object, ...]:
+        gang, charged = entry.nomination.record.gang, usages_of(entry.wants)
+        self._state.charge(gang, charged, 1)
+        found = dominant.borrows(queue, frozenset(entry.wants)), dominant.share(queue)
+        self._state.charge(gang, charged, -1)
+        return found
+
+    def _look(self, entry: _Entry) -> Head | None:
+        """Carry a nomination out if it still holds; None = look again in the next cycle."""
+        nomination = self._current(entry.nomination)
+        if nomination.reason:
+            if nomination.waits_for_room:
+                self._keep_for(nomination)
+            return self._waits(entry, nomination.reason)
+        if not self._nominator.fits_quota(nomination):
+            return None
+        if nomination.victims:
+            trade = self._trade(nomination)
+            return trade and Head(entry.lane, nomination, trade=trade)
+        placement = self._nominator.place(nomination)
+        if placement is None:
+            return None
+        refused = self._refused(nomination, placement)
+        if refused:
+            return self._waits(entry, refused)
+        return Head(entry.lane, nomination, placement=placement)
+
+    def _waits(self, entry: _Entry, reason: Reason) -> Head:
+        return Head(entry.lane, entry.nomination, reason=reason)
+
+    def _current(self, nomination: Nomination) -> Nomination:
+        """The nomination, worked out anew where its place or a victim is gone."""
+        stale = any(record.phase not in SETTLED for record, _ in nomination.victims) or (
+            nomination.able
+            and not nomination.victims
+            and self._nominator.fits_quota(nomination)
+            and self._nominator.place(nomination) is None
+        )
+        if not stale:
+            return nomination
+        return self._nominator.nominate(nomination.record, nomination.assignment)
+
+    def _trade(self, nomination: Nomination) -> Trade | None:
+        tentative = Tentative(self._state)
+        units = []
+        for record, cause in nomination.victims:
+            assert record.placement
+            unit = Unit(record, record.placement.pods, True, 0, cause)
+            tentative.take(unit)
+            units.append(unit)
+        placement = self._nominator.place(nomination)
+        tentative.undo()
+        if placement is None:
+            return None
+        worst = max(record.gang.priority for record, _ in nomination.victims)
+        return Trade(placement, tuple(units), (), (worst, 0, len(units)))
+
+    def _keep_for(self, nomination: Nomination) -> None:
+        """Keep quota for the rest of the cycle, unless the queue can take it back any time."""
+        queue = nomination.record.gang.queue
+        if rules_for(self._state, queue).reclaim is Victims.ANY:
+            return
+        kept = {}
+        for cell, amount in nomination.assignment.wants.items():
+            flavor, kind = cell
+            used, most = self._borrowing.used(queue, cell), self._borrowing.owned(queue, cell)
+            if nomination.assignment.quality.level:
+                limit = self._state.queues[queue].limit.get(flavor)
+                bound = getattr(limit, kind) if limit else None
+                most = used + amount if bound is None else bound
+            kept[cell] = max(0, min(amount, most - used))
+        self._state.charge(nomination.record.gang, usages_of(kept), 1)
+        self._reserved.append((nomination, kept))
+
+    def _refused(self, nomination: Nomination, placement: Placement) -> Reason | None:
+        for plugin in self._state.plugins.permits:
+            reason = plugin.permit(nomination.record.gang, placement, self._now)
+            if reason:
+                return reason
+        return None

@@ -1,0 +1,208 @@
+"""What the first gang of a queue could do now: start, have others stopped, or neither."""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from ganglion.engine.borrowing import KINDS, Borrowing
+from ganglion.engine.flavors import Assigner, Assignment, Mode
+from ganglion.engine.place import Demand, place
+from ganglion.engine.record import GangRecord
+from ganglion.engine.rules_kueue import Asker, Taken
+from ganglion.engine.shapes import excluding
+from ganglion.engine.state import ClusterState
+from ganglion.engine.taking import quota_fits, victims_for
+from ganglion.engine.why import diagnose
+from ganglion.model.placement import Placement
+from ganglion.model.reasons import Reason, Remedy, Token
+from ganglion.model.resources import decimal
+
+_WORDS = {"gpu_milli": "GPUs", "cpu_milli": "CPUs", "memory_mib": "MiB of memory"}
+
+
+class Nomination(NamedTuple):
+    """What a gang could do.
+
+    Attributes:
+        record: the gang.
+        assignment: its flavors.
+        victims: who must be stopped first.
+        reason: why it can neither start nor have anybody stopped; None = it can.
+        waits_for_room: it would fit if others left, but none of them may be stopped.
+    """
+
+    record: GangRecord
+    assignment: Assignment
+    victims: tuple[Taken, ...] = ()
+    reason: Reason | None = None
+    waits_for_room: bool = False
+
+    @property
+    def able(self) -> bool:
+        """Whether it can start, at once or in place of others."""
+        return self.reason is None
+
+
+class Nominator:
+    """Works nominations out as things stand.
+
+    Args:
+        state: left as it is by every call.
+        borrowing: reads the queues.
+        now: the time in ms.
+    """
+
+    def __init__(self, state: ClusterState, borrowing: Borrowing, now: int) -> None:
+        self._state, self._borrowing, self._now = state, borrowing, now
+
+    def nominate(self, record: GangRecord, flavors: Assignment | None = None) -> Nomination:
+        """The best a gang could do: all its pods, or else as many as it can.
+
+        Args:
+            record: the gang.
+            flavors: keep to these.
+        """
+        sets = record.gang.pod_sets
+        whole = self._try(record, [each.count for each in sets], flavors)
+        if whole.able or not any(each.min_count for each in sets):
+            return whole
+        return self._shrunk(record, flavors) or whole
+
+    def place(self, nomination: Nomination) -> Placement | None:
+        """A place for a nominated gang on nodes of its flavors."""
+        state, demand = self._state, self._demand(nomination.record, nomination.assignment)
+        return place(state.indexes, demand, state.policy.tries, state.turn)
+
+    def fits_quota(self, nomination: Nomination) -> bool:
+        """Whether the queue may use that much, without the victims."""
+        asker = self._asker(nomination.record, nomination.assignment)
+        gone = [record for record, _ in nomination.victims]
+        for record in gone:
+            self._state.charge(record.gang, record.charged, -1)
+        fits = quota_fits(self._borrowing, asker, may_borrow=True)
+        for record in gone:
+            self._state.charge(record.gang, record.charged, 1)
+        return fits
+
+    def _shrunk(self, record: GangRecord, flavors: Assignment | None) -> Nomination | None:
+        """All elastic sets give up the same part of what they can do without."""
+        sets = record.gang.pod_sets
+        spare = [each.count - each.least for each in sets]
+        low, high, best = 0, sum(spare) + 1, None
+        while low < high:
+            middle = (low + high) // 2
+            counts = [
+                each.count - more * middle // sum(spare)
+                for each, more in zip(sets, spare, strict=True)
+            ]
+            found = self._try(record, counts, flavors)
+            if found.able:
+                best, high = found, middle
+            else:
+                low = middle + 1
+        return best
+
+    def _try(
+        self, record: GangRecord, counts: Sequence[int], flavors: Assignment | None
+    ) -> Nomination:
+        assigner = Assigner(
+            self._state, self._borrowing, record, self._eligible(record, flavors), self._now
+        )
+        assignment = assigner.assign(counts)
+        found = Nomination(record, assignment)
+        if assignment.missing:
+            return found._replace(reason=self._short(record, assignment))
+        has_room = self.place(found) is not None
+        if has_room and assignment.quality.mode is Mode.FIT:
+            return found
+        return self._with_victims(found, has_room)
+
+    def _with_victims(self, found: Nomination, has_room: bool) -> Nomination:
+        """Have others stopped, for quota or for room."""
+        record, assignment = found.record, found.assignment
+        state, demand = self._state, self._demand(record, assignment)
+        if not has_room:
+            if place(state.empty(), demand, state.policy.tries, state.turn) is None:
+                return found._replace(reason=diagnose(state, demand))
+            assignment = assignment._replace(needs=frozenset(assignment.wants))
+        found = found._replace(assignment=assignment)
+        victims = victims_for(
+            state,
+            self._borrowing,
+            self._asker(record, assignment),
+            lambda: self.place(found) is not None,
+        )
+        if victims:
+            return found._replace(victims=tuple(victims))
+        reason = self._short(record, assignment) if has_room else diagnose(state, demand)
+        return found._replace(reason=reason, waits_for_room=True)
+
+    def _asker(self, record: GangRecord, assignment: Assignment) -> Asker:
+        return Asker(record, assignment.wants, assignment.needs, self._now)
+
+    def _eligible(self, record: GangRecord, flavors: Assignment | None) -> "_Eligible":
+        usable = [set(self._state.totals.flavors_for((shape,))) for shape in record.shapes]
+        if flavors:
+            usable = [
+                names & set(kept.values())
+                for names, kept in zip(usable, flavors.flavors, strict=True)
+            ]
+        return _Eligible(usable)
+
+    def _demand(self, record: GangRecord, assignment: Assignment) -> Demand:
+        """The gang in its nominated size, each set kept to its flavors."""
+        gang, known = record.gang, self._state.totals.flavors()
+        sets = tuple(
+            each if each.least == count == each.count else replace(each, count=count, min_count=0)
+            for each, count in zip(gang.pod_sets, assignment.counts, strict=True)
+        )
+        shapes = [
+            excluding(shape, tuple(f for f in known if f not in kept.values())) if kept else shape
+            for shape, kept in zip(record.shapes, assignment.flavors, strict=True)
+        ]
+        return Demand(replace(gang, pod_sets=sets), shapes)
+
+    def _short(self, record: GangRecord, assignment: Assignment) -> Reason:
+        """Which quota is not enough."""
+        queue = record.gang.queue
+        flavor, kind = assignment.missing or min(assignment.needs)
+        word = _WORDS[kind]
+        if not flavor:
+            return Reason(
+                Token.QUOTA,
+                f"queue {queue} has no quota of {word}",
+                never=True,
+                remedy=Remedy.ADMIN,
+            )
+        cell = flavor, kind
+        left, most = self._borrowing.available(queue, cell), self._borrowing.potential(queue, cell)
+        asked = sum(self._asked(record, assignment, kind))
+        return Reason(
+            Token.QUOTA,
+            f"queue {queue} may use {_number(kind, max(left, 0))} more of {flavor} {word};"
+            f" {_number(kind, asked)} are asked for",
+            never=asked > most and len(self._state.queues[queue].quota) == 1,
+            evidence={"asked": asked, "available": left, "most": most},
+            remedy=Remedy.ADMIN if asked > most else Remedy.WAIT,
+        )
+
+    def _asked(self, record: GangRecord, assignment: Assignment, kind: str) -> Iterator[int]:
+        for each, count in zip(record.gang.pod_sets, assignment.counts, strict=True):
+            request = each.request
+            numbers = (request.gpu.count * request.gpu.milli, request.cpu_milli, request.memory_mib)
+            yield numbers[KINDS.index(kind)] * count
+
+
+class _Eligible:
+    """Which flavors each pod set may use."""
+
+    def __init__(self, usable: list[set[str]]) -> None:
+        self._usable = usable
+
+    def __call__(self, pod_set: int, flavor: str) -> bool:
+        return flavor in self._usable[pod_set]
+
+
+def _number(kind: str, value: int) -> str:
+    return str(value) if kind == "memory_mib" else decimal(value)

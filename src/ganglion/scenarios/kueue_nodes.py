@@ -1,0 +1,114 @@
+"""Nodes for a scenario: its cluster, and one roomy node for every flavor without one."""
+
+from collections.abc import Iterator
+
+from ganglion.model.levels import ABOVE_NODE, Level
+from ganglion.model.node import Device, Node
+from ganglion.model.resources import WHOLE
+from ganglion.scenarios import kueue_schema as said
+from ganglion.scenarios.kueue_queues import DEFAULT_QUEUE, milli
+
+HOST = ("host", "hostname", "kubernetes.io/hostname")
+"""Names of the level of single nodes."""
+
+MEMORY_MIB = 1 << 30
+ROOMY_CPU_MILLI = 10**10
+
+
+class Ground:
+    """Which nodes and levels a scenario has.
+
+    Args:
+        case: the scenario.
+        clusters: clusters that scenarios share, by name.
+        apart: whether a flavor without topology lies beside the cluster rather than on it.
+    """
+
+    def __init__(self, case: said.Case, clusters: dict[str, said.Cluster], apart: bool) -> None:
+        self._case = case
+        self.cluster = case.cluster_inline or clusters.get(case.cluster)
+        names = [q.flavor for queue in case.queues or (DEFAULT_QUEUE,) for q in queue.quota]
+        names += [q.flavor for cohort in case.cohorts for q in cohort.quota]
+        names += [each.name for each in case.flavors or ()]
+        known = {each.name: each.topology for each in case.flavors or ()}
+        self.flavors = {
+            name: known.get(name, case.flavors is None and self.cluster is not None)
+            for name in dict.fromkeys(names)
+        }
+        if self.cluster and not apart and not any(self.flavors.values()):
+            self.flavors = dict.fromkeys(self.flavors, True)
+
+    @property
+    def mixed(self) -> bool:
+        """Whether pods have a choice between the cluster and other nodes."""
+        return len(set(self.flavors.values())) > 1
+
+    def level(self, name: str) -> Level:
+        """Our level for a level of the cluster: the last ones, in the same order."""
+        levels = [
+            each for each in (self.cluster.levels if self.cluster else ()) if each not in HOST
+        ]
+        if name in HOST or name not in levels:
+            return Level.NODE
+        return ABOVE_NODE[-1 - len(levels) : -1][levels.index(name)]
+
+    def nodes(self) -> Iterator[Node]:
+        """All nodes."""
+        fabric = next((name for name, on in self.flavors.items() if on), "")
+        if self.cluster and fabric:
+            for name, node in self.cluster.nodes.items():
+                yield self.node(name, node, fabric)
+        for name, on in self.flavors.items():
+            if not on:
+                yield self._roomy(name)
+
+    def node(self, name: str, node: said.Node, flavor: str) -> Node:
+        """A node of the cluster."""
+        taints = {f"taint/{each}": "yes" for each in node.taints}
+        return Node(
+            name,
+            cpu_milli=milli(node.cpu),
+            memory_mib=MEMORY_MIB,
+            devices=(Device(flavor),) * round(node.gpu),
+            domains=self.domains(node),
+            labels={**node.labels, **taints},
+            flavor=flavor,
+            max_pods=node.pods,
+            cordoned="not ready" if node.not_ready else "cordoned" if node.cordoned else "",
+        )
+
+    def domains(self, node: said.Node) -> dict[Level, str]:
+        """Domains of a node; racks of two blocks may have one name."""
+        levels = self.cluster.levels if self.cluster else ()
+        return {
+            self.level(level): "/".join(node.at[: index + 1])
+            for index, level in enumerate(levels)
+            if level not in HOST and index < len(node.at)
+        }
+
+    def key(self, node: str) -> str:
+        """How the file names a node's place: itself, or its domains when hosts are no level."""
+        if self.cluster is None or node not in self.cluster.nodes:
+            return node
+        if any(level in HOST for level in self.cluster.levels):
+            return node
+        return "/".join(self.cluster.nodes[node].at)
+
+    def flavor(self, node: str, resource: str) -> str:
+        """Which flavor a resource of a node is counted in."""
+        del resource
+        return node[1:] if node.startswith("~") else next(n for n, on in self.flavors.items() if on)
+
+    def taints(self) -> set[str]:
+        """All taints of the cluster."""
+        nodes = self.cluster.nodes.values() if self.cluster else ()
+        return {taint for node in nodes for taint in node.taints}
+
+    def _roomy(self, flavor: str) -> Node:
+        asked = sum(
+            milli(each.per_pod.get("gpu", 0)) * each.count
+            for workload in self._case.workloads
+            for each in workload.sets
+        )
+        devices = (Device(flavor),) * -(-asked // WHOLE)
+        return Node(f"~{flavor}", ROOMY_CPU_MILLI, MEMORY_MIB, devices, flavor=flavor)

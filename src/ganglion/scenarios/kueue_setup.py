@@ -1,0 +1,146 @@
+"""A scenario in Kueue's words as events: what was before, and what the first cycle is told."""
+
+from collections.abc import Iterator
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ganglion.model import events as ev
+from ganglion.model.node import Node
+from ganglion.model.policy import Entitlement, Policy
+from ganglion.model.queue import Queue
+from ganglion.model.workload import Gang, PodSet
+from ganglion.scenarios import kueue_schema as said
+from ganglion.scenarios.kueue_gangs import BEGIN_MS, Seats, gang_of, ms
+from ganglion.scenarios.kueue_nodes import Ground
+from ganglion.scenarios.kueue_queues import DEFAULT_QUEUE, Rank, milli, queues_of
+
+OTHERS = "~others"
+"""Queue of the pods that nobody here manages."""
+
+PRESENT = ("Running", "Pending")
+"""Phases in which a bound pod uses its node."""
+
+
+class Setup(Struct):
+    """What a scenario begins with.
+
+    Attributes:
+        policy: to decide by.
+        ground: its nodes and levels.
+        before: events that have happened.
+        news: events that the first cycle is told.
+        gangs: ids of the scenario's gangs, in the order of the file.
+        waiting: those of them that wait at the beginning.
+    """
+
+    policy: Policy
+    ground: Ground
+    before: list[ev.Event]
+    news: list[ev.Event]
+    gangs: list[str]
+    waiting: list[str]
+
+
+def setup(case: said.Case, clusters: dict[str, said.Cluster], policy: Policy) -> Setup:
+    """Translate a scenario."""
+    as_kueue = policy.entitlement in (Entitlement.QUOTA, Entitlement.DOMINANT)
+    if as_kueue and case.fair_sharing:
+        policy = replace(policy, entitlement=Entitlement.DOMINANT)
+    ground = Ground(case, clusters, apart=as_kueue)
+    rank = _ranks(case)
+    nodes = {node.name: node for node in ground.nodes()}
+    nodes |= {node.name: node for node in _lost(case, ground, nodes)}
+    before: list[ev.Event] = [ev.NodeAdded(0, node) for node in nodes.values()]
+    before += [ev.QueueSet(0, queue) for queue in queues_of(case, rank)]
+    seats = Seats(nodes)
+    before += _others(case, seats, nodes)
+    news: list[ev.Event] = []
+    waiting = []
+    for workload in case.workloads:
+        gang = gang_of(workload, case, ground, rank)
+        submitted = ev.GangSubmitted(gang.submitted, gang)
+        if workload.running is None:
+            news.append(submitted)
+            waiting.append(gang.id)
+        else:
+            before.append(submitted)
+            before += _runs(gang, workload.running, _Site(case, ground, nodes, seats))
+    gone = {each.running.failed_node for each in case.workloads if each.running} - {None}
+    news += [ev.NodeLost(BEGIN_MS, name) for name in sorted(str(each) for each in gone)]
+    return Setup(policy, ground, before, news, [each.name for each in case.workloads], waiting)
+
+
+class _Site(Struct):
+    case: said.Case
+    ground: Ground
+    nodes: dict[str, Node]
+    seats: Seats
+
+
+def _ranks(case: said.Case) -> Rank:
+    """Priorities of the file are any numbers; ours are their ranks, in the same order."""
+    numbers = {each.priority for each in case.workloads}
+    for queue in case.queues:
+        threshold = queue.preemption.borrow_within_cohort.max_priority
+        numbers |= set() if threshold is None else {threshold}
+    ranks = {number: rank for rank, number in enumerate(sorted(numbers))}
+    return ranks.__getitem__
+
+
+def _lost(case: said.Case, ground: Ground, nodes: dict[str, Node]) -> Iterator[Node]:
+    """Nodes that failed before the scenario begins: they were beside their gang's other pods."""
+    for workload in case.workloads:
+        running = workload.running
+        name = running.failed_node if running else None
+        if not running or not name or name in nodes or not ground.cluster:
+            continue
+        used = [each for where in (running.placement or {}).values() for each in where]
+        beside = next((each for each in used if each in nodes), min(nodes))
+        flavor = nodes[beside].flavor
+        gpu = sum(
+            each.per_pod.get("gpu", 0) * (running.placement or {}).get(each.name, {}).get(name, 0)
+            for each in workload.sets
+        )
+        at = ground.cluster.nodes[beside].at
+        yield ground.node(name, said.Node(at=at, gpu=gpu), flavor)
+
+
+def _others(case: said.Case, seats: Seats, nodes: dict[str, Node]) -> Iterator[ev.Event]:
+    bound = [each for each in case.other_pods if each.node in nodes and each.phase in PRESENT]
+    if bound:
+        yield ev.QueueSet(0, Queue(OTHERS))
+    for pod in bound:
+        workload = said.Workload(f"~{pod.name}", OTHERS, req={"gpu": pod.gpu, "cpu": pod.cpu})
+        gang = replace(gang_of(workload, case, Ground(case, {}, True), lambda _: 0))
+        gang = replace(gang, preemptible=False)
+        yield ev.GangSubmitted(0, gang)
+        yield ev.GangPlaced(0, gang.id, 1, seats.placement(gang, {"main": {pod.node: 1}}))
+        yield ev.GangStarted(0, gang.id, 1)
+
+
+def _runs(gang: Gang, running: said.Running, site: _Site) -> Iterator[ev.Event]:
+    at = ms(running.since)
+    where = running.placement or {
+        each.name: _seat(each, gang, running, site) for each in gang.pod_sets
+    }
+    yield ev.GangPlaced(at, gang.id, 1, site.seats.placement(gang, where))
+    yield ev.GangStarted(at, gang.id, 1)
+
+
+def _seat(each: PodSet, gang: Gang, running: said.Running, site: _Site) -> dict[str, int]:
+    """A node for all pods of a set: one of the flavor, or the first of the queue's flavors."""
+    queues = site.case.queues or (DEFAULT_QUEUE,)
+    quota = next(queue.quota for queue in queues if queue.name == gang.queue)
+    asked = "gpu" if each.request.gpu.count else "cpu"
+    flavor = running.flavor or next(
+        (cell.flavor for cell in quota if getattr(cell, asked) is not None),
+        next(iter(site.ground.flavors)),
+    )
+    names = [name for name, node in site.nodes.items() if node.flavor == flavor]
+    return {names[0]: each.count} if names else {}
+
+
+def settles_at(number: int) -> int:
+    """Time of a pass in ms; every one is a second after the one before."""
+    return BEGIN_MS + milli(number + 3600)
