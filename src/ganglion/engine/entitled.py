@@ -33,17 +33,22 @@ class Entitled:
         return tuple(key for key in (flavor, ANY_FLAVOR) if key in self._accounts) or (ANY_FLAVOR,)
 
     def quota(self, queue: str, account: str, kind: str) -> int | None:
-        """What the queue is guaranteed; None = it is not governed."""
+        """What the queue is guaranteed; None = it is not governed.
+
+        A queue without quota is guaranteed no GPUs.
+        """
         amount = self._shares.queues[queue].quota.get(account)
-        bound: int | None = getattr(amount, kind) if amount else None
-        return bound or 0 if kind == "gpu_milli" else bound
+        if amount is None:
+            return 0 if kind == "gpu_milli" else None
+        bound: int | None = getattr(amount, kind)
+        return bound
 
     def share(self, queue: str, account: str, kind: str) -> int | None:
         """What the queue deserves, its quota included; None = it is not governed."""
         quota = self.quota(queue, account, kind)
-        if kind != "gpu_milli":
+        if quota is None or kind != "gpu_milli":
             return quota
-        return max(quota or 0, self._deserved.milli(queue, account))
+        return max(quota, self._deserved.milli(queue, account))
 
     def used(self, queue: str, account: str, kind: str) -> int:
         """What the queue uses now."""

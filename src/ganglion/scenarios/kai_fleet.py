@@ -13,9 +13,6 @@ from ganglion.model.resources import WHOLE, Amount
 from ganglion.scenarios import kai_schema as kai
 
 FLAVOR = "gpu"
-BOUNDLESS = 10**12
-"""Thousandths of GPUs of a queue without bound; a queue without quota would have none."""
-
 HOSTS = ("hostname", "kubernetes.io/hostname", "host", "node")
 Levels = dict[str, Level]
 
@@ -69,8 +66,8 @@ def _queue(queue: kai.Queue, preemption: Preemption | None, decimals: bool) -> Q
     return Queue(
         queue.name,
         queue.parent or "",
-        quota={ANY_FLAVOR: _amount([each.quota for each in bounds], BOUNDLESS)},
-        limit={ANY_FLAVOR: _amount([each.limit for each in bounds], None)},
+        quota={ANY_FLAVOR: _amount(each.quota for each in bounds)},
+        limit={ANY_FLAVOR: _amount(each.limit for each in bounds)},
         over_quota_weight=round(weight),
         priority=queue.priority,
         preemption=preemption,
@@ -86,10 +83,10 @@ def _preemption(queue: kai.Queue, case: kai.Case, rights: Preemption) -> Preempt
     return Preemption(rights.preempt, rights.reclaim, rights.borrowing, delay_ms=delay)
 
 
-def _amount(bounds: Iterable[kai.Quantity], unlimited: int | None) -> Amount:
+def _amount(bounds: Iterable[kai.Quantity]) -> Amount:
     gpu, cpu, memory = (None if each in (None, kai.UNLIMITED) else each for each in bounds)
     return Amount(
-        gpu_milli=unlimited if gpu is None else _milli(gpu),
+        gpu_milli=None if gpu is None else _milli(gpu),
         cpu_milli=None if cpu is None else _milli(cpu),
         memory_mib=None if memory is None else round(float(memory)) // 1000,
     )
