@@ -1,7 +1,8 @@
 """Nodes and queues of a scenario in KAI's words, in ours.
 
-All GPUs are of one flavor and quota counts all flavors together. Memory is counted in
-kilobytes where the engine says MiB, so that every amount stays a whole number.
+All GPUs are of one flavor and quota counts all flavors together; a quota without bound is all
+there is. Memory is counted in kilobytes where the engine says MiB, so that every amount stays
+a whole number.
 """
 
 from collections.abc import Iterable
@@ -49,25 +50,26 @@ def queues_of(case: kai.Case, preemption: Preemption) -> list[Queue]:
     """All queues, parents before children, otherwise in the order of the file."""
     left = list(case.queues)
     known: set[str | None] = {None, ""}
+    fleet = sum(each.gpus for each in case.nodes) * WHOLE
     decimals = any(not each.gpu.over_quota_weight.is_integer() for each in left)
     found: list[Queue] = []
     while left:
         ready = [each for each in left if each.parent in known] or left
         for each in ready:
-            found.append(_queue(each, _preemption(each, case, preemption), decimals))
+            found.append(_queue(each, _preemption(each, case, preemption), decimals, fleet))
             known.add(each.name)
             left.remove(each)
     return found
 
 
-def _queue(queue: kai.Queue, preemption: Preemption | None, decimals: bool) -> Queue:
+def _queue(queue: kai.Queue, preemption: Preemption | None, decimals: bool, fleet: int) -> Queue:
     weight = queue.gpu.over_quota_weight * (WHOLE if decimals else 1)
     bounds = (queue.gpu, queue.cpu_cores, queue.memory_bytes)
     return Queue(
         queue.name,
         queue.parent or "",
-        quota={ANY_FLAVOR: _amount(each.quota for each in bounds)},
-        limit={ANY_FLAVOR: _amount(each.limit for each in bounds)},
+        quota={ANY_FLAVOR: _amount((each.quota for each in bounds), fleet)},
+        limit={ANY_FLAVOR: _amount((each.limit for each in bounds), None)},
         over_quota_weight=round(weight),
         priority=queue.priority,
         preemption=preemption,
@@ -83,10 +85,10 @@ def _preemption(queue: kai.Queue, case: kai.Case, rights: Preemption) -> Preempt
     return Preemption(rights.preempt, rights.reclaim, rights.borrowing, delay_ms=delay)
 
 
-def _amount(bounds: Iterable[kai.Quantity]) -> Amount:
+def _amount(bounds: Iterable[kai.Quantity], unlimited: int | None) -> Amount:
     gpu, cpu, memory = (None if each in (None, kai.UNLIMITED) else each for each in bounds)
     return Amount(
-        gpu_milli=None if gpu is None else _milli(gpu),
+        gpu_milli=unlimited if gpu is None else _milli(gpu),
         cpu_milli=None if cpu is None else _milli(cpu),
         memory_mib=None if memory is None else round(float(memory)) // 1000,
     )
