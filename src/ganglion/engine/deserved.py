@@ -67,6 +67,7 @@ class Deserved:
         self._scene, self._past = scene, past
         self._now = 0
         self._shares: dict[str, dict[str, int]] = {}
+        self._bounds: dict[tuple[str, str], int] = {}
         self._capacity: dict[str, int] = {}
 
     @property
@@ -77,7 +78,7 @@ class Deserved:
     def refresh(self, now: int) -> None:
         """A cycle begins: what is deserved is worked out anew when it is next asked for."""
         self._now = now
-        self._shares, self._capacity = {}, {}
+        self._shares, self._bounds, self._capacity = {}, {}, {}
 
     def milli(self, queue: str, flavor: str = ANY_FLAVOR) -> int:
         """What a queue deserves of a flavor, in thousandths of GPUs. At most its request."""
@@ -88,8 +89,11 @@ class Deserved:
 
     def bound(self, queue: str, flavor: str = ANY_FLAVOR) -> int:
         """The same, but at least its quota: what it uses within this is safe from reclaim."""
-        quota = self._quota(self._scene.shares.queues[queue], flavor)
-        return max(quota, self.milli(queue, flavor))
+        found = self._bounds.get((queue, flavor))
+        if found is None:
+            quota = self._quota(self._scene.shares.queues[queue], flavor)
+            found = self._bounds[queue, flavor] = max(quota, self.milli(queue, flavor))
+        return found
 
     def used(self, queue: str, flavor: str = ANY_FLAVOR) -> int:
         """What a queue uses of a flavor's account, in thousandths of GPUs."""
@@ -106,9 +110,11 @@ class Deserved:
     def accounts(self, flavor: str) -> tuple[str, ...]:
         """The accounts in which use of a flavor is compared."""
         known = self._scene.shares.tree.accounts
-        if flavor not in known:
-            return (ANY_FLAVOR if ANY_FLAVOR in known else flavor,) if known else (ANY_FLAVOR,)
-        return (flavor, ANY_FLAVOR) if ANY_FLAVOR in known and flavor != ANY_FLAVOR else (flavor,)
+        if not known:
+            return (ANY_FLAVOR,)
+        whole = ANY_FLAVOR in known and flavor != ANY_FLAVOR
+        own = flavor in known or ANY_FLAVOR not in known
+        return (flavor,) * own + (ANY_FLAVOR,) * whole
 
     def all_accounts(self) -> tuple[str, ...]:
         """All accounts in which some queue has a quota; `*` when none has any."""

@@ -15,6 +15,7 @@ class Totals:
     def __init__(self, table: Conditions, tree: Tree) -> None:
         self._table, self._tree = table, tree
         self._flavors: tuple[int, tuple[str, ...]] = (0, ())
+        self._with: tuple[int, dict[tuple[str, ...], tuple[str, ...]]] = (0, {})
 
     def flavors(self) -> tuple[str, ...]:
         """All flavors met so far."""
@@ -47,15 +48,21 @@ class Totals:
                 sums[ANY_FLAVOR] += milli
         return sums
 
-    def flavors_with(self, types: Sequence[str]) -> tuple[str, ...]:
+    def flavors_with(self, types: tuple[str, ...]) -> tuple[str, ...]:
         """Flavors whose nodes carry one of the GPU types; no types = any GPU."""
-        found = {
-            node_class.flavor
-            for node_class in self._table.classes
-            for device in node_class.devices
-            if not types or device[0] in types
-        }
-        return tuple(sorted(found))
+        classes = self._table.classes
+        if self._with[0] != len(classes):
+            self._with = (len(classes), {})
+        known = self._with[1]
+        if types not in known:
+            found = {
+                each.flavor
+                for each in classes
+                for device in each.devices
+                if not types or device[0] in types
+            }
+            known[types] = tuple(sorted(found))
+        return known[types]
 
     def free_gpu(self, flavor: str) -> int:
         """Thousandths of GPUs free on open nodes of a flavor; `*` = of all."""

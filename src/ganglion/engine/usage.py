@@ -4,15 +4,16 @@ What was used at time t counts `2 ** -((now - t) / half_life)` as much as what i
 are kept as if weights grew by `2 ** (t / half_life)` instead, so that nothing has to be touched
 while time passes, and so that it does not matter how often a sum is brought up to date.
 
-Weights come from a table of 64 steps per half-life and straight lines between them, which lie
-at most 15 millionths above the curve. Source: forward decay (Cormode and others, ICDE 2009).
+Weights come from a table of 1024 steps per half-life and straight lines between them. Those lie
+at most 60 billionths above the curve, and their slope is off by at most 0.04 %, which is then
+the error of use within one step. Source: forward decay (Cormode and others, ICDE 2009).
 """
 
 from collections.abc import Iterable
 
 from msgspec import Struct
 
-_STEPS = 64
+_STEPS = 1024
 _BITS = 40
 _LN2_MILLIONTHS = 693_147
 _MILLION = 1_000_000
@@ -29,9 +30,9 @@ def _root(number: int) -> int:
 
 
 def _powers() -> tuple[int, ...]:
-    """`2 ** (k / 64)` for k = 0..64, in units of 2**-40."""
+    """`2 ** (k / 1024)` for k = 0..1024, in units of 2**-40."""
     step = 2 << 2 * _BITS
-    for _ in range(6):
+    for _ in range(10):
         step = _root(step << 2 * _BITS)
     powers = [1 << 2 * _BITS]
     for _ in range(_STEPS):
