@@ -7,14 +7,17 @@ from msgspec.structs import replace
 
 from ganglion.engine.borrowing import KINDS, Borrowing
 from ganglion.engine.flavors import Assigner, Assignment, Mode
+from ganglion.engine.indexes import Indexes
 from ganglion.engine.place import Demand, place
 from ganglion.engine.record import GangRecord
 from ganglion.engine.rules_kueue import Asker, Taken
 from ganglion.engine.shapes import excluding
 from ganglion.engine.state import ClusterState
 from ganglion.engine.taking import quota_fits, victims_for
+from ganglion.engine.tight import place_tightly, suits
 from ganglion.engine.why import diagnose
 from ganglion.model.placement import Placement
+from ganglion.model.policy import Placing
 from ganglion.model.reasons import Reason, Remedy, Token
 from ganglion.model.resources import decimal
 
@@ -71,8 +74,8 @@ class Nominator:
 
     def place(self, nomination: Nomination) -> Placement | None:
         """A place for a nominated gang on nodes of its flavors."""
-        state, demand = self._state, self._demand(nomination.record, nomination.assignment)
-        return place(state.indexes, demand, state.policy.tries, state.turn)
+        demand = self._demand(nomination.record, nomination.assignment)
+        return self._place(self._state.indexes, demand)
 
     def fits_quota(self, nomination: Nomination) -> bool:
         """Whether the queue may use that much, without the victims."""
@@ -123,7 +126,7 @@ class Nominator:
         record, assignment = found.record, found.assignment
         state, demand = self._state, self._demand(record, assignment)
         if not has_room:
-            if place(state.empty(), demand, state.policy.tries, state.turn) is None:
+            if self._place(state.empty(), demand) is None:
                 return found._replace(reason=diagnose(state, demand))
             assignment = assignment._replace(needs=frozenset(assignment.wants))
         found = found._replace(assignment=assignment)
@@ -137,6 +140,12 @@ class Nominator:
             return found._replace(victims=tuple(victims))
         reason = self._short(record, assignment) if has_room else diagnose(state, demand)
         return found._replace(reason=reason, waits_for_room=True)
+
+    def _place(self, indexes: Indexes, demand: Demand) -> Placement | None:
+        policy = self._state.policy
+        if policy.placement is Placing.COMPACT or not suits(demand):
+            return place(indexes, demand, policy.tries, self._state.turn)
+        return place_tightly(indexes, demand, even=policy.placement is Placing.EVEN)
 
     def _asker(self, record: GangRecord, assignment: Assignment) -> Asker:
         return Asker(record, assignment.wants, assignment.needs, self._now)

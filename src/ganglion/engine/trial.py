@@ -26,14 +26,18 @@ class Trial:
         self._journal: list[tuple[int, Sight, tuple[int, ...], int]] = []
         self._pods: list[list[PodPlacement]] = []
 
+    def begin(self, sets: int) -> None:
+        """Start with no pods in any of so many sets."""
+        self._pods = [[] for _ in range(sets)]
+
     def in_domain(
         self, shapes: Sequence[Shape], fits: Sequence[Fits], counts: Sequence[int], domain: int
     ) -> Placement | None:
         """Try all pod sets in a domain above node, the most demanding set first."""
-        self._pods = [[] for _ in shapes]
+        self.begin(len(shapes))
         order = sorted(range(len(shapes)), key=lambda i: -shapes[i].request.gpu.count)
         done = all(self._spread_set(i, shapes[i], fits[i], counts[i], domain) for i in order)
-        return self._finish(done)
+        return self.finish(done)
 
     def on_one_node(
         self,
@@ -51,11 +55,11 @@ class Trial:
         if len(shapes) == 1 and not shapes[0].shares_a_device and not rules[0].inner:
             return self._as_one_pod(shapes[0], rules[0], counts[0], together)
         for rank in islice(self._nodes_for(shapes, counts), tries):
-            self._pods = [[] for _ in shapes]
+            self.begin(len(shapes))
             done = all(
-                self._fill(i, shapes[i], rules[i], rank, counts[i]) for i in range(len(shapes))
+                self.fill(i, shapes[i], rules[i], rank, counts[i]) for i in range(len(shapes))
             )
-            found = self._finish(done)
+            found = self.finish(done)
             if found:
                 return found
         return None
@@ -70,10 +74,10 @@ class Trial:
             return None
         self._pods = [[]]
         if not together:
-            return self._finish(self._fill(0, shape, rules, rank, count))
+            return self.finish(self.fill(0, shape, rules, rank, count))
         devices = self._rating.way(whole, self._tree.conditions[rank])
         self._deal(0, self._table.sight(shape), rank, devices, count)
-        return self._finish(True)
+        return self.finish(True)
 
     def _nodes_for(self, shapes: Sequence[Shape], counts: Sequence[int]) -> Iterator[int]:
         sights = [self._table.sight(shape) for shape in shapes]
@@ -88,11 +92,11 @@ class Trial:
         if fits.values[domain] < count:
             return False
         return all(
-            self._fill(which, shape, fits.rules, rank, pods)
+            self.fill(which, shape, fits.rules, rank, pods)
             for rank, pods in list(shares(self._indexes, fits, domain, count))
         )
 
-    def _fill(self, which: int, shape: Shape, rules: Rules, rank: int, count: int) -> bool:
+    def fill(self, which: int, shape: Shape, rules: Rules, rank: int, count: int) -> bool:
         """Put `count` pods of a set on a node; False when they do not all fit."""
         sight = self._table.sight(shape)
         if rules.inner:
@@ -132,7 +136,8 @@ class Trial:
         name = self._gang.pod_sets[which].name
         pods.append(PodPlacement(name, len(pods), self._tree.names[rank], devices, milli))
 
-    def _finish(self, done: bool) -> Placement | None:
+    def finish(self, done: bool) -> Placement | None:
+        """Give all seats back; the placement they made, or None when it is not good."""
         ranks = [rank for rank, _, _, _ in self._journal]
         for rank, sight, devices, milli in reversed(self._journal):
             self._tree.leave(rank, sight, devices, milli)

@@ -18,6 +18,8 @@ from ganglion.model.policy import (
     Backfill,
     Entitlement,
     Order,
+    Placing,
+    Placing,
     VictimOrder,
     Weighted,
 )
@@ -41,7 +43,7 @@ class EvictFile(Mapping):
 
     enabled: f.Flag = described("whether anybody is stopped for another at all", True)
     victims: r.VictimOrderRule = described(
-        "which victims are preferred: price, price-first, newest", VictimOrder.PRICE
+        f"which victims are preferred: {r.among(VictimOrder)}", VictimOrder.PRICE
     )
     restart: f.Duration = described("time a gang needs to be back at work after a restart", 60_000)
     dead_zone: r.Permille = described(
@@ -57,7 +59,7 @@ class FutureFile(Mapping):
     """Reservations, backfill and what is learnt about run times."""
 
     backfill: r.BackfillRule = described(
-        "what may overtake a blocked gang: any, easy, conservative", Backfill.EASY
+        f"what may overtake a blocked gang: {r.among(Backfill)}", Backfill.EASY
     )
     reservations: r.Count = described("how many of the first blocked gangs hold reservations", 1)
     learn: f.Flag = described("the order among equals follows learnt run times", False)
@@ -91,6 +93,7 @@ class UsageFile(Mapping):
     levels: UsageLevels = described(
         "what past use is compared among: queue, user", ("queue", "user")
     )
+    correction: r.Permille = described(CORRECTION, 0)
 
 
 class Knobs(Mapping):
@@ -98,14 +101,20 @@ class Knobs(Mapping):
 
     preset: PresetName = described("what the rest of the file changes", "default")
     order: r.OrderRule = described(
-        "who goes first among equals in priority: fair, fifo, shortest, smallest", Order.FAIR
+        f"who goes first among equals in priority: {r.among(Order)}", Order.FAIR
     )
     strict: r.StrictRule = described(
         "a gang that cannot start holds up all later ones of its queue", False
     )
     heads_only: f.Flag = described("look at one gang per queue and cycle, as Kueue does", False)
+    placement: r.PlacingRule = described(
+        "how the place of a gang is looked for: compact, tight, even", Placing.COMPACT
+    )
+    placement: r.PlacingRule = described(
+        f"how the place of a gang is looked for: {r.among(Placing)}", Placing.COMPACT
+    )
     entitlement: r.EntitlementRule = described(
-        "what queues are compared by: share, kai, quota, dominant", Entitlement.SHARE
+        f"what queues are compared by: {r.among(Entitlement)}", Entitlement.SHARE
     )
     elastic: f.Flag = described("elastic gangs grow into idle GPUs after their start", True)
     tries: r.Tries = described("most domains tried for a gang before it waits", 8)

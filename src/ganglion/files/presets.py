@@ -14,6 +14,7 @@ from ganglion.model.policy import (
     Evict,
     Future,
     Order,
+    Placing,
     Policy,
     Repack,
     Usage,
@@ -32,6 +33,7 @@ def kueue() -> Policy:
     """
     return Policy(
         heads_only=True,
+        placement=Placing.TIGHT,
         entitlement=Entitlement.QUOTA,
         preemption=NOBODY,
         evict=Evict(victims=VictimOrder.NEWEST, move=False),

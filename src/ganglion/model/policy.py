@@ -57,6 +57,17 @@ class Backfill(StrEnum):
     """What delays no gang ahead of it: every one holds a reservation."""
 
 
+class Placing(StrEnum):
+    """How the place of a gang is looked for."""
+
+    COMPACT = "compact"
+    """The lowest domain that holds it all; inside, what the Score plugins prefer."""
+    TIGHT = "tight"
+    """As Kueue: the domain with least to spare, level by level; pods without a wish anywhere."""
+    EVEN = "even"
+    """As tight, but over the domains it needs a gang with a preferred level spreads evenly."""
+
+
 class Weighted(Struct, frozen=True, forbid_unknown_fields=True):
     """A Score plugin and how much its opinion counts."""
 
@@ -158,6 +169,7 @@ class Policy(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
         order: who goes first among equals in priority.
         strict: whether a gang that cannot start keeps all later ones of its queue waiting.
         heads_only: look at one gang per queue and cycle, as Kueue does.
+        placement: how the place of a gang is looked for.
         scores: Score plugins by entry point name, with weights.
         filters: Filter plugins that apply beside the built-in rules.
         permits: Permit plugins asked before every start.
@@ -173,6 +185,7 @@ class Policy(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     order: Order = Order.FAIR
     strict: bool = False
     heads_only: bool = False
+    placement: Placing = Placing.COMPACT
     scores: tuple[Weighted, ...] = (Weighted("ganglion"),)
     filters: tuple[str, ...] = ()
     permits: tuple[str, ...] = ()

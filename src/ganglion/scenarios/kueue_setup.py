@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from ganglion.model import events as ev
 from ganglion.model.node import Node
-from ganglion.model.policy import Entitlement, Policy
+from ganglion.model.policy import Entitlement, Placing, Policy
 from ganglion.model.queue import Queue
 from ganglion.model.workload import Gang, PodSet
 from ganglion.scenarios import kueue_schema as said
@@ -47,6 +47,8 @@ def setup(case: said.Case, clusters: dict[str, said.Cluster], policy: Policy) ->
     as_kueue = policy.entitlement in (Entitlement.QUOTA, Entitlement.DOMINANT)
     if as_kueue and case.fair_sharing:
         policy = replace(policy, entitlement=Entitlement.DOMINANT)
+    if as_kueue and case.kueue_gates.get("TASBalancedPlacement"):
+        policy = replace(policy, placement=Placing.EVEN)
     ground = Ground(case, clusters, apart=as_kueue)
     rank = _ranks(case)
     nodes = {node.name: node for node in ground.nodes()}
