@@ -225,6 +225,14 @@ QUEUES = {
             "gpu_used_milli": 8500,
             "running": 3,
             "waiting": 2,
+            "document": {
+                "name": "research",
+                "parent": "acme",
+                "quota": {"H100": 8, "*": {"cpus": 64}},
+                "limit": {"*": 12},
+                "weight": 2,
+                "preemption": {"preempt": "never"},
+            },
         },
     ]
 }

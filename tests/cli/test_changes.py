@@ -89,13 +89,12 @@ def test_a_queue_keeps_what_is_not_changed(ganglion: Ganglion, server: FakeServe
     assert ganglion("queues", "set", "research", "--weight", "7").code == 0
     (body,) = server.bodies(f"PUT {API}/queues/research")
     assert body == {
+        "name": "research",
         "parent": "acme",
-        "quota": {"H100": {"gpus": "8"}, "*": {"cpus": "64"}},
-        "limit": {"*": {"gpus": "12"}},
-        "lend_limit": {},
+        "quota": {"H100": 8, "*": {"cpus": 64}},
+        "limit": {"*": 12},
         "weight": 7,
-        "priority": 100,
-        "max_pending": 0,
+        "preemption": {"preempt": "never"},
     }
 
 

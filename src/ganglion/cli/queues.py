@@ -95,24 +95,7 @@ def _present(client: "Client", name: str) -> Document:
     found = next((queue for queue in client.queues() if queue.name == name), None)
     if found is None:
         return {"quota": {}, "limit": {}}
-    return {
-        "parent": found.parent,
-        "quota": {flavor: _written(each) for flavor, each in found.quota.items()},
-        "limit": {flavor: _written(each) for flavor, each in found.limit.items()},
-        "lend_limit": {flavor: _written(each) for flavor, each in found.lend_limit.items()},
-        "weight": found.over_quota_weight,
-        "priority": found.priority,
-        "max_pending": found.max_pending,
-    }
-
-
-def _written(amount: "Amount") -> Document:
-    written = {
-        "gpus": None if amount.gpu_milli is None else milli(amount.gpu_milli),
-        "cpus": None if amount.cpu_milli is None else milli(amount.cpu_milli),
-        "memory": None if amount.memory_mib is None else f"{amount.memory_mib}Mi",
-    }
-    return {key: value for key, value in written.items() if value is not None}
+    return {"quota": {}, "limit": {}} | found.document
 
 
 def _in_tree_order(found: "Sequence[QueueView]") -> "list[QueueView]":

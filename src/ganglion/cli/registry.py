@@ -57,6 +57,10 @@ COMMANDS: dict[str, Entry] = {
         "ganglion.cli.nodes:gpus", "Show free GPUs by type, and the largest hole.", CLUSTER
     ),
     "queues": Entry("ganglion.cli.queues:queues", "List, set and delete queues.", CLUSTER),
+    "policy": Entry("ganglion.cli.policy:policy", "Check, apply and roll back policies.", CLUSTER),
+    "booking": Entry(
+        "ganglion.cli.booking:booking", "Keep nodes for maintenance or for somebody.", CLUSTER
+    ),
     "cordon": Entry("ganglion.cli.cordon:cordon", "Start nothing new on a node.", CLUSTER),
     "uncordon": Entry("ganglion.cli.cordon:uncordon", "Let a node take work again.", CLUSTER),
     "sim": Entry("ganglion.cli.sim:sim", "Replay a trace on a simulated cluster.", TRY),

@@ -210,6 +210,7 @@ class QueueView(Struct):
         used: in use by flavor; `*` = all together.
         running: gangs that hold resources, of this queue alone.
         waiting: gangs that wait, of this queue alone.
+        document: its rules, as a policy file says them.
     """
 
     name: str
@@ -225,6 +226,7 @@ class QueueView(Struct):
     used: dict[str, Amount] = field(default_factory=dict)
     running: int = 0
     waiting: int = 0
+    document: dict[str, Any] = field(default_factory=dict)
 
 
 class QueuePage(Struct):

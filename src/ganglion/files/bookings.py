@@ -8,9 +8,11 @@ from ganglion.files.grammar.instants import parse_instant, print_instant
 from ganglion.files.grammar.lists import parse_texts
 from ganglion.files.grammar.names import parse_host, parse_queue
 from ganglion.files.grammar.places import parse_level
+from ganglion.files.renaming import Renaming, Vocabulary
 from ganglion.files.schema import Mapping, described
+from ganglion.files.validate import validate
 from ganglion.files.wording import meant, show
-from ganglion.files.yaml import Path
+from ganglion.files.yaml import Data, Document, Path
 from ganglion.model.booking import Booking
 from ganglion.model.errors import FieldError
 from ganglion.model.levels import Level
@@ -66,7 +68,7 @@ class BookingFile(Mapping):
     queues: Queues = described(
         "queues whose gangs may use the nodes meanwhile; left out = nobody: maintenance", ()
     )
-    users: f.Texts = described("users who may use them meanwhile; left out = any of the queues", ())
+    users: f.Texts = described("only these users of those queues; left out = all of them", ())
     reason: f.Text = described("for people", "")
 
 
@@ -84,6 +86,22 @@ ALIASES = {
     "user": "users",
 }
 """Other names of the keys of a booking."""
+
+
+VOCABULARY = Vocabulary({"": tuple(BookingFile.model_fields)}, {"": ALIASES}, {})
+
+
+def parse_booking(data: Data) -> tuple[BookingFile, Wrong]:
+    """Check one booking that was decoded already, as the body of a request.
+
+    Returns:
+        The booking and what makes an error of problem, canonical path and hint.
+
+    Raises:
+        FieldError: a key or value is wrong.
+    """
+    renaming = Renaming(Document(data), VOCABULARY)
+    return validate(BookingFile, renaming.all(), renaming.wrong), renaming.wrong
 
 
 def booked(file: BookingFile, fleet: Iterable[Node], path: Path, wrong: Wrong) -> Booking:
@@ -114,6 +132,9 @@ def booked(file: BookingFile, fleet: Iterable[Node], path: Path, wrong: Wrong) -
         named |= dict.fromkeys(found)
     if not named:
         raise wrong("names no nodes", path, "as `nodes: [n1, n2]` or `within: rack=r1`")
+    if file.users and not file.queues:
+        hint = "name the queues of those users too; without queues nobody may use the nodes"
+        raise wrong("names users but no queues", (*path, "users"), hint)
     end = _end(file, path, wrong)
     return Booking(file.name, tuple(named), file.begin, end, file.queues, file.users, file.reason)
 

@@ -19,7 +19,6 @@ from ganglion.model.policy import (
     Entitlement,
     Order,
     Placing,
-    Placing,
     VictimOrder,
     Weighted,
 )
@@ -93,7 +92,9 @@ class UsageFile(Mapping):
     levels: UsageLevels = described(
         "what past use is compared among: queue, user", ("queue", "user")
     )
-    correction: r.Permille = described(CORRECTION, 0)
+    correction: r.Permille = described(
+        "how strongly past use lowers a queue's weight (KAI: kValue, 100% = 1.0)", 0
+    )
 
 
 class Knobs(Mapping):
@@ -178,7 +179,11 @@ ALIASES: dict[str, dict[str, str]] = {
     **queue_schema.ALIASES,
     "bookings": bookings.ALIASES,
     "evict": {"stalenessGracePeriod": "stale", "defaultStalenessGracePeriod": "stale"},
-    "usage": {"PriorityDecayHalfLife": "half_life", "halfLife": "half_life"},
+    "usage": {
+        "PriorityDecayHalfLife": "half_life",
+        "halfLife": "half_life",
+        "kValue": "correction",
+    },
 }
 KNOB_CHILDREN = {name: name for name in SECTIONS}
 

@@ -12,7 +12,7 @@ class PreemptionFile(Mapping):
     """What waiting gangs may do to running ones."""
 
     preempt: r.VictimRule = described(
-        "victims within the queue: never, lower, lower_or_newer, any", Victims.LOWER
+        f"victims within the queue: {r.among(Victims)}", Victims.LOWER
     )
     reclaim: r.VictimRule = described(
         "victims in queues that use more than they are entitled to: the same words", Victims.ANY

@@ -22,7 +22,6 @@ from ganglion.model.policy import (
     Entitlement,
     Order,
     Placing,
-    Placing,
     PriorityClass,
     VictimOrder,
     Weighted,

@@ -10,9 +10,16 @@ from starlette.types import ASGIApp
 
 from ganglion import __version__
 from ganglion.engine.report import capacity
+from ganglion.files.bookings import BookingFile
 from ganglion.files.queue_schema import QueueFile
 from ganglion.files.schema import WorkloadFile
-from ganglion.server import problems, routes_cluster, routes_workloads
+from ganglion.server import (
+    problems,
+    routes_bookings,
+    routes_cluster,
+    routes_policy,
+    routes_workloads,
+)
 from ganglion.server.cluster_views import waiting_by_reason
 from ganglion.server.context import Context
 from ganglion.server.guard import METRICS, PREFIX, Guard
@@ -45,6 +52,8 @@ def make_app(context: Context) -> FastAPI:
     problems.install(app)
     app.include_router(routes_workloads.router, prefix=PREFIX)
     app.include_router(routes_cluster.router, prefix=PREFIX)
+    app.include_router(routes_policy.router, prefix=PREFIX)
+    app.include_router(routes_bookings.router, prefix=PREFIX)
     app.include_router(routes_cluster.public, prefix=PREFIX)
     app.include_router(routes_cluster.public, include_in_schema=False)
     app.add_api_route(METRICS, routes_cluster.metrics, include_in_schema=False)
@@ -82,7 +91,7 @@ def _described(app: FastAPI) -> dict[str, Any]:
         return app.openapi_schema
     page = FastAPI.openapi(app)
     known = page["components"]["schemas"]
-    inputs = ((WorkloadFile, "validation"), (QueueFile, "validation"))
+    inputs = tuple((each, "validation") for each in (WorkloadFile, QueueFile, BookingFile))
     _, found = models_json_schema(inputs, ref_template="#/components/schemas/{model}")  # type: ignore[arg-type]  # a literal per pair
     known.update(found["$defs"])
     known["ErrorBody"] = ErrorBody.model_json_schema()

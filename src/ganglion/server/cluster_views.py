@@ -9,6 +9,7 @@ from ganglion.engine.order import waiting_in_order
 from ganglion.engine.record import HOLDING, GangRecord
 from ganglion.engine.report import capacity
 from ganglion.engine.state import ClusterState
+from ganglion.files.policy_print import queue_document
 from ganglion.model.node import Device, Node
 from ganglion.model.plan import Phase
 from ganglion.model.queue import Queue
@@ -134,6 +135,7 @@ def _queue(state: ClusterState, queue: Queue, running: int, waiting: int) -> sch
         used=_amounts(used),
         running=running,
         waiting=waiting,
+        document=queue_document(queue),
     )
 
 

@@ -4,7 +4,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ganglion.engine.record import GangRecord
-from ganglion.model.errors import Conflict, NotFound
+from ganglion.files.queue_tree import above_parent
+from ganglion.model.errors import Conflict, FieldError, NotFound
 from ganglion.model.events import (
     GangEnded,
     GangStopping,
@@ -144,9 +145,15 @@ def set_queue(draft: Draft, queue: Queue) -> None:
     """Make or change a queue.
 
     Raises:
+        FieldError: its quota is above its parent's, or a child's would be above its own.
         NotFound: its parent is unknown.
         Conflict: it would lie under itself, or hold gangs and queues at once.
     """
+    before = set(above_parent(tuple(draft.state.queues.values())))
+    after = {**draft.state.queues, queue.name: queue}
+    for each in above_parent(tuple(after.values())):
+        if each not in before:
+            raise FieldError(each.problem, key=f"{each.key}.{each.flavor}", hint=each.hint)
     draft.apply(QueueSet(draft.now, queue))
 
 

@@ -21,6 +21,7 @@ from ganglion.server.draft import Draft, Mind
 BARE = Policy(scores=())
 DEFAULT = "preset: default\n"
 """Version 0: what is in force before any policy was set."""
+APPLIED = "applied"
 STARTED = "started with the server"
 """Cause of a policy that came by `ganglion up`."""
 

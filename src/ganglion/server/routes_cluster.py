@@ -12,6 +12,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from ganglion import __version__
 from ganglion.engine.record import HOLDING
 from ganglion.files.cluster import parse_cluster
+from ganglion.files.overlay import written
+from ganglion.files.queue_schema import PreemptionFile
 from ganglion.model.errors import FieldError
 from ganglion.model.queue import Queue
 from ganglion.server import cluster_views, commands, schemas
@@ -54,14 +56,22 @@ def list_queues(here: Here) -> schemas.QueuePage:
 @router.put("/queues/{name}", openapi_extra=document_body("QueueFile"))
 def set_queue(here: Here, name: str, body: Document) -> schemas.QueueView:
     """Make or change a queue; the body has the keys of a cluster file's queues."""
-    queue = _queue(name, body.data)
+    with here.service.read() as mind:
+        rules = written(PreemptionFile, mind.state.policy.preemption)
+    queue = _queue(name, body.data, rules)
     here.service.ask(lambda draft: commands.set_queue(draft, queue))
     with here.service.read() as mind:
         return cluster_views.queue_view(mind.state, name)
 
 
-def _queue(name: str, data: dict[str, Any]) -> Queue:
-    """The queue of a request; the path names it, and its parent need not be in the body."""
+def _queue(name: str, data: dict[str, Any], rules: dict[str, Any]) -> Queue:
+    """The queue of a request; the path names it, and its parent need not be in the body.
+
+    Args:
+        name: of the path.
+        data: the body.
+        rules: what keys of `preemption` that the body leaves out are.
+    """
     if data.get("name", name) != name:
         raise FieldError(
             f"the path names queue {name}, the body another", key="name", hint="leave it out"
@@ -72,7 +82,8 @@ def _queue(name: str, data: dict[str, Any]) -> Queue:
     if not isinstance(parent, str):
         raise FieldError("must be the name of a queue", key="parent")
     try:
-        queue = parse_cluster(json.dumps({"queues": [alone]})).queues[0]
+        file = {"queues": [alone], "policy": {"preemption": rules}}
+        queue = parse_cluster(json.dumps(file)).queues[0]
     except FieldError as error:
         key = error.key.removeprefix("queues[0]").lstrip(".")
         raise FieldError(error.problem, key=key, hint=error.hint) from error

@@ -208,6 +208,7 @@ class QueueView(Model):
     used: dict[str, Amount] = Field(description="in use by flavor; `*` = all together")
     running: int = Field(description="gangs that hold resources, of this queue alone")
     waiting: int = Field(description="gangs that wait, of this queue alone")
+    document: dict[str, Any] = Field(description="its rules, as a policy file says them")
 
 
 class QueuePage(Model):
@@ -276,6 +277,68 @@ class CapacityPage(Model):
     """All flavors, by name."""
 
     items: tuple[FlavorView, ...]
+
+
+class PolicyChange(Model):
+    """One thing that differs between two policies."""
+
+    key: str = Field(description="dotted: `evict.restart`, `queues.research.quota.H100`")
+    before: str | None = Field(None, description="null = it was not there")
+    after: str | None = Field(None, description="null = it is there no more")
+
+
+class PolicyOutcome(Model):
+    """What setting a policy did, or would do."""
+
+    version: int = Field(description="in force now")
+    changes: tuple[PolicyChange, ...] = Field(description="empty = nothing was set")
+    warnings: tuple[str, ...] = Field(description="what looks wrong but is no error")
+
+
+class PolicyVersion(Model):
+    """A policy that was set once."""
+
+    version: int = Field(description="counts from 1; 0 = built in")
+    at: int
+    user: str
+    cause: str
+    changes: tuple[PolicyChange, ...] = Field(description="against the version before")
+
+
+class PolicyHistory(Model):
+    """All policies, oldest first."""
+
+    items: tuple[PolicyVersion, ...]
+
+
+class PolicyView(Model):
+    """A policy with everything it says."""
+
+    version: int
+    at: int
+    user: str
+    cause: str
+    text: str = Field(description="the file as it was written")
+    document: dict[str, Any] = Field(description="every knob with its value, in keys of the file")
+
+
+class BookingView(Model):
+    """Nodes that are kept for somebody, or for nobody, from one time to another."""
+
+    name: str
+    nodes: tuple[str, ...]
+    begin: int
+    end: int
+    queues: tuple[str, ...] = ()
+    users: tuple[str, ...] = ()
+    reason: str = ""
+    state: str = Field(description="planned, active or over")
+
+
+class BookingPage(Model):
+    """All bookings, by when they begin."""
+
+    items: tuple[BookingView, ...]
 
 
 class Health(Model):

@@ -5,11 +5,11 @@ from ganglion.files.wording import show
 from ganglion.model.errors import FieldError
 
 _HINT = "write it as `5%` or `0.5%`"
-MOST = 1000
+MOST = 10_000
 
 
 def parse_permille(value: object) -> int:
-    """Read a percentage of 0..100 % into thousandths."""
+    """Read a percentage of 0..1000 % into thousandths."""
     text = parse_text(value, _HINT).strip()
     if text == "0" and not isinstance(value, bool):
         return 0
@@ -19,7 +19,7 @@ def parse_permille(value: object) -> int:
     if permille.denominator != 1:
         raise FieldError(f"{show(value)} is finer than a tenth of a percent", hint=_HINT)
     if permille > MOST:
-        raise FieldError(f"{show(value)} is more than all of it", hint=_HINT)
+        raise FieldError(f"{show(value)} is more than 1000%", hint=_HINT)
     return int(permille)
 
 

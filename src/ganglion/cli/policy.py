@@ -1,0 +1,185 @@
+"""`ganglion policy`."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import rich_click as click
+
+from ganglion.cli.connect import connect
+from ganglion.cli.formats import DASH, clock, plural
+from ganglion.cli.options import command, list_output, output, settings
+from ganglion.cli.policy_diff import print_changes, summary
+from ganglion.cli.screen import note
+from ganglion.cli.tables import Column, print_data, print_list, yaml_text
+from ganglion.model.errors import InputError
+
+if TYPE_CHECKING:
+    from ganglion.client.policy_views import PolicyOutcome, PolicyVersion
+
+FILE = click.argument("file", metavar="FILE")
+UNCHECKED = "No server runs, so flavors, plugins and queues in use were not looked at."
+
+
+@click.group("policy", cls=click.RichGroup, context_settings=settings())
+def policy() -> None:
+    """Check, apply and roll back policies.
+
+    FILE is a policy file, - for the standard input, or a preset: default, kueue, kai,
+    slurm-like. A policy that is wrong is refused whole, and the one in force stays.
+    """
+
+
+@command("check", "policy check policy.yaml", "policy check policy.yaml --strict")
+@FILE
+@click.option("--strict", is_flag=True, help="Count warnings as errors.")
+@output("text", "json")
+def check(file: str, strict: bool, form: str) -> None:
+    """Say what is wrong with a policy file.
+
+    With a server that runs, against its nodes, queues and jobs; else by itself. Nothing is set.
+    """
+    found = _checked(file)
+    if strict and found.warnings:
+        raise _strict(found.warnings)
+    if form == "json":
+        print_data(found, form)
+        return
+    _warn(found.warnings)
+    click.echo(f"{file} is fine: {summary(found.changes)}")
+
+
+@command("diff", "policy diff policy.yaml", "policy diff kai -o json")
+@FILE
+@output("text", "json")
+def diff(file: str, form: str) -> None:
+    """Show what a policy file would change.
+
+    Every knob, queue and booking that differs from what is in force, presets resolved.
+    """
+    text, name = _source(file)
+    with connect() as client:
+        found = client.check_policy(text, file=name)
+    if form == "json":
+        print_data(found, form)
+        return
+    _warn(found.warnings)
+    print_changes(found.changes)
+    if not found.changes:
+        note(f"nothing differs from version {found.version}")
+
+
+@command("apply", "policy apply policy.yaml", "policy apply slurm-like")
+@FILE
+@click.option(
+    "--allow-unknown-flavors", is_flag=True, help="Take flavors that no node has, for later ones."
+)
+@output("text", "json")
+def apply(file: str, allow_unknown_flavors: bool, form: str) -> None:
+    """Let a policy decide from now on.
+
+    Jobs that run are not disturbed. Queues that the file leaves out are removed if it lists
+    queues at all and nothing is in them.
+    """
+    text, name = _source(file)
+    with connect() as client:
+        found = client.set_policy(text, file=name, allow_unknown_flavors=allow_unknown_flavors)
+    _say_set(found, form)
+
+
+@command("show", "policy show", "policy show 3 --source", "policy show -o json")
+@click.argument("version", type=click.IntRange(0), required=False)
+@click.option("--source", is_flag=True, help="The file as it was written, comments included.")
+@output("yaml", "json")
+def show(version: int | None, source: bool, form: str) -> None:
+    """Print the policy in force, or a former version.
+
+    Every knob with its value, whether the file or its preset says so, and the queues.
+    """
+    with connect() as client:
+        found = client.policy(version)
+    if form == "json":
+        print_data(found, form)
+        return
+    by = f" by {found.user} at {clock(found.at)}" if found.user else ""
+    click.echo(f"# version {found.version}, {found.cause}{by}")
+    click.echo(found.text if source else yaml_text(found.document), nl=False)
+
+
+@command("history", "policy history", "policy history -o json")
+@list_output
+def history(form: str) -> None:
+    """List every policy that was set, the newest first."""
+    with connect() as client:
+        versions = client.policy_versions()
+    print_list(versions[::-1], COLUMNS, form, empty="no policy was set; the built-in one decides")
+
+
+@command("rollback", "policy rollback 3")
+@click.argument("version", type=click.IntRange(0))
+@output("text", "json")
+def rollback(version: int, form: str) -> None:
+    """Put a former policy in force again.
+
+    It becomes a new version. Queues go back too, where that version said what they are;
+    bookings stay. 0 is the policy that is built in.
+    """
+    with connect() as client:
+        found = client.roll_back_policy(version)
+    _say_set(found, form)
+
+
+for each in (check, diff, apply, show, history, rollback):
+    policy.add_command(each)
+
+
+def _source(file: str) -> tuple[str, str]:
+    from ganglion.files.policy import source_of
+
+    return source_of(file)
+
+
+def _checked(file: str) -> "PolicyOutcome":
+    """Check with the server; by itself when none runs."""
+    from ganglion.client.home import Unreachable
+    from ganglion.client.policy_views import PolicyOutcome
+    from ganglion.files.policy import parse_policy
+
+    text, name = _source(file)
+    parse_policy(text, name)
+    try:
+        with connect() as client:
+            return client.check_policy(text, file=name)
+    except Unreachable:
+        note(UNCHECKED)
+        return PolicyOutcome(0)
+
+
+def _strict(warnings: Sequence[str]) -> InputError:
+    more = len(warnings) - 1
+    return InputError(warnings[0], f"{plural(more, 'more warning')}" if more else "")
+
+
+def _warn(warnings: Sequence[str]) -> None:
+    for each in warnings:
+        note(f"Warning: {each}")
+
+
+def _say_set(found: "PolicyOutcome", form: str) -> None:
+    if form == "json":
+        print_data(found, form)
+        return
+    _warn(found.warnings)
+    print_changes(found.changes)
+    if found.changes:
+        click.echo(f"policy version {found.version} is in force")
+    else:
+        click.echo(f"nothing differs: version {found.version} stays in force")
+
+
+COLUMNS: "list[Column[PolicyVersion]]" = [
+    Column("VERSION", lambda v: str(v.version), right=True),
+    Column("TIME", lambda v: clock(v.at)),
+    Column("USER", lambda v: v.user or DASH),
+    Column("HOW", lambda v: v.cause),
+    Column("CHANGES", lambda v: summary(v.changes), least=20),
+]

@@ -1,0 +1,88 @@
+"""Routes for the policy: what is in force, what was, and setting another."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path
+from pydantic import BaseModel, ConfigDict, Field
+
+from ganglion.server import policies, policy_views, schemas
+from ganglion.server.context import Here
+from ganglion.server.problems import ERRORS
+
+router = APIRouter(tags=["policy"], responses=ERRORS)
+
+Number = Annotated[int, Path(ge=0, le=(1 << 53))]
+
+
+class Proposal(BaseModel):
+    """A policy file."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    text: str = Field(min_length=1, description="YAML or JSON")
+    file: str = Field("", max_length=1000, description="what errors call it")
+
+
+class Wish(Proposal):
+    """A policy file that is to be in force."""
+
+    allow_unknown_flavors: bool = Field(False, description="take flavors that no node has")
+
+
+class Return(BaseModel):
+    """Which version is to be in force again."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    version: int = Field(ge=0, le=(1 << 53))
+
+
+@router.get("/policy")
+def show_policy(here: Here) -> schemas.PolicyView:
+    """Tell the policy in force, with the queues and bookings there are."""
+    with here.service.read() as mind:
+        return policy_views.present(mind)
+
+
+@router.get("/policy/versions")
+def list_versions(here: Here) -> schemas.PolicyHistory:
+    """List every policy that was set, and what it changed."""
+    with here.service.read() as mind:
+        return policy_views.history(mind)
+
+
+@router.get("/policy/versions/{number}")
+def show_version(here: Here, number: Number) -> schemas.PolicyView:
+    """Tell a policy that was once in force."""
+    with here.service.read() as mind:
+        return policy_views.former(policies.version(mind, number))
+
+
+@router.post("/policy/check")
+def check_policy(here: Here, proposal: Proposal) -> schemas.PolicyOutcome:
+    """Say what is wrong with a policy and what it would change; nothing is set."""
+    with here.service.read() as mind:
+        file = policies.understood(mind, proposal.text, proposal.file)
+        return policy_views.outcome(policies.check(mind, file))
+
+
+@router.put("/policy")
+def set_policy(here: Here, wish: Wish) -> schemas.PolicyOutcome:
+    """Let a policy decide from now on; jobs that run are not disturbed."""
+    found = here.service.ask(
+        lambda draft: policies.set_policy(
+            draft,
+            policies.understood(draft.mind, wish.text, wish.file),
+            here.user,
+            policies.APPLIED,
+            allow_unknown_flavors=wish.allow_unknown_flavors,
+        )
+    )
+    return policy_views.outcome(found)
+
+
+@router.post("/policy/rollback")
+def roll_back(here: Here, to: Return) -> schemas.PolicyOutcome:
+    """Put a former policy in force again, as a new version."""
+    found = here.service.ask(lambda draft: policies.roll_back(draft, to.version, here.user))
+    return policy_views.outcome(found)
