@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import rich_click as click
+from click.exceptions import Exit
 
 from ganglion.cli.figures import bar, check_target, write_figures
 from ganglion.cli.formats import DASH
@@ -65,7 +66,7 @@ def run(file: Path, policy: str, only: tuple[str, ...], target: Path | None, for
     else:
         _show(results)
     if failed(results):
-        raise SystemExit(1)
+        raise Exit(1)
 
 
 @command("list", "scenarios list kai.yaml")

@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable
 from ganglion.files.wording import meant
 from ganglion.files.yaml import Path
 from ganglion.scenarios import kai_schema as kai
+from ganglion.scenarios.kai_judge import tasks_of
 from ganglion.scenarios.model import Scenario
 from ganglion.scenarios.source import wrong
 
@@ -29,6 +30,7 @@ def check(case: kai.Case, scenario: Scenario) -> None:
         subgroups = [each.name for each in job.subgroups]
         for k, task in enumerate(job.tasks):
             _check_task(scenario, (*path, "tasks", k), task, nodes, subgroups)
+    _check_expectation(case, scenario)
 
 
 def _check_tree(case: kai.Case, scenario: Scenario) -> None:
@@ -41,6 +43,15 @@ def _check_tree(case: kai.Case, scenario: Scenario) -> None:
                 raise wrong(f"queue {queue.name} lies under itself", place, scenario.document)
             seen.add(above)
             above = parents[above]
+
+
+def _check_expectation(case: kai.Case, scenario: Scenario) -> None:
+    expect = case.expect or kai.Expectation()
+    for job in expect.jobs:
+        _known(scenario, ("expect", "jobs", job), "job", job, [each.name for each in case.jobs])
+    tasks = [task for job in case.jobs for task in tasks_of(job)]
+    for task in expect.tasks:
+        _known(scenario, ("expect", "tasks", task), "task", task, tasks)
 
 
 def _check_task(

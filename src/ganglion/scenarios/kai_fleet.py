@@ -51,7 +51,7 @@ def queues_of(case: kai.Case, preemption: Preemption) -> list[Queue]:
     left = list(case.queues)
     known: set[str | None] = {None, ""}
     fleet = sum(each.gpus for each in case.nodes) * WHOLE
-    decimals = any(not each.gpu.over_quota_weight.is_integer() for each in left)
+    decimals = any(each.gpu.over_quota_weight % 1 for each in left)
     found: list[Queue] = []
     while left:
         ready = [each for each in left if each.parent in known] or left

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct, field
 
+from ganglion.model.errors import FieldError
 from ganglion.model.events import (
     Event,
     GangPlaced,
@@ -126,7 +127,13 @@ def _groups(job: kai.Job, tasks: list[kai.Task]) -> dict[str, _Group]:
         own = subgroups.get(subgroup)
         total = own.min_member if own else job.min_member
         left = needed.setdefault(subgroup, len(tasks) if total is None else total)
-        least = max(1, min(left, len(members)))
+        least = min(left, len(members))
+        if not least:
+            raise FieldError(
+                f"job {job.name}: tasks beyond the minimum that are unlike the others cannot be"
+                " told apart from the gang",
+                hint="give them a subgroup of their own",
+            )
         needed[subgroup] = left - least
         name = subgroup or "main"
         name = name if name not in found else f"{name}-{len(found)}"

@@ -4,12 +4,11 @@ import gzip
 import json
 import re
 import zlib
-from functools import cache
+from itertools import takewhile
 from pathlib import Path as FilePath
 from typing import Any, TypeVar, get_args, get_type_hints
 
 import msgspec
-from msgspec import Struct
 
 from ganglion.files.text import read
 from ganglion.files.wording import meant, sort
@@ -22,7 +21,10 @@ MAX_BYTES = 64 << 20
 
 _SHAPES = {Kind.KAI: "jobs", Kind.KUEUE: "workloads"}
 _AT = re.compile(r" - at `(?:key in )?\$(?P<path>[^`]*)`$")
-_STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+)\]|\[\.\.\.\]")
+_STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+)\]|\[(?:\.\.\.)?\]")
+ANY_KEY = "..."
+"""How a key is called that the data chose, as the name of a job."""
+
 _UNKNOWN = re.compile(r"Object contains unknown field `(.*)`")
 
 T = TypeVar("T")
@@ -134,29 +136,23 @@ def _check_unique(scenarios: list[Scenario]) -> None:
 
 def _wrong(message: str, cls: Any, path: Path, document: Document) -> FieldError:  # noqa: ANN401 - any type msgspec reads
     at = _AT.search(message)
-    inner = (
-        tuple(
-            int(step[2]) if step[2] else step[1] for step in _STEP.finditer(at["path"]) if step[0]
-        )
-        if at
-        else ()
-    )
-    problem = _AT.sub("", message)
-    hint = ""
+    steps = [step[1] or step[2] or ANY_KEY for step in _STEP.finditer(at["path"] if at else "")]
+    problem, hint = _AT.sub("", message), ""
     if unknown := _UNKNOWN.match(problem):
-        problem, hint = f"there is no key `{unknown[1]}`", meant(unknown[1], _words(cls))
-        inner = (*inner, unknown[1])
+        problem, hint = f"there is no key `{unknown[1]}`", meant(unknown[1], _fields(cls, steps))
+        steps.append(unknown[1])
+    known = list(takewhile(lambda step: step != ANY_KEY, steps))
+    inner = tuple(int(step) if step.isdigit() else step for step in known)
     return wrong(problem, (*path, *inner), document, hint)
 
 
-@cache
-def _words(cls: Any) -> frozenset[str]:  # noqa: ANN401 - any type msgspec reads
-    """Names of all fields of a type and of the types inside it."""
-    found: set[str] = set()
-    for inner in get_args(cls):
-        found |= _words(inner)
-    if isinstance(cls, type) and issubclass(cls, Struct):
-        for name, hint in get_type_hints(cls).items():
-            if name in cls.__struct_fields__:
-                found |= {name} | _words(hint)
-    return frozenset(found)
+def _fields(cls: Any, steps: list[str]) -> tuple[str, ...]:  # noqa: ANN401 - any type msgspec reads
+    """Names of the fields of the struct that lies so many steps inside a type."""
+    for step in steps:
+        inside = (each for each in (cls, *get_args(cls)) if hasattr(each, "__struct_fields__"))
+        struct = next(inside, None)
+        if step == ANY_KEY or step.isdigit():
+            cls = next((each for each in reversed(get_args(cls)) if each is not ...), None)
+        else:
+            cls = get_type_hints(struct).get(step) if struct else None
+    return getattr(cls, "__struct_fields__", ())
