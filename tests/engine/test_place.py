@@ -212,3 +212,11 @@ def test_residency_is_a_wall() -> None:
     submit(state, gang("b", constraints=Constraints(residency=("mars",))))
     assert state.reason("b/0").token == "constraint"
     assert state.reason("b/0").never
+
+
+def test_pods_on_one_part_of_a_node_need_pod_slots_too() -> None:
+    few = node("n0", max_pods=4)
+    request = PodRequest(cpu_milli=500)
+
+    assert started(submit(state_of(few), gang("g", pods=6, request=request))) == []
+    assert started(submit(state_of(few), gang("g", pods=4, request=request))) == ["g"]

@@ -19,7 +19,6 @@ EASY: Lifka, JSSPP 1995. Conservative backfill: Mu'alem and Feitelson, TPDS 2001
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 
 from ganglion.engine.bookings import Bookings
 from ganglion.engine.estimates import Estimates
@@ -154,7 +153,7 @@ class Future:
                 return None, other
         elif reason is None or reason.token not in (Token.CAPACITY, Token.TOPOLOGY):
             return found
-        own = self.due(record)
+        own = self.due(record, now)
         return (None, own) if own else (reason, None)
 
     def allows(self, record: GangRecord, placement: Placement, now: int) -> Reason | None:
@@ -175,23 +174,22 @@ class Future:
                 return _overtakes(held, ends)
         return None
 
-    @contextmanager
-    def beside(self, record: GangRecord, now: int) -> Iterator[None]:
-        """The tree with everything taken that is reserved or booked while a gang would run."""
+    def beside(self, record: GangRecord, now: int) -> Sketch:
+        """The tree with everything taken that is reserved or booked while a gang would run.
+
+        Use it as a context manager: the tree is as it was after it.
+        """
         ground = self._ground
         ends = now + ground.clock.length(record.gang)
         sketch = Sketch(ground.state)
-        try:
-            for held in self._ahead_of(record):
-                if held.start_ms < ends:
-                    sketch.come(held.record, held.placement.pods)
-            sketch.shut(ground.bookings.closed(record.gang, now, ground.state.tree))
-            yield
-        finally:
-            sketch.restore()
+        for held in self._ahead_of(record):
+            if held.start_ms < ends:
+                sketch.come(held.record, held.placement.pods)
+        sketch.shut(ground.bookings.closed(record.gang, now, ground.state.tree))
+        return sketch
 
-    def due(self, record: GangRecord) -> Placement | None:
-        """The place that is reserved for a gang, if all of it is free."""
+    def due(self, record: GangRecord, now: int) -> Placement | None:
+        """The place that is reserved for a gang, if it may start there now."""
         held = self._held.get(record.gang.id)
         if held is None:
             return None
@@ -203,7 +201,8 @@ class Future:
             room = Room(condition, [condition.tenancy] if condition.tenancy else [])
             if not _fits(room, record, pods):
                 return None
-        return held.placement
+        early = now < held.start_ms and self.allows(record, held.placement, now)
+        return None if early else held.placement
 
     def _renewal(self, held: Reservation, now: int) -> Iterator[StartPlanned]:
         """An earlier start, or a later one if the present one cannot be kept."""

@@ -83,9 +83,9 @@ class Clock:
     def end(self, record: GangRecord, now: int) -> int:
         """The latest time at which a gang that holds pods ends, after `now`."""
         gang = record.gang
-        began = record.started or record.placed_at
-        if record.phase is Phase.RESERVED or not began:
+        if record.phase is Phase.RESERVED:
             return now + self.length(gang)
+        began = record.started or record.placed_at
         if gang.time_limit_ms:
             end = began + gang.time_limit_ms
             return end if end > now else now + OVERDUE_MS

@@ -105,15 +105,12 @@ def earliest(ground: Ground, search: Search, now: int) -> tuple[int, Placement] 
     """
     state, record = ground.state, search.record
     demand = Demand(record.gang, record.shapes, search.without)
-    sketch = Sketch(state)
-    try:
+    with Sketch(state) as sketch:
         for at in _times(ground, search, sketch, now):
             if _may_fit(state, demand):
                 found = place(state.indexes, demand, state.policy.tries, state.turn)
                 if found:
                     return at, found
-    finally:
-        sketch.restore()
     return None
 
 

@@ -1,8 +1,9 @@
 """The tree as it would be at another time, and back to what it is."""
 
 from collections.abc import Iterable, Mapping
+from typing import Self
 
-from ganglion.engine.condition import Condition
+from ganglion.engine.condition import Condition, changed
 from ganglion.engine.holdings import Holdings
 from ganglion.engine.record import GangRecord
 from ganglion.engine.shapes import Shape
@@ -26,25 +27,37 @@ class Sketch:
         self._state, self._tree = state, state.tree
         self._before: dict[int, tuple[int, int]] = {}
         self._shut: dict[int, None] = {}
+        self._overfull: dict[int, Condition] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.restore()
 
     def leave(self, record: GangRecord, pods: Iterable[PodPlacement]) -> None:
         """Pods of a gang leave."""
         tree, shapes = self._tree, shapes_by_set(record)
         for pod in pods:
-            rank = self._note(pod.node)
-            sight = tree.table.sight(shapes[pod.pod_set])
-            tree.leave(rank, sight, pod.devices, pod.milli)
+            rank, shape = self._note(pod.node), shapes[pod.pod_set]
+            if rank not in self._overfull:
+                tree.leave(rank, tree.table.sight(shape), pod.devices, pod.milli)
+                continue
+            tree.pods[rank] -= 1
+            after = changed(self._overfull[rank], shape, pod.devices, pod.milli, -1)
+            self._put(rank, after if tree.pods[rank] else after._replace(tenancy=""))
 
     def come(self, record: GangRecord, pods: Iterable[PodPlacement]) -> None:
         """Pods of a gang come, whether there is room or not."""
         tree, shapes = self._tree, shapes_by_set(record)
         for pod in self.known(pods):
-            rank = self._note(pod.node)
-            shape = shapes[pod.pod_set]
-            tenancy = tree.table.known[tree.conditions[rank]].tenancy
-            tree.join(rank, tree.table.sight(shape), pod.devices, pod.milli)
-            if tenancy not in ("", shape.tenancy):
-                self._set(rank, tenancy=NOBODY)
+            rank, shape = self._note(pod.node), shapes[pod.pod_set]
+            before = self._condition(rank)
+            after = changed(before, shape, pod.devices, pod.milli, 1)
+            if before.tenancy not in ("", shape.tenancy):
+                after = after._replace(tenancy=NOBODY)
+            tree.pods[rank] += 1
+            self._put(rank, after)
 
     def known(self, pods: Iterable[PodPlacement]) -> list[PodPlacement]:
         """Those pods whose nodes are still there."""
@@ -54,19 +67,19 @@ class Sketch:
         """Exactly these nodes take nobody, beside those that do not anyway."""
         for rank in [each for each in self._shut if each not in ranks]:
             del self._shut[rank]
-            self._set(rank, open=True)
+            self._put(rank, self._condition(rank)._replace(open=True))
         for rank in ranks:
             if self._condition(rank).open:
                 self._note(self._tree.names[rank])
                 self._shut[rank] = None
-                self._set(rank, open=False)
+                self._put(rank, self._condition(rank)._replace(open=False))
 
     def restore(self) -> None:
         """Put every node back."""
         for rank, (condition, pods) in self._before.items():
             self._tree.pods[rank] = pods
             self._tree.move(rank, condition)
-        self._before, self._shut = {}, {}
+        self._before, self._shut, self._overfull = {}, {}, {}
 
     def _note(self, node: str) -> int:
         rank = self._tree.index[node]
@@ -75,12 +88,29 @@ class Sketch:
         return rank
 
     def _condition(self, rank: int) -> Condition:
-        return self._tree.table.known[self._tree.conditions[rank]]
+        known = self._overfull.get(rank)
+        return known or self._tree.table.known[self._tree.conditions[rank]]
 
-    def _set(self, rank: int, **changes: object) -> None:
-        table = self._tree.table
-        changed = self._condition(rank)._replace(**changes)  # type: ignore[arg-type]
-        self._tree.move(rank, table.intern(changed))
+    def _put(self, rank: int, condition: Condition) -> None:
+        """The tree never shows less than nothing; what is owed is remembered here."""
+        shown = _not_negative(condition)
+        if shown == condition:
+            self._overfull.pop(rank, None)
+        else:
+            self._overfull[rank] = condition
+        self._tree.move(rank, self._tree.table.intern(shown))
+
+
+def _not_negative(condition: Condition) -> Condition:
+    lowest = min(condition.cpu, condition.memory, condition.slots, *condition.gpu)
+    if lowest >= 0:
+        return condition
+    return condition._replace(
+        cpu=max(condition.cpu, 0),
+        memory=max(condition.memory, 0),
+        slots=max(condition.slots, 0),
+        gpu=tuple(max(free, 0) for free in condition.gpu),
+    )
 
 
 def shapes_by_set(record: GangRecord) -> dict[str, Shape]:

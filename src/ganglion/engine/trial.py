@@ -76,8 +76,7 @@ class Trial:
         if not together:
             return self.finish(self.fill(0, shape, rules, rank, count))
         devices = self._rating.way(whole, self._tree.conditions[rank])
-        self._deal(0, self._table.sight(shape), rank, devices, count)
-        return self.finish(True)
+        return self.finish(self._deal(0, self._table.sight(shape), rank, devices, count))
 
     def _nodes_for(self, shapes: Sequence[Shape], counts: Sequence[int]) -> Iterator[int]:
         sights = [self._table.sight(shape) for shape in shapes]
@@ -118,15 +117,20 @@ class Trial:
             condition = self._tree.conditions[rank]
             if not self._table.room(whole, condition):
                 return False
-            self._deal(which, sight, rank, self._rating.way(whole, condition), size)
+            if not self._deal(which, sight, rank, self._rating.way(whole, condition), size):
+                return False
         return count % size == 0
 
     def _deal(
         self, which: int, sight: Sight, rank: int, devices: tuple[int, ...], pods: int
-    ) -> None:
+    ) -> bool:
+        """Deal devices out to pods; False when there are too few pod slots."""
+        if self._table.known[self._tree.conditions[rank]].slots < pods:
+            return False
         each = len(devices) // pods
         for index in range(pods):
             self._put(which, sight, rank, devices[index * each : (index + 1) * each])
+        return True
 
     def _put(self, which: int, sight: Sight, rank: int, devices: tuple[int, ...]) -> None:
         milli = self._rating.milli(sight, self._tree.conditions[rank], devices)
