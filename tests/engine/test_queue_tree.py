@@ -1,6 +1,8 @@
 """The queue tree: what is refused, and what stays as queues change."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ganglion.engine.queue_tree import QueueTree
 from ganglion.engine.shares import Shares
@@ -62,3 +64,34 @@ def test_a_queue_moves_once_nothing_runs_in_it() -> None:
     shares.put(Queue("team", "y"))
 
     assert shares.path("team") == ("team", "y")
+
+
+@given(st.data())
+def test_new_queues_are_known_as_if_all_were_looked_at_anew(data: st.DataObject) -> None:
+    tree, names = QueueTree(), [""]
+    for number in range(data.draw(st.integers(1, 8))):
+        queue = Queue(
+            f"q{number}",
+            data.draw(st.sampled_from(names)),
+            quota=data.draw(st.sampled_from(AMOUNTS)),
+            limit=data.draw(st.sampled_from(AMOUNTS)),
+            lend_limit=data.draw(st.sampled_from(AMOUNTS)),
+        )
+        tree.put(queue)
+        names.append(queue.name)
+        if data.draw(st.booleans()):
+            tree.leaves(queue.name)
+
+    found = known(tree)
+    tree.put(tree.queues["q0"])
+
+    assert found == known(tree)
+
+
+AMOUNTS = ({}, {}, {"*": Amount(gpu_milli=4000)}, {"H100": Amount(gpu_milli=2000)})
+
+
+def known(tree: QueueTree) -> list[object]:
+    each = [(tree.path(name), tree.leaves(name), tree.is_governed(name)) for name in tree.queues]
+    children = {name: list(below) for name, below in tree.children.items()}
+    return [each, children, tree.accounts, tree.lends, tree.depth]

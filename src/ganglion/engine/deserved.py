@@ -20,6 +20,9 @@ from ganglion.model.policy import Policy
 from ganglion.model.queue import ANY_FLAVOR, Queue
 from ganglion.model.resources import Amount
 
+Bounds = tuple[tuple[str, int], ...]
+"""Pairs of (account, thousandths of GPUs)."""
+
 
 class Scene(Protocol):
     """What the division reads of the state."""
@@ -67,7 +70,7 @@ class Deserved:
         self._scene, self._past = scene, past
         self._now = 0
         self._shares: dict[str, dict[str, int]] = {}
-        self._bounds: dict[tuple[str, str], int] = {}
+        self._bounds: dict[tuple[str, str], Bounds] = {}
         self._capacity: dict[str, int] = {}
 
     @property
@@ -89,10 +92,16 @@ class Deserved:
 
     def bound(self, queue: str, flavor: str = ANY_FLAVOR) -> int:
         """The same, but at least its quota: what it uses within this is safe from reclaim."""
+        quota = self._quota(self._scene.shares.queues[queue], flavor)
+        return max(quota, self.milli(queue, flavor))
+
+    def bounds(self, queue: str, flavor: str) -> Bounds:
+        """What use of a flavor is compared with: (account, bound) for each account."""
         found = self._bounds.get((queue, flavor))
         if found is None:
-            quota = self._quota(self._scene.shares.queues[queue], flavor)
-            found = self._bounds[queue, flavor] = max(quota, self.milli(queue, flavor))
+            accounts = self._accounts(flavor)
+            found = tuple((each, self.bound(queue, each)) for each in accounts)
+            self._bounds[queue, flavor] = found
         return found
 
     def used(self, queue: str, flavor: str = ANY_FLAVOR) -> int:
@@ -102,23 +111,23 @@ class Deserved:
 
     def is_over(self, queue: str, flavor: str = ANY_FLAVOR, extra_milli: int = 0) -> bool:
         """Whether a queue, with so much more of a flavor, uses more than it deserves."""
-        return any(
-            self.used(queue, each) + extra_milli > self.bound(queue, each)
-            for each in self.accounts(flavor)
-        )
+        usage = self._scene.shares.usage[queue]
+        for account, bound in self.bounds(queue, flavor):
+            if usage.get(account, NOTHING).gpu_milli + extra_milli > bound:
+                return True
+        return False
 
-    def accounts(self, flavor: str) -> tuple[str, ...]:
-        """The accounts in which use of a flavor is compared."""
+    def all_accounts(self) -> tuple[str, ...]:
+        """All accounts in which some queue has a quota; `*` when none has any."""
+        return self._scene.shares.tree.accounts or (ANY_FLAVOR,)
+
+    def _accounts(self, flavor: str) -> tuple[str, ...]:
         known = self._scene.shares.tree.accounts
         if not known:
             return (ANY_FLAVOR,)
         whole = ANY_FLAVOR in known and flavor != ANY_FLAVOR
         own = flavor in known or ANY_FLAVOR not in known
         return (flavor,) * own + (ANY_FLAVOR,) * whole
-
-    def all_accounts(self) -> tuple[str, ...]:
-        """All accounts in which some queue has a quota; `*` when none has any."""
-        return self._scene.shares.tree.accounts or (ANY_FLAVOR,)
 
     def _account(self, flavor: str) -> str:
         """The account that a flavor is divided in; empty = `*` is the sum of all flavors."""

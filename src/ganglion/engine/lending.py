@@ -21,12 +21,15 @@ class Lending:
         self._tree, self._usage = tree, usage
         self._kept: dict[tuple[str, str], Usage] = {}
         self._below: dict[tuple[str, str], Usage] = {}
+        self._stale = True
 
     def rebuild(self) -> None:
-        """The tree has changed."""
+        """The tree has changed: count anew when next needed."""
+        self._stale = True
+
+    def _refresh(self) -> None:
+        self._stale = False
         self._kept, self._below = {}, {}
-        if not self._tree.lends:
-            return
         queues = self._tree.queues
         flavors = sorted({flavor for each in queues.values() for flavor in each.lend_limit})
         for root in self._tree.children.get("", ()):
@@ -35,6 +38,8 @@ class Lending:
 
     def changed(self, path: tuple[str, ...], flavor: str) -> None:
         """The use of a flavor has changed in a leaf and all above it."""
+        if self._stale:
+            return
         for name in path:
             old = self._kept.get((name, flavor))
             if old is None:
@@ -52,6 +57,8 @@ class Lending:
             (queue of the path, what others in it keep), the leaf first; at last ("", what
             others in the whole fleet keep).
         """
+        if self._stale:
+            self._refresh()
         kept, inside = NOTHING, NOTHING
         for name in (*path, ""):
             below = self._below.get((name, flavor), NOTHING)

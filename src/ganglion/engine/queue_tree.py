@@ -16,6 +16,7 @@ class QueueTree:
         queues: by name.
         order: queue -> its number by age; the oldest queue has the smallest.
         children: queue (or empty = above the roots) -> queues directly under it, by age.
+        depth: queues on the longest path.
         lends: whether any queue keeps part of its quota to itself.
         accounts: flavors (and `*`) in which some queue has a quota of GPUs, sorted.
     """
@@ -24,6 +25,7 @@ class QueueTree:
         self.queues: dict[str, Queue] = {}
         self.order: dict[str, int] = {}
         self.children: dict[str, list[str]] = {}
+        self.depth = 0
         self.lends = False
         self.accounts: tuple[str, ...] = ()
         self._paths: dict[str, tuple[str, ...]] = {}
@@ -44,11 +46,15 @@ class QueueTree:
             raise NotFound(f"queue {queue.name}: there is no queue {queue.parent} to be its parent")
         if queue.parent and queue.name in self.path(queue.parent):
             raise Conflict(f"queue {queue.name} cannot lie under itself")
-        if queue.name not in self.order:
+        made = queue.name not in self.order
+        if made:
             self.order[queue.name] = self._made
             self._made += 1
         self.queues[queue.name] = queue
-        self._index()
+        if made and bool(queue.lend_limit) <= self.lends:
+            self._append(queue)
+        else:
+            self._index()
 
     def remove(self, name: str) -> None:
         """Remove a queue without children. Raises NotFound, Conflict."""
@@ -79,13 +85,20 @@ class QueueTree:
             self._leaves[name] = known
         return known
 
-    def depth(self) -> int:
-        """Queues on the longest path."""
-        return max(map(len, self._paths.values()), default=0)
-
     def is_governed(self, queue: str) -> bool:
         """Whether anything but capacity bounds the queue."""
         return queue in self._governed
+
+    def _append(self, queue: Queue) -> None:
+        """Index a new queue that changes nothing about the others."""
+        self.children.setdefault(queue.parent, []).append(queue.name)
+        self._paths[queue.name] = (queue.name, *self._paths.get(queue.parent, ()))
+        self.depth = max(self.depth, len(self._paths[queue.name]))
+        for name in self._paths[queue.name]:
+            self._leaves.pop(name, None)
+        self.accounts = tuple(sorted({*self.accounts, *_gpu_quota(queue)}))
+        if self._is_bounded(queue.name):
+            self._governed.add(queue.name)
 
     def _index(self) -> None:
         self.children, self._paths, self._leaves = {}, {}, {}
@@ -93,6 +106,7 @@ class QueueTree:
         for name in sorted(self.queues, key=by_age):
             self.children.setdefault(self.queues[name].parent, []).append(name)
             self._paths[name] = tuple(self._up(name))
+        self.depth = max(map(len, self._paths.values()), default=0)
         queues = self.queues.values()
         self.lends = any(each.lend_limit for each in queues)
         self.accounts = tuple(sorted({f for each in queues for f in _gpu_quota(each)}))

@@ -78,13 +78,20 @@ class Shares:
         """Add (`sign` 1) or take back (-1) what a gang uses of a flavor."""
         path = self.tree.path(queue)
         self.version += 1
+        tables = [self.usage[name] for name in path]
+        if not preemptible:
+            tables += [self.fixed[name] for name in path]
+        users = self.users[queue]
+        mine = users.get(user)
+        if mine is None:
+            mine = users[user] = {}
+        for table in (*tables, mine):
+            for key in (flavor, ANY_FLAVOR):
+                table[key] = table.get(key, NOTHING).plus(usage, sign)
+        if sign < 0 and all(each == NOTHING for each in mine.values()):
+            del users[user]
         for name in path:
             self._known_shares.pop(name, None)
-            for key in (flavor, ANY_FLAVOR):
-                _add(self.usage[name], key, usage, sign)
-                if not preemptible:
-                    _add(self.fixed[name], key, usage, sign)
-        self._charge_user(self.users[queue], user, flavor, usage, sign)
         if self.tree.lends:
             for key in (flavor, ANY_FLAVOR):
                 self._lending.changed(path, key)
@@ -143,20 +150,6 @@ class Shares:
         # Without quota everything is over quota: the weight divides it.
         return used.get(ANY_FLAVOR, NOTHING).gpu_milli // max(queue.over_quota_weight, 1)
 
-    def _charge_user(
-        self,
-        users: dict[str, dict[str, Usage]],
-        user: str,
-        flavor: str,
-        usage: Usage,
-        sign: int,
-    ) -> None:
-        table = users.setdefault(user, {})
-        for key in (flavor, ANY_FLAVOR):
-            _add(table, key, usage, sign)
-        if sign < 0 and all(each == NOTHING for each in table.values()):
-            del users[user]
-
     def _is_used(self, name: str) -> bool:
         return any(each != NOTHING for each in self.usage[name].values())
 
@@ -164,7 +157,3 @@ class Shares:
         self.version += 1
         self._known_shares = {}
         self._lending.rebuild()
-
-
-def _add(table: dict[str, Usage], key: str, usage: Usage, sign: int) -> None:
-    table[key] = table.get(key, NOTHING).plus(usage, sign)

@@ -10,6 +10,7 @@ from ganglion.engine.usage import PastUse
 from ganglion.model.policy import Order
 from ganglion.model.queue import ANY_FLAVOR
 from ganglion.model.resources import Usage
+from ganglion.model.workload import PodSet
 
 _ENDLESS = 1 << 40
 _NOTHING = Usage()
@@ -33,24 +34,22 @@ class ShareStanding:
         self._shares, self._deserved = scene.shares, deserved
         self._totals = scene.totals
         self._fair = scene.policy.order is Order.FAIR
+        self._governed = self._fair and deserved.governed
         levels = scene.policy.usage.levels if past.half_life_ms else ()
         self._past, self._now = past if "queue" in levels else None, now
         self._by_user = past if "user" in levels else None
-        self._depth = scene.shares.tree.depth()
+        self._accounts = deserved.all_accounts()
+        self._asked: dict[tuple[PodSet, ...], tuple[tuple[str, ...], int]] = {}
 
     def rank(self, record: GangRecord) -> Rank:
         """The rank of a gang as things stand, its priority included, its age not."""
         gang = record.gang
+        if self._governed:
+            return self._by_deserved(record)
         if not self._fair:
             return (-gang.priority,)
-        if not self._deserved.governed:
-            return (-gang.priority, *self._by_weight(gang.queue))
-        path = self._shares.path(gang.queue)[::-1]
-        flavors, more = self._flavors(record), asked(record).gpu_milli
-        over = [int(self._passes(name, flavors, more)) for name in path]
-        # Gangs of shallow queues compare with those of deep ones as if they lay as deep.
-        over += [0] * (self._depth - len(path))
-        return (*over, -gang.priority, *map(self._share, path))
+        share = self._by_weight(gang.queue) if self._past else self._shares.share(gang.queue)
+        return (-gang.priority, *share)
 
     def of_user(self, record: GangRecord) -> int:
         """Use of the gang's user in its queue; among equal priorities small goes first.
@@ -63,8 +62,21 @@ class ShareStanding:
         held = self._shares.of_user(gang.queue, gang.user).gpu_milli
         return held + self._by_user.mean(gang.queue, self._now, gang.user)
 
+    def _by_deserved(self, record: GangRecord) -> Rank:
+        gang = record.gang
+        path = self._shares.path(gang.queue)[::-1]
+        wants = self._asked.get(gang.pod_sets)
+        if wants is None:
+            wants = self._flavors(record), asked(record).gpu_milli
+            self._asked[gang.pod_sets] = wants
+        flavors, more = wants
+        over = [int(self._passes(name, flavors, more)) for name in path]
+        # Gangs of shallow queues compare with those of deep ones as if they lay as deep.
+        over += [0] * (self._shares.tree.depth - len(path))
+        return (*over, -gang.priority, *map(self._share, path))
+
     def _flavors(self, record: GangRecord) -> tuple[str, ...]:
-        if self._deserved.all_accounts() == (ANY_FLAVOR,):
+        if self._accounts == (ANY_FLAVOR,):
             return (ANY_FLAVOR,)
         gpus = (each.request.gpu for each in record.gang.pod_sets if each.request.gpu.count)
         first = next(gpus, None)
@@ -73,28 +85,28 @@ class ShareStanding:
 
     def _passes(self, queue: str, flavors: tuple[str, ...], more: int) -> bool:
         """Whether the queue would use more than it deserves in whichever flavor it got."""
-        is_over = self._deserved.is_over
-        return all(is_over(queue, flavor, more) for flavor in flavors)
+        return all(self._deserved.is_over(queue, flavor, more) for flavor in flavors)
 
     def _share(self, queue: str) -> int:
         """Use in thousandths of what the queue deserves, in the account where that is most."""
         past = self._past.mean(queue, self._now) if self._past else 0
-        deserved, most = self._deserved, 0
-        for account in deserved.all_accounts():
-            used, bound = deserved.used(queue, account) + past, deserved.bound(queue, account)
-            most = max(most, used * 1000 // bound if bound else used and _ENDLESS)
+        usage, most = self._shares.usage[queue], 0
+        for account in self._accounts:
+            used = usage.get(account, _NOTHING).gpu_milli + past
+            if used:
+                bound = self._deserved.bounds(queue, account)[0][1]
+                most = max(most, used * 1000 // bound if bound else _ENDLESS)
         return most
 
     def _by_weight(self, queue: str) -> tuple[int, ...]:
-        past = self._past
-        if not past:
-            return self._shares.share(queue)
+        """Use over weight, root first, past use included."""
         queues, usage = self._shares.queues, self._shares.usage
-        return tuple(
-            (usage[name].get(ANY_FLAVOR, _NOTHING).gpu_milli + past.mean(name, self._now))
-            // max(queues[name].over_quota_weight, 1)
-            for name in self._shares.path(queue)[::-1]
-        )
+        shares = []
+        for name in self._shares.path(queue)[::-1]:
+            used = usage[name].get(ANY_FLAVOR, _NOTHING).gpu_milli
+            used += self._past.mean(name, self._now) if self._past else 0
+            shares.append(used // max(queues[name].over_quota_weight, 1))
+        return tuple(shares)
 
 
 class KaiStanding:
