@@ -36,6 +36,9 @@ class Engine(RuleBasedStateMachine):
 
     def run(self, *events: ev.Event) -> Plan:
         self.now += 1000
+        return self.think(*events)
+
+    def think(self, *events: ev.Event) -> Plan:
         plan = cycle(self.state, events, self.now)
         rejected = [each.event for each in plan.rejected]
         self.log += [event for event in events if event not in rejected] + plan.decisions
@@ -193,10 +196,12 @@ class Engine(RuleBasedStateMachine):
         self.state.validate()
 
     @invariant()
-    def nothing_that_fits_waits(self) -> None:
-        """After a cycle no gang that waits for room alone would find a place."""
-        plan = cycle(self.state, (), self.now)
-        assert plan.starts == []
+    def decisions_come_to_rest(self) -> None:
+        """With no news, cycles soon change nothing any more."""
+        for _ in range(8):
+            if not self.think().decisions:
+                return
+        raise AssertionError("every cycle decides something else")
 
     @invariant()
     def a_pod_that_waits_for_room_fits_nowhere(self) -> None:
@@ -261,7 +266,7 @@ def test_long_lives_of_random_fleets() -> None:
             step, arguments = random_step(rng)
             getattr(engine, step)(rng=rng, **arguments)
             engine.every_invariant_holds()
-            engine.nothing_that_fits_waits()
+            engine.decisions_come_to_rest()
             engine.a_pod_that_waits_for_room_fits_nowhere()
             engine.limits_hold_at_every_start()
             engine.a_gang_ends_at_most_once()

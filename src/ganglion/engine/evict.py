@@ -172,6 +172,7 @@ class Trader:
     def _buy(self, asker: GangRecord, market: Market, tentative: Tentative) -> list[Unit] | None:
         """Take the cheapest offers until the gang fits."""
         taken: list[Unit] = []
+        market.open()
         while True:
             offer = market.best()
             if offer is None:
@@ -179,6 +180,8 @@ class Trader:
             done = self._accept(asker, market, offer.units, tentative)
             if done is None:
                 continue
+            for unit in done:
+                market.take(unit)
             taken += done
             if self._fits(asker):
                 return taken

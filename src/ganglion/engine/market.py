@@ -60,6 +60,7 @@ class Market:
         self._state, self._sight, self._slots = state, sight, slots
         self._classless = classless
         self._gone: set[int] = set()
+        self._taken: set[int] = set()
         self._by_node: dict[int, list[Unit]] = {}
         self._surplus: dict[str, list[Unit]] = {}
         allowed, index = set(ranks), state.tree.index
@@ -74,6 +75,14 @@ class Market:
         for rank in self._by_node:
             self._renew(rank)
         heapify(self._heap)
+
+    def open(self) -> None:
+        """Begin with nothing taken."""
+        self._taken.clear()
+
+    def take(self, unit: Unit) -> None:
+        """A unit has left."""
+        self._taken.add(id(unit))
 
     def drop(self, unit: Unit) -> None:
         """A unit may not, or cannot, be taken any more."""
@@ -104,12 +113,15 @@ class Market:
         if not unit.whole:
             return [unit]
         surplus = self._surplus.get(unit.record.gang.id, [])
-        return [*(each for each in surplus if id(each) not in self._gone), unit]
+        return [*(each for each in surplus if self._is_there(each)), unit]
 
     def _is_live(self, offer: Offer) -> bool:
-        return all(
-            id(unit) not in self._gone and unit.record.phase in SETTLED for unit in offer.units
-        )
+        return all(map(self._is_there, offer.units))
+
+    def _is_there(self, unit: Unit) -> bool:
+        key = id(unit)
+        settled = unit.record.phase in SETTLED
+        return settled and key not in self._gone and key not in self._taken
 
     def _sync(self) -> None:
         tree = self._state.tree
@@ -135,11 +147,7 @@ class Market:
             self._heap.append((offer.cost, rank))
 
     def _cheapest(self, rank: int) -> Offer | None:
-        here = [
-            unit
-            for unit in self._by_node[rank]
-            if id(unit) not in self._gone and unit.record.phase in SETTLED
-        ]
+        here = [unit for unit in self._by_node[rank] if self._is_there(unit)]
         here.sort(key=lambda unit: (self._weigh(unit, rank), unit.record.gang.id))
         start = self._room(rank, ())
         sets = [(unit,) for unit in here if self._room(rank, (unit,)) > start]
