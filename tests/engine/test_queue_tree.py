@@ -88,7 +88,12 @@ def test_new_queues_are_known_as_if_all_were_looked_at_anew(data: st.DataObject)
     assert found == known(tree)
 
 
-AMOUNTS = ({}, {}, {"*": Amount(gpu_milli=4000)}, {"H100": Amount(gpu_milli=2000)})
+AMOUNTS: tuple[dict[str, Amount], ...] = (
+    {},
+    {},
+    {"*": Amount(gpu_milli=4000)},
+    {"H100": Amount(gpu_milli=2000)},
+)
 
 
 def known(tree: QueueTree) -> list[object]:
