@@ -35,7 +35,7 @@ def test_what_is_kept_back_follows_every_charge(data: st.DataObject) -> None:
         list(followed.beside(shares.path(leaf), "*"))
 
     for _ in range(data.draw(st.integers(0, 8))):
-        if held and data.draw(st.booleans()):
+        if data.draw(st.booleans()) and held:
             leaf, flavor, used = held.pop()
             sign = -1
         else:
