@@ -77,13 +77,16 @@ def levels_of(indexes: Indexes) -> list[Level]:
     return [*reversed(indexes.tree.levels()[:-1]), Level.NODE]
 
 
-def spots_of(indexes: Indexes, levels: Sequence[Level], crew: Crew) -> list[list[Spot]]:
-    """Spots by level, the widest first, those that can hold anything only."""
+def spots_of(
+    indexes: Indexes, levels: Sequence[Level], crew: Crew, within: tuple[str, ...]
+) -> list[list[Spot]]:
+    """Spots by level, the widest first: those in one domain that can hold anything."""
     found: list[dict[tuple[str, ...], Spot]] = [{} for _ in levels]
     for rank, pods in enumerate(crew.workers.rooms):
         leads, beside = _with_leader(indexes, crew, rank, pods)
-        if pods or leads:
-            _hang(found, _path(indexes, levels, rank), rank, (pods, leads, beside))
+        path = _path(indexes, levels, rank) if pods or leads else ()
+        if path and path[: len(within)] == within:
+            _hang(found, path, rank, (pods, leads, beside))
     for spot in found[0].values():
         _count(spot, 0, crew)
     return [list(each.values()) for each in found]

@@ -50,18 +50,23 @@ class _Wish(NamedTuple):
     even: bool
 
 
-def place_tightly(indexes: Indexes, demand: Demand, *, even: bool = False) -> Placement | None:
+def place_tightly(
+    indexes: Indexes, demand: Demand, *, even: bool = False, within: tuple[str, ...] = ()
+) -> Placement | None:
     """Find a place for a whole gang of fixed size; the tree is left as it was.
 
     Args:
         indexes: the tree with its indexes.
         demand: the gang.
         even: spread pods with a preferred level evenly over the domains they need.
+        within: path of the domain that all pods must lie in, from the widest level on; empty =
+            anywhere.
     """
     trial = Trial(indexes, demand.gang)
     trial.begin(len(demand.sets))
+    ground = _Ground(indexes, levels_of(indexes), within)
     return trial.finish(
-        all(_place(indexes, demand, trial, sets, even) for sets in _requests(demand))
+        all(_place(ground, demand, trial, sets, even) for sets in _requests(demand))
     )
 
 
@@ -83,19 +88,27 @@ def _requests(demand: Demand) -> list[tuple[int, ...]]:
     return [(number,) for number in numbers]
 
 
+class _Ground(NamedTuple):
+    """Where pods may lie."""
+
+    indexes: Indexes
+    levels: list[Level]
+    within: tuple[str, ...]
+
+
 def _place(
-    indexes: Indexes, demand: Demand, trial: Trial, sets: tuple[int, ...], even: bool
+    ground: _Ground, demand: Demand, trial: Trial, sets: tuple[int, ...], even: bool
 ) -> bool:
     workers, *leader = sets
     pod_set, shape = demand.sets[workers], demand.shapes[workers]
-    levels = levels_of(indexes)
-    wish = _wish(pod_set, _topology(demand, pod_set), levels, leaders=len(leader), even=even)
+    topology = _topology(demand, pod_set)
+    wish = _wish(pod_set, topology, ground.levels, leaders=len(leader), even=even)
     if wish is None:
         return False
     rules = Rules((), pod_set.topology.forbidden or demand.gang.topology.forbidden)
-    fits = indexes.fits(shape, rules)
     lead = demand.shapes[leader[0]] if leader else None
-    shares = _shares(spots_of(indexes, levels, Crew(fits, lead, wish.layers)), wish)
+    crew = Crew(ground.indexes.fits(shape, rules), lead, wish.layers)
+    shares = _shares(spots_of(ground.indexes, ground.levels, crew, ground.within), wish)
     if sum(pods for _, pods, _ in shares or ()) < wish.workers:
         return False
     for spot, pods, leaders in sorted(shares or (), key=lambda each: each[0].path):

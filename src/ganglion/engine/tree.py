@@ -109,6 +109,10 @@ class Tree:
         rank = self.rank(name)
         return self.nodes[rank]
 
+    def gone(self) -> frozenset[str]:
+        """Nodes that are gone and not yet forgotten."""
+        return frozenset(self._gone & self.index.keys())
+
     def settle(self) -> None:
         """Give ranks to nodes that joined since the last call."""
         if self._fresh:

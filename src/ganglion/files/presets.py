@@ -40,6 +40,7 @@ def kueue() -> Policy:
         future=Future(backfill=Backfill.ANY, reservations=0),
         repack=Repack(consolidate=False),
         elastic=False,
+        repair=True,
     )
 
 

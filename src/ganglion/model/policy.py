@@ -178,6 +178,7 @@ class Policy(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
         entitlement: what queues are compared by.
         preemption: what gangs may do to others where their queue does not say.
         evict, future, repack, usage: see there.
+        repair: whether the pods that a gang lost with a node are replaced while the rest goes on.
         elastic: whether elastic gangs grow into idle GPUs after their start.
         priorities: named priorities beside the built-in ones, by name.
     """
@@ -198,4 +199,5 @@ class Policy(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     repack: Repack = Repack()
     usage: Usage = Usage()
     elastic: bool = True
+    repair: bool = False
     priorities: dict[str, PriorityClass] = field(default_factory=dict)

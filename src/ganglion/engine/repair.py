@@ -1,0 +1,140 @@
+"""Replacing the pods that a gang lost with a node, while the rest of it goes on.
+
+The lost pods look for a place of their own: in the domain that the rest shares where the gang
+requires one, and in the flavor they had. A gang that finds none goes on without them if it is
+elastic and still has its least; else it is stopped as a whole, at once.
+
+Source: the replacement of failed nodes in Kueue's topology-aware scheduling.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from msgspec.structs import replace
+
+from ganglion.engine.place import Demand
+from ganglion.engine.record import SETTLED, GangRecord
+from ganglion.engine.shapes import excluding
+from ganglion.engine.state import ClusterState
+from ganglion.engine.tight import place_tightly
+from ganglion.engine.trial import common
+from ganglion.model.events import GangResized, GangStopping
+from ganglion.model.levels import Level
+from ganglion.model.placement import Placement, PodPlacement
+from ganglion.model.workload import Gang, PodSet, Slice, Topology
+
+Pods = tuple[PodPlacement, ...]
+
+
+def repairs(state: ClusterState, now: int) -> Iterator[GangResized | GangStopping]:
+    """What becomes of every gang with pods on lost nodes; each decision is applied before the
+    next is asked for.
+    """
+    gone = state.tree.gone()
+    if not gone:
+        return
+    for record in list(state.records.values()):
+        pods = record.placement.pods if record.placement else ()
+        lost = tuple(pod for pod in pods if pod.node in gone)
+        if lost and record.phase in SETTLED:
+            yield _repair(state, record, lost, now)
+
+
+def _repair(
+    state: ClusterState, record: GangRecord, lost: Pods, now: int
+) -> GangResized | GangStopping:
+    assert record.placement
+    rest = tuple(pod for pod in record.placement.pods if pod not in lost)
+    nodes = ", ".join(sorted({pod.node for pod in lost}))
+    pods = _replaced(state, record, rest, lost)
+    if pods is None and state.policy.elastic and _is_enough(record.gang, rest):
+        pods = rest
+    if pods is None:
+        cause = f"lost {nodes}, and there is no place for those pods alone"
+        return GangStopping(now, record.gang.id, record.attempt, cause)
+    level, domain = common(state.indexes, [state.tree.rank(pod.node) for pod in pods])
+    place = Placement(pods, level, domain)
+    return GangResized(now, record.gang.id, record.attempt, place, f"repaired, as it lost {nodes}")
+
+
+def _is_enough(gang: Gang, rest: Pods) -> bool:
+    left = [sum(pod.pod_set == each.name for pod in rest) for each in gang.pod_sets]
+    return all(
+        count >= each.least and (not each.slices or count % each.slices[0].size == 0)
+        for count, each in zip(left, gang.pod_sets, strict=True)
+    )
+
+
+def _replaced(state: ClusterState, record: GangRecord, rest: Pods, lost: Pods) -> Pods | None:
+    """All pods of the gang with new places for those lost; None = there is none."""
+    found: dict[tuple[str, int], PodPlacement] = {}
+    for number, each in enumerate(record.gang.pod_sets):
+        missing = [pod for pod in lost if pod.pod_set == each.name]
+        if not missing:
+            continue
+        beside = [*(pod for pod in rest if pod.pod_set == each.name), *found.values()]
+        place = _place(state, record, number, missing, beside)
+        if place is None:
+            return None
+        for pod, new in zip(missing, place.pods, strict=True):
+            found[pod.pod_set, pod.index] = replace(new, index=pod.index)
+    assert record.placement
+    return tuple(found.get((pod.pod_set, pod.index), pod) for pod in record.placement.pods)
+
+
+def _place(
+    state: ClusterState,
+    record: GangRecord,
+    number: int,
+    missing: Sequence[PodPlacement],
+    beside: Sequence[PodPlacement],
+) -> Placement | None:
+    tree, gang = state.tree, record.gang
+    pod_set = gang.pod_sets[number]
+    had = {tree.flavors[tree.rank(pod.node)] for pod in missing}
+    others = tuple(flavor for flavor in state.totals.flavors() if flavor not in had)
+    slices, broken = _layers(pod_set, len(missing))
+    whole = gang.topology.required or pod_set.topology.required
+    home = _broken_home(state, beside, broken, len(missing)) if broken else None
+    if home is None and whole and beside:
+        home = _home(state, beside[0].node, whole)
+    topology = Topology() if home else _asked(gang, pod_set)
+    asked = replace(pod_set, count=len(missing), min_count=0, slices=slices, topology=topology)
+    alone = replace(gang, pod_sets=(asked,), topology=Topology())
+    demand = Demand(alone, [excluding(record.shapes[number], others)])
+    return place_tightly(state.indexes, demand, within=home or ())
+
+
+def _asked(gang: Gang, pod_set: PodSet) -> Topology:
+    whole = gang.topology
+    return whole if whole.required or whole.preferred else pod_set.topology
+
+
+def _layers(pod_set: PodSet, missing: int) -> tuple[tuple[Slice, ...], Slice | None]:
+    """Slices that the missing pods can form, and the innermost one that lost only some pods."""
+    broken = [each for each in pod_set.slices if missing % each.size]
+    kept = tuple(each for each in pod_set.slices if missing % each.size == 0)
+    return kept, broken[-1] if broken else None
+
+
+def _broken_home(
+    state: ClusterState, beside: Sequence[PodPlacement], broken: Slice, missing: int
+) -> tuple[str, ...] | None:
+    """The domain of the slice that lost some pods."""
+    level = broken.required or broken.preferred
+    if level is None:
+        return None
+    counts: dict[tuple[str, ...], int] = {}
+    for pod in beside:
+        home = _home(state, pod.node, level)
+        counts[home] = counts.get(home, 0) + 1
+    homes = sorted(home for home, pods in counts.items() if (pods + missing) % broken.size == 0)
+    return homes[0] if homes else None
+
+
+def _home(state: ClusterState, node: str, level: Level) -> tuple[str, ...]:
+    """Names of the domains around a node down to a level."""
+    domains = state.tree.node(node).domains
+    above = [each for each in reversed(state.tree.levels()[:-1])]
+    if level not in above:
+        return (*(domains.get(each, "") for each in above), node)
+    return tuple(domains.get(each, "") for each in above[: above.index(level) + 1])
