@@ -26,9 +26,7 @@ Pods = tuple[PodPlacement, ...]
 
 
 def repairs(state: ClusterState, now: int) -> Iterator[GangResized | GangStopping]:
-    """What becomes of every gang with pods on lost nodes; each decision is applied before the
-    next is asked for.
-    """
+    """What becomes of gangs with pods on lost nodes; apply each before asking for the next."""
     gone = state.tree.gone()
     if not gone:
         return
@@ -134,7 +132,7 @@ def _broken_home(
 def _home(state: ClusterState, node: str, level: Level) -> tuple[str, ...]:
     """Names of the domains around a node down to a level."""
     domains = state.tree.node(node).domains
-    above = [each for each in reversed(state.tree.levels()[:-1])]
+    above = list(reversed(state.tree.levels()[:-1]))
     if level not in above:
         return (*(domains.get(each, "") for each in above), node)
     return tuple(domains.get(each, "") for each in above[: above.index(level) + 1])

@@ -109,15 +109,18 @@ class Knobs(Mapping):
     )
     heads_only: f.Flag = described("look at one gang per queue and cycle, as Kueue does", False)
     placement: r.PlacingRule = described(
-        "how the place of a gang is looked for: compact, tight, even", Placing.COMPACT
-    )
-    placement: r.PlacingRule = described(
         f"how the place of a gang is looked for: {r.among(Placing)}", Placing.COMPACT
     )
     entitlement: r.EntitlementRule = described(
         f"what queues are compared by: {r.among(Entitlement)}", Entitlement.SHARE
     )
     elastic: f.Flag = described("elastic gangs grow into idle GPUs after their start", True)
+    repair: f.Flag = described(
+        "pods that a gang lost with a node are replaced while the rest goes on", False
+    )
+    repair: f.Flag = described(
+        "pods that a gang lost with a node are replaced while the rest goes on", False
+    )
     tries: r.Tries = described("most domains tried for a gang before it waits", 8)
     scores: r.Scores = described(
         "Score plugins: a list, or name -> weight", (Weighted("ganglion"),)
