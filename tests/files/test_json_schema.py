@@ -3,10 +3,15 @@ import json
 import jsonschema_rs
 import pytest
 
-from ganglion.files.json_schema import DRAFT, workload_schema
+from ganglion.files.json_schema import DRAFT, policy_schema, workload_schema
+from ganglion.files.policy_print import policy_document
+from ganglion.files.policy_schema import SCOPES as POLICY_SCOPES
+from ganglion.files.presets import PRESETS, preset
 from ganglion.files.schema import KEYS
 from ganglion.files.workload import document, parse_workloads
 from ganglion.files.yaml import parse_documents
+from ganglion.model.queue import Preemption, Queue
+from ganglion.model.resources import Amount
 
 SCHEMA = workload_schema()
 VALID = jsonschema_rs.validator_for(SCHEMA)
@@ -67,3 +72,40 @@ def test_what_is_accepted_in_canonical_keys_is_valid(text: str) -> None:
 )
 def test_what_is_refused_is_marked_in_editors_too(data: dict[str, object]) -> None:
     assert not VALID.is_valid(data)
+
+
+POLICY = policy_schema()
+VALID_POLICY = jsonschema_rs.validator_for(POLICY)
+
+
+def test_the_schema_of_policies_describes_every_key_and_its_other_names() -> None:
+    jsonschema_rs.meta.validate(POLICY)
+    assert json.loads(json.dumps(POLICY)) == POLICY
+    for scope, model in POLICY_SCOPES.items():
+        described = POLICY["$defs"][model.__name__] if scope else POLICY
+        assert tuple(described["properties"]) == tuple(model.model_fields)
+        assert all(each["description"] for each in described["properties"].values()), scope
+    rules = POLICY["$defs"]["PreemptionFile"]["properties"]
+    assert rules["preempt"]["x-aliases"] == ["withinClusterQueue"]
+    assert rules["reclaim"]["examples"] == ["never", "lower", "lower_or_newer", "any"]
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_a_policy_in_full_is_valid(name: str) -> None:
+    queue = Queue("a", quota={"H100": Amount(1_000, 500)}, preemption=Preemption(), strict=True)
+    printed = policy_document(preset(name), [queue])
+    assert [error.message for error in VALID_POLICY.iter_errors(printed)] == []
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"evikt": {}},
+        {"evict": {"restart": "soon"}},
+        {"queues": [{"quota": {"H100": 1}}]},
+        {"queues": [{"name": "a", "weight": -1}]},
+        {"tries": 0},
+    ],
+)
+def test_what_is_no_policy_is_marked_in_editors_too(data: dict[str, object]) -> None:
+    assert not VALID_POLICY.is_valid(data)

@@ -69,7 +69,7 @@ COMMANDS: dict[str, Entry] = {
         "ganglion.cli.scenarios:scenarios", "Run scheduling scenarios with expected outcomes.", TRY
     ),
     "schema": Entry(
-        "ganglion.cli.schema:schema", "Print the JSON Schema of the workload file.", TOOLS
+        "ganglion.cli.schema:schema", "Print the JSON Schema of the workload or policy file.", TOOLS
     ),
     "plugins": Entry("ganglion.cli.plugins:plugins", "List plugins by extension point.", TOOLS),
     "completion": Entry(

@@ -1,15 +1,18 @@
 """`ganglion schema`."""
 
+import rich_click as click
+
 from ganglion.cli.options import command
 from ganglion.cli.tables import print_data
 
 
-@command("schema", "schema > workload.schema.json")
-def schema() -> None:
-    """Print the JSON Schema of the workload file.
+@command("schema", "schema > workload.schema.json", "schema policy > policy.schema.json")
+@click.argument("file", type=click.Choice(["workload", "policy"]), default="workload")
+def schema(file: str) -> None:
+    """Print the JSON Schema of the workload or policy file.
 
     Editors complete and check keys with it.
     """
-    from ganglion.files.json_schema import workload_schema
+    from ganglion.files.json_schema import policy_schema, workload_schema
 
-    print_data(workload_schema(), "json")
+    print_data(policy_schema() if file == "policy" else workload_schema(), "json")

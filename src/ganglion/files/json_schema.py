@@ -1,7 +1,9 @@
-"""The JSON Schema of workload files, for completion and checks in editors."""
+"""The JSON Schemas of workload and policy files, for completion and checks in editors."""
 
+from collections.abc import Mapping
 from typing import Any
 
+from ganglion.files import policy_schema as policies
 from ganglion.files.aliases import ALIASES, SHORTHANDS
 from ganglion.files.grammar.words import CAUSES, KIND_ALIASES, PRIORITIES
 from ganglion.files.schema import SCOPES, WorkloadFile
@@ -9,6 +11,7 @@ from ganglion.model.workload import Kind
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 ID = "urn:ganglion:workload"
+POLICY_ID = "urn:ganglion:policy"
 
 Json = dict[str, Any]
 
@@ -42,14 +45,50 @@ def workload_schema() -> Json:
     return {**head, **found, "x-aliases": ALIASES[""]}
 
 
-def _describe(described: Json, scope: str) -> None:
+def policy_schema() -> Json:
+    """Describe the canonical keys of a policy file; other names as in `workload_schema`.
+
+    Returns:
+        A schema of draft 2020-12.
+    """
+    found = policies.Topped.model_json_schema()
+    definitions = found.get("$defs", {})
+    for scope, model in policies.SCOPES.items():
+        described = definitions[model.__name__] if scope else found
+        _describe(described, scope, policies.ALIASES)
+    for scope, model in policies.SECTIONS.items():
+        text = policies.Topped.model_fields[scope].description
+        found["properties"][scope] = {"$ref": f"#/$defs/{model.__name__}", "description": text}
+    _unset(found)
+    head = {"$schema": DRAFT, "$id": POLICY_ID, "title": "Ganglion policy"}
+    return {**head, **found, "x-aliases": policies.ALIASES[""]}
+
+
+def _unset(node: object) -> None:
+    """Leave out `null`, which stands for a key that is left out."""
+    if isinstance(node, list):
+        for each in node:
+            _unset(each)
+    if not isinstance(node, dict):
+        return
+    choices = [each for each in node.get("anyOf", ()) if each != {"type": "null"}]
+    if len(choices) == 1:
+        del node["anyOf"]
+        node.update({key: value for key, value in choices[0].items() if key not in node})
+    for each in node.values():
+        _unset(each)
+
+
+def _describe(
+    described: Json, scope: str, aliases: Mapping[str, Mapping[str, str]] = ALIASES
+) -> None:
     described.pop("title", None)
     for key, each in described["properties"].items():
         each.pop("title", None)
-        others = [other for other, target in ALIASES[scope].items() if target == key]
+        others = [other for other, target in aliases.get(scope, {}).items() if target == key]
         if others:
             each["x-aliases"] = others
-        if key in WORDS.get(scope, {}):
+        if aliases is ALIASES and key in WORDS.get(scope, {}):
             each["examples"] = WORDS[scope][key]
 
 

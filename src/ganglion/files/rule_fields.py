@@ -69,7 +69,6 @@ TEXT = PlainSerializer(str)
 VictimRule = Annotated[Victims, f.told(word_of(Victims, VICTIM_WORDS)), TEXT, _words(Victims)]
 OrderRule = Annotated[Order, f.told(word_of(Order)), TEXT, _words(Order)]
 EntitlementRule = Annotated[Entitlement, f.told(word_of(Entitlement)), TEXT, _words(Entitlement)]
-PlacingRule = Annotated[Placing, f.told(word_of(Placing)), TEXT, _words(Placing)]
 VictimOrderRule = Annotated[VictimOrder, f.told(word_of(VictimOrder)), TEXT, _words(VictimOrder)]
 PlacingRule = Annotated[Placing, f.told(word_of(Placing)), TEXT, _words(Placing)]
 BackfillRule = Annotated[Backfill, f.told(word_of(Backfill)), TEXT, _words(Backfill)]
