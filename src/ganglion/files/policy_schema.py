@@ -118,9 +118,6 @@ class Knobs(Mapping):
     repair: f.Flag = described(
         "pods that a gang lost with a node are replaced while the rest goes on", False
     )
-    repair: f.Flag = described(
-        "pods that a gang lost with a node are replaced while the rest goes on", False
-    )
     tries: r.Tries = described("most domains tried for a gang before it waits", 8)
     scores: r.Scores = described(
         "Score plugins: a list, or name -> weight", (Weighted("ganglion"),)
