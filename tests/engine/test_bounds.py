@@ -116,6 +116,19 @@ def test_what_a_parent_keeps_and_what_its_children_keep_is_counted_once() -> Non
     assert ask(shares, "right", 11) is not None
 
 
+def test_a_quota_above_does_not_undo_what_is_kept_back_below() -> None:
+    shares = shares_of(
+        Queue("root", quota=gpus(15), limit=gpus(15)),
+        Queue("child", "root", quota=gpus(15)),
+        Queue("lender", "child", quota=gpus(10), lend_limit=gpus(3)),
+        Queue("borrower", "child", quota=gpus(5), limit=gpus(15)),
+    )
+    use(shares, "borrower", 5)
+
+    assert ask(shares, "borrower", 3) is None
+    assert ask(shares, "borrower", 4) is not None
+
+
 def test_more_quota_than_there_is_blocks_nobody_within_its_own() -> None:
     shares = shares_of(
         Queue("a", quota=gpus(8), lend_limit=gpus(0)),

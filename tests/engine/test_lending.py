@@ -32,7 +32,7 @@ def test_what_is_kept_back_follows_every_charge(data: st.DataObject) -> None:
     leaves = [name for name in shares.queues if shares.is_leaf(name)]
     followed, held = Lending(shares.tree, shares.usage), list[tuple[str, str, Usage]]()
     for leaf in leaves:
-        list(followed.beside(shares.path(leaf), "*"))
+        followed.beside(shares.path(leaf), "*")
 
     for _ in range(data.draw(st.integers(0, 8))):
         if data.draw(st.booleans()) and held:
@@ -50,7 +50,7 @@ def test_what_is_kept_back_follows_every_charge(data: st.DataObject) -> None:
     for leaf in leaves:
         for flavor in ("*", "H100"):
             path = shares.path(leaf)
-            assert list(followed.beside(path, flavor)) == list(fresh.beside(path, flavor))
+            assert followed.beside(path, flavor) == fresh.beside(path, flavor)
 
 
 flavors = st.sampled_from(["H100", "T4"])
@@ -66,9 +66,9 @@ def test_seen_from_a_queue_its_own_keeping_does_not_count() -> None:
         shares.put(queue)
     lending = Lending(shares.tree, shares.usage)
 
-    kept = {name: each.gpu_milli for name, each in lending.beside(("a", "org"), "*")}
+    kept = [(each.above, each.name, each.kept) for each in lending.beside(("a", "org"), "*")]
 
-    assert kept == {"a": 0, "org": 2000, "": 2000}
+    assert kept == [("org", "a", Usage(2000)), ("", "org", Usage())]
 
 
 def gpus(count: int) -> dict[str, Amount]:

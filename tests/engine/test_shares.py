@@ -107,16 +107,16 @@ def test_a_share_given_in_memory_counts_against_the_limit() -> None:
 def test_the_queue_that_uses_least_of_its_quota_goes_first() -> None:
     queues = (
         Queue("org"),
-        Queue("team", "org", quota={"*": gpus(8)}),
+        Queue("team", "org", quota={"*": gpus(6)}),
         Queue("other", "org", quota={"*": gpus(2)}),
     )
     state = state_of(node("n0"), queues=queues)
 
     plan = submit(
-        state, *(gang(f"o{i}", queue="other") for i in range(4)), *(gang(f"t{i}") for i in range(4))
+        state, *(gang(f"o{i}", queue="other") for i in range(4)), *(gang(f"t{i}") for i in range(6))
     )
 
-    assert started(plan)[:5] == ["o0", "t0", "t1", "t2", "t3"]
+    assert started(plan) == ["o0", "t0", "t1", "t2", "o1", "t3", "t4", "t5"]
 
 
 def test_priority_goes_before_shares_and_age() -> None:

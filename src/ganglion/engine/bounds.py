@@ -5,10 +5,10 @@ what queues beside the path keep back inside it; work that nobody may stop stays
 and no user passes the user limit. In the fleet, what others keep back stays free.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from ganglion.engine.lending import KINDS, NOTHING, Lending
+from ganglion.engine.lending import KINDS, NOTHING, Beside, Lending
 from ganglion.engine.queue_tree import QueueTree
 from ganglion.model.queue import ANY_FLAVOR, Queue
 from ganglion.model.reasons import Reason, Remedy, Token
@@ -96,28 +96,36 @@ class Bounds:
         return _over(ask, _Bound(who, "user_limit", limit, used))
 
     def _kept(self, ask: Ask, free: Callable[[str], int]) -> Reason | None:
-        for name, kept in self._lending.beside(ask.path, ask.flavor):
-            if kept == NOTHING:
-                continue
-            reason = self._inside(ask, name, kept) if name else self._in_fleet(ask, kept, free)
+        levels = self._lending.beside(ask.path, ask.flavor)
+        if all(each.kept == NOTHING for each in levels):
+            return None
+        for number, each in enumerate(levels, 1):
+            inside = levels[:number]
+            reason = self._inside(ask, inside) if each.above else self._in_fleet(ask, inside, free)
             if reason:
                 return reason
         return None
 
-    def _inside(self, ask: Ask, name: str, kept: Usage) -> Reason | None:
+    def _inside(self, ask: Ask, levels: list[Beside]) -> Reason | None:
+        name = levels[-1].above
         limit = self._tree.queues[name].limit.get(ask.flavor)
         if not limit:
             return None
         used = self._usage[name].get(ask.flavor, NOTHING)
-        kept = self._without_own(ask, name, limit, kept)
-        idle = self._without_own(ask, name, limit, self._lending.idle(ask.path, ask.flavor, name))
-        return _over(ask, _Bound(f"queue {name}", "limit", limit, used, kept, idle))
+        kept = self._reserved(ask, levels, limit)
+        bound = _Bound(f"queue {name}", "limit", limit, used, kept)
+        if not _over(ask, bound):
+            return None
+        idle = self._lending.idle(ask.path, ask.flavor)[: len(levels)]
+        return _over(ask, bound._replace(idle=self._reserved(ask, idle, limit)))
 
-    def _in_fleet(self, ask: Ask, kept: Usage, free: Callable[[str], int]) -> Reason | None:
+    def _in_fleet(
+        self, ask: Ask, levels: list[Beside], free: Callable[[str], int]
+    ) -> Reason | None:
         room, flavor, asked = free(ask.flavor), ask.flavor, ask.amount.gpu_milli
         roots = self._tree.children.get("", ())
         used = sum(self._usage[root].get(flavor, NOTHING).gpu_milli for root in roots)
-        back = self._without_own(ask, "", Amount(gpu_milli=room + used), kept).gpu_milli
+        back = self._reserved(ask, levels, Amount(gpu_milli=room + used)).gpu_milli
         if not asked or not back or asked <= room - back:
             return None
         return Reason(
@@ -127,21 +135,28 @@ class Bounds:
             evidence={"asked_milli": asked, "kept_milli": back, "free_milli": room},
         )
 
-    def _without_own(self, ask: Ask, top: str, bound: Amount, kept: Usage) -> Usage:
-        """What others keep back, but no more than leaves the asking queue its own quota.
+    def _reserved(self, ask: Ask, levels: list[Beside], bound: Amount) -> Usage:
+        """What others keep back within a bound, but no more than leaves the asker its quota.
 
         Only more quota than there is (as after nodes were lost) makes a difference; without
         this, two queues that lend nothing would then keep each other from everything.
         """
-        quotas = [self._tree.queues[name].quota.get(ask.flavor) for name in _under(ask.path, top)]
+        total = NOTHING
+        for each in levels:
+            quota = self._tree.queues[each.name].quota.get(ask.flavor)
+            total = total.plus(_less(each.kept, bound, quota))
+        return _less(total, bound, self._tree.queues[ask.path[0]].quota.get(ask.flavor))
 
-        def left(kind: str) -> int:
-            most = getattr(bound, kind)
-            own = max((getattr(each, kind) or 0 for each in quotas if each), default=0)
-            back = int(getattr(kept, kind))
-            return back if most is None else min(back, max(0, most - own))
 
-        return Usage(*(left(kind) for kind in KINDS))
+def _less(kept: Usage, bound: Amount, quota: Amount | None) -> Usage:
+    """What is kept back, at most what a quota leaves of the bound."""
+
+    def left(kind: str) -> int:
+        most, own = getattr(bound, kind), getattr(quota, kind) if quota else None
+        back = int(getattr(kept, kind))
+        return back if most is None else min(back, max(0, most - (own or 0)))
+
+    return Usage(*(left(kind) for kind in KINDS))
 
 
 class _Bound(NamedTuple):
@@ -202,13 +217,6 @@ def _left_out(queue: Queue, flavor: str) -> Amount | None:
         return None
     by_flavor = any(each.gpu_milli is not None for each in queue.quota.values())
     return _NO_GPUS if by_flavor else None
-
-
-def _under(path: tuple[str, ...], top: str) -> Iterator[str]:
-    for name in path:
-        if name == top:
-            return
-        yield name
 
 
 def _what(flavor: str, kind: str) -> str:

@@ -4,7 +4,8 @@ A queue keeps `quota - lend limit - use` for itself, and at least what the queue
 keep together, since their quota is part of its own.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from typing import NamedTuple
 
 from ganglion.engine.queue_tree import QueueTree
 from ganglion.model.queue import Queue
@@ -12,6 +13,20 @@ from ganglion.model.resources import Amount, Usage
 
 NOTHING = Usage()
 KINDS = ("gpu_milli", "cpu_milli", "memory_mib")
+
+
+class Beside(NamedTuple):
+    """What the other queues of one level keep back.
+
+    Attributes:
+        above: the queue that they lie in; empty = they are roots.
+        name: the queue of the path that they lie beside.
+        kept: what they keep back together, at least nothing.
+    """
+
+    above: str
+    name: str
+    kept: Usage
 
 
 class Lending:
@@ -50,30 +65,28 @@ class Lending:
                 above = self._tree.queues[name].parent, flavor
                 self._below[above] = self._below[above].plus(new).plus(old, -1)
 
-    def beside(self, path: tuple[str, ...], flavor: str) -> Iterator[tuple[str, Usage]]:
-        """What queues off the path keep back, seen from each queue on the way up.
-
-        Yields:
-            (queue of the path, what others in it keep), the leaf first; at last ("", what
-            others in the whole fleet keep).
-        """
+    def beside(self, path: tuple[str, ...], flavor: str) -> list[Beside]:
+        """What queues off the path keep back, at each of its levels, the leaf's first."""
         if self._stale:
             self._refresh()
-        kept, inside = NOTHING, NOTHING
-        for name in (*path, ""):
-            below = self._below.get((name, flavor), NOTHING)
-            kept = kept.plus(below).plus(inside, -1)
-            yield name, kept
-            inside = self._kept.get((name, flavor), NOTHING)
+        return [
+            Beside(above, name, self._below.get((above, flavor), NOTHING).plus(own, -1))
+            for name, above in zip(path, (*path[1:], ""), strict=True)
+            for own in (self._kept.get((name, flavor), NOTHING),)
+        ]
 
-    def idle(self, path: tuple[str, ...], flavor: str, top: str) -> Usage:
-        """What queues off the path would keep back inside `top` if nobody used anything."""
-        total, inside = NOTHING, path[0]
-        for name in path[: path.index(top) + 1]:
-            for child in self._tree.children.get(name, ()):
-                if child != inside:
-                    total = total.plus(self._promised(child, flavor))
-            inside = name
+    def idle(self, path: tuple[str, ...], flavor: str) -> list[Beside]:
+        """The same as if nobody used anything."""
+        return [
+            Beside(above, name, self._promised_beside(above, name, flavor))
+            for name, above in zip(path, (*path[1:], ""), strict=True)
+        ]
+
+    def _promised_beside(self, above: str, name: str, flavor: str) -> Usage:
+        total = NOTHING
+        for child in self._tree.children.get(above, ()):
+            if child != name:
+                total = total.plus(self._promised(child, flavor))
         return total
 
     def _fill(self, name: str, flavor: str) -> Usage:
