@@ -1,5 +1,7 @@
 """`preempt`: the made-up jobs are what the page says, and the report adds up."""
 
+from pathlib import Path
+
 import pytest
 
 from ganglion.bench import preempt
@@ -30,7 +32,9 @@ def test_only_training_saves_its_work() -> None:
 
 
 def test_every_order_of_victims_runs_the_same_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(preempt, "contended", lambda seed: contended(seed, nodes=4, days=1))
+    monkeypatch.setattr(
+        preempt, "contended", lambda seed, workload: contended(seed, workload, nodes=4, days=1)
+    )
     monkeypatch.setattr(preempt, "cluster", lambda: cluster(4))
     made = BENCH.run(BenchOptions(seeds=2), silent).data
     assert set(made["policies"]) == {"price", "youngest", "lowest-newest"}
@@ -43,4 +47,10 @@ def test_every_order_of_victims_runs_the_same_jobs(monkeypatch: pytest.MonkeyPat
 
 def test_traces_are_refused_because_they_would_not_be_read() -> None:
     with pytest.raises(FieldError, match="makes its jobs up"):
-        BENCH.run(BenchOptions(workload="1"), silent)
+        BENCH.run(BenchOptions(Path("traces")), silent)
+
+
+def test_an_unknown_workload_is_answered_with_those_there_are() -> None:
+    with pytest.raises(FieldError, match="no workload 'x'") as caught:
+        BENCH.run(BenchOptions(workload="x"), silent)
+    assert "mixed, equals" in caught.value.hint

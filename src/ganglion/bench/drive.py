@@ -171,16 +171,15 @@ class _Drive:
 
     def _moment(self) -> None:
         """Everything that happens at one time, until the engine has nothing to add."""
-        events, look = self._late, False
+        events, self._late, look = self._late, [], False
         while action := self._heap.pop():
             kind, payload = action
             events.extend(self._do[kind](payload))
             look = look or kind != COMMIT or self._somebody_waits()
         while look:
-            self._late = []
             events = self._ask(events)
             look = bool(events)
-        self._late.extend(events)
+        self._late = [*events, *self._late]
 
     def _somebody_waits(self) -> bool:
         return self._submitted > self._done + len(self._running)

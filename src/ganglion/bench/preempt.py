@@ -16,6 +16,7 @@ from ganglion.bench.preempt_jobs import (
     TRAINING_LOAD,
     URGENT,
     URGENT_LOAD,
+    WORKLOADS,
     cluster,
     contended,
     restart_ms,
@@ -54,23 +55,23 @@ def run(options: BenchOptions, progress: Progress) -> Report:
     """Run the benchmark; it needs no traces.
 
     Raises:
-        FieldError: an unknown policy, or a workload was named.
+        FieldError: an unknown policy or workload, or traces.
     """
-    if options.workload or options.traces:
-        raise FieldError("preempt makes its jobs up", hint="leave --traces and --workload out")
+    workload = _workload(options)
     policies = check_policies(BENCH, options.policies)
     seeds = range(options.seeds)
     runs: dict[str, list[dict[str, Any]]] = {name: [] for name in policies}
     steps = [(seed, name) for seed in seeds for name in policies]
     for done, (seed, name) in enumerate(steps):
         progress(done, len(steps), f"{name} seed {seed}")
-        runs[name].append(_once(seed, ORDERS[name]))
+        runs[name].append(_once(seed, workload, ORDERS[name]))
     progress(len(steps), len(steps), "done")
     means = {name: _mean(entries) for name, entries in runs.items()}
     saved = _saved(means)
     data = {
         "bench": "preempt",
         "synthetic": True,
+        "workload": workload,
         "seeds": list(seeds),
         "nodes": NODES,
         "days": DAYS,
@@ -83,11 +84,22 @@ def run(options: BenchOptions, progress: Progress) -> Report:
     return Report(data, (_table(means, len(seeds)),), (*_NOTES, *_sentence(saved)))
 
 
-def _once(seed: int, evict: Evict) -> dict[str, Any]:
+def _workload(options: BenchOptions) -> str:
+    if options.traces:
+        raise FieldError("preempt makes its jobs up", hint="leave --traces out")
+    wanted = options.workload or next(iter(WORKLOADS))
+    if wanted not in WORKLOADS:
+        raise FieldError(
+            f"preempt has no workload {wanted!r}", hint=f"it has: {', '.join(WORKLOADS)}"
+        )
+    return wanted
+
+
+def _once(seed: int, workload: str, evict: Evict) -> dict[str, Any]:
     stage = Stage(
         cluster(),
         [Queue(QUEUE)],
-        contended(seed),
+        contended(seed, workload),
         Policy(evict=evict),
         restart_ms,
         saves=False,

@@ -15,12 +15,14 @@ QUEUE = "jobs"
 MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000
 NODES = 16
 DAYS = 7
-TRAINING_LOAD = 0.95
-URGENT_LOAD = 0.12
+TRAINING_LOAD = 0.85
+URGENT_LOAD = 0.10
 URGENT = 90
 """Priority of urgent jobs; training has one of those below."""
 
-CLASSES = {30: 50, 50: 50}
+WORKLOADS = {"mixed": {40: 50, 50: 50}, "equals": {50: 100}}
+"""Name -> priorities of training, and how many of a hundred gangs have each."""
+
 SIZES = {1: 30, 2: 20, 4: 20, 8: 20, 16: 8, 32: 2}
 URGENT_SIZES = {1: 40, 2: 15, 4: 15, 8: 20, 16: 10}
 INTERVALS = {10 * MINUTE: 20, 30 * MINUTE: 30, HOUR: 30, 3 * HOUR: 20}
@@ -39,7 +41,9 @@ def restart_ms(gang: Gang) -> int:
     return MINUTE * (1 if gpus == 1 else 2 if gpus <= GPUS_PER_NODE else 4)
 
 
-def contended(seed: int, nodes: int = NODES, days: int = DAYS) -> list[SimJob]:
+def contended(
+    seed: int, workload: str = "mixed", nodes: int = NODES, days: int = DAYS
+) -> list[SimJob]:
     """Jobs in order of submission.
 
     Training: durations log-normal with a median of three hours and at most two days. Urgent:
@@ -48,7 +52,7 @@ def contended(seed: int, nodes: int = NODES, days: int = DAYS) -> list[SimJob]:
     """
     maker, room = _Maker(seed, days), nodes * GPUS_PER_NODE * days * DAY
     jobs = [
-        *_until(maker.training(), TRAINING_LOAD * room),
+        *_until(maker.training(WORKLOADS[workload]), TRAINING_LOAD * room),
         *_until(maker.urgent(), URGENT_LOAD * room),
     ]
     return sorted(jobs, key=lambda job: (job.gang.submitted, job.gang.id))
@@ -70,12 +74,12 @@ class _Maker:
     def __init__(self, seed: int, days: int) -> None:
         self._dice, self._shapes, self._span = Random(seed), Shapes(GPUS_PER_NODE), days * DAY
 
-    def training(self) -> Iterator[SimJob]:
+    def training(self, classes: dict[int, int]) -> Iterator[SimJob]:
         dice = self._dice
         for number in count():
             duration = min(round(dice.lognormvariate(9.3, 1.0) * 1000) + MINUTE, 2 * DAY)
             interval = self._one(INTERVALS)
-            gang = self._gang(f"train-{number:05d}", self._one(CLASSES), self._one(SIZES))
+            gang = self._gang(f"train-{number:05d}", self._one(classes), self._one(SIZES))
             saved = replace(gang, checkpoint=Checkpoint(interval_ms=interval))
             yield SimJob(saved, duration)
 
