@@ -27,7 +27,7 @@ from ganglion.model.policy import Policy
 from ganglion.model.queue import Preemption, Victims
 from ganglion.scenarios import kai_schema as kai
 from ganglion.scenarios.kai_fleet import levels_of, node_of, queues_of
-from ganglion.scenarios.kai_jobs import Jobs, TaskAt, jobs_of
+from ganglion.scenarios.kai_jobs import STUCK, Jobs, TaskAt, jobs_of
 
 STEP_MS = 1_000
 """Time between cycles."""
@@ -66,8 +66,11 @@ class Drive:
         events += (NodeAdded(BEGIN, node_of(each, case, levels)) for each in case.nodes)
         for event in (*events, *self.jobs.events):
             self.state.apply(event)
-        self._stuck = {
-            each.gang for each in self.jobs.tasks if each.task.state == "stuck_terminating"
+        # Tasks that run although their gang is below its minimum: it must start as a whole.
+        self._broken = {
+            each.name: each.task.node or ""
+            for each in self.jobs.tasks
+            if each.task.state == "running" and not self._node(each)
         }
         self._new: set[tuple[str, str, int]] = set()
 
@@ -88,7 +91,7 @@ class Drive:
         """Carry out what the last cycle decided. Raises InvariantBroken."""
         for event in list(self._reports()):
             self.state.apply(event)
-        self._new = set()
+        self._new, self._broken = set(), {}
         self.state.validate()
 
     def sights(self) -> dict[str, Sight]:
@@ -107,7 +110,7 @@ class Drive:
 
     def _reports(self) -> Iterator[Event]:
         for gang, record in self.state.records.items():
-            if record.phase is Phase.STOPPING and gang not in self._stuck:
+            if record.phase is Phase.STOPPING:
                 done = Outcome.PREEMPTED
                 yield GangEnded(self.now, gang, record.attempt, done, requeue=True)
             elif record.phase in SETTLED:
@@ -117,21 +120,25 @@ class Drive:
                     yield GangStarted(self.now, gang, record.attempt)
 
     def _sight(self, task: TaskAt) -> Sight:
+        if not task.gang:
+            return Sight(STUCK, task.task.node or "")
         record = self.state.records[task.gang]
         node, leaving = self._node(task), self._leaving(task, record)
         promised = self._promised(task, record)
+        if old := self._broken.get(task.name):
+            return Sight("running", old) if old in (node, promised) else Sight("evicting", old)
+        if node and leaving:
+            return Sight("moving", node)
         if node:
-            if leaving:
-                return Sight("moving", node)
             is_new = (task.gang, task.pod_set, task.index) in self._new
             return Sight("started" if is_new else "running", node)
-        if leaving and task.gang in self._stuck:
-            return Sight("stuck_terminating", leaving)
         if leaving:
             return Sight("moving", promised) if promised else Sight("evicting", leaving)
         return Sight("reserved", promised) if promised else Sight("pending")
 
     def _node(self, task: TaskAt) -> str:
+        if not task.gang:
+            return ""
         record = self.state.records[task.gang]
         if record.phase not in SETTLED or not record.placement:
             return ""

@@ -1,13 +1,16 @@
 """Jobs of a scenario in KAI's words as gangs, and where their tasks run."""
 
+from collections import Counter
 from collections.abc import Iterator
 
 from msgspec import Struct, field
 
 from ganglion.model.errors import FieldError
 from ganglion.model.events import (
+    DeviceHealth,
     Event,
     GangPlaced,
+    GangResized,
     GangStarted,
     GangStopping,
     GangSubmitted,
@@ -21,6 +24,7 @@ from ganglion.scenarios.kai_fleet import Levels
 
 MINUTE = 60_000
 HIGHEST = 100
+STUCK = "stuck_terminating"
 GONE = "it was being stopped before the scenario began"
 
 
@@ -31,7 +35,7 @@ class TaskAt(Struct, frozen=True):
         name: `job/index`, as expectations call it.
         job: the job.
         task: as the file describes it.
-        gang: id of the gang.
+        gang: id of the gang; empty = none, it only holds its device.
         pod_set: name of the pod set.
         index: number of the pod in it.
         milli: thousandths of GPUs that it uses.
@@ -66,9 +70,20 @@ def jobs_of(case: kai.Case, levels: Levels, now: int) -> Jobs:
     for job in case.jobs:
         gang, tasks = _gang(job, levels, priorities[job.priority], now)
         found.tasks += tasks
-        found.events.append(GangSubmitted(now, gang))
-        found.events += _running(gang, tasks, devices, now)
+        found.events += _stuck(tasks, devices, now)
+        if gang.pod_sets:
+            found.events.append(GangSubmitted(now, gang))
+            found.events += _running(gang, [each for each in tasks if each.gang], devices, now)
     return found
+
+
+def _stuck(tasks: list[TaskAt], devices: "_Devices", now: int) -> Iterator[Event]:
+    """Pods that will not go: to the engine, the devices they hold are sick."""
+    for each in tasks:
+        if each.task.state == STUCK:
+            gpus = each.task.gpus if each.task.gpus is not None else each.job.gpus_per_task or 1
+            pod = devices.pod(each, PodRequest(gpu=GpuRequest(gpus)))
+            yield from (DeviceHealth(now, pod.node, device, False) for device in pod.devices)
 
 
 def _priorities(case: kai.Case) -> dict[int, int]:
@@ -82,7 +97,12 @@ def _priorities(case: kai.Case) -> dict[int, int]:
 def _gang(job: kai.Job, levels: Levels, priority: int, now: int) -> tuple[Gang, list[TaskAt]]:
     expanded = [task for task in job.tasks for _ in range(task.count)]
     groups = _groups(job, expanded)
-    sets, tasks = [], []
+    sets = []
+    tasks = [
+        TaskAt(f"{job.name}/{i}", job, task, "", "", 0, 0)
+        for i, task in enumerate(expanded)
+        if task.state == STUCK
+    ]
     for name, (subgroup, members, least) in groups.items():
         request = _request(job, expanded[members[0]])
         required = _topology(subgroup.topology_constraint if subgroup else None, levels)
@@ -117,7 +137,8 @@ _Group = tuple[kai.Subgroup | None, list[int], int]
 def _groups(job: kai.Job, tasks: list[kai.Task]) -> dict[str, _Group]:
     """Equal tasks of one subgroup, by name of the pod set."""
     subgroups = {each.name: each for each in job.subgroups}
-    order = sorted(range(len(tasks)), key=lambda i: (_is_idle(tasks[i]), -tasks[i].task_rank, i))
+    there = [i for i, task in enumerate(tasks) if task.state != STUCK]
+    order = sorted(there, key=lambda i: (_is_idle(tasks[i]), -tasks[i].task_rank, i))
     kinds: dict[tuple[str, PodRequest], list[int]] = {}
     for i in order:
         kinds.setdefault((tasks[i].subgroup or "", _request(job, tasks[i])), []).append(i)
@@ -172,17 +193,34 @@ def _topology(constraint: kai.Constraint | None, levels: Levels) -> Topology:
 
 
 def _running(gang: Gang, tasks: list[TaskAt], devices: "_Devices", now: int) -> Iterator[Event]:
-    placed = [each for each in tasks if each.task.state != "pending"]
-    if not placed:
-        return
+    """What makes the tasks that hold devices do so.
+
+    A gang below its minimum does not run here: when it loses a pod its attempt has ended, and
+    it waits as a whole.
+    """
     order = [each.name for each in gang.pod_sets]
-    placed.sort(key=lambda each: (order.index(each.pod_set), each.index))
+    held = [each for each in tasks if each.task.state in ("running", "evicting")]
+    held.sort(key=lambda each: (order.index(each.pod_set), each.index))
     requests = {each.name: each.request for each in gang.pod_sets}
-    pods = tuple(devices.pod(each, requests[each.pod_set]) for each in placed)
-    yield GangPlaced(now, gang.id, 1, Placement(pods))
+    pods = {each.name: devices.pod(each, requests[each.pod_set]) for each in held}
+    if not is_whole(gang, held):
+        return
+    yield GangPlaced(now, gang.id, 1, Placement(tuple(pods.values())))
     yield GangStarted(now, gang.id, 1)
-    if any(each.task.state in ("evicting", "stuck_terminating") for each in placed):
+    staying = [each for each in held if each.task.state == "running"]
+    if len(staying) == len(held):
+        return
+    if is_whole(gang, staying):
+        place = Placement(tuple(pods[each.name] for each in staying))
+        yield GangResized(now, gang.id, 1, place, GONE)
+    else:
         yield GangStopping(now, gang.id, 1, GONE)
+
+
+def is_whole(gang: Gang, tasks: list[TaskAt]) -> bool:
+    """Whether these tasks are as many as the gang needs at least."""
+    counts = Counter(each.pod_set for each in tasks)
+    return bool(tasks) and all(counts[each.name] >= each.least for each in gang.pod_sets)
 
 
 class _Devices:
