@@ -110,5 +110,11 @@ class Ground:
             for workload in self._case.workloads
             for each in workload.sets
         )
-        devices = (Device(flavor),) * -(-asked // WHOLE)
+        devices = (Device(flavor),) * -(-(asked + self._owned(flavor)) // WHOLE)
         return Node(f"~{flavor}", ROOMY_CPU_MILLI, MEMORY_MIB, devices, flavor=flavor)
+
+    def _owned(self, flavor: str) -> int:
+        """GPUs that queues own of a flavor: what they keep back must be there as well."""
+        quotas = [q for queue in self._case.queues or (DEFAULT_QUEUE,) for q in queue.quota]
+        quotas += [q for cohort in self._case.cohorts for q in cohort.quota]
+        return sum(milli(q.gpu.nominal or 0) for q in quotas if q.gpu and q.flavor == flavor)
