@@ -10,6 +10,9 @@ from ganglion.model.placement import Placement
 from ganglion.model.reasons import Reason, Remedy, Token
 from ganglion.model.workload import Gang
 
+BOOKED = "booked_from_ms"
+"""Evidence by which a wait for a booking is known."""
+
 
 class Bookings:
     """All bookings by name.
@@ -108,7 +111,7 @@ def _refusal(booking: Booking, touched: list[str], gang: Gang, now: int) -> Reas
         Token.POLICY if booking.queues else Token.DRAINING,
         f"node {touched[0]} is booked for {what}{why}",
         evidence={
-            "begins_ms": booking.begin,
+            BOOKED: booking.begin,
             "ends_ms": booking.end,
             "limit_ms": gang.time_limit_ms,
             "nodes": len(touched),

@@ -6,12 +6,11 @@ How the cycle uses it, all on a state whose `join` and `part` tell `Occupants`:
     found = future.settle(record, now, find(...), lambda: find(...))
     if it found a place:            start                     # life.placed calls future.drop
     elif a trade was found:         carry it out
-    elif the reason is about room:
-        for event in future.plan(record, now): apply and record it
-    else: future.drop(gang)                                   # as for quota: it keeps no place
+    else:
+        for event in future.plan(record, reason, now): apply and record it
 
-`drop` says whether a place was given up; the state's `freed` counter has to grow then. The
-server wakes the engine at `next_wake`. Limits guarantee: while every gang ends by its time
+`drop` and `apply` say whether a place was given up; the state's `freed` counter has to grow
+then. The server wakes the engine at `next_wake`. Limits guarantee: while every gang ends by its time
 limit and no node is lost, a reservation is kept to the millisecond and only ever moves to an
 earlier time. A higher priority is not held up by a lower one's reservation.
 
@@ -20,7 +19,7 @@ EASY: Lifka, JSSPP 1995. Conservative backfill: Mu'alem and Feitelson, TPDS 2001
 
 from collections.abc import Callable, Iterable, Iterator
 
-from ganglion.engine.bookings import Bookings
+from ganglion.engine.bookings import BOOKED, Bookings
 from ganglion.engine.estimates import Estimates
 from ganglion.engine.holdings import Holdings
 from ganglion.engine.occupants import Clock, Occupants
@@ -100,8 +99,9 @@ class Future:
         Apply each event before asking for the next one.
         """
         state = self._ground.state
-        # Who was kept off a node by a booking may be let on it by the time alone.
-        state.freed += self._ground.bookings.changed(self._ticked, now)
+        # The time alone lets a gang start whose reservation begins, or a booking ends.
+        due = any(self._ticked < each.start_ms <= now for each in self._held.values())
+        state.freed += due or self._ground.bookings.changed(self._ticked, now)
         self._ticked = now
         fresh, self._renewed = state.freed != self._renewed, state.freed
         for held in self._by_class():
@@ -111,23 +111,30 @@ class Future:
                 yield from self._renewal(held, now)
 
     def plan(
-        self, record: GangRecord, now: int, without: tuple[str, ...] = ()
+        self, record: GangRecord, reason: Reason, now: int, without: tuple[str, ...] = ()
     ) -> Iterator[StartPlanned]:
         """Reserve place and time for a gang that cannot start now, if it is its turn to hold any.
 
+        A gang that waits for anything but room gives back what it has.
+
         Args:
             record: a waiting gang.
+            reason: why it waits, as `settle` said.
             now: the time in ms.
             without: flavors that are out of quota for it.
         """
-        if record.gang.id in self._held:
+        gang = record.gang.id
+        if not _is_about_room(reason):
+            if gang in self._held:
+                yield StartPlanned(now, gang, None, cause=reason.message)
             return
-        yielding = self._slot(record)
+        yielding = None if gang in self._held else self._slot(record)
         if yielding is None:
             return
         for each in yielding:
             yield StartPlanned(now, each.record.gang.id, None, cause="a higher priority came")
-        found = earliest(self._ground, Search(record, self._ahead_of(record), without), now)
+        search = Search(record, self._ahead_of(record), without)
+        found = earliest(self._ground, search, now)
         if found:
             yield self._planned(record, *found, now, "")
 
@@ -151,7 +158,7 @@ class Future:
                 _, other = search()
             if other and self.allows(record, other, now) is None:
                 return None, other
-        elif reason is None or reason.token not in (Token.CAPACITY, Token.TOPOLOGY):
+        elif reason is None or not _is_about_room(reason):
             return found
         own = self.due(record, now)
         return (None, own) if own else (reason, None)
@@ -309,6 +316,14 @@ class Future:
 
     def _binds(self, one: Reservation, other: Reservation) -> bool:
         return _class(one) >= _class(other)
+
+
+def _is_about_room(reason: Reason) -> bool:
+    """Whether a gang waits for a place, which time will bring."""
+    return not reason.never and (
+        reason.token in (Token.CAPACITY, Token.TOPOLOGY, Token.DRAINING, Token.ORDER)
+        or BOOKED in reason.evidence
+    )
 
 
 def _class(held: Reservation) -> int:
