@@ -37,9 +37,10 @@ def cycle(state: ClusterState, events: Iterable[Event], now: int) -> Plan:
     _take_in(state, events, plan)
     state.settle()
     state.wake(now)
+    state.deserved.refresh(now)
     _learn(state, plan)
     _keep_promises(state, plan)
-    turns = Turns(state)
+    turns = Turns(state, now)
     trader = Trader(state, rules_for(state.policy), now)
     diagnoses = 0
     while record := turns.next():

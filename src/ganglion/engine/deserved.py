@@ -221,7 +221,8 @@ class Deserved:
         for gang in gangs:
             record = self._scene.records[gang]
             for pod in record.leaving:
-                if account in (ANY_FLAVOR, tree.flavors[tree.index[pod.node]]):
+                rank = tree.index.get(pod.node)
+                if account == ANY_FLAVOR or (rank is not None and tree.flavors[rank] == account):
                     yield record.gang.queue, len(pod.devices) * pod.milli
 
 

@@ -180,8 +180,6 @@ class Trader:
             done = self._accept(asker, market, offer.units, tentative)
             if done is None:
                 continue
-            for unit in done:
-                market.take(unit)
             taken += done
             if self._fits(asker):
                 return taken
@@ -198,9 +196,11 @@ class Trader:
                 if not self._rules.allows(self._state, asker, each, self._now):
                     for done in reversed(taken):
                         tentative.give_back(done)
+                    market.reopen(taken)
                     market.drop(each)
                     return None
                 tentative.take(each)
+                market.take(each)
                 taken.append(each)
         return taken
 

@@ -99,6 +99,7 @@ def policy_set(state: Holdings, event: ev.PolicySet) -> bool:
     if state.policy == event.policy:
         return False
     state.policy = event.policy
+    state.past.change(event.policy.usage.half_life_ms, state.clock)
     for record in state.records.values():
         if record.phase is Phase.PENDING:
             state.wait(record)

@@ -6,6 +6,7 @@ from ganglion.engine.builtin import builtin_plugins
 from ganglion.engine.census import Census
 from ganglion.engine.condition import Sight
 from ganglion.engine.conditions import Conditions
+from ganglion.engine.deserved import Deserved
 from ganglion.engine.gates import Gates
 from ganglion.engine.indexes import Indexes
 from ganglion.engine.lanes import Asked, Key, Lanes
@@ -14,6 +15,7 @@ from ganglion.engine.record import SETTLED, GangRecord
 from ganglion.engine.shares import Shares
 from ganglion.engine.totals import Totals
 from ganglion.engine.tree import Tree
+from ganglion.engine.usage import PastUse
 from ganglion.model.errors import Conflict, NotFound
 from ganglion.model.node import Node
 from ganglion.model.placement import Placement, PodPlacement
@@ -44,6 +46,9 @@ class Holdings:
         promised: gangs that hold a promise, in the order they got it.
         freed: grows whenever something became possible that was not before.
         turn: decisions made so far.
+        clock: time of the latest event, in ms.
+        past: decayed use of queues and users.
+        deserved: what every queue is entitled to as of the last cycle.
     """
 
     def __init__(self, policy: Policy | None = None, plugins: Plugins | None = None) -> None:
@@ -54,6 +59,7 @@ class Holdings:
         self.indexes = Indexes(self.table, self.tree)
         self.totals = Totals(self.table, self.tree)
         self.shares = Shares()
+        self.past = PastUse(self.policy.usage.half_life_ms)
         self.lanes = Lanes()
         self.gates = Gates()
         self.census = Census()
@@ -62,6 +68,8 @@ class Holdings:
         self.promised: dict[str, None] = {}
         self.freed = 0
         self.turn = 0
+        self.clock = 0
+        self.deserved = Deserved(self, self.past)
         self._sleepers: list[tuple[int, str]] = []
         self._fleet = 0
         self._empty: tuple[int, Indexes] | None = None
@@ -150,9 +158,15 @@ class Holdings:
         if record.not_before:
             heappush(self._sleepers, (record.not_before, gang.id))
         if record.reason is None:
-            record.lane = _lane_key(record)
+            record.lane = (*_lane_key(record), gang.user if self._by_user(gang) else "")
             order = _order_key(self.policy, gang)
             self.lanes.add(record.lane, gang.queue, gang.priority, order, _asked(gang))
+
+    def _by_user(self, gang: Gang) -> bool:
+        """Whether it matters whose gang it is."""
+        if self.past.half_life_ms and "user" in self.policy.usage.levels:
+            return True
+        return any(self.queues[name].user_limit for name in self.shares.path(gang.queue))
 
     def usage_of(self, record: GangRecord, placement: Placement) -> dict[str, Usage]:
         """What a placement uses, by flavor."""
@@ -177,10 +191,12 @@ class Holdings:
         record.placement = placement
         record.charged = tuple(self.usage_of(record, placement).items())
         self.charge(record.gang, record.charged, 1)
+        self._remember(record, 1)
 
     def release(self, record: GangRecord) -> None:
         """A gang gives its place back; pods that count no more are gone with it."""
         if record.placement and record.phase in SETTLED:
+            self._remember(record, -1)
             self.part(record, record.placement.pods)
             self.charge(record.gang, record.charged, -1)
         self.gone(record)
@@ -191,6 +207,7 @@ class Holdings:
     def step_off(self, record: GangRecord) -> None:
         """All pods of a gang are told to stop: others may be promised its place."""
         assert record.placement
+        self._remember(record, -1)
         self.part(record, record.placement.pods)
         self.charge(record.gang, record.charged, -1)
         record.charged = ()
@@ -205,9 +222,11 @@ class Holdings:
         self.part(record, dropped)
         self.join(record, tuple(pod for pod in placement.pods if pod not in before))
         self.charge(record.gang, record.charged, -1)
+        self._remember(record, -1)
         record.placement = placement
         record.charged = tuple(self.usage_of(record, placement).items())
         self.charge(record.gang, record.charged, 1)
+        self._remember(record, 1)
         if dropped:
             self._leaves(record, dropped)
             self.freed += 1
@@ -238,6 +257,12 @@ class Holdings:
         del self.promised[record.gang.id]
         self.freed += 1
 
+    def _remember(self, record: GangRecord, sign: int) -> None:
+        """Past use of queue and user goes on from here with more or less."""
+        if self.past.half_life_ms:
+            gang, milli = record.gang, sum(usage.gpu_milli for _, usage in record.charged)
+            self.past.charge(self.shares.path(gang.queue), gang.user, milli, sign, self.clock)
+
     def _leaves(self, record: GangRecord, pods: tuple[PodPlacement, ...]) -> None:
         record.leaving += pods
         for pod in pods:
@@ -259,7 +284,7 @@ class Holdings:
     def charge(self, gang: Gang, charged: tuple[tuple[str, Usage], ...], sign: int) -> None:
         """Add what a gang uses to its queue, or take it back."""
         for flavor, usage in charged:
-            self.shares.charge(gang.queue, flavor, usage, gang.preemptible, sign)
+            self.shares.charge(gang.queue, flavor, usage, gang.preemptible, sign, gang.user)
 
     def _sights(self, record: GangRecord) -> dict[str, Sight]:
         sight = self.table.sight

@@ -84,6 +84,10 @@ class Market:
         """A unit has left."""
         self._taken.add(id(unit))
 
+    def reopen(self, units: Sequence[Unit]) -> None:
+        """Units are there again."""
+        self._taken.difference_update(map(id, units))
+
     def drop(self, unit: Unit) -> None:
         """A unit may not, or cannot, be taken any more."""
         self._gone.add(id(unit))

@@ -22,6 +22,7 @@ class ClusterState(Holdings):
             NotFound: it names an unknown queue, node or gang.
             Conflict: it contradicts what is known, as a second gang of the same id.
         """
+        self.clock = max(self.clock, event.at)
         return _HANDLERS[type(event)](self, event)
 
     def validate(self) -> None:
