@@ -76,7 +76,7 @@ class PastUse:
             user: whose gang it is.
             gpu_milli: thousandths of GPUs.
             sign: 1 or -1.
-            now: the time in ms; never smaller than in an earlier call.
+            now: the time in ms; news from before an earlier call count from that call on.
         """
         if not self.half_life_ms or not gpu_milli:
             return
@@ -120,7 +120,7 @@ class PastUse:
         each = self._sums.get(key)
         if each is None:
             each = self._sums[key] = _Sum(at=now)
-        each.weighted, each.at = self._summed(each, now), now
+        each.weighted, each.at = self._summed(each, now), max(now, each.at)
         each.milli += milli
 
     def _level(self, key: tuple[str, str | None], now: int) -> int:
