@@ -13,6 +13,7 @@ from ganglion.files.policy import load_policy, parse_policy
 from ganglion.files.policy_print import Change, changes, policy_document, yaml_text
 from ganglion.files.policy_schema import SCOPES
 from ganglion.files.presets import PRESETS, preset
+from ganglion.files.workload import parse_workloads, to_workload
 from ganglion.model.errors import FieldError, FileError
 from ganglion.model.policy import (
     Evict,
@@ -26,6 +27,7 @@ from ganglion.model.policy import (
 )
 from ganglion.model.queue import Flavors, Preemption, Queue, Victims
 from ganglion.model.resources import Amount
+from ganglion.model.workload import Workload
 
 FULL = """
 preset: kai
@@ -297,3 +299,19 @@ def test_the_defaults_of_the_schema_are_those_of_the_engine() -> None:
             value = getattr(kind(), name) if name else None
             if name and not isinstance(value, Struct):
                 assert field.get_default(call_default_factory=True) == value, (scope, key)
+
+
+def test_priority_classes_give_a_number_and_say_whether_a_workload_may_be_stopped() -> None:
+    classes = parse_policy("priorities: {prod: {value: 990, preemptible: false}, low: 3}").policy
+
+    def made(text: str) -> Workload:
+        (doc,) = parse_workloads(f"run: x\n{text}")
+        return to_workload(doc, user="a", default_queue="q", classes=classes.priorities)
+
+    prod = made("priority: prod")
+    assert (prod.priority, prod.priority_class, prod.preemptible) == (990, "prod", False)
+    assert made("priority: prod\npreemptible: true").preemptible
+    assert (made("priority: low").priority, made("priority: high").priority) == (3, 75)
+    with pytest.raises(FieldError, match="no priority class `prdo`") as caught:
+        made("priority: prdo")
+    assert (caught.value.key, caught.value.hint) == ("priority", "did you mean `prod`?")

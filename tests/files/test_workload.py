@@ -205,7 +205,7 @@ def test_aliases_and_short_forms_mean_their_canonical_keys(alias: str, canonical
         ("run: {a: b}", 1, "run", "expected text", ""),
         ("run: x\nname: My Job", 2, "name", "not a usable name", "`my-job`"),
         ("run: x\npriority: 101", 2, "priority", "too large", "100"),
-        ("run: x\npriority: hihg", 2, "priority", "priority class", "`high`?"),
+        ("run: x\npriority: very high", 2, "priority", "not a usable name", "`very-high`"),
         ("run: x\nkind: trian", 2, "kind", "not known", "`train`?"),
         ("run: x\nhold: maybe", 2, "hold", "true or false", ""),
         ("run: x\nport: 70000", 2, "port", "too large", ""),

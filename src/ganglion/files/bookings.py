@@ -120,7 +120,9 @@ def booked(file: BookingFile, fleet: Iterable[Node], path: Path, wrong: Wrong) -
     for at, name in enumerate(file.nodes):
         if name not in known:
             raise wrong(
-                f"there is no node {show(name)}", (*path, "nodes", at), meant(name, [*known])
+                f"there is no node {show(name)}",
+                (*path, "nodes", at),
+                meant(name, [*known]) or "see: ganglion nodes",
             )
     named = dict.fromkeys(file.nodes)
     for level, domain in file.within:

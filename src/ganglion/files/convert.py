@@ -5,9 +5,10 @@ from collections.abc import Mapping
 from ganglion.files.defaults import name_of
 from ganglion.files.grammar.words import CAUSES, PRIORITIES
 from ganglion.files.schema import CheckpointFile, Group, PodSetFile, RetryFile, WorkloadFile
-from ganglion.files.wording import show
+from ganglion.files.wording import listed, meant, show
 from ganglion.model.errors import FieldError
 from ganglion.model.levels import Level
+from ganglion.model.policy import PriorityClass
 from ganglion.model.resources import PodRequest
 from ganglion.model.workload import (
     Checkpoint,
@@ -21,7 +22,12 @@ from ganglion.model.workload import (
 
 
 def to_workload(
-    doc: WorkloadFile, *, user: str, default_queue: str, environ: Mapping[str, str] | None = None
+    doc: WorkloadFile,
+    *,
+    user: str,
+    default_queue: str,
+    environ: Mapping[str, str] | None = None,
+    classes: Mapping[str, PriorityClass] = {},
 ) -> Workload:
     """Build the workload.
 
@@ -30,18 +36,20 @@ def to_workload(
         user: who submits it.
         default_queue: queue of a file that names none.
         environ: the caller's shell, for variables given by bare name; None = there is none.
+        classes: named priorities of the policy, beside the built-in ones.
 
     Raises:
-        FieldError: a variable is to be inherited but is not set.
+        FieldError: a variable is to be inherited but is not set, or there is no such priority.
     """
+    chosen = priority_of(doc.priority, classes)
     return Workload(
         name=doc.name or name_of(doc),
         kind=doc.effective_kind,
         queue=(doc.queue or default_queue).rpartition("/")[2],
         user=user,
-        priority=priority_of(doc.priority),
+        priority=chosen.value,
         priority_class=doc.priority if isinstance(doc.priority, str) else "",
-        preemptible=doc.preemptible,
+        preemptible=_preemptible(doc, chosen),
         pod_sets=tuple(_pod_set(each) for each in doc.sets),
         topology=doc.placement,
         constraints=Constraints(**dict(doc.constraints)),
@@ -59,9 +67,26 @@ def to_workload(
     )
 
 
-def priority_of(priority: int | str) -> int:
-    """Number of a priority given as number or class."""
-    return PRIORITIES[priority] if isinstance(priority, str) else priority
+def priority_of(priority: int | str, classes: Mapping[str, PriorityClass] = {}) -> PriorityClass:
+    """The class of a priority given as number or name; a policy's classes win.
+
+    Raises:
+        FieldError: there is no class of that name.
+    """
+    if isinstance(priority, int):
+        return PriorityClass(priority)
+    known = {name: PriorityClass(value) for name, value in PRIORITIES.items()} | dict(classes)
+    if priority not in known:
+        hint = meant(priority, [*known]) or f"use 0..100, or {listed(known)}"
+        problem = f"there is no priority class {show(priority)}"
+        raise FieldError(problem, key="priority", hint=hint)
+    return known[priority]
+
+
+def _preemptible(doc: WorkloadFile, chosen: PriorityClass) -> bool:
+    """What the file says counts; then what its priority class says."""
+    said = "preemptible" in doc.model_fields_set or chosen.preemptible is None
+    return doc.preemptible if said else bool(chosen.preemptible)
 
 
 def inherit(doc: WorkloadFile, environ: Mapping[str, str]) -> dict[str, str]:

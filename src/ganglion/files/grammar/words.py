@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from signal import Signals
 
+from ganglion.files.grammar.names import parse_name
 from ganglion.files.grammar.scalars import parse_text, parse_whole
 from ganglion.files.wording import listed, meant, show
 from ganglion.model.errors import FieldError
@@ -41,12 +42,9 @@ def one_of(words: tuple[str, ...], aliases: dict[str, str]) -> Callable[[object]
 
 
 def parse_priority(value: object) -> int | str:
-    """Return a number of 0..100 or the name of a priority class."""
-    if isinstance(value, str) and value.strip().lower() in PRIORITIES:
-        return value.strip().lower()
+    """Return a number of 0..100 or the name of a priority class, which policies may add to."""
     if isinstance(value, str) and any(letter.isalpha() for letter in value):
-        hint = meant(value, [*PRIORITIES]) or f"use 0..100, or {listed(PRIORITIES)}"
-        raise FieldError(f"there is no priority class {show(value)}", hint=hint)
+        return parse_name(value.strip().lower())
     return parse_whole(value, 0, 100)
 
 
