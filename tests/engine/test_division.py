@@ -116,6 +116,26 @@ def test_shares_are_divided_again_among_the_children() -> None:
     }
 
 
+def test_the_example_of_the_documentation() -> None:
+    asks = {
+        "research": claim(quota=24, request=70, weight=2),
+        "product": claim(quota=16, request=12),
+        "batch": claim(request=40),
+        "vision": claim(quota=16, request=50),
+        "language": claim(quota=8, request=20, weight=3),
+    }
+    parents = dict.fromkeys(asks, "") | {"vision": "research", "language": "research"}
+
+    quiet = divide_tree(64 * WHOLE, asks, parents)
+    asks["product"] = claim(quota=16, request=40)
+    busy = divide_tree(64 * WHOLE, asks, parents)
+
+    assert [each // WHOLE for each in quiet.values()] == [43, 12, 9, 23, 20]
+    assert [each // WHOLE for each in busy.values()] == [36, 22, 6, 19, 17]
+    much, little = claim(past=PARTS * 3 // 4), claim(past=PARTS // 4)
+    assert whole(64, much, little, correction=1000) == [16, 48]
+
+
 @given(totals, st.lists(claims, max_size=8))
 def test_nobody_gets_less_than_its_quota_or_more_than_it_can_use(
     total: int, asks: list[Claim]
