@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ganglion.bench.jct import RECIPES
+from ganglion.bench.jct import TEXTBOOK
 from ganglion.bench.jobs import Cluster, Job
 from ganglion.bench.metrics import (
     Bounds,
@@ -115,12 +115,12 @@ JOBS = st.lists(
 
 
 @settings(max_examples=40, deadline=None)
-@given(JOBS, st.sampled_from(sorted(RECIPES)))
+@given(JOBS, st.sampled_from(sorted(TEXTBOOK)))
 def test_no_schedule_beats_the_bounds(listed: list[tuple[int, int, int]], policy: str) -> None:
     jobs = tuple(job(n, *each) for n, each in enumerate(sorted(listed)))
     cluster = Cluster("c", 2, jobs)
     limits = bounds(jobs, cluster.gpus)
-    found = figures(replay(cluster, RECIPES[policy]).done)
+    found = figures(replay(cluster, TEXTBOOK[policy]).done)
     assert found.avg_jct_s >= limits.avg_jct_s or math.isclose(
         found.avg_jct_s, limits.avg_jct_s, rel_tol=1e-9, abs_tol=1e-9
     )

@@ -6,7 +6,7 @@ import pytest
 
 from ganglion.bench import preempt
 from ganglion.bench.preempt import BENCH
-from ganglion.bench.preempt_jobs import DAY, TRAINING_LOAD, URGENT, URGENT_LOAD, cluster, contended
+from ganglion.bench.preempt_jobs import DAY, TRAINING_LOAD, URGENT, URGENT_LOAD, contended
 from ganglion.bench.registry import BenchOptions, silent
 from ganglion.model.errors import FieldError
 from ganglion.worlds.simulated.job import gpu_milli
@@ -35,7 +35,7 @@ def test_every_order_of_victims_runs_the_same_jobs(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(
         preempt, "contended", lambda seed, workload: contended(seed, workload, nodes=4, days=1)
     )
-    monkeypatch.setattr(preempt, "cluster", lambda: cluster(4))
+    monkeypatch.setattr(preempt, "NODES", 4)
     made = BENCH.run(BenchOptions(seeds=2), silent).data
     assert set(made["policies"]) == {"price", "youngest", "lowest-newest"}
     assert len({entry["jobs"] for entry in made["policies"].values()}) == 1

@@ -6,7 +6,9 @@ from time import perf_counter
 from typing import Any
 
 from msgspec import Struct, to_builtins
+from msgspec.structs import replace
 
+from ganglion.bench.jct_engine import Engine, restart_ms, run_engine
 from ganglion.bench.jobs import Cluster
 from ganglion.bench.metrics import (
     Bounds,
@@ -19,19 +21,45 @@ from ganglion.bench.metrics import (
 )
 from ganglion.bench.registry import Progress, Report, Table
 from ganglion.bench.replay import Recipe, Schedule, replay
-from ganglion.model.policy import Order, Policy, Weighted
+from ganglion.model.policy import Backfill, Evict, Future, Order, Policy, Repack, Weighted
 
-_BEST_FIT = (Weighted("bestfit"),)
+HOUR_MS = 3_600_000
+LAS_GPU_HOURS = 8
+"""Service after which a job goes behind in two-queue LAS."""
 
-RECIPES: dict[str, Recipe] = {
-    "fifo": Recipe(Policy(order=Order.FIFO, strict=True, scores=_BEST_FIT)),
-    "fifo-overtaking": Recipe(Policy(order=Order.FIFO, scores=_BEST_FIT)),
-    "sjf": Recipe(Policy(order=Order.SHORTEST, strict=True, scores=_BEST_FIT), told=True),
-    "srsf": Recipe(Policy(order=Order.SMALLEST, scores=_BEST_FIT), told=True, preempts=True),
-    "srtf": Recipe(Policy(order=Order.SHORTEST, scores=_BEST_FIT), told=True, preempts=True),
-    "default": Recipe(Policy()),
+
+def textbook(order: Order, *, strict: bool = False) -> Policy:
+    """A published policy: best fit, and the engine stops, moves and reserves nothing itself."""
+    return Policy(
+        order=order,
+        strict=strict,
+        scores=(Weighted("bestfit"),),
+        evict=Evict(enabled=False),
+        future=Future(backfill=Backfill.ANY, reservations=0),
+        repack=Repack(consolidate=False),
+    )
+
+
+_LAS = Recipe(textbook(Order.SHORTEST), preempts=True, demotes_at=LAS_GPU_HOURS * HOUR_MS)
+
+TEXTBOOK: dict[str, Recipe] = {
+    "fifo": Recipe(textbook(Order.FIFO, strict=True)),
+    "fifo-overtaking": Recipe(textbook(Order.FIFO)),
+    "sjf": Recipe(textbook(Order.SHORTEST, strict=True), told=True),
+    "srsf": Recipe(textbook(Order.SMALLEST), told=True, preempts=True),
+    "srtf": Recipe(textbook(Order.SHORTEST), told=True, preempts=True),
+    "las": _LAS,
+    "las-charged": replace(_LAS, restart_ms=restart_ms),
 }
-"""Policies by name; all place by the published protocols' best fit, except Ganglion's own."""
+"""Published policies by name; all place by best fit."""
+
+OWN: dict[str, Engine] = {
+    "default": Engine(Policy(future=Future(learn=True))),
+    "timeshare": Engine(Policy(future=Future(learn=True)), timeshare_ms=2 * HOUR_MS),
+}
+"""Ganglion's own."""
+
+POLICIES = (*TEXTBOOK, *OWN)
 
 USUAL = ("fifo", "fifo-overtaking", "sjf", "srsf", "default")
 """Those that run when none is named."""
@@ -39,8 +67,20 @@ USUAL = ("fifo", "fifo-overtaking", "sjf", "srsf", "default")
 POLICY_NOTES: dict[str, tuple[str, ...]] = {
     "fifo and sjf are strict: nothing overtakes what cannot start yet.": ("fifo", "sjf"),
     "sjf, srsf and srtf are oracles that know every duration.": ("sjf", "srsf", "srtf"),
-    "srsf and srtf preempt, and a restart costs nothing.": ("srsf", "srtf"),
-    "default is Ganglion's own policy: it knows no durations and does not preempt.": ("default",),
+    "srsf, srtf and las preempt, and a restart costs nothing.": ("srsf", "srtf", "las"),
+    "las: jobs that have had 8 GPU-hours go behind the others; no knowledge of durations.": (
+        "las",
+        "las-charged",
+    ),
+    "default is Ganglion's own policy: it is told no durations and learns them from what ended.": (
+        "default",
+        "timeshare",
+    ),
+    "timeshare: the same, and a job that ran for 2 hours may yield to those that ran less.": (
+        "timeshare",
+    ),
+    "default, timeshare, las-charged: a restart costs 7 s for one GPU, 30 s up to eight, 60 s"
+    " beyond.": ("default", "timeshare", "las-charged"),
 }
 """What has to be said where one of these policies ran."""
 
@@ -77,7 +117,15 @@ def run_all(clusters: Sequence[Cluster], policies: Sequence[str], progress: Prog
 def _run(cluster: Cluster, policy: str, progress: Progress, before: int, total: int) -> Run:
     label = f"{cluster.name} {policy}"
     began = perf_counter()
-    schedule = replay(cluster, RECIPES[policy], lambda done: progress(before + done, total, label))
+
+    def told(done: int) -> None:
+        progress(before + done, total, label)
+
+    schedule = (
+        run_engine(cluster, OWN[policy], told)
+        if policy in OWN
+        else replay(cluster, TEXTBOOK[policy], told)
+    )
     return Run(cluster, policy, schedule, perf_counter() - began)
 
 

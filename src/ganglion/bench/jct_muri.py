@@ -7,7 +7,7 @@ several schedulers on the same job lists. See docs/benchmarks/jct.md.
 from operator import itemgetter
 from typing import Any
 
-from ganglion.bench.jct import RECIPES, USUAL, report, run_all
+from ganglion.bench.jct import POLICIES, USUAL, report, run_all
 from ganglion.bench.jobs import Cluster, cluster_of, read_arrivals, synthetic
 from ganglion.bench.registry import Bench, BenchOptions, Progress, Report, check_policies
 from ganglion.bench.traces import choose, workload_files
@@ -105,5 +105,5 @@ BENCH = Bench(
     "jct-muri",
     "Job completion times on Muri's Philly traces, against published figures.",
     run,
-    tuple(RECIPES),
+    POLICIES,
 )

@@ -25,16 +25,18 @@ class Held(Struct, frozen=True):
         weight: its rank is (remaining ms) x weight: its GPUs, or 1.
         gpus: its GPUs.
         seats: where.
+        order: a rank that does not change with time; None = the one above.
     """
 
     ends: int
     weight: int
     gpus: int
     seats: Seats
+    order: int | None = None
 
     def rank(self, now: int) -> int:
-        """Remaining service, or remaining time; smaller goes first."""
-        return (self.ends - now) * self.weight
+        """Remaining service, remaining time, or a fixed order; smaller goes first."""
+        return (self.ends - now) * self.weight if self.order is None else self.order
 
 
 class Waiting:

@@ -17,7 +17,6 @@ from ganglion.bench.preempt_jobs import (
     URGENT,
     URGENT_LOAD,
     WORKLOADS,
-    cluster,
     contended,
     restart_ms,
 )
@@ -29,6 +28,7 @@ from ganglion.bench.registry import (
     Table,
     check_policies,
 )
+from ganglion.bench.replay import nodes_of
 from ganglion.model.errors import FieldError
 from ganglion.model.policy import Evict, Policy, VictimOrder
 from ganglion.model.queue import Queue
@@ -97,7 +97,7 @@ def _workload(options: BenchOptions) -> str:
 
 def _once(seed: int, workload: str, evict: Evict) -> dict[str, Any]:
     stage = Stage(
-        cluster(),
+        nodes_of(NODES),
         [Queue(QUEUE)],
         contended(seed, workload),
         Policy(evict=evict),

@@ -7,7 +7,6 @@ from random import Random
 from msgspec.structs import replace
 
 from ganglion.bench.jobs import GPUS_PER_NODE
-from ganglion.model.node import Device, Node
 from ganglion.model.workload import Checkpoint, Gang
 from ganglion.worlds.simulated.job import Shapes, SimJob, gpu_milli
 
@@ -27,12 +26,6 @@ SIZES = {1: 30, 2: 20, 4: 20, 8: 20, 16: 8, 32: 2}
 URGENT_SIZES = {1: 40, 2: 15, 4: 15, 8: 20, 16: 10}
 INTERVALS = {10 * MINUTE: 20, 30 * MINUTE: 30, HOUR: 30, 3 * HOUR: 20}
 """How often training saves -> how many of a hundred gangs do."""
-
-
-def cluster(nodes: int = NODES) -> list[Node]:
-    """Equal nodes of eight GPUs."""
-    devices = (Device("GPU"),) * GPUS_PER_NODE
-    return [Node(f"n{number:05d}", 64_000, 512_000, devices) for number in range(nodes)]
 
 
 def restart_ms(gang: Gang) -> int:

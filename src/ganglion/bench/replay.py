@@ -9,6 +9,7 @@ from heapq import heappop, heappush
 from time import thread_time
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ganglion.bench.jobs import GPUS_PER_NODE, Cluster, Job
 from ganglion.bench.metrics import Done
@@ -42,12 +43,19 @@ class Recipe(Struct, frozen=True):
     Attributes:
         policy: the engine's policy.
         told: whether the engine is told durations (an oracle).
-        preempts: whether running jobs are stopped for those that have less left to do.
+        preempts: whether running jobs are stopped for those of a better rank: those that have
+            less left to do or, with `demotes_at`, that have not run for long.
+        demotes_at: GPU-milliseconds after which a job goes behind all that have had less, in
+            order of submission on both sides: two-queue least attained service (Tiresias,
+            NSDI'19). 0 = ranks are what is left to do.
+        restart_ms: what a restart adds to a job's duration, by its GPUs.
     """
 
     policy: Policy
     told: bool = False
     preempts: bool = False
+    demotes_at: int = 0
+    restart_ms: Callable[[int], int] = lambda _: 0
 
 
 class Schedule(Struct, frozen=True):
@@ -87,14 +95,17 @@ class _Replay:
     def __init__(self, cluster: Cluster, recipe: Recipe) -> None:
         self._jobs, self._recipe = cluster.jobs, recipe
         self._state = ClusterState(recipe.policy)
-        self._setup = _nodes(cluster.nodes)
+        self._setup = [NodeAdded(0, node) for node in nodes_of(cluster.nodes)]
         self._shapes = Shapes(GPUS_PER_NODE)
         self._free = [GPUS_PER_NODE] * cluster.nodes
         self._left = [job.duration for job in cluster.jobs]
+        self._demoted = [False] * len(cluster.jobs)
+        self._served = [0] * len(cluster.jobs)
         self._gangs = [self._gang(job, 0) for job in cluster.jobs]
         self._running: dict[int, Held] = {}
         self._waiting = Waiting()
         self._ends: list[tuple[int, int, str]] = []
+        self._demotions: list[tuple[int, int, str]] = []
         self._next = 0
         self._done: list[Done] = []
         self._stops = self._starts = self._cycles = 0
@@ -104,6 +115,7 @@ class _Replay:
         self._ask([*self._setup, QueueSet(0, Queue(QUEUE))], 0)
         while (now := self._when()) is not None:
             over = self._over(now)
+            self._demote(now)
             events = [*over, *self._arrived(now)]
             stopped = self._stop(now) if self._recipe.preempts else []
             self._ask([*events, *stopped], now)
@@ -116,10 +128,12 @@ class _Replay:
 
     def _when(self) -> int | None:
         """The next moment at which something happens."""
-        while self._ends and not self._is_current(self._ends[0]):
-            heappop(self._ends)
+        for heap in (self._ends, self._demotions):
+            while heap and not self._is_current(heap[0]):
+                heappop(heap)
         arrives = [self._jobs[self._next].submitted] if self._next < len(self._jobs) else []
-        return min(arrives + [end[0] for end in self._ends[:1]], default=None)
+        changes = [entry[0] for entry in (*self._ends[:1], *self._demotions[:1])]
+        return min(arrives + changes, default=None)
 
     def _is_current(self, end: tuple[int, int, str]) -> bool:
         return end[1] in self._running and self._gangs[end[1]].id == end[2]
@@ -133,6 +147,16 @@ class _Replay:
                 self._done.append(Done(self._jobs[end[1]], now))
                 over.append(GangEnded(now, end[2], 1, Outcome.SUCCEEDED))
         return over
+
+    def _demote(self, now: int) -> None:
+        """Put those behind that have had their share of service."""
+        while self._demotions and self._demotions[0][0] <= now:
+            due = heappop(self._demotions)
+            if self._is_current(due):
+                number = due[1]
+                self._demoted[number] = True
+                held = self._running[number]
+                self._running[number] = replace(held, order=self._order(number))
 
     def _arrived(self, now: int) -> list[Event]:
         arrived: list[Event] = []
@@ -151,12 +175,14 @@ class _Replay:
         """Stop what the oracle says; what is left of it is submitted as a new gang."""
         events: list[Event] = []
         for number in victims(self._waiting, self._running, self._free, now):
-            old = self._gangs[number].id
-            self._left[number] = self._vacate(number).ends - now
+            old, job = self._gangs[number].id, self._jobs[number]
+            left = self._vacate(number).ends - now
+            self._served[number] += (self._left[number] - left) * job.gpus
+            self._left[number] = left + self._recipe.restart_ms(job.gpus)
             events.append(GangStopping(now, old, 1, "preempted"))
             events.append(GangEnded(now, old, 1, Outcome.PREEMPTED))
             attempt = int(old.split("/")[0].split("-")[1]) + 1
-            self._gangs[number] = self._gang(self._jobs[number], attempt)
+            self._gangs[number] = self._gang(job, attempt)
             events.append(self._submit(number, now))
             self._stops += 1
         return events
@@ -185,11 +211,21 @@ class _Replay:
         for node, gpus in seats:
             self._free[node] -= gpus
         ends = now + self._left[number]
-        self._running[number] = Held(ends, self._weight(job), job.gpus, seats)
+        order = self._order(number) if self._recipe.demotes_at else None
+        self._running[number] = Held(ends, self._weight(job), job.gpus, seats, order)
         heappush(self._ends, (ends, number, start.gang.id))
+        if order is not None and not self._demoted[number]:
+            due = now + -(-(self._recipe.demotes_at - self._served[number]) // job.gpus)
+            heappush(self._demotions, (due, number, start.gang.id))
         self._starts += 1
 
+    def _order(self, number: int) -> int:
+        """Those that were demoted behind the others, each side in order of submission."""
+        return number + len(self._jobs) * self._demoted[number]
+
     def _rank(self, number: int) -> int:
+        if self._recipe.demotes_at:
+            return self._order(number)
         return self._left[number] * self._weight(self._jobs[number])
 
     def _weight(self, job: Job) -> int:
@@ -203,8 +239,12 @@ class _Replay:
             queue=QUEUE,
             pod_sets=self._shapes.gpus(job.gpus),
             submitted=job.submitted,
-            expected_ms=self._left[job.number] if self._recipe.told else 0,
+            expected_ms=self._expected(job.number),
         )
+
+    def _expected(self, number: int) -> int:
+        """What the engine orders by: what is left to do, or whether it was demoted."""
+        return self._left[number] if self._recipe.told else int(self._demoted[number])
 
     def _check(self) -> None:
         if len(self._done) < len(self._jobs):
@@ -213,11 +253,10 @@ class _Replay:
         self._state.validate()
 
 
-def _nodes(count: int) -> list[Event]:
+def nodes_of(count: int) -> list[Node]:
+    """So many equal nodes of eight GPUs."""
     devices = (Device("GPU"),) * GPUS_PER_NODE
-    return [
-        NodeAdded(0, Node(f"n{number:05d}", 64_000, 512_000, devices)) for number in range(count)
-    ]
+    return [Node(f"n{number:05d}", 64_000, 512_000, devices) for number in range(count)]
 
 
 def _seats_of(placement: Placement) -> tuple[tuple[int, int], ...]:

@@ -1,0 +1,81 @@
+"""The engine's own policies on job lists: it may stop jobs, and a restart costs time."""
+
+from collections.abc import Callable
+
+from msgspec import Struct
+
+from ganglion.bench.drive import Outcomes, Stage, drive
+from ganglion.bench.jobs import GPUS_PER_NODE, Cluster
+from ganglion.bench.metrics import Done
+from ganglion.bench.replay import QUEUE, Schedule, nodes_of
+from ganglion.model.policy import Policy
+from ganglion.model.queue import Queue
+from ganglion.model.workload import Checkpoint, Gang
+from ganglion.worlds.simulated.job import Shapes, SimJob, gpu_milli
+
+SECOND_MS = 1000
+GRACE_MS = 10_000
+"""A job saves within so long when it is told to stop."""
+
+
+class Engine(Struct, frozen=True):
+    """A policy of Ganglion's own, carried out by the engine alone.
+
+    Attributes:
+        policy: the policy.
+        timeshare_ms: run time after which jobs may yield to equals; 0 = never.
+    """
+
+    policy: Policy
+    timeshare_ms: int = 0
+
+
+def restart_ms(gpus: int) -> int:
+    """What a restart costs: 7 s for one GPU, 30 s up to a node, 60 s beyond (Helios, SC'21)."""
+    return SECOND_MS * (7 if gpus == 1 else 30 if gpus <= GPUS_PER_NODE else 60)
+
+
+def run_engine(cluster: Cluster, engine: Engine, told: Callable[[int], None]) -> Schedule:
+    """Run all jobs of a cluster to their end; a job that is stopped loses no work.
+
+    Args:
+        cluster: jobs that all fit the empty cluster.
+        engine: the policy.
+        told: told the number of jobs that have ended.
+    """
+    return _schedule(cluster, drive(_stage(cluster, engine), told))
+
+
+def _stage(cluster: Cluster, engine: Engine) -> Stage:
+    return Stage(
+        nodes_of(cluster.nodes),
+        [Queue(QUEUE, timeshare_ms=engine.timeshare_ms)],
+        _jobs(cluster),
+        engine.policy,
+        lambda gang: restart_ms(gpu_milli(gang) // 1000),
+    )
+
+
+def _jobs(cluster: Cluster) -> list[SimJob]:
+    shapes, saves = Shapes(GPUS_PER_NODE), Checkpoint(grace_ms=GRACE_MS)
+    return [
+        SimJob(
+            Gang(
+                id=f"{job.number:07d}/0",
+                workload=f"{job.number:07d}",
+                queue=QUEUE,
+                pod_sets=shapes.gpus(job.gpus),
+                submitted=job.submitted,
+                checkpoint=saves,
+            ),
+            job.duration,
+        )
+        for job in cluster.jobs
+    ]
+
+
+def _schedule(cluster: Cluster, found: Outcomes) -> Schedule:
+    ends = zip(cluster.jobs, found.courses, strict=True)
+    done = tuple(Done(job, course.ended) for job, course in ends)
+    in_order = tuple(sorted(done, key=lambda each: (each.ended, each.job.number)))
+    return Schedule(in_order, found.preemptions, found.starts, found.cycles, found.engine_seconds)
