@@ -5,7 +5,7 @@ import inspect
 import msgspec
 import pytest
 
-from ganglion.client import views
+from ganglion.client import policy_views, views
 from ganglion.model.capacity import FlavorReport
 from ganglion.model.plan import Verdict
 from ganglion.server import schemas
@@ -30,6 +30,13 @@ PAIRS = [
     (views.Health, schemas.Health),
     (views.Version, schemas.VersionView),
     (Verdict, schemas.Verdict),
+    (policy_views.PolicyChange, schemas.PolicyChange),
+    (policy_views.PolicyOutcome, schemas.PolicyOutcome),
+    (policy_views.PolicyVersion, schemas.PolicyVersion),
+    (policy_views.PolicyHistory, schemas.PolicyHistory),
+    (policy_views.PolicyView, schemas.PolicyView),
+    (policy_views.BookingView, schemas.BookingView),
+    (policy_views.BookingPage, schemas.BookingPage),
 ]
 
 
@@ -41,7 +48,8 @@ def test_client_and_server_agree_on_the_keys(
 
 
 def test_every_view_is_compared() -> None:
-    local = {cls for _, cls in inspect.getmembers(views, inspect.isclass)}
-    local = {cls for cls in local if cls.__module__ == views.__name__}
+    modules = {views.__name__: views, policy_views.__name__: policy_views}
+    members = (inspect.getmembers(each, inspect.isclass) for each in modules.values())
+    local = {cls for each in members for _, cls in each if cls.__module__ in modules}
     compared = {ours for ours, _ in PAIRS}
     assert local - compared == {views.WorkloadBase, views.EventView}

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from ganglion.client.policy_views import PolicyOutcome, PolicyVersion
 
 FILE = click.argument("file", metavar="FILE")
+ALONE = -1
+"""Version of an outcome that no server has seen."""
 UNCHECKED = "No server runs, so flavors, plugins and queues in use were not looked at."
 
 
@@ -45,7 +47,8 @@ def check(file: str, strict: bool, form: str) -> None:
         print_data(found, form)
         return
     _warn(found.warnings)
-    click.echo(f"{file} is fine: {summary(found.changes)}")
+    would = f": {summary(found.changes)}" if found.version >= 0 else ", as far as it goes alone"
+    click.echo(f"{file} is fine{would}")
 
 
 @command("diff", "policy diff policy.yaml", "policy diff kai -o json")
@@ -151,7 +154,7 @@ def _checked(file: str) -> "PolicyOutcome":
             return client.check_policy(text, file=name)
     except Unreachable:
         note(UNCHECKED)
-        return PolicyOutcome(0)
+        return PolicyOutcome(ALONE)
 
 
 def _strict(warnings: Sequence[str]) -> InputError:
