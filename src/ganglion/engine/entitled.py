@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 
-from ganglion.engine.deserved import Deserved
 from ganglion.engine.holdings import Holdings
 from ganglion.model.queue import ANY_FLAVOR
 from ganglion.model.resources import Usage
@@ -24,7 +23,7 @@ class Entitled:
 
     def __init__(self, state: Holdings, dead_zone_permille: int = 0) -> None:
         self._shares = state.shares
-        self._deserved = Deserved(state)
+        self._deserved = state.deserved
         self._zone = dead_zone_permille
         self._accounts = {key for queue in state.queues.values() for key in queue.quota}
 
