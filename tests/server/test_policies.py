@@ -205,11 +205,12 @@ def test_what_is_odd_but_possible_is_a_warning(rig: Rig) -> None:
         "- {name: a, parent: org, quota: {H100: 6}}\n"
         "- {name: b, parent: org, quota: {H100: 6}, limit: {H100: 4}}\n"
         "- {name: c, parent: org, weight: 0}\n"
-        "- {name: default}\n",
+        "- {name: default, quota: {H100: 2}, lend_limit: {H100: 3}}\n",
     )
-    together, limit, nothing = found.warnings
+    together, limit, lent, nothing = found.warnings
     assert "guaranteed 12 GPUs together, `org` only 8" in together
     assert "guaranteed 6 GPUs, but may never use more than 4" in limit
+    assert "`default` lends up to 3 GPUs of a quota of 2" in lent
     assert "`c` has weight 0 and no quota" in nothing
 
 

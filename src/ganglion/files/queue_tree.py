@@ -103,6 +103,24 @@ def below_quota(queues: Sequence[Queue]) -> Iterator[Finding]:
                     )
 
 
+def lent_beyond_quota(queues: Sequence[Queue]) -> Iterator[Finding]:
+    """Queues that would lend more than they are guaranteed."""
+    for queue in queues:
+        for flavor, lent in queue.lend_limit.items():
+            for kind, unit in KINDS.items():
+                most = getattr(lent, kind)
+                owned = getattr(queue.quota.get(flavor, Amount()), kind) or 0
+                if most is not None and most > owned:
+                    yield Finding(
+                        queue.name,
+                        "lend_limit",
+                        flavor,
+                        f"`{queue.name}` lends up to {_shown(most, kind)} {unit} of a quota of"
+                        f" {_shown(owned, kind)}",
+                        "it keeps nothing back",
+                    )
+
+
 def entitled_to_nothing(queues: Sequence[Queue]) -> Iterator[Finding]:
     """Queues without quota and without weight, where no queue under them has any."""
     owners = {each.name for each in queues if each.quota or each.over_quota_weight}

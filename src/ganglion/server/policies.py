@@ -9,7 +9,12 @@ from ganglion.engine.state import ClusterState
 from ganglion.extensions import POINTS, load
 from ganglion.files.policy import PolicyFile, parse_policy
 from ganglion.files.policy_print import Change, changes, policy_document
-from ganglion.files.queue_tree import below_quota, entitled_to_nothing, overcommitted
+from ganglion.files.queue_tree import (
+    below_quota,
+    entitled_to_nothing,
+    lent_beyond_quota,
+    overcommitted,
+)
 from ganglion.model.booking import Booking
 from ganglion.model.errors import FieldError, NotFound, PluginError
 from ganglion.model.events import PolicySet
@@ -149,7 +154,8 @@ def warnings(mind: Mind, file: PolicyFile) -> list[str]:
     """What looks wrong but is no error."""
     queues = tuple(mind.state.queues.values()) if file.queues is None else file.queues
     found = [f"{each}{f' ({each.hint})' if each.hint else ''}" for each in file.unknown]
-    odd = (*overcommitted(queues), *below_quota(queues), *entitled_to_nothing(queues))
+    checks = (overcommitted, below_quota, lent_beyond_quota, entitled_to_nothing)
+    odd = [each for check in checks for each in check(queues)]
     return found + [f"{each.problem}: {each.hint}" for each in odd]
 
 
