@@ -47,6 +47,7 @@ def pods(record: GangRecord) -> tuple[PodPlacement, ...]:
 
 def asks(state: ClusterState, it: Gang) -> GangRecord:
     state.apply(GangSubmitted(10, it))
+    state.deserved.refresh(NOW)
     return state.record(it.id)
 
 

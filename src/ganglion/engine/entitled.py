@@ -11,7 +11,7 @@ NOTHING = Usage()
 
 
 class Entitled:
-    """Compares what queues use now with what they were entitled to when it was made.
+    """Compares what queues use now with what they deserve as of this cycle.
 
     GPUs are divided by quota and weight; of CPU and memory a queue is entitled to its quota,
     where it has one.

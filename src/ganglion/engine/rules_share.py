@@ -36,7 +36,7 @@ class ShareRules:
 
     def __init__(self) -> None:
         self._made: tuple[int, int] = (-1, -1)
-        self._entitled: Entitled | None = None
+        self._known: tuple[Entitled, Running] | None = None
         self._search: _Search | None = None
 
     def hopeless(self, state: Holdings, asker: GangRecord, now: int) -> Reason | None:
@@ -46,8 +46,8 @@ class ShareRules:
             return Reason(Token.POLICY, "it may not have others stopped for it yet")
         wanted = search.more.gpu_milli
         free = sum(state.totals.free_gpu(flavor) for flavor in search.flavors)
-        takeable, anything = search.takeable()
-        if anything and free + takeable >= wanted:
+        takeable = search.takeable()
+        if free + takeable >= wanted and (takeable or not wanted):
             return None
         return Reason(
             Token.QUOTA,
@@ -84,12 +84,35 @@ class ShareRules:
 
     def _searching(self, state: Holdings, asker: GangRecord, now: int) -> "_Search":
         made = (now, len(state.records))
-        if self._entitled is None or made != self._made:
+        if self._known is None or made != self._made:
             self._made, self._search = made, None
-            self._entitled = Entitled(state, state.policy.evict.dead_zone_permille)
+            entitled = Entitled(state, state.policy.evict.dead_zone_permille)
+            self._known = entitled, Running(state)
         if self._search is None or self._search.asker is not asker:
-            self._search = _Search(state, asker, now, self._entitled)
+            self._search = _Search(state, asker, now, *self._known)
         return self._search
+
+
+class Running:
+    """Gangs that run and may be stopped, by queue, as they were when it was made."""
+
+    def __init__(self, state: Holdings) -> None:
+        self.by_queue: dict[str, list[GangRecord]] = {}
+        for record in state.records.values():
+            if record.phase in SETTLED and record.gang.preemptible:
+                self.by_queue.setdefault(record.gang.queue, []).append(record)
+        self._milli: dict[str, dict[int, int]] = {}
+
+    def milli(self, queue: str, priority: int) -> int:
+        """Thousandths of GPUs of the gangs of a queue up to a priority."""
+        by_priority = self._milli.get(queue)
+        if by_priority is None:
+            by_priority = self._milli[queue] = {}
+            for record in self.by_queue.get(queue, ()):
+                mine = record.gang.priority
+                pods = record.placement.pods if record.placement else ()
+                by_priority[mine] = by_priority.get(mine, 0) + price.gpu_milli(pods)
+        return sum(milli for each, milli in by_priority.items() if each <= priority)
 
 
 class _Branch(NamedTuple):
@@ -102,9 +125,12 @@ class _Branch(NamedTuple):
 class _Search:
     """One asker's look at who runs."""
 
-    def __init__(self, state: Holdings, asker: GangRecord, now: int, entitled: Entitled) -> None:
+    def __init__(
+        self, state: Holdings, asker: GangRecord, now: int, entitled: Entitled, running: Running
+    ) -> None:
         policy, gang = state.policy, asker.gang
-        self.state, self.asker, self.now, self.entitled = state, asker, now, entitled
+        self.state, self.asker, self.now = state, asker, now
+        self.entitled, self.running = entitled, running
         self.rights = _rights(state, gang.queue)
         self.flavors = state.totals.flavors_for(asker.shapes)
         self.more = asked(asker)
@@ -125,12 +151,15 @@ class _Search:
             units_here.sort(key=self._unit_key, reverse=True)
         return {queue: units_here for queue, units_here in pools.items() if units_here}
 
-    def takeable(self) -> tuple[int, bool]:
-        """Thousandths of GPUs that could be taken in the best case, and whether anybody could."""
+    def takeable(self) -> int:
+        """Thousandths of GPUs that could be taken in the best case."""
         claim = any(map(self._is_entitled, self.flavors))
-        found = [each for each in self._candidates() if claim or not self._branch(each).mine]
-        total = sum(price.gpu_milli(each.placement.pods) for each in found if each.placement)
-        return total, bool(found)
+        found = 0
+        for queue in self.running.by_queue:
+            if claim or queue == self.asker.gang.queue:
+                top = max(map(self._highest, self._rules(queue)))
+                found += self.running.milli(queue, top)
+        return found
 
     def may_take(self, unit: Unit) -> bool:
         """Whether a unit may be taken as things stand."""
@@ -148,17 +177,25 @@ class _Search:
         return (own, *self._unit_key(unit), -self.state.shares.tree.order[queue])
 
     def _candidates(self) -> Iterator[GangRecord]:
-        rights, mine = self.rights, self.asker.gang.queue
-        for record in self.state.records.values():
-            if record.phase not in SETTLED or not record.gang.preemptible:
-                continue
-            rules = (
-                (rights.preempt,)
-                if record.gang.queue == mine
-                else (rights.reclaim, rights.borrowing)
-            )
-            if any(self._outranks(record, rule) for rule in rules):
-                yield record
+        for queue, records in self.running.by_queue.items():
+            rules = self._rules(queue)
+            for record in records:
+                if record.phase in SETTLED and any(self._outranks(record, r) for r in rules):
+                    yield record
+
+    def _rules(self, queue: str) -> tuple[Victims, ...]:
+        """The rules by which gangs of a queue may be taken."""
+        rights = self.rights
+        own = queue == self.asker.gang.queue
+        return (rights.preempt,) if own else (rights.reclaim, rights.borrowing)
+
+    def _highest(self, rule: Victims) -> int:
+        """The highest priority of a victim under a rule."""
+        if rule is Victims.ANY:
+            return 1 << 30
+        if rule is Victims.NEVER:
+            return -1
+        return self.asker.gang.priority - (rule is Victims.LOWER)
 
     def _is_safe(self, record: GangRecord) -> bool:
         """Whether it runs for so short a time that it may be shrunk but not stopped."""
