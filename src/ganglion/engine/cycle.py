@@ -2,19 +2,18 @@
 
 from collections.abc import Iterable
 
+from ganglion.engine.acts import decide, give, keep_promises
 from ganglion.engine.evict import Trader
-from ganglion.engine.find import find
+from ganglion.engine.find import Found, find
 from ganglion.engine.lanes import Lane
 from ganglion.engine.order import Turns
-from ganglion.engine.promise import is_clear
 from ganglion.engine.record import GangRecord
 from ganglion.engine.rules import rules_for
 from ganglion.engine.state import ClusterState
 from ganglion.engine.swap import swap
 from ganglion.model.errors import GanglionError
-from ganglion.model.events import Event, GangPlaced, GangReserved, TypicalPods
-from ganglion.model.placement import Placement
-from ganglion.model.plan import Phase, Plan, Rejection, Start, Wait
+from ganglion.model.events import Event, TypicalPods
+from ganglion.model.plan import Plan, Rejection, Wait
 from ganglion.model.reasons import Reason, Token
 
 DIAGNOSES = 64
@@ -39,56 +38,56 @@ def cycle(state: ClusterState, events: Iterable[Event], now: int) -> Plan:
     state.wake(now)
     state.deserved.refresh(now)
     _learn(state, plan)
-    _keep_promises(state, plan)
-    turns = Turns(state, now)
-    trader = Trader(state, rules_for(state.policy), now)
-    diagnoses = 0
-    while record := turns.next():
-        lane = turns.lane()
-        known = lane.reason if diagnoses >= DIAGNOSES else None
-        reason, placement = find(state, record, now, known if _is_about_room(known) else None)
-        if placement:
-            _give(state, record, placement, plan)
-            turns.started()
-        elif trade := trader.trade(record):
-            swap(state, record, trade, plan)
-            turns.traded()
-        else:
-            diagnoses += reason is not known
-            _keep_waiting(state, lane, record, reason, plan)
-            turns.block(final=reason is not None and reason.never)
+    keep_promises(state, plan)
+    decide(state, state.future.renew(now), plan)
+    _Round(state, plan).run()
     return plan
 
 
-def _keep_promises(state: ClusterState, plan: Plan) -> None:
-    """Start the gangs whose promised places nobody has to leave any more."""
-    for gang in list(state.promised):
-        record = state.records[gang]
-        place = record.promise
-        if (
-            record.phase is Phase.RESERVED
-            and place
-            and is_clear(state, record, place, counted=True)
-        ):
-            _start(state, record, place, plan)
+class _Round:
+    """One look at everything that waits and may start."""
 
+    def __init__(self, state: ClusterState, plan: Plan) -> None:
+        self._state, self._plan = state, plan
+        self._trader = Trader(state, rules_for(state.policy), plan.at)
+        self._turns = Turns(state, plan.at)
+        self._diagnoses = 0
 
-def _give(state: ClusterState, record: GangRecord, placement: Placement, plan: Plan) -> None:
-    """Start a gang, or promise it the place while others still have to leave it."""
-    if is_clear(state, record, placement, counted=False):
-        _start(state, record, placement, plan)
-    else:
-        event = GangReserved(plan.at, record.gang.id, placement)
-        state.apply(event)
-        plan.decisions.append(event)
+    def run(self) -> None:
+        """Decide about one gang after the other, in order."""
+        while record := self._turns.next():
+            self._decide(record)
+
+    def _decide(self, record: GangRecord) -> None:
+        state, plan, turns = self._state, self._plan, self._turns
+        reason, placement = self._search(record)
+        if placement:
+            give(state, record, placement, plan)
+            turns.started()
+        elif trade := self._trader.trade(record):
+            swap(state, record, trade, plan)
+            turns.traded()
+        else:
+            assert reason
+            decide(state, state.future.plan(record, reason, plan.at), plan)
+            _keep_waiting(state, turns.lane(), record, reason, plan)
+            turns.block(final=reason.never)
+
+    def _search(self, record: GangRecord) -> Found:
+        """A place that neither quota nor reservations forbid, or the reason against any."""
+        state, now, lane = self._state, self._plan.at, self._turns.lane()
+        known = lane.reason if self._diagnoses >= DIAGNOSES else None
+        if not _is_about_room(known):
+            known = None
+        found = find(state, record, now, known)
+        self._diagnoses += found[0] is not known
+        return state.future.settle(record, now, found, lambda: find(state, record, now, found[0]))
 
 
 def _learn(state: ClusterState, plan: Plan) -> None:
     pods = state.census.due()
     if pods is not None:
-        event = TypicalPods(plan.at, pods, learnt=True)
-        state.apply(event)
-        plan.decisions.append(event)
+        decide(state, [TypicalPods(plan.at, pods, learnt=True)], plan)
 
 
 def _is_about_room(reason: Reason | None) -> bool:
@@ -104,20 +103,13 @@ def _take_in(state: ClusterState, events: Iterable[Event], plan: Plan) -> None:
 
 
 def _keep_waiting(
-    state: ClusterState, lane: Lane, record: GangRecord, reason: Reason | None, plan: Plan
+    state: ClusterState, lane: Lane, record: GangRecord, reason: Reason, plan: Plan
 ) -> None:
     """None of the lane can start before something changes; say so once."""
-    if reason and reason != lane.reason:
+    if reason != lane.reason:
         plan.waits.append(Wait(lane.queue, record.gang.id, len(lane), reason))
     # A Permit plugin may change its mind with the time alone, so it is asked in every cycle.
     if state.plugins.permits:
         lane.reason = reason
-    elif reason:
+    else:
         state.lanes.shut(record.gang.id, reason)
-
-
-def _start(state: ClusterState, record: GangRecord, placement: Placement, plan: Plan) -> None:
-    event = GangPlaced(plan.at, record.gang.id, record.attempt + 1, placement)
-    state.apply(event)
-    plan.starts.append(Start(record.gang, event.attempt, placement))
-    plan.decisions.append(event)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from ganglion.engine.find import find
 from ganglion.engine.fits import Rules as PlaceRules
-from ganglion.engine.market import Cost, Market
+from ganglion.engine.market import Cost, Market, Offer
 from ganglion.engine.place import Demand, levels_for, rules_of
 from ganglion.engine.quota import spent
 from ganglion.engine.record import GangRecord
@@ -25,6 +25,7 @@ from ganglion.engine.victims import Rules, Unit
 from ganglion.model.levels import DEPTH, Level
 from ganglion.model.placement import Placement
 from ganglion.model.policy import VictimOrder
+from ganglion.model.queue import ANY_FLAVOR
 from ganglion.model.reasons import Reason, Token
 
 TRIED = Reason(Token.CAPACITY, "no place was found")
@@ -113,7 +114,37 @@ class Trader:
             found = self._attempt(asker, take)
             if found and (best is None or found.cost < best.cost):
                 best = found
+        return self._gentler(asker, best) if best else None
+
+    def _gentler(self, asker: GangRecord, best: Trade) -> Trade:
+        """Of trades on one node at one price, one whose victims can go on elsewhere."""
+        market = self._markets.get(asker.lane)
+        killed = best.cost[2]
+        if (
+            not market
+            or not killed
+            or not self._state.policy.evict.move
+            or not self._is_roomy(best)
+        ):
+            return best
+        for offer in market.rivals(best.cost, self._state.policy.evict.tries):
+            found = self._attempt(asker, self._from_offer(asker, market, offer))
+            if found and found.cost < best.cost:
+                best = found
         return best
+
+    def _is_roomy(self, trade: Trade) -> bool:
+        """Whether any victim could find room elsewhere at all."""
+        free = self._state.totals.free_gpu(ANY_FLAVOR)
+        return any(unit.whole and unit.gpu_milli <= free for unit in trade.units)
+
+    def _from_offer(self, asker: GangRecord, market: Market, offer: Offer) -> Take:
+        def take(tentative: Tentative) -> list[Unit] | None:
+            market.open()
+            done = self._accept(asker, market, offer.units, tentative)
+            return done if done and self._fits(asker) else None
+
+        return take
 
     def _pool(self, asker: GangRecord) -> list[Unit]:
         """Everything that may be taken as things stand."""
@@ -220,7 +251,7 @@ class Trader:
             return None
         tentative.seat(asker, placement)
         moves = self._moves(units, tentative) if self._state.policy.evict.move else ()
-        return Trade(placement, tuple(units), tuple(moves), self._cost(units))
+        return Trade(placement, tuple(units), tuple(moves), self._cost(units, len(moves)))
 
     def _thin(self, asker: GangRecord, taken: list[Unit], tentative: Tentative) -> list[Unit]:
         kept = list(taken)
@@ -252,10 +283,12 @@ class Trader:
             return False
         return find(self._state, asker, self._now, TRIED)[1] is not None
 
-    def _cost(self, units: Sequence[Unit]) -> Cost:
+    def _cost(self, units: Sequence[Unit], moved: int) -> Cost:
         worst = max(unit.record.gang.priority for unit in units)
         price = sum(unit.price for unit in units)
-        return (0 if self._classless else worst, price, len(units))
+        age = -sum(unit.record.gang.submitted for unit in units)
+        count = len(units)
+        return (0 if self._classless else worst, price, count - moved, count, age)
 
     def _market(
         self, shape: Shape, units: Sequence[Unit], ranks: Iterable[int], slots: int

@@ -6,7 +6,7 @@ each need a victim look at every node once.
 """
 
 from collections.abc import Iterable, Sequence
-from heapq import heapify, heappop, heappush
+from heapq import heapify, heappop, heappush, nsmallest
 from typing import NamedTuple
 
 from ganglion.engine.condition import Sight
@@ -15,10 +15,10 @@ from ganglion.engine.price import gpu_milli
 from ganglion.engine.record import SETTLED
 from ganglion.engine.victims import Unit
 
-Cost = tuple[int, int, int]
-"""What a set of victims costs: (highest class hurt, price, how many), smaller is better."""
-
-FREE: Cost = (-1, 0, 0)
+Cost = tuple[int, int, int, int, int]
+"""What a set of victims costs, smaller is better: highest class hurt, price, how many have no
+other place to go on, how many in all, and the time they were submitted, the latest first.
+"""
 
 
 class Offer(NamedTuple):
@@ -112,6 +112,12 @@ class Market:
         """Look at the next best offer until the node changes."""
         self._offers.pop(offer.rank, None)
 
+    def rivals(self, cost: Cost, most: int) -> list[Offer]:
+        """Offers of the same class and price, the best first."""
+        self._sync()
+        same = (offer for offer in self._offers.values() if offer.cost[:2] == cost[:2])
+        return nsmallest(most, filter(self._is_live, same), key=lambda each: each[:2])
+
     def with_surplus(self, unit: Unit) -> list[Unit]:
         """A unit with all that must be taken before it."""
         if not unit.whole:
@@ -192,7 +198,8 @@ class Market:
     def _cost(self, units: Sequence[Unit], rank: int) -> Cost:
         worst = max(unit.record.gang.priority for unit in units)
         price = sum(self._local(unit, rank) for unit in units)
-        return (0 if self._classless else worst, price, len(units))
+        age = -sum(unit.record.gang.submitted for unit in units)
+        return (0 if self._classless else worst, price, len(units), len(units), age)
 
     def _local(self, unit: Unit, rank: int) -> int:
         """A victim's price, shared among the nodes where it makes room for a wanted pod."""

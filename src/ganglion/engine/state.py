@@ -3,14 +3,35 @@
 from collections.abc import Callable
 from typing import Any
 
-from ganglion.engine import facts, life
+from ganglion.engine import ahead, facts, life
+from ganglion.engine.bookings import Bookings
+from ganglion.engine.estimates import Estimates
+from ganglion.engine.future import Future
 from ganglion.engine.holdings import Holdings
 from ganglion.engine.invariants import check
+from ganglion.engine.occupants import Occupants
+from ganglion.engine.plugins import Plugins
+from ganglion.engine.record import GangRecord
 from ganglion.model import events as ev
+from ganglion.model.placement import PodPlacement
+from ganglion.model.policy import Policy
 
 
 class ClusterState(Holdings):
-    """Nodes, queues and gangs as the events so far have made them."""
+    """Nodes, queues and gangs as the events so far have made them.
+
+    Attributes:
+        estimates: what was learnt about run times.
+        bookings: nodes that are spoken for.
+        future: reservations of blocked gangs.
+    """
+
+    def __init__(self, policy: Policy | None = None, plugins: Plugins | None = None) -> None:
+        super().__init__(policy, plugins)
+        self.estimates = Estimates()
+        self.bookings = Bookings(self.shares.path)
+        self._occupants = Occupants()
+        self.future = Future(self, self._occupants, self.estimates, self.bookings)
 
     def apply(self, event: ev.Event) -> bool:
         """Take one event in.
@@ -25,12 +46,31 @@ class ClusterState(Holdings):
         self.clock = max(self.clock, event.at)
         return _HANDLERS[type(event)](self, event)
 
+    def join(self, record: GangRecord, pods: tuple[PodPlacement, ...]) -> None:
+        """Pods come to count in the tree. Raises NotFound before any does."""
+        super().join(record, pods)
+        self._occupants.join(record, pods)
+
+    def part(self, record: GangRecord, pods: tuple[PodPlacement, ...]) -> None:
+        """Pods count in the tree no more."""
+        super().part(record, pods)
+        self._occupants.part(record, pods)
+
+    def replan(self) -> None:
+        """The policy is another one: reservations are made anew."""
+        self.future = Future(self, self._occupants, self.estimates, self.bookings)
+
+    def next_wake(self) -> int | None:
+        """When the time alone makes a difference next, in ms; None = never."""
+        times = (super().next_wake(), self.future.next_wake(self.clock))
+        return min((each for each in times if each is not None), default=None)
+
     def validate(self) -> None:
         """Check every invariant. Raises InvariantBroken."""
         check(self)
 
 
-_HANDLERS: dict[type, Callable[[Holdings, Any], bool]] = {
+_HANDLERS: dict[type, Callable[[ClusterState, Any], bool]] = {
     ev.NodeAdded: facts.node_added,
     ev.NodeLost: facts.node_lost,
     ev.NodeCordoned: facts.node_cordoned,
@@ -38,15 +78,18 @@ _HANDLERS: dict[type, Callable[[Holdings, Any], bool]] = {
     ev.QueueSet: facts.queue_set,
     ev.QueueRemoved: facts.queue_removed,
     ev.TypicalPods: facts.typical,
-    ev.PolicySet: facts.policy_set,
+    ev.PolicySet: ahead.policy_set,
     ev.GangSubmitted: life.submitted,
     ev.GangUpdated: life.updated,
-    ev.GangPlaced: life.placed,
+    ev.GangPlaced: ahead.placed,
     ev.GangStarted: life.started,
     ev.GangStopping: life.stopping,
-    ev.GangEnded: life.ended,
-    ev.GangReserved: life.reserved,
+    ev.GangEnded: ahead.ended,
+    ev.GangReserved: ahead.reserved,
     ev.GangResized: life.resized,
     ev.PodsLeft: life.pods_left,
     ev.CheckpointCommitted: life.committed,
+    ev.StartPlanned: ahead.start_planned,
+    ev.BookingSet: ahead.booking_set,
+    ev.BookingRemoved: ahead.booking_removed,
 }

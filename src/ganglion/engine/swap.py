@@ -2,11 +2,12 @@
 
 from collections.abc import Iterable
 
+from ganglion.engine.acts import decide
 from ganglion.engine.evict import Trade
 from ganglion.engine.record import GangRecord
 from ganglion.engine.state import ClusterState
 from ganglion.engine.victims import Cause, Unit
-from ganglion.model.events import Event, GangReserved, GangResized, GangStopping
+from ganglion.model.events import GangReserved, GangResized, GangStopping
 from ganglion.model.placement import Placement
 from ganglion.model.plan import Plan, Resize, Stop
 
@@ -21,13 +22,13 @@ def swap(state: ClusterState, asker: GangRecord, trade: Trade, plan: Plan) -> No
     gone = {unit.record.gang.id for unit in stopped}
     surplus = [unit for unit in trade.units if unit.record.gang.id not in gone]
     _shrink(state, asker, surplus, plan)
-    _decide(state, GangReserved(plan.at, asker.gang.id, trade.placement), plan)
+    decide(state, [GangReserved(plan.at, asker.gang.id, trade.placement)], plan)
     for record, place in trade.moves:
-        _decide(state, GangReserved(plan.at, record.gang.id, place), plan)
+        decide(state, [GangReserved(plan.at, record.gang.id, place)], plan)
 
 
 def _stop(state: ClusterState, record: GangRecord, cause: str, plan: Plan) -> None:
-    _decide(state, GangStopping(plan.at, record.gang.id, record.attempt, cause), plan)
+    decide(state, [GangStopping(plan.at, record.gang.id, record.attempt, cause)], plan)
     plan.stops.append(Stop(record.gang.id, record.attempt, cause))
 
 
@@ -44,10 +45,5 @@ def _shrink(state: ClusterState, asker: GangRecord, units: Iterable[Unit], plan:
         place = Placement(pods, record.placement.level, record.placement.domain)
         cause = f"{taken[0].cause} for {asker.gang.id}"
         event = GangResized(plan.at, record.gang.id, record.attempt, place, cause)
-        _decide(state, event, plan)
+        decide(state, [event], plan)
         plan.resizes.append(Resize(record.gang, record.attempt, place, cause))
-
-
-def _decide(state: ClusterState, event: Event, plan: Plan) -> None:
-    state.apply(event)
-    plan.decisions.append(event)

@@ -1,0 +1,69 @@
+"""Events that also concern the time ahead: reservations, bookings, what is learnt.
+
+Each says whether it changed anything.
+"""
+
+from typing import TYPE_CHECKING
+
+from ganglion.engine import facts, life
+from ganglion.engine.record import HOLDING
+from ganglion.model import events as ev
+
+if TYPE_CHECKING:
+    from ganglion.engine.state import ClusterState
+
+LEARNT_FROM = (ev.Outcome.SUCCEEDED, ev.Outcome.FAILED, ev.Outcome.TIMED_OUT)
+"""Ends that say how long a gang runs when nobody disturbs it."""
+
+
+def placed(state: "ClusterState", event: ev.GangPlaced) -> bool:
+    """A gang takes its place; what was reserved for it is not needed any more."""
+    state.record(event.gang)
+    state.freed += state.future.drop(event.gang)
+    return life.placed(state, event)
+
+
+def reserved(state: "ClusterState", event: ev.GangReserved) -> bool:
+    """A gang got a promise, which is better than a reservation, or lost it."""
+    state.record(event.gang)
+    state.freed += state.future.drop(event.gang)
+    return life.reserved(state, event)
+
+
+def ended(state: "ClusterState", event: ev.GangEnded) -> bool:
+    """An attempt is over: its run time is learnt from."""
+    record = state.record(event.gang)
+    live = record.phase in HOLDING and event.attempt == record.attempt
+    if live and event.outcome in LEARNT_FROM:
+        state.estimates.learn(record, event.at)
+    state.freed += state.future.drop(event.gang)
+    return life.ended(state, event)
+
+
+def start_planned(state: "ClusterState", event: ev.StartPlanned) -> bool:
+    """A reservation was made, moved or taken back."""
+    changed = state.future.apply(event)
+    state.freed += changed and event.placement is None
+    return changed
+
+
+def booking_set(state: "ClusterState", event: ev.BookingSet) -> bool:
+    """Nodes were spoken for."""
+    changed = state.bookings.put(event.booking)
+    state.freed += changed
+    return changed
+
+
+def booking_removed(state: "ClusterState", event: ev.BookingRemoved) -> bool:
+    """A booking was taken back."""
+    state.bookings.remove(event.name)
+    state.freed += 1
+    return True
+
+
+def policy_set(state: "ClusterState", event: ev.PolicySet) -> bool:
+    """Another policy is in force."""
+    changed = facts.policy_set(state, event)
+    if changed:
+        state.replan()
+    return changed
