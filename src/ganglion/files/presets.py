@@ -49,7 +49,6 @@ def kai() -> Policy:
     return Policy(
         entitlement=Entitlement.KAI,
         preemption=Preemption(Victims.LOWER, Victims.ANY, borrowing=Victims.ANY),
-        future=Future(backfill=Backfill.ANY, reservations=0),
         repack=Repack(consolidate=True),
     )
 
