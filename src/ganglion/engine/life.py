@@ -3,8 +3,10 @@
 from msgspec.structs import replace
 
 from ganglion.engine.holdings import Holdings
+from ganglion.engine.price import attained
 from ganglion.engine.record import HOLDING, SETTLED, WAITING, GangRecord
 from ganglion.engine.shapes import shapes_of
+from ganglion.engine.victims import Cause
 from ganglion.model import events as ev
 from ganglion.model.errors import Conflict
 from ganglion.model.plan import Phase
@@ -63,6 +65,7 @@ def placed(state: Holdings, event: ev.GangPlaced) -> bool:
     state.lanes.discard(event.gang)
     record.phase, record.attempt, record.placed_at = Phase.STARTING, event.attempt, event.at
     record.started, record.committed_at, record.reason, record.cause = 0, 0, None, ""
+    record.resized_at = 0
     state.gates.started(record.gang)
     state.turn += 1
     return True
@@ -88,8 +91,10 @@ def stopping(state: Holdings, event: ev.GangStopping) -> bool:
     ):
         return False
     if record.phase in SETTLED:
+        record.attained = attained(record, event.at)
         state.step_off(record)
         record.stopping_at = event.at
+        record.moved_at = event.at if event.cause.startswith(Cause.MOVED) else record.moved_at
     if ev.cancels(event.cause):
         state.redeem(record)
     record.phase, record.cause = Phase.STOPPING, event.cause
@@ -117,6 +122,7 @@ def resized(state: Holdings, event: ev.GangResized) -> bool:
     if event.placement == record.placement:
         return False
     state.resize(record, event.placement)
+    record.resized_at = event.at
     return True
 
 
@@ -162,6 +168,7 @@ def ended(state: Holdings, event: ev.GangEnded) -> bool:
     if record.phase is Phase.ENDED or event.attempt != record.attempt:
         return False
     if record.phase in HOLDING:
+        record.attained = attained(record, event.at)
         state.release(record)
     elif event.outcome is not ev.Outcome.CANCELLED:
         # Only a cancel ends a gang that waits: anything else is old news of its last attempt.

@@ -4,13 +4,23 @@ The whole gang pays, as losing one rank stops them all: its GPUs times the work 
 last committed checkpoint and the time until it is back at work.
 """
 
-from ganglion.engine.record import GangRecord
+from ganglion.engine.record import SETTLED, GangRecord
 from ganglion.model.placement import PodPlacement
 
 
 def gpu_milli(pods: tuple[PodPlacement, ...]) -> int:
     """Thousandths of GPUs of some pods."""
     return sum(len(pod.devices) * pod.milli for pod in pods)
+
+
+def attained(record: GangRecord, now: int) -> int:
+    """Service of a gang over all attempts, in thousandths of GPUs x ms.
+
+    The present attempt counts with the size it has now.
+    """
+    if record.phase not in SETTLED or not record.started or not record.placement:
+        return record.attained
+    return record.attained + gpu_milli(record.placement.pods) * max(now - record.started, 0)
 
 
 def saved_at(record: GangRecord, now: int) -> int:

@@ -41,6 +41,9 @@ class GangRecord(Struct):
         committed_at: up to when the present attempt's work is safe; 0 = none of it.
         stopping_at: when it was told to stop; 0 = it was not.
         preempted: how often it was stopped for others.
+        moved_at: when it was last told to stop to go on elsewhere; 0 = never.
+        resized_at: when it last grew or shrank; 0 = never in this attempt.
+        attained: service in attempts that are over, in thousandths of GPUs x ms.
         outcome: how it ended for good; None while it lives.
         failures: attempts that failed by themselves.
         exit_code: exit code of the last attempt.
@@ -73,3 +76,6 @@ class GangRecord(Struct):
     committed_at: int = 0
     stopping_at: int = 0
     preempted: int = 0
+    moved_at: int = 0
+    resized_at: int = 0
+    attained: int = 0
