@@ -109,14 +109,14 @@ class Outcomes(Struct, frozen=True):
     slowest_ms: float
 
 
-Look = Callable[[ClusterState, Plan, int], None]
-"""Told state, plan and time after every cycle."""
+Look = Callable[[ClusterState, Sequence[Event], Plan], None]
+"""Told the state, the events and the plan after every cycle."""
 
 
 def drive(
     stage: Stage,
     progress: Callable[[int], None] = lambda _: None,
-    look: Look = lambda _state, _plan, _now: None,
+    look: Look = lambda _state, _events, _plan: None,
 ) -> Outcomes:
     """Run all jobs of a stage to their end.
 
@@ -200,7 +200,7 @@ class _Drive:
         stopped = [event for stop in plan.stops for event in self._stop(stop)]
         for start in plan.starts:
             self._start(start)
-        self._look(state, plan, now)
+        self._look(state, events, plan)
         self._plan_wake()
         return stopped
 

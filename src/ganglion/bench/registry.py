@@ -17,6 +17,7 @@ BENCHES: dict[str, str] = {
     "jct-itp": "ganglion.bench.jct_itp:BENCH",
     "jct-muri": "ganglion.bench.jct_muri:BENCH",
     "backfill-swf": "ganglion.bench.backfill_swf:BENCH",
+    "tenant-philly": "ganglion.bench.tenant_philly:BENCH",
     "preempt": "ganglion.bench.preempt:BENCH",
     "reclaim": "ganglion.bench.reclaim:BENCH",
     "decisions": "ganglion.bench.decisions:BENCH",

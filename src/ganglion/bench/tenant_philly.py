@@ -1,0 +1,208 @@
+"""`tenant-philly`: what virtual clusters gain when they share, and whether anybody loses.
+
+Two months of Microsoft's Philly trace, every virtual cluster at an offered load of 0.9: each on
+nodes of its own against all on one cluster, with quotas, borrowing and reclaim. See
+docs/benchmarks/tenants.md.
+"""
+
+from collections.abc import Callable, Mapping
+from time import process_time
+from typing import Any
+
+from ganglion.bench.drive import Outcomes, Stage, drive
+from ganglion.bench.jct import TEXTBOOK
+from ganglion.bench.jobs import Cluster
+from ganglion.bench.owed import Owed
+from ganglion.bench.registry import (
+    Bench,
+    BenchOptions,
+    Progress,
+    Report,
+    Table,
+    check_policies,
+)
+from ganglion.bench.replay import nodes_of, replay
+from ganglion.bench.rigid import starts_of
+from ganglion.bench.rigid_jobs import First, Overtaking
+from ganglion.bench.tenant_jobs import (
+    CHECKPOINT_MS,
+    LOAD,
+    Tenants,
+    made_up,
+    read_tenants,
+    rigid,
+)
+from ganglion.model.errors import FieldError
+from ganglion.model.policy import Future, Policy
+
+RESTART_MS = 60_000
+
+ISOLATED: dict[str, tuple[Overtaking, First]] = {
+    "fifo": (Overtaking.NONE, First.OLDEST),
+    "easy": (Overtaking.EASY, First.OLDEST),
+    "ssf-easy": (Overtaking.EASY, First.SMALLEST),
+}
+SRSF, SHARED = "srsf", "default"
+POLICIES = (*ISOLATED, SRSF, SHARED)
+
+_NOTES = (
+    "fifo, easy, ssf-easy, srsf: each virtual cluster on its own nodes; all of them know durations"
+    " except fifo, and srsf restarts for nothing.",
+    "default: all share, each with its nodes' GPUs as quota; durations are learnt, a restart costs"
+    f" {RESTART_MS // 1000} s and the work since the last checkpoint, of which there is one every"
+    f" {CHECKPOINT_MS // 60_000} minutes.",
+)
+
+Averages = dict[str, dict[str, float]]
+"""Policy -> virtual cluster -> average JCT in s."""
+
+
+def run(options: BenchOptions, progress: Progress) -> Report:
+    """Run the benchmark.
+
+    Raises:
+        InputError, NotFound: no such folder, file or policy, or a value of the file.
+    """
+    if options.workload:
+        raise FieldError(
+            "tenant-philly has no workloads: it is about all virtual clusters together",
+            hint="leave --workload out",
+        )
+    policies = check_policies(BENCH, options.policies)
+    tenants = read_tenants(options.traces) if options.traces else made_up(0)
+    jobs = sum(len(each.jobs) for each in tenants.clusters)
+    averages: Averages = {}
+    seconds: dict[str, float] = {}
+    shared: dict[str, Any] = {}
+    for done, name in enumerate(policies):
+
+        def told(count: int, base: int = jobs * done, label: str = name) -> None:
+            progress(base + count, jobs * len(policies), label)
+
+        told(0)
+        began = process_time()
+        if name == SHARED:
+            averages[name], shared = _shared(tenants, told)
+        else:
+            averages[name] = {c.name: _isolated(c, name) for c in tenants.clusters}
+        seconds[name] = process_time() - began
+    data = _data(options, tenants, averages) | {"shared": shared, "cpu_s": seconds}
+    return Report(data, (_table(tenants, data),), _NOTES)
+
+
+def _isolated(cluster: Cluster, name: str) -> float:
+    if name == SRSF:
+        done = replay(cluster, TEXTBOOK[SRSF]).done
+        return sum(each.jct for each in done) / len(done) / 1000
+    jobs, pool = rigid(cluster)
+    starts = starts_of(jobs, pool, *ISOLATED[name])
+    jcts = (starts[job.number] - job.submitted + job.duration for job in jobs)
+    return sum(jcts) / len(jobs) / 1000
+
+
+def _shared(
+    tenants: Tenants, told: Callable[[int], None]
+) -> tuple[dict[str, float], dict[str, Any]]:
+    stage = Stage(
+        nodes_of(tenants.nodes),
+        tenants.queues(),
+        tenants.jobs(),
+        Policy(future=Future(learn=True)),
+        lambda _: RESTART_MS,
+        saves=False,
+    )
+    owed = Owed({each.name: each.gpus for each in tenants.clusters})
+    found = drive(stage, told, owed.look)
+    jcts: dict[str, list[int]] = {}
+    for course in found.courses:
+        jcts.setdefault(course.job.gang.queue, []).append(course.jct)
+    averages = {each.name: jcts[each.name] for each in tenants.clusters}
+    return (
+        {name: sum(each) / len(each) / 1000 for name, each in averages.items()},
+        owed.figures() | _costs(found),
+    )
+
+
+def _costs(found: Outcomes) -> dict[str, Any]:
+    return {
+        "preemptions": found.preemptions,
+        "lost_gpu_hours": sum(each.lost_gpu_ms for each in found.courses) / 3_600_000,
+        "cycles": found.cycles,
+        "engine_s": found.engine_seconds,
+        "slowest_cycle_ms": found.slowest_ms,
+    }
+
+
+def _data(options: BenchOptions, tenants: Tenants, averages: Averages) -> dict[str, Any]:
+    pooled = {name: _pooled(tenants, each) for name, each in averages.items()}
+    return {
+        "bench": "tenant-philly",
+        "source": str(options.traces) if options.traces else "synthetic",
+        "synthetic": tenants.synthetic,
+        "offered_load": LOAD,
+        "nodes": tenants.nodes,
+        "restart_s": RESTART_MS / 1000,
+        "checkpoint_s": CHECKPOINT_MS / 1000,
+        "avg_jct_s": pooled,
+        "vcs": {
+            each.name: _vc(each, {name: found[each.name] for name, found in averages.items()})
+            for each in tenants.clusters
+        },
+        "default_over": {
+            name: pooled[SHARED] / figure for name, figure in pooled.items() if SHARED in pooled
+        },
+        "vcs_worse_than_isolated_fifo": [
+            each.name for each in tenants.clusters if _worse(averages, each.name)
+        ],
+    }
+
+
+def _worse(averages: Averages, vc: str) -> bool:
+    both = {"fifo", SHARED} <= set(averages)
+    return both and averages[SHARED][vc] > averages["fifo"][vc]
+
+
+def _pooled(tenants: Tenants, averages: Mapping[str, float]) -> float:
+    """The average over the jobs of all virtual clusters."""
+    jobs = sum(len(each.jobs) for each in tenants.clusters)
+    return sum(averages[each.name] * len(each.jobs) for each in tenants.clusters) / jobs
+
+
+def _vc(cluster: Cluster, averages: dict[str, float]) -> dict[str, Any]:
+    ours, fifo = averages.get(SHARED), averages.get("fifo")
+    return {
+        "nodes": cluster.nodes,
+        "jobs": len(cluster.jobs),
+        "avg_jct_s": averages,
+        "default_over_isolated_fifo": ours / fifo if ours and fifo else None,
+    }
+
+
+def _table(tenants: Tenants, data: Mapping[str, Any]) -> Table:
+    names = tuple(data["avg_jct_s"])
+    rows = [_row(name, part, names) for name, part in data["vcs"].items()]
+    jobs = sum(len(each.jobs) for each in tenants.clusters)
+    everything = {"nodes": tenants.nodes, "jobs": jobs, "avg_jct_s": data["avg_jct_s"]}
+    rows.append(_row("all", everything, names))
+    heads = ("vc", "nodes", "jobs", *names, "default / fifo")
+    return Table("Average JCT in s", heads, tuple(rows))
+
+
+def _row(name: str, part: Mapping[str, Any], policies: tuple[str, ...]) -> tuple[str, ...]:
+    averages = part["avg_jct_s"]
+    ours, fifo = averages.get(SHARED), averages.get("fifo")
+    return (
+        name,
+        str(part["nodes"]),
+        f"{part['jobs']:,}",
+        *(f"{averages[each]:,.0f}" for each in policies),
+        f"{ours / fifo:.3f}" if ours and fifo else "",
+    )
+
+
+BENCH = Bench(
+    "tenant-philly",
+    "What virtual clusters gain by sharing one cluster, and whether anybody loses.",
+    run,
+    POLICIES,
+)
