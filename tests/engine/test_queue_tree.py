@@ -97,6 +97,9 @@ AMOUNTS: tuple[dict[str, Amount], ...] = (
 
 
 def known(tree: QueueTree) -> list[object]:
-    each = [(tree.path(name), tree.leaves(name), tree.is_governed(name)) for name in tree.queues]
+    each = [
+        (tree.path(name), tree.leaves(name), tree.binding(name, preemptible=False))
+        for name in tree.queues
+    ]
     children = {name: list(below) for name, below in tree.children.items()}
     return [each, children, tree.accounts, tree.lends, tree.depth]

@@ -63,8 +63,7 @@ class Bounds:
 
     def refusal(self, ask: Ask, free: Callable[[str], int]) -> Reason | None:
         """Why it may not be; None = it may. `free`: flavor -> thousandths of GPUs free."""
-        for name in ask.path:
-            queue = self._tree.queues[name]
+        for queue in self._tree.binding(ask.path[0], ask.preemptible):
             reason = self._limit(ask, queue) or self._quota(ask, queue) or self._user(ask, queue)
             if reason:
                 return reason
@@ -96,42 +95,52 @@ class Bounds:
         return _over(ask, _Bound(who, "user_limit", limit, used))
 
     def _kept(self, ask: Ask, free: Callable[[str], int]) -> Reason | None:
-        levels = self._lending.beside(ask.path, ask.flavor)
-        if all(each.kept == NOTHING for each in levels):
-            return None
+        levels, raw = self._lending.beside(ask.path, ask.flavor), NOTHING
         for number, each in enumerate(levels, 1):
+            if each.kept != NOTHING:
+                raw = raw.plus(each.kept)
+            if raw == NOTHING:
+                continue
             inside = levels[:number]
-            reason = self._inside(ask, inside) if each.above else self._in_fleet(ask, inside, free)
+            if each.above:
+                reason = self._inside(ask, inside, raw)
+            else:
+                reason = self._in_fleet(ask, inside, raw.gpu_milli, free)
             if reason:
                 return reason
         return None
 
-    def _inside(self, ask: Ask, levels: list[Beside]) -> Reason | None:
+    def _inside(self, ask: Ask, levels: list[Beside], raw: Usage) -> Reason | None:
         name = levels[-1].above
         limit = self._tree.queues[name].limit.get(ask.flavor)
         if not limit:
             return None
         used = self._usage[name].get(ask.flavor, NOTHING)
-        kept = self._reserved(ask, levels, limit)
-        bound = _Bound(f"queue {name}", "limit", limit, used, kept)
+        bound = _Bound(f"queue {name}", "limit", limit, used, raw)
         if not _over(ask, bound):
             return None
         idle = self._lending.idle(ask.path, ask.flavor)[: len(levels)]
-        return _over(ask, bound._replace(idle=self._reserved(ask, idle, limit)))
+        kept, promised = (self._reserved(ask, each, limit) for each in (levels, idle))
+        return _over(ask, bound._replace(kept=kept, idle=promised))
 
     def _in_fleet(
-        self, ask: Ask, levels: list[Beside], free: Callable[[str], int]
+        self, ask: Ask, levels: list[Beside], raw: int, free: Callable[[str], int]
     ) -> Reason | None:
-        room, flavor, asked = free(ask.flavor), ask.flavor, ask.amount.gpu_milli
+        asked = ask.amount.gpu_milli
+        if not asked or not raw:
+            return None
+        room = free(ask.flavor)
+        if asked <= room - raw:
+            return None
         roots = self._tree.children.get("", ())
-        used = sum(self._usage[root].get(flavor, NOTHING).gpu_milli for root in roots)
+        used = sum(self._usage[root].get(ask.flavor, NOTHING).gpu_milli for root in roots)
         back = self._reserved(ask, levels, Amount(gpu_milli=room + used)).gpu_milli
-        if not asked or not back or asked <= room - back:
+        if not back or asked <= room - back:
             return None
         return Reason(
             Token.QUOTA,
-            f"{decimal(back)} free {_what(flavor, 'gpu_milli')} are kept back by queues that do"
-            f" not lend them; {decimal(asked)} more would touch those",
+            f"{decimal(back)} free {_what(ask.flavor, 'gpu_milli')} are kept back by queues that"
+            f" do not lend them; {decimal(asked)} more would touch those",
             evidence={"asked_milli": asked, "kept_milli": back, "free_milli": room},
         )
 

@@ -30,7 +30,7 @@ class QueueTree:
         self.accounts: tuple[str, ...] = ()
         self._paths: dict[str, tuple[str, ...]] = {}
         self._leaves: dict[str, tuple[str, ...]] = {}
-        self._governed: set[str] = set()
+        self._binding: dict[tuple[str, bool], tuple[Queue, ...]] = {}
         self._made = 0
 
     def put(self, queue: Queue) -> None:
@@ -51,7 +51,7 @@ class QueueTree:
             self.order[queue.name] = self._made
             self._made += 1
         self.queues[queue.name] = queue
-        if made and bool(queue.lend_limit) <= self.lends:
+        if made:
             self._append(queue)
         else:
             self._index()
@@ -85,23 +85,31 @@ class QueueTree:
             self._leaves[name] = known
         return known
 
-    def is_governed(self, queue: str) -> bool:
-        """Whether anything but capacity bounds the queue."""
-        return queue in self._governed
+    def binding(self, leaf: str, preemptible: bool) -> tuple[Queue, ...]:
+        """Queues on the path whose limits (or, for work that nobody may stop, quotas) bind."""
+        known = self._binding.get((leaf, preemptible))
+        if known is None:
+            above = (self.queues[name] for name in self._paths[leaf])
+            known = tuple(
+                each
+                for each in above
+                if each.limit or each.user_limit or (each.quota and not preemptible)
+            )
+            self._binding[leaf, preemptible] = known
+        return known
 
     def _append(self, queue: Queue) -> None:
         """Index a new queue that changes nothing about the others."""
         self.children.setdefault(queue.parent, []).append(queue.name)
         self._paths[queue.name] = (queue.name, *self._paths.get(queue.parent, ()))
         self.depth = max(self.depth, len(self._paths[queue.name]))
+        self.lends = self.lends or bool(queue.lend_limit)
         for name in self._paths[queue.name]:
             self._leaves.pop(name, None)
         self.accounts = tuple(sorted({*self.accounts, *_gpu_quota(queue)}))
-        if self._is_bounded(queue.name):
-            self._governed.add(queue.name)
 
     def _index(self) -> None:
-        self.children, self._paths, self._leaves = {}, {}, {}
+        self.children, self._paths, self._leaves, self._binding = {}, {}, {}, {}
         by_age = self.order.__getitem__
         for name in sorted(self.queues, key=by_age):
             self.children.setdefault(self.queues[name].parent, []).append(name)
@@ -110,11 +118,6 @@ class QueueTree:
         queues = self.queues.values()
         self.lends = any(each.lend_limit for each in queues)
         self.accounts = tuple(sorted({f for each in queues for f in _gpu_quota(each)}))
-        self._governed = {name for name in self.queues if self._is_bounded(name)}
-
-    def _is_bounded(self, queue: str) -> bool:
-        above = (self.queues[name] for name in self._paths[queue])
-        return self.lends or any(each.limit or each.quota or each.user_limit for each in above)
 
     def _up(self, name: str) -> Iterator[str]:
         while name:

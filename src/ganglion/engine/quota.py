@@ -26,7 +26,7 @@ def spent(state: ClusterState, record: GangRecord) -> tuple[Reason | None, dict[
         (reason, {}) when no flavor is left that the gang could use, else (None, the flavors
         that it must keep off, each with the reason).
     """
-    if not state.shares.is_governed(record.gang.queue):
+    if not state.shares.is_governed(record.gang.queue, record.gang.preemptible):
         return None, {}
     wanted = asked(record)
     whole = _refusal(state, record, ANY_FLAVOR, wanted)
@@ -37,7 +37,7 @@ def spent(state: ClusterState, record: GangRecord) -> tuple[Reason | None, dict[
         for flavor in state.totals.flavors()
         if (reason := _refusal(state, record, flavor, wanted))
     }
-    usable = state.totals.flavors_for(record.shapes)
+    usable = state.totals.flavors_for(record.shapes) if refusals else ()
     if usable and all(flavor in refusals for flavor in usable):
         return refusals[usable[0]], {}
     return None, refusals

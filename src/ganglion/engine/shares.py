@@ -68,9 +68,9 @@ class Shares:
         """Whether gangs may be charged to the queue."""
         return self.tree.is_leaf(name)
 
-    def is_governed(self, queue: str) -> bool:
-        """Whether anything but capacity bounds the queue."""
-        return self.tree.is_governed(queue)
+    def is_governed(self, queue: str, preemptible: bool = False) -> bool:
+        """Whether anything but capacity bounds what the queue may start."""
+        return self.tree.lends or bool(self.tree.binding(queue, preemptible))
 
     def charge(
         self, queue: str, flavor: str, usage: Usage, preemptible: bool, sign: int, user: str = ""
@@ -124,6 +124,8 @@ class Shares:
             free: thousandths of GPUs free of a flavor in the fleet.
             user: whose it is.
         """
+        if not self.is_governed(queue, preemptible):
+            return None
         ask = Ask(self.tree.path(queue), flavor, asked, preemptible, user)
         return self._bounds.refusal(ask, free)
 
