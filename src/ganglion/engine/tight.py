@@ -72,18 +72,29 @@ def place_tightly(
 
 def suits(demand: Demand) -> bool:
     """Whether a gang asks only for what this way of placing knows."""
-    levels = [demand.gang.topology.required, demand.gang.topology.forbidden]
-    for each in demand.sets:
-        levels += [each.topology.required, each.topology.forbidden]
-        levels += [layer.required or layer.preferred for layer in each.slices]
-        levels.append(each.request.together)
-    return not any(level in INSIDE_NODE for level in levels)
+    gang, sets = demand.gang, demand.sets
+    topologies = [gang.topology, *(each.topology for each in sets)]
+    levels = [level for each in topologies for level in (each.required, each.preferred)]
+    levels += [layer.required or layer.preferred for each in sets for layer in each.slices]
+    levels += [each.request.together for each in sets]
+    apart = {each.forbidden for each in topologies} - {None, Level.NODE}
+    elastic = any(each.least < each.count for each in sets)
+    whole = len(sets) == 1 or not _asks(gang.topology) or _has_leader(sets)
+    return whole and not apart and not elastic and not any(lv in INSIDE_NODE for lv in levels)
+
+
+def _asks(topology: Topology) -> bool:
+    return bool(topology.required or topology.preferred)
+
+
+def _has_leader(sets: Sequence[PodSet]) -> bool:
+    return len(sets) == 2 and min(each.count for each in sets) == 1
 
 
 def _requests(demand: Demand) -> list[tuple[int, ...]]:
     """Pod sets that are placed as one: workers first, then their leader."""
     gang, numbers = demand.gang, range(len(demand.sets))
-    if len(demand.sets) == 2 and (gang.topology.required or gang.topology.preferred):
+    if _asks(gang.topology) and _has_leader(demand.sets):
         return [tuple(sorted(numbers, key=lambda i: (-demand.sets[i].count, i)))]
     return [(number,) for number in numbers]
 
@@ -121,7 +132,7 @@ def _place(
 
 def _topology(demand: Demand, pod_set: PodSet) -> Topology:
     whole = demand.gang.topology
-    return whole if whole.required or whole.preferred else pod_set.topology
+    return whole if _asks(whole) else pod_set.topology
 
 
 def _wish(
