@@ -13,6 +13,7 @@ SCORES = {
     "fgd": "ganglion.engine.scores.fgd:FgdScore",
     "bestfit": "ganglion.engine.scores.bestfit:BestFitScore",
     "packing": "ganglion.engine.scores.packing:PackingScore",
+    "spread": "ganglion.engine.scores.spread:SpreadScore",
     "random": "ganglion.engine.scores.random:RandomScore",
 }
 """Score plugins by name, each as `module:class`."""

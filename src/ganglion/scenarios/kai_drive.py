@@ -23,7 +23,7 @@ from ganglion.model.events import (
     QueueSet,
 )
 from ganglion.model.plan import Phase, Plan
-from ganglion.model.policy import Policy
+from ganglion.model.policy import Policy, Weighted
 from ganglion.model.queue import Preemption, Victims
 from ganglion.scenarios import kai_schema as kai
 from ganglion.scenarios.kai_fleet import levels_of, node_of, queues_of
@@ -58,7 +58,7 @@ class Drive:
 
     def __init__(self, case: kai.Case, policy: Policy) -> None:
         self.case, self.now = case, BEGIN
-        policy = _only(policy, case.action_under_test)
+        policy = _only(_placing(policy, case.config), case.action_under_test)
         self.state = ClusterState(policy, load(policy))
         levels = levels_of(case)
         self.jobs: Jobs = jobs_of(case, levels, BEGIN)
@@ -155,6 +155,11 @@ class Drive:
 
 def _key(task: TaskAt) -> tuple[str, int]:
     return (task.pod_set, task.index)
+
+
+def _placing(policy: Policy, config: kai.Config) -> Policy:
+    spread = config.node_placement == "spread"
+    return replace(policy, scores=(Weighted("spread"),)) if spread else policy
 
 
 def _only(policy: Policy, action: str | None) -> Policy:

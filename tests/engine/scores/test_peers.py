@@ -8,6 +8,7 @@ import pytest
 from ganglion.engine.scores.bestfit import BestFitScore, fit
 from ganglion.engine.scores.packing import PackingScore
 from ganglion.engine.scores.random import RandomScore
+from ganglion.engine.scores.spread import SpreadScore
 from tests.engine.scores.rows import State, best, pod, rows
 
 
@@ -40,6 +41,13 @@ def test_packing_prefers_devices_in_use_then_nodes_in_use_then_small_nodes() -> 
 
 def test_packing_does_not_mind_where_pods_without_gpus_go() -> None:
     assert packing(0, 1000, State(9, 1000), State(9, 0)) == [0, 0]
+
+
+def test_spread_takes_the_emptiest_node_then_the_emptiest_device() -> None:
+    score = SpreadScore()
+    assert best(score, pod(1, 1), State(9, 0, 1000), State(9, 0, 1000, 1000, 1000)) == (1, -1)
+    assert best(score, pod(1, 1, 200), State(9, 300, 900)) == (0, 1)
+    assert best(score, pod(2), State(8, size=16), State(6, size=8)) == (1, -1)
 
 
 def test_random_is_the_same_for_the_same_decision_only() -> None:
