@@ -47,7 +47,7 @@ def test_spread_takes_the_emptiest_node_then_the_emptiest_device() -> None:
     score = SpreadScore()
     assert best(score, pod(1, 1), State(9, 0, 1000), State(9, 0, 1000, 1000, 1000)) == (1, -1)
     assert best(score, pod(1, 1, 200), State(9, 300, 900)) == (0, 1)
-    assert best(score, pod(2), State(8, size=16), State(6, size=8)) == (1, -1)
+    assert best(score, pod(2), State(8, 0, size=16), State(6, 0, size=8)) == (1, -1)
 
 
 def test_random_is_the_same_for_the_same_decision_only() -> None:
