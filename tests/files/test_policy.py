@@ -132,6 +132,8 @@ def test_rules_may_have_the_names_of_other_schedulers(theirs: str, ours: str) ->
         ("reclaimMinRuntime: 5m", "preemption: {protected: 5m}"),
         ("flavorFungibility: {whenCanBorrow: TryNextFlavor, whenCanPreempt: Preempt}",
          "flavors: {borrow_first: false, preempt_first: true}"),
+        ("flavorFungibility: {whenCanBorrow: MayStopSearch, preference: PreemptionOverBorrowing}",
+         "flavors: {borrow_first: true, prefer_preempting: true}"),
     ],
 )  # fmt: skip
 def test_queues_may_have_the_names_of_other_schedulers(theirs: str, ours: str) -> None:

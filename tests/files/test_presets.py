@@ -6,7 +6,7 @@ from ganglion.files.policy import parse_policy, resolve_policy
 from ganglion.files.presets import PRESETS, is_preset, preset
 from ganglion.model.errors import FieldError, FileError
 from ganglion.model.policy import Backfill, Entitlement, Policy, VictimOrder
-from ganglion.model.queue import Victims
+from ganglion.model.queue import Preemption, Victims
 
 
 def test_the_default_preset_is_the_default_policy() -> None:
@@ -27,9 +27,8 @@ def test_kueue_preempts_nobody_unless_told_and_moves_nothing() -> None:
 def test_kai_reclaims_by_fair_share_and_consolidates() -> None:
     found = preset("kai")
     assert found.entitlement is Entitlement.KAI
-    assert found.evict.victims is VictimOrder.NEWEST
-    assert found.repack.consolidate
-    assert found.future.backfill is Backfill.ANY
+    assert found.preemption == Preemption(Victims.LOWER, Victims.ANY, Victims.ANY)
+    assert (found.repack.consolidate, found.evict.move, found.elastic) == (True, True, True)
 
 
 def test_slurm_like_reserves_for_several_and_forgets_use_in_a_week() -> None:

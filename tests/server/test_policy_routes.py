@@ -116,7 +116,7 @@ def test_bookings_are_made_listed_and_taken_back(client: TestClient) -> None:
     }
     assert client.get(f"{API}/bookings").json() == {"items": [made]}
     assert client.get(f"{API}/policy").json()["document"]["bookings"][0]["name"] == "cooling"
-    assert client.delete(f"{API}/bookings/cooling").json() == {}
+    assert client.delete(f"{API}/bookings/cooling").json() == {"ok": True}
     assert client.get(f"{API}/bookings").json() == {"items": []}
     assert client.delete(f"{API}/bookings/cooling").status_code == 404
 

@@ -39,7 +39,7 @@ class FlavorsFile(Mapping):
     preempt_first: r.PreemptFirst = described(
         "take a flavor by stopping others before trying the next one", False
     )
-    prefer_preempting: f.Flag = described(
+    prefer_preempting: r.PreferPreempting = described(
         "between borrowing one flavor and preempting in another, preempt", False
     )
 
@@ -82,7 +82,11 @@ PREEMPTION_ALIASES = {
     "reclaimMinRuntime": "protected",
     "preemptionDelay": "delay",
 }
-FLAVOR_ALIASES = {"whenCanBorrow": "borrow_first", "whenCanPreempt": "preempt_first"}
+FLAVOR_ALIASES = {
+    "whenCanBorrow": "borrow_first",
+    "whenCanPreempt": "preempt_first",
+    "preference": "prefer_preempting",
+}
 QUEUE_ALIASES = {
     "cohort": "parent",
     "cohortName": "parent",

@@ -45,12 +45,12 @@ def word_of(words: type[W], others: dict[str, str] | None = None) -> Callable[[o
     return lambda value: words(parse(value))
 
 
-def either(yes: str, no: str) -> Callable[[object], bool]:
-    """Make a parser of a truth value that may be one of two words."""
+def either(yes: tuple[str, ...], no: str) -> Callable[[object], bool]:
+    """Make a parser of a truth value that may be said by these words."""
 
     def parse(value: object) -> bool:
         word = value.strip().lower() if isinstance(value, str) else value
-        return word == yes if word in (yes, no) else parse_bool(value)
+        return word in yes if word in (*yes, no) else parse_bool(value)
 
     return parse
 
@@ -100,11 +100,20 @@ Rank = Annotated[int, f.whole(-2_000_000_000, 2_000_000_000), f.schema("integer"
 Count = Annotated[int, f.whole(0, 1_000_000), f.schema("integer", minimum=0)]
 Tries = Annotated[int, f.whole(1, 1024), f.schema("integer", minimum=1)]
 StrictRule = Annotated[
-    bool, f.told(either("strictfifo", "besteffortfifo")), f.schema("boolean", "string")
+    bool, f.told(either(("strictfifo",), "besteffortfifo")), f.schema("boolean", "string")
 ]
 BorrowFirst = Annotated[
-    bool, f.told(either("borrow", "trynextflavor")), f.schema("boolean", "string")
+    bool,
+    f.told(either(("borrow", "maystopsearch"), "trynextflavor")),
+    f.schema("boolean", "string"),
 ]
 PreemptFirst = Annotated[
-    bool, f.told(either("preempt", "trynextflavor")), f.schema("boolean", "string")
+    bool,
+    f.told(either(("preempt", "maystopsearch"), "trynextflavor")),
+    f.schema("boolean", "string"),
+]
+PreferPreempting = Annotated[
+    bool,
+    f.told(either(("preemptionoverborrowing",), "borrowingoverpreemption")),
+    f.schema("boolean", "string"),
 ]

@@ -12,6 +12,11 @@ from ganglion.model.events import BookingRemoved, BookingSet
 from ganglion.server.draft import Draft, Mind
 
 
+def there_are(mind: Mind) -> dict[str, Booking]:
+    """Every booking by name, the first to begin first."""
+    return {each.name: each for each in mind.state.bookings.all()}
+
+
 def check_queues(booking: Booking, names: Collection[str], path: Path, wrong: Wrong) -> None:
     """Every queue of a booking exists. Raises FieldError."""
     for at, name in enumerate(booking.queues):
@@ -40,7 +45,7 @@ def remove_booking(draft: Draft, name: str) -> None:
     Raises:
         NotFound: there is no such booking.
     """
-    known = draft.book.bookings
+    known = there_are(draft.mind)
     if name not in known:
         raise NotFound(
             f"there is no booking {name}", meant(name, [*known]) or "see: ganglion booking list"
@@ -74,8 +79,8 @@ def carry_out(draft: Draft, bookings: Sequence[Booking] | None) -> None:
     if bookings is None:
         return
     names = {each.name for each in bookings}
-    for name in [each for each in draft.book.bookings if each not in names]:
-        draft.apply(BookingRemoved(draft.now, name))
+    for name in there_are(draft.mind):
+        if name not in names:
+            draft.apply(BookingRemoved(draft.now, name))
     for each in bookings:
-        if draft.book.bookings.get(each.name) != each:
-            draft.apply(BookingSet(draft.now, each))
+        draft.apply(BookingSet(draft.now, each))

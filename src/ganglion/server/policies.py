@@ -181,7 +181,7 @@ def _unknown(file: PolicyFile) -> FieldError:
 
 
 def _differences(mind: Mind, file: PolicyFile, booked: Sequence[Booking] | None) -> list[Change]:
-    state, present = mind.state, tuple(mind.book.bookings.values())
+    state, present = mind.state, tuple(bookings.there_are(mind).values())
     queues = state.queues.values() if file.queues is None else file.queues
     before = policy_document(state.policy, _by_name(state.queues.values()), present)
     after = policy_document(file.policy, _by_name(queues), present if booked is None else booked)

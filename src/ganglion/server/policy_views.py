@@ -23,7 +23,7 @@ def outcome(found: policies.Outcome) -> schemas.PolicyOutcome:
 def present(mind: Mind) -> schemas.PolicyView:
     """The policy in force, with the queues and bookings there are."""
     queues = sorted(mind.state.queues.values(), key=lambda each: each.name)
-    return _view(policies.current(mind), queues, mind.book.bookings.values())
+    return _view(policies.current(mind), queues, mind.state.bookings.all())
 
 
 def former(event: PolicySet) -> schemas.PolicyView:

@@ -21,7 +21,7 @@ def list_bookings(here: Here) -> schemas.BookingPage:
     """List bookings by when they begin."""
     now = here.service.now()
     with here.service.read() as mind:
-        found = sorted(mind.book.bookings.values(), key=lambda each: (each.begin, each.name))
+        found = mind.state.bookings.all()
     return schemas.BookingPage(items=tuple(_view(each, now) for each in found))
 
 
