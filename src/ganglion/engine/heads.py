@@ -8,9 +8,10 @@ level, as it would be with the gang running.
 Source: the scheduling cycle of Kueue, as documented there.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from ganglion.engine.acts import give
 from ganglion.engine.borrowing import Borrowing, Cells, usages_of
 from ganglion.engine.dominant import Dominant
 from ganglion.engine.evict import Trade
@@ -19,9 +20,11 @@ from ganglion.engine.nominate import Nomination, Nominator
 from ganglion.engine.record import SETTLED
 from ganglion.engine.rules_kueue import rules_for
 from ganglion.engine.state import ClusterState
+from ganglion.engine.swap import swap
 from ganglion.engine.tentative import Tentative
 from ganglion.engine.victims import Unit
 from ganglion.model.placement import Placement
+from ganglion.model.plan import Plan
 from ganglion.model.policy import Entitlement
 from ganglion.model.queue import Victims
 from ganglion.model.reasons import Reason
@@ -53,6 +56,29 @@ class _Entry(NamedTuple):
     @property
     def age(self) -> tuple[int, Key]:
         return -self.lane.priority, self.key
+
+
+def take_heads(state: ClusterState, plan: Plan, wait: Callable[[Head], None]) -> bool:
+    """Decide about the head of every queue.
+
+    Args:
+        state: changed by the decisions.
+        plan: they are added to it.
+        wait: called with every head that has a reason to wait.
+
+    Returns:
+        Whether another cycle may find something to do as things stand.
+    """
+    changed = False
+    for head in heads(state, plan.at):
+        record, changed = head.nomination.record, True
+        if head.trade:
+            swap(state, record, head.trade, plan)
+        elif head.placement:
+            give(state, record, head.placement, plan)
+        else:
+            wait(head)
+    return changed and bool(state.lanes.open(state.freed))
 
 
 def heads(state: ClusterState, now: int) -> Iterator[Head]:

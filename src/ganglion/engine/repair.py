@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
+from ganglion.engine.acts import decide
 from ganglion.engine.place import Demand
 from ganglion.engine.record import SETTLED, GangRecord
 from ganglion.engine.shapes import excluding
@@ -20,9 +21,21 @@ from ganglion.engine.trial import common
 from ganglion.model.events import GangResized, GangStopping
 from ganglion.model.levels import Level
 from ganglion.model.placement import Placement, PodPlacement
+from ganglion.model.plan import Plan, Resize, Stop
 from ganglion.model.workload import Gang, PodSet, Slice, Topology
 
 Pods = tuple[PodPlacement, ...]
+
+
+def mend(state: ClusterState, plan: Plan) -> None:
+    """Replace what gangs have lost, where the policy says so."""
+    for event in repairs(state, plan.at) if state.policy.repair else ():
+        decide(state, [event], plan)
+        if isinstance(event, GangStopping):
+            plan.stops.append(Stop(event.gang, event.attempt, event.cause))
+        else:
+            gang = state.records[event.gang].gang
+            plan.resizes.append(Resize(gang, event.attempt, event.placement, event.cause))
 
 
 def repairs(state: ClusterState, now: int) -> Iterator[GangResized | GangStopping]:

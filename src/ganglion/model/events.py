@@ -85,7 +85,11 @@ class GangSubmitted(_Event, frozen=True, tag="gang_submitted"):
 
 
 class GangUpdated(_Event, frozen=True, tag="gang_updated"):
-    """Properties of a live gang changed; None leaves one as it is."""
+    """Properties of a live gang changed; None leaves one as it is.
+
+    `counts` are pods wanted by pod set: a running gang keeps what it has of them and grows or
+    shrinks to the new number.
+    """
 
     gang: str
     priority: int | None = None
@@ -93,6 +97,7 @@ class GangUpdated(_Event, frozen=True, tag="gang_updated"):
     time_limit_ms: int | None = None
     expected_ms: int | None = None
     held: bool | None = None
+    counts: dict[str, int] | None = None
 
 
 class GangPlaced(_Event, frozen=True, tag="gang_placed"):

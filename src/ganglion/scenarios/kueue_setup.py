@@ -45,32 +45,20 @@ class Setup(Struct):
 def setup(case: said.Case, clusters: dict[str, said.Cluster], policy: Policy) -> Setup:
     """Translate a scenario."""
     as_kueue = policy.entitlement in (Entitlement.QUOTA, Entitlement.DOMINANT)
-    if as_kueue and case.fair_sharing:
-        policy = replace(policy, entitlement=Entitlement.DOMINANT)
-    if as_kueue and case.kueue_gates.get("TASBalancedPlacement"):
-        policy = replace(policy, placement=Placing.EVEN)
     ground = Ground(case, clusters, apart=as_kueue)
     rank = _ranks(case)
     nodes = {node.name: node for node in ground.nodes()}
     nodes |= {node.name: node for node in _lost(case, ground, nodes)}
+    site = _Site(case, ground, nodes, Seats(nodes))
     before: list[ev.Event] = [ev.NodeAdded(0, node) for node in nodes.values()]
     before += [ev.QueueSet(0, queue) for queue in queues_of(case, rank)]
-    seats = Seats(nodes)
-    before += _others(case, seats, nodes)
-    news: list[ev.Event] = []
-    waiting = []
+    before += _others(case, site.seats, nodes)
+    begun = Setup(_policy(case, policy) if as_kueue else policy, ground, before, [], [], [])
     for workload in case.workloads:
-        gang = gang_of(workload, case, ground, rank)
-        submitted = ev.GangSubmitted(gang.submitted, gang)
-        if workload.running is None:
-            news.append(submitted)
-            waiting.append(gang.id)
-        else:
-            before.append(submitted)
-            before += _runs(gang, workload.running, _Site(case, ground, nodes, seats))
+        _add(begun, workload, gang_of(workload, case, ground, rank), site)
     gone = {each.running.failed_node for each in case.workloads if each.running} - {None}
-    news += [ev.NodeLost(BEGIN_MS, name) for name in sorted(str(each) for each in gone)]
-    return Setup(policy, ground, before, news, [each.name for each in case.workloads], waiting)
+    begun.news += [ev.NodeLost(BEGIN_MS, name) for name in sorted(str(each) for each in gone)]
+    return begun
 
 
 class _Site(Struct):
@@ -78,6 +66,51 @@ class _Site(Struct):
     ground: Ground
     nodes: dict[str, Node]
     seats: Seats
+
+
+def _policy(case: said.Case, policy: Policy) -> Policy:
+    """The policy with what the scenario switches on."""
+    gates = case.kueue_gates
+    if case.fair_sharing:
+        policy = replace(policy, entitlement=Entitlement.DOMINANT)
+    if gates.get("TASBalancedPlacement"):
+        policy = replace(policy, placement=Placing.EVEN)
+    if gates.get("ElasticJobsViaWorkloadSlices"):
+        policy = replace(policy, elastic=True)
+    return policy
+
+
+def _add(begun: Setup, workload: said.Workload, gang: Gang, site: _Site) -> None:
+    """A workload that waits, runs, or runs and is to have another size."""
+    begun.gangs.append(gang.id)
+    resize = site.case.resize
+    running = workload.running
+    if resize and resize.workload == gang.id:
+        running = said.Running(placement={resize.podset: resize.before})
+        gang = _before(gang, resize)
+    if running is None:
+        begun.news.append(ev.GangSubmitted(gang.submitted, gang))
+    else:
+        begun.before.append(ev.GangSubmitted(gang.submitted, gang))
+        begun.before += _runs(gang, running, site)
+    if running is not workload.running:
+        begun.news += _resized(gang, site.case.resize)
+    if workload.running is None:
+        begun.waiting.append(gang.id)
+
+
+def _before(gang: Gang, resize: said.Resize) -> Gang:
+    """The gang as it was before it was to have another size."""
+    count = sum(resize.before.values())
+    sets = tuple(
+        replace(each, count=count) if each.name == resize.podset else each for each in gang.pod_sets
+    )
+    return replace(gang, pod_sets=sets)
+
+
+def _resized(gang: Gang, resize: said.Resize | None) -> Iterator[ev.Event]:
+    if resize:
+        yield ev.GangUpdated(BEGIN_MS, gang.id, counts={resize.podset: resize.to_count})
 
 
 def _ranks(case: said.Case) -> Rank:
