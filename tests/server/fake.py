@@ -5,7 +5,7 @@ from typing import Any
 
 from ganglion.model.events import Event, GangEnded, GangStarted, NodeAdded, Outcome
 from ganglion.model.node import Node
-from ganglion.model.plan import Plan, Start, Stop
+from ganglion.model.plan import Plan, Resize, Start, Stop
 from ganglion.model.workload import Workload
 
 Key = tuple[str, int]
@@ -98,12 +98,14 @@ class FakeWorld:
         placed: Mapping[str, Start],
         running: Mapping[str, int],
         stopping: Mapping[str, Stop],
+        resized: Mapping[str, Resize],
         workloads: Mapping[str, Workload],
         nodes: Mapping[str, Node],
     ) -> Any:
         self.known |= set(running.items()) | {(s.gang, s.attempt) for s in stopping.values()}
         self.told |= dict.fromkeys(running.items(), True)
-        self.execute(Plan(0, list(placed.values()), list(stopping.values())), workloads)
+        starts, stops, resizes = (list(each.values()) for each in (placed, stopping, resized))
+        self.execute(Plan(0, starts, stops, resizes), workloads)
         self.facts = [
             NodeAdded(self.now(), node) for node in self.nodes if nodes.get(node.name) != node
         ]

@@ -54,6 +54,9 @@ class WorkloadBase(Struct):
     ended: int | None = None
     exit_code: int | None = None
     position: int | None = None
+    waits_for: tuple[str, ...] = ()
+    preemptions: int = 0
+    lost_gpu_ms: int = 0
 
     @property
     def over(self) -> bool:
@@ -89,13 +92,17 @@ class GangView(Struct):
     Attributes:
         id: `<workload id>/<index>`.
         index: its number within the workload.
-        phase: pending, starting, running, stopping or ended.
+        phase: pending, reserved, starting, running, stopping or ended.
         attempt: number of the present or last attempt; 0 = never placed.
         ranks: processes, and so log files, of one attempt.
         placement: where it runs or ran last.
         reason: why it waits.
         outcome: how the last attempt that ended did.
         restarts: attempts that were followed by another wait.
+        promise: the place it is going to start in.
+        waits_for: workloads that have to leave that place first.
+        preemptions: attempts that were stopped for others.
+        lost_gpu_ms: GPU time that these threw away.
         endpoint: `address:port` where it listens while it runs.
     """
 
@@ -110,6 +117,10 @@ class GangView(Struct):
     exit_code: int | None = None
     message: str = ""
     restarts: int = 0
+    promise: Placement | None = None
+    waits_for: tuple[str, ...] = ()
+    preemptions: int = 0
+    lost_gpu_ms: int = 0
     submitted: int | None = None
     placed: int | None = None
     started: int | None = None

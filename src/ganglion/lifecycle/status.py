@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
-from ganglion.engine.record import GangRecord
+from ganglion.engine.record import WAITING, GangRecord
 from ganglion.model.events import Outcome
 from ganglion.model.plan import Phase
 from ganglion.model.reasons import Reason
@@ -63,7 +63,7 @@ def state_of(
     Args:
         kind: its kind.
         records: its gangs, by index; at least one.
-        reasons: why each of them waits, as `ClusterState.reason` says; may be left out.
+        reasons: why each of them waits, as `reserved.reason_of` says; may be left out.
     """
     if all(record.phase is Phase.ENDED for record in records):
         return _over(records)
@@ -74,7 +74,7 @@ def state_of(
         return Status(state, "", _last_words(records))
     if state is State.QUEUED:
         return Status(state, reason.token, reason.message)
-    waiting = sum(record.phase is Phase.PENDING for record in records)
+    waiting = sum(record.phase in WAITING for record in records)
     what = _WORDS.get(kind, "gangs")
     message = f"{waiting} of {len(records)} {what} wait: {reason.message}"
     return Status(state, reason.token, message)
@@ -107,6 +107,6 @@ def _last_words(records: Sequence[GangRecord]) -> str:
     for record in records:
         if record.phase is Phase.STOPPING:
             return record.cause
-        if record.phase is Phase.PENDING and record.message:
+        if record.phase in WAITING and record.message:
             return record.message
     return ""

@@ -5,24 +5,24 @@ Like the engine's state it changes by events only, so that a replay gives the sa
 
 from collections.abc import Iterable
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from ganglion.engine.state import ClusterState
 from ganglion.ledger import Filed
-from ganglion.model.booking import Booking
+from ganglion.lifecycle.losses import Span, lost_gpu_ms
 from ganglion.model.events import (
-    BookingRemoved,
-    BookingSet,
+    CheckpointCommitted,
     Event,
     GangEnded,
     GangPlaced,
+    GangResized,
     GangStarted,
     GangSubmitted,
     Outcome,
     PolicySet,
 )
 from ganglion.model.placement import Placement
-from ganglion.model.workload import Workload
+from ganglion.model.workload import Checkpoint, Workload
 
 
 class Trail(Struct):
@@ -34,6 +34,10 @@ class Trail(Struct):
         started: when the last one that ran had all its pods, in ms; 0 = never.
         starts_failed: starts in a row that failed.
         restarts: attempts that ended and were followed by another wait.
+        preemptions: attempts stopped for the sake of others.
+        lost_gpu_ms: GPU time that these threw away.
+        checkpoint: the gang's contract.
+        span: the present attempt.
     """
 
     placement: Placement | None = None
@@ -41,6 +45,10 @@ class Trail(Struct):
     started: int = 0
     starts_failed: int = 0
     restarts: int = 0
+    preemptions: int = 0
+    lost_gpu_ms: int = 0
+    checkpoint: Checkpoint | None = None
+    span: Span = field(default_factory=Span)
 
 
 class Entry(Struct):
@@ -61,7 +69,6 @@ class Book:
         gangs: workload id -> its gangs' ids, by index.
         trails: by gang id.
         policies: every version of the policy, oldest first.
-        bookings: by name.
     """
 
     def __init__(self) -> None:
@@ -69,7 +76,6 @@ class Book:
         self.gangs: dict[str, list[str]] = {}
         self.trails: dict[str, Trail] = {}
         self.policies: list[PolicySet] = []
-        self.bookings: dict[str, Booking] = {}
         self._names: dict[str, str] = {}
         self._open: dict[str, int] = {}
         self._over: dict[str, int] = {}
@@ -99,25 +105,31 @@ class Book:
             case GangSubmitted(gang=gang):
                 self.gangs.setdefault(gang.workload, []).append(gang.id)
                 self._open[gang.workload] = self._open.get(gang.workload, 0) + 1
-                self.trails[gang.id] = Trail()
+                self.trails[gang.id] = Trail(checkpoint=gang.checkpoint)
             case GangPlaced():
-                self.trails[event.gang].placement = event.placement
+                trail = self.trails[event.gang]
+                trail.placement, trail.span = event.placement, Span(placement=event.placement)
+            case GangResized():
+                trail = self.trails[event.gang]
+                trail.placement = trail.span.placement = event.placement
             case GangStarted():
                 trail = self.trails[event.gang]
                 trail.started, trail.starts_failed = event.at, 0
+                trail.span.started = event.at
+            case CheckpointCommitted():
+                self.trails[event.gang].span.committed = event.at
             case GangEnded():
                 self._ended(event)
             case PolicySet():
                 self.policies.append(event)
-            case BookingSet(booking=booking):
-                self.bookings[booking.name] = booking
-            case BookingRemoved(name=name):
-                self.bookings.pop(name, None)
 
     def _ended(self, event: GangEnded) -> None:
         trail = self.trails[event.gang]
         trail.outcome = event.outcome
         trail.starts_failed += event.outcome is Outcome.START_FAILED
+        if event.outcome is Outcome.PREEMPTED:
+            trail.preemptions += 1
+            trail.lost_gpu_ms += lost_gpu_ms(trail.span, trail.checkpoint, event.at)
         if event.requeue:
             trail.restarts += 1
             return

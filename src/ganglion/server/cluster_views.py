@@ -6,10 +6,11 @@ import msgspec
 
 from ganglion.engine.explain import explain
 from ganglion.engine.order import waiting_in_order
-from ganglion.engine.record import HOLDING, GangRecord
+from ganglion.engine.record import HOLDING, WAITING, GangRecord
 from ganglion.engine.report import capacity
 from ganglion.engine.state import ClusterState
 from ganglion.files.policy_print import queue_document
+from ganglion.lifecycle.reserved import reason_of
 from ganglion.model.node import Device, Node
 from ganglion.model.plan import Phase
 from ganglion.model.queue import Queue
@@ -30,7 +31,7 @@ def positions(state: ClusterState) -> dict[str, int]:
 def order_page(state: ClusterState) -> schemas.OrderPage:
     """Everything that waits: first what is in the order, then what may not be looked at yet."""
     places = positions(state)
-    waiting = [each for each in state.records.values() if each.phase is Phase.PENDING]
+    waiting = [each for each in state.records.values() if each.phase in WAITING]
     last = len(places) + 1
     waiting.sort(key=lambda each: (places.get(each.gang.id, last), each.gang.submitted))
     items = tuple(_item(state, each, places.get(each.gang.id, 0)) for each in waiting)
@@ -38,7 +39,7 @@ def order_page(state: ClusterState) -> schemas.OrderPage:
 
 
 def _item(state: ClusterState, record: GangRecord, position: int) -> schemas.OrderItem:
-    gang, reason = record.gang, state.reason(record.gang.id)
+    gang, reason = record.gang, reason_of(state, record.gang.id)
     return schemas.OrderItem(
         position=position,
         workload=gang.workload,
@@ -59,8 +60,8 @@ def waiting_by_reason(state: ClusterState) -> dict[str, int]:
     """Token of a reason -> gangs that wait for it; `unknown` before they were looked at."""
     counts: dict[str, int] = {}
     for record in state.records.values():
-        if record.phase is Phase.PENDING:
-            reason = state.reason(record.gang.id)
+        if record.phase in WAITING:
+            reason = reason_of(state, record.gang.id)
             token = str(reason.token) if reason else "unknown"
             counts[token] = counts.get(token, 0) + 1
     return counts
@@ -69,6 +70,8 @@ def waiting_by_reason(state: ClusterState) -> dict[str, int]:
 def explanation(state: ClusterState, gang: str, now: int) -> schemas.Explanation:
     """Why a gang waits, with the sentence that sums it up."""
     found = explain(state, gang, now)
+    if found.reason is None:
+        found = msgspec.structs.replace(found, reason=reason_of(state, gang))
     return schemas.Explanation(
         gang=found.gang,
         phase=found.phase,

@@ -3,7 +3,7 @@
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ganglion.engine.record import GangRecord
+from ganglion.engine.record import WAITING, GangRecord
 from ganglion.files.queue_tree import above_parent
 from ganglion.model.errors import Conflict, FieldError, NotFound
 from ganglion.model.events import (
@@ -75,7 +75,7 @@ def _chosen(draft: Draft, workload: str, index: int | None) -> list[GangRecord]:
 
 def _cancel(draft: Draft, record: GangRecord, cause: str, force: bool) -> None:
     gang, attempt = record.gang.id, record.attempt
-    if record.phase is Phase.PENDING:
+    if record.phase in WAITING:
         draft.apply(GangEnded(draft.now, gang, attempt, Outcome.CANCELLED, message=cause))
         return
     draft.apply(GangStopping(draft.now, gang, attempt, cause))
@@ -111,10 +111,10 @@ def change(draft: Draft, ref: str, changes: Changes) -> str:
             GangUpdated(
                 draft.now,
                 record.gang.id,
-                changes.priority,
-                changes.queue,
-                changes.time_limit_ms,
-                changes.held,
+                priority=changes.priority,
+                queue=changes.queue,
+                time_limit_ms=changes.time_limit_ms,
+                held=changes.held,
             )
         )
         if changes.time_limit_ms is not None:
@@ -125,7 +125,7 @@ def change(draft: Draft, ref: str, changes: Changes) -> str:
 
 
 def _check_change(draft: Draft, workload: str, records: list[GangRecord], changes: Changes) -> None:
-    holding = [record for record in records if record.phase is not Phase.PENDING]
+    holding = [record for record in records if record.phase not in WAITING]
     if changes.queue is not None:
         check_queue(draft.state, changes.queue)
         if holding:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import anyio
 
+from ganglion.engine.record import WAITING
 from ganglion.ledger import Filed, Ledger
 from ganglion.model.errors import Conflict, NotFound
 from ganglion.model.plan import Phase
@@ -67,7 +68,7 @@ def which(mind: Mind, ledger: Ledger, wanted: Wanted) -> Which:
         raise NotFound(f"{gang.id} has no attempt before this one", "leave `previous` out")
     if wanted.previous:
         return Which(gang.id, gang.attempt - 1, over=True)
-    waits_again = gang.phase == Phase.PENDING and gang.attempt > 0
+    waits_again = gang.phase in WAITING and gang.attempt > 0
     return Which(gang.id, gang.attempt, over=waits_again or gang.phase == Phase.ENDED)
 
 

@@ -6,15 +6,16 @@ from contextlib import contextmanager
 from typing import TypedDict
 
 from ganglion.engine.plugins import Plugins
+from ganglion.engine.record import SETTLED
 from ganglion.engine.state import ClusterState
 from ganglion.extensions import load
 from ganglion.ledger import Cycle, Ledger
 from ganglion.model.errors import EnvironmentFault, GanglionError, PluginError
 from ganglion.model.events import PolicySet
 from ganglion.model.node import Node
-from ganglion.model.plan import Phase, Start, Stop
+from ganglion.model.plan import Phase, Resize, Start, Stop
 from ganglion.model.policy import Policy
-from ganglion.model.workload import Workload
+from ganglion.model.workload import Gang, Workload
 from ganglion.server.book import Book
 from ganglion.server.draft import Mind
 
@@ -25,6 +26,7 @@ class Expected(TypedDict):
     placed: Mapping[str, Start]
     running: Mapping[str, int]
     stopping: Mapping[str, Stop]
+    resized: Mapping[str, Resize]
     workloads: Mapping[str, Workload]
     nodes: Mapping[str, Node]
 
@@ -96,6 +98,7 @@ def _no_collection() -> Iterator[None]:
 def expected(mind: Mind) -> Expected:
     """What should run, start and stop, by everything that is written."""
     placed, running, stopping = dict[str, Start](), dict[str, int](), dict[str, Stop]()
+    resized = dict[str, Resize]()
     for gang, record in mind.state.records.items():
         if record.phase is Phase.STARTING and record.placement:
             placed[gang] = Start(record.gang, record.attempt, record.placement)
@@ -103,6 +106,8 @@ def expected(mind: Mind) -> Expected:
             running[gang] = record.attempt
         elif record.phase is Phase.STOPPING:
             stopping[gang] = Stop(gang, record.attempt, record.cause)
+        if record.phase in SETTLED and record.placement and _is_elastic(record.gang):
+            resized[gang] = Resize(record.gang, record.attempt, record.placement)
     nodes = {
         name: node for name, node in mind.state.nodes.items() if not mind.state.tree.is_gone(name)
     }
@@ -110,6 +115,11 @@ def expected(mind: Mind) -> Expected:
         placed=placed,
         running=running,
         stopping=stopping,
+        resized=resized,
         workloads=mind.book.workloads(),
         nodes=nodes,
     )
+
+
+def _is_elastic(gang: Gang) -> bool:
+    return any(pods.min_count for pods in gang.pod_sets)

@@ -8,9 +8,9 @@ from fastapi import APIRouter, Header, Query, Response
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 
+from ganglion.engine.record import WAITING
 from ganglion.files.grammar.durations import parse_duration
 from ganglion.model.errors import FieldError
-from ganglion.model.plan import Phase
 from ganglion.model.workload import Kind
 from ganglion.server import commands, logs, schemas, submit
 from ganglion.server.cluster_views import explanation, positions, suggestions
@@ -146,9 +146,7 @@ def why(here: Here, ref: str) -> schemas.Why:
             gangs = mind.book.gangs[found.workload]
             chosen = gangs if found.gang is None else gangs[found.gang : found.gang + 1]
             # One that waits stands for its equals: a sweep of thousands is not told one by one.
-            chosen = sorted(
-                chosen, key=lambda gang: mind.state.records[gang].phase != Phase.PENDING
-            )
+            chosen = sorted(chosen, key=lambda gang: mind.state.records[gang].phase not in WAITING)
             now = here.service.now()
             explanations = tuple(
                 explanation(mind.state, gang, now) for gang in chosen[:MOST_EXPLAINED]

@@ -96,6 +96,11 @@ class Base(Model):
     ended: int | None = None
     exit_code: int | None = None
     position: int | None = Field(None, description="place in the order of all that waits, from 1")
+    waits_for: tuple[str, ...] = Field(
+        (), description="workloads that have to leave the place it was promised"
+    )
+    preemptions: int = Field(0, description="attempts of its gangs stopped for others")
+    lost_gpu_ms: int = Field(0, description="GPU time that these threw away")
 
 
 class WorkloadView(Base):
@@ -118,6 +123,12 @@ class GangView(Model):
     exit_code: int | None = None
     message: str = ""
     restarts: int = 0
+    promise: Placement | None = Field(None, description="the place it is going to start in")
+    waits_for: tuple[str, ...] = Field(
+        (), description="workloads that have to leave that place first"
+    )
+    preemptions: int = Field(0, description="attempts stopped for others")
+    lost_gpu_ms: int = Field(0, description="GPU time that these threw away")
     submitted: int
     placed: int | None = None
     started: int | None = None

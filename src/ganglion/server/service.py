@@ -16,13 +16,15 @@ from typing import Any, TypeVar
 
 import structlog
 from msgspec import Struct, field
+from msgspec.structs import replace
 
+from ganglion.engine.record import SETTLED
 from ganglion.ledger import Entry, Ledger
 from ganglion.model.errors import EnvironmentFault, GanglionError
 from ganglion.model.events import Event
-from ganglion.model.plan import Phase, Plan, Start
+from ganglion.model.plan import Phase, Plan, Resize, Start
 from ganglion.model.policy import Policy
-from ganglion.model.workload import Kind
+from ganglion.model.workload import Gang, Kind, Workload
 from ganglion.server.draft import Draft, Mind, Order
 from ganglion.server.metrics import Metrics
 from ganglion.server.recovery import expected, replayed
@@ -80,6 +82,7 @@ class Service:
         self._facts: list[Event] = []
         self._orders: deque[Order] = deque()
         self._starts: deque[Start] = deque()
+        self._resizes: deque[Resize] = deque()
         self._lock = threading.RLock()
         self._mind = replayed(ledger, policy)
         self._stale, self._fresh, self._stopping = False, True, False
@@ -213,10 +216,11 @@ class Service:
             written = turn.write()
             self._stale, self._fresh = turn.draft.renewed, False
         self._facts.clear()
-        if not self._orders and not self._starts:
+        if not self._orders and not self._starts and not self._resizes:
             self.trouble = ""  # nothing is due to the world, so what failed was the writing
         self._orders.extend(turn.draft.orders)
         self._starts.extend(turn.starts)
+        self._resizes.extend(turn.resizes)
         self._orders.extend(self._locate(gang) for gang in turn.started)
         for gang in turn.over:
             self._endpoints.pop(gang, None)
@@ -253,7 +257,14 @@ class Service:
         return answers
 
     def _carry_out(self) -> None:
-        """Do what is due: orders all, starts only for a while, so that nobody waits for long."""
+        """Do what is due: orders all, starts only for a while, so that nobody waits for long.
+
+        Resizes go first: until a world knows of one, what it reports of pods that have left is
+        about the one before.
+        """
+        while self._resizes:
+            self._resize(self._resizes[0])
+            self._resizes.popleft()
         while self._orders:
             self._orders[0](self._world)
             self._orders.popleft()
@@ -266,9 +277,19 @@ class Service:
         """Start an attempt, unless it was stopped before its turn came."""
         record = self._mind.state.records.get(start.gang.id)
         if record and (record.phase, record.attempt) == (Phase.STARTING, start.attempt):
-            workload = self._mind.book.entries[start.gang.workload].workload
-            plan = Plan(self._world.now(), [start])
-            self._world.execute(plan, {start.gang.workload: workload})
+            # An elastic gang may have been resized since.
+            start = replace(start, placement=record.placement)
+            self._world.execute(Plan(self._world.now(), [start]), self._workload(start.gang))
+
+    def _resize(self, resize: Resize) -> None:
+        """Change an attempt, unless it is over or about to be."""
+        record = self._mind.state.records.get(resize.gang.id)
+        if record and record.phase in SETTLED and record.attempt == resize.attempt:
+            plan = Plan(self._world.now(), resizes=[resize])
+            self._world.execute(plan, self._workload(resize.gang))
+
+    def _workload(self, gang: Gang) -> dict[str, Workload]:
+        return {gang.workload: self._mind.book.entries[gang.workload].workload}
 
     def _locate(self, gang: str) -> Order:
         """Note where a gang listens: only this thread may ask the world."""

@@ -9,6 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ganglion.engine.explain import verdict
+from ganglion.engine.record import WAITING
 from ganglion.engine.state import ClusterState
 from ganglion.files.workload import WorkloadFile, document, from_document, to_workload
 from ganglion.ledger import Filed, Ledger, Submitted
@@ -16,7 +17,7 @@ from ganglion.lifecycle.expand import gang_count, gangs_of
 from ganglion.lifecycle.status import State
 from ganglion.model.errors import Conflict, FieldError, InputError
 from ganglion.model.events import GangSubmitted
-from ganglion.model.plan import Phase, Verdict
+from ganglion.model.plan import Verdict
 from ganglion.model.workload import Workload
 from ganglion.server.draft import Draft, Mind
 from ganglion.server.schemas import Accepted
@@ -95,7 +96,12 @@ def understood(mind: Mind, ledger: Ledger, request: Request) -> Workload:
         FieldError: the queue or a dependency is unknown.
         Conflict: a dependency has failed.
     """
-    workload = to_workload(request.file, user=request.user, default_queue=default_queue(mind.state))
+    workload = to_workload(
+        request.file,
+        user=request.user,
+        default_queue=default_queue(mind.state),
+        classes=mind.state.policy.priorities,
+    )
     check_queue(mind.state, workload.queue)
     if gang_count(workload) > MOST_GANGS:
         raise FieldError(
@@ -173,7 +179,7 @@ def _check_room(draft: Draft, workload: Workload) -> None:
     if not most:
         return
     waiting = sum(
-        all(record.phase is Phase.PENDING for record in draft.records(entry.id))
+        all(record.phase in WAITING for record in draft.records(entry.id))
         for entry in draft.book.entries.values()
         if entry.workload.queue == workload.queue
     )

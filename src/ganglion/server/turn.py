@@ -10,7 +10,7 @@ from ganglion.ledger import Ended, Entry
 from ganglion.lifecycle.retries import decide
 from ganglion.model.errors import GanglionError
 from ganglion.model.events import Event, GangEnded, GangStarted
-from ganglion.model.plan import Plan, Start
+from ganglion.model.plan import Plan, Resize, Start
 from ganglion.server.draft import Draft, Order
 from ganglion.server.metrics import Metrics
 from ganglion.server.views import detail
@@ -28,11 +28,13 @@ class Turn:
 
     Attributes:
         starts: attempts to start once the turn is written.
+        resizes: changes of attempts, likewise.
     """
 
     def __init__(self, draft: Draft, metrics: Metrics) -> None:
         self.draft, self._metrics = draft, metrics
         self.starts: list[Start] = []
+        self.resizes: list[Resize] = []
 
     @property
     def started(self) -> list[str]:
@@ -81,7 +83,7 @@ class Turn:
         with self._metrics.cycle():
             plan = cycle(draft.state, (), draft.now)
         draft.decided(plan)
-        self.starts = plan.starts
+        self.starts, self.resizes = plan.starts, plan.resizes
         if plan.stops:
             draft.orders.append(_stops(plan))
 

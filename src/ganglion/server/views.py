@@ -6,6 +6,7 @@ import msgspec
 
 from ganglion.engine.record import GangRecord
 from ganglion.ledger import Filed
+from ganglion.lifecycle.reserved import reason_of, waits_for
 from ganglion.lifecycle.status import State, end_of, state_of
 from ganglion.model.placement import Placement
 from ganglion.model.plan import Phase
@@ -101,7 +102,9 @@ def filed_view(filed: Filed) -> schemas.WorkloadView:
 
 def _base(mind: Mind, entry: Entry) -> dict[str, object]:
     records = [mind.state.records[gang] for gang in mind.book.gangs[entry.id]]
-    reasons = [mind.state.reason(record.gang.id) for record in records]
+    reasons = [reason_of(mind.state, record.gang.id) for record in records]
+    trails = [mind.book.trails[record.gang.id] for record in records]
+    waited = (name for record in records for name in waits_for(mind.state, record.gang.id))
     status = state_of(entry.workload.kind, records, reasons)
     ends = [end_of(record) for record in records if record.phase is Phase.ENDED]
     first = records[0].gang
@@ -124,6 +127,9 @@ def _base(mind: Mind, entry: Entry) -> dict[str, object]:
         "started": _began(mind, records),
         "ended": max(each.ended_at for each in records) if len(ends) == len(records) else None,
         "exit_code": status.exit_code,
+        "waits_for": tuple(dict.fromkeys(waited)),
+        "preemptions": sum(trail.preemptions for trail in trails),
+        "lost_gpu_ms": sum(trail.lost_gpu_ms for trail in trails),
     }
 
 
@@ -141,11 +147,15 @@ def _gang(mind: Mind, gang: str, endpoint: str) -> schemas.GangView:
         attempt=record.attempt,
         ranks=ranks_of(record.gang),
         placement=placement_view(record.placement or trail.placement),
-        reason=reason_view(mind.state.reason(gang)),
+        reason=reason_view(reason_of(mind.state, gang)),
         outcome=trail.outcome,
         exit_code=record.exit_code,
         message=record.message,
         restarts=trail.restarts,
+        promise=placement_view(record.promise),
+        waits_for=waits_for(mind.state, gang),
+        preemptions=trail.preemptions,
+        lost_gpu_ms=trail.lost_gpu_ms,
         submitted=record.gang.submitted,
         placed=record.placed_at or None,
         started=record.started or None,

@@ -5,7 +5,7 @@ from typing import Protocol
 
 from ganglion.model.events import Event
 from ganglion.model.node import Node
-from ganglion.model.plan import Plan, Start, Stop
+from ganglion.model.plan import Plan, Resize, Start, Stop
 from ganglion.model.workload import Workload
 
 
@@ -20,7 +20,7 @@ class World(Protocol):
         """The time in milliseconds by this world's clock."""
 
     def execute(self, plan: Plan, workloads: Mapping[str, Workload]) -> None:
-        """Carry out starts and stops. `workloads` maps workload id to what was submitted.
+        """Carry out starts, resizes and stops. `workloads` maps workload id to what was submitted.
 
         Never raises for a failed start: that is reported as `GangEnded(START_FAILED)`.
         """
@@ -38,6 +38,7 @@ class ServedWorld(World, Protocol):
         placed: Mapping[str, Start],
         running: Mapping[str, int],
         stopping: Mapping[str, Stop],
+        resized: Mapping[str, Resize],
         workloads: Mapping[str, Workload],
         nodes: Mapping[str, Node],
     ) -> object:

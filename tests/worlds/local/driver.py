@@ -72,6 +72,7 @@ def serve(home: Path, most: int) -> None:
         placed={gang: starts[gang] for gang in placed - started - ended},
         running=dict.fromkeys(started - ended, 1),
         stopping={},
+        resized={},
         workloads=workloads,
         nodes={node.name: node for node in NODES},
     )

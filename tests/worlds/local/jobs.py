@@ -9,7 +9,7 @@ from typing import Any
 from ganglion.model.events import Event, GangEnded
 from ganglion.model.node import Device, Node
 from ganglion.model.placement import Placement, PodPlacement
-from ganglion.model.plan import Plan, Start, Stop
+from ganglion.model.plan import Plan, Resize, Start, Stop
 from ganglion.model.workload import Checkpoint, Gang, PodSet, Run, Workload
 from ganglion.worlds.local.world import LocalWorld, Reconciled
 
@@ -34,6 +34,14 @@ def python(source: str) -> tuple[str, ...]:
     return (sys.executable, "-S", "-c", source)
 
 
+def place(*indexes: int, gpus: int = 0) -> Placement:
+    """Pods of these indexes, on the nodes in turn, each with the first GPUs of its node."""
+    devices, milli = tuple(range(gpus)), 1000 if gpus else 0
+    return Placement(
+        tuple(PodPlacement("main", i, f"node-{i % 2}", devices, milli) for i in indexes)
+    )
+
+
 class Jobs:
     """A world under test, the jobs it was given and the facts it told."""
 
@@ -49,7 +57,7 @@ class Jobs:
 
     def reconcile(self, **believed: Any) -> Reconciled:
         """Start as a server does that believes this; workloads and nodes are known."""
-        known: dict[str, Any] = {"placed": {}, "running": {}, "stopping": {}}
+        known: dict[str, Any] = {"placed": {}, "running": {}, "stopping": {}, "resized": {}}
         known |= {"workloads": self.workloads, "nodes": {n.name: n for n in self.nodes}}
         return self.world.reconcile(**known | believed)
 
@@ -71,12 +79,13 @@ class Jobs:
         gpus: int = 0,
         time_limit_ms: int = 0,
         checkpoint: Checkpoint | None = None,
+        most: int = 0,
         **run: Any,
     ) -> Start:
-        """A decided start, pods on the nodes in turn."""
+        """A decided start, pods on the nodes in turn; elastic up to `most` pods if given."""
         shell = isinstance(command, str)
         argv = (command,) if isinstance(command, str) else command
-        sets = (PodSet(count=pods, procs=procs),)
+        sets = (PodSet(count=most or pods, min_count=1 if most else 0, procs=procs),)
         run = {"workdir": str(self.home)} | run
         workload = Workload(name, pod_sets=sets, run=Run(argv, shell, **run))
         gang = Gang(
@@ -87,12 +96,7 @@ class Jobs:
             time_limit_ms=time_limit_ms,
             checkpoint=checkpoint,
         )
-        devices = tuple(range(gpus))
-        places = (
-            PodPlacement("main", i, f"node-{i % 2}", devices, 1000 if gpus else 0)
-            for i in range(pods)
-        )
-        start = Start(gang, attempt, Placement(tuple(places)))
+        start = Start(gang, attempt, place(*range(pods), gpus=gpus))
         self.starts[gang.id], self.workloads[gang.workload] = start, workload
         return start
 
@@ -105,6 +109,18 @@ class Jobs:
     def execute(self, *starts: Start, stops: tuple[Stop, ...] = ()) -> None:
         """Have the world carry out a plan."""
         self.world.execute(Plan(self.world.now(), list(starts), list(stops)), self.workloads)
+
+    def resize(self, gang: str, *indexes: int, gpus: int = 0) -> Resize:
+        """Have a gang run on its pods of these indexes."""
+        start = self.starts[gang]
+        resize = Resize(start.gang, start.attempt, place(*indexes, gpus=gpus))
+        plan = Plan(self.world.now(), resizes=[resize])
+        self.world.execute(plan, self.workloads)
+        return resize
+
+    def seen(self, kind: type) -> list[Event]:
+        """Every fact of a kind so far."""
+        return [fact for fact in self.look() if isinstance(fact, kind)]
 
     def look(self) -> list[Event]:
         """All facts so far."""

@@ -10,9 +10,9 @@ from ganglion.worlds.local.env import (
     hostfile,
     inheritable,
     rank_env,
-    seats,
     split,
 )
+from ganglion.worlds.local.seats import seats
 
 GPUS = {
     "node-0": tuple(Gpu(i) for i in range(8)),
@@ -44,7 +44,9 @@ def two_pods(
 
 
 def env(procs: int, rank: int, devices: tuple[int, ...] = (), **run: str) -> dict[str, str]:
-    return rank_env(*two_pods(procs, devices), Run(env=run), rank, FACTS)
+    placed, placement = two_pods(procs, devices)
+    table = seats(placed, placement)
+    return rank_env(placed, table, Run(env=run), table[rank], FACTS)
 
 
 RANKS = [
@@ -91,7 +93,7 @@ def test_pod_sets_of_one_gang_share_one_numbering() -> None:
         (5, 2, 1),
         (6, 2, 2),
     ]
-    found = rank_env(gang(*sets), Placement(pods), Run(), 6, FACTS)
+    found = rank_env(gang(*sets), table, Run(), table[6], FACTS)
     assert (found["WORLD_SIZE"], found["PET_NNODES"], found["GANGLION_POD_SET"]) == (
         "7",
         "3",
@@ -108,6 +110,17 @@ def test_a_launcher_starts_one_process_per_gpu(
 ) -> None:
     found = env(procs, 0, devices)
     assert found["PET_NPROC_PER_NODE"] == children
+
+
+def test_torchrun_is_told_between_which_sizes_an_elastic_gang_goes_on() -> None:
+    placed = gang(PodSet("head"), PodSet("worker", 6, min_count=2))
+    pods = [
+        PodPlacement("head", 0, "node-0"),
+        *(PodPlacement("worker", i, "node-1") for i in range(3)),
+    ]
+    table = seats(placed, Placement(tuple(pods)))
+    found = rank_env(placed, table, Run(), table[0], FACTS)
+    assert (found["PET_NNODES"], found["WORLD_SIZE"]) == ("3:7", "4")
 
 
 def test_the_rendezvous_is_the_same_for_all_ranks() -> None:
@@ -161,7 +174,9 @@ def test_real_devices_are_named_by_uuid_too_and_no_gpu_means_none_visible() -> N
 
 
 def test_a_share_of_a_gpu_is_told() -> None:
-    found = rank_env(*two_pods(1, (2,), 250), Run(), 0, FACTS)
+    placed, placement = two_pods(1, (2,), 250)
+    table = seats(placed, placement)
+    found = rank_env(placed, table, Run(), table[0], FACTS)
     assert (found["CUDA_VISIBLE_DEVICES"], found["GANGLION_GPU_MILLI"]) == ("2", "250")
     assert "GANGLION_GPU_MILLI" not in env(1, 0, (2,))
 
@@ -185,6 +200,7 @@ def test_ganglions_own_variables() -> None:
         "GANGLION_CHECKPOINT_DIR": "/ck",
         "GANGLION_RUN_DIR": "/run",
         "GANGLION_STOP_FILE": "/run/stop",
+        "GANGLION_CHECKPOINT_FILE": "/run/checkpoint",
         "GANGLION_HOSTFILE": "/run/hostfile",
     }
 
@@ -232,4 +248,4 @@ def test_what_describes_another_job_is_not_inherited() -> None:
 
 @pytest.mark.parametrize(("procs", "devices", "slots"), [(1, (), 1), (1, (0, 1), 2), (4, (0,), 4)])
 def test_mpi_slots_are_processes_or_gpus(procs: int, devices: tuple[int, ...], slots: int) -> None:
-    assert hostfile(*two_pods(procs, devices)) == f"127.0.0.1 slots={slots}\n" * 2
+    assert hostfile(seats(*two_pods(procs, devices))) == f"127.0.0.1 slots={slots}\n" * 2

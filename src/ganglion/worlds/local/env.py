@@ -5,16 +5,17 @@ pod; `RANK` counts them through the whole gang (pod by pod), `LOCAL_RANK` within
 `NODE_RANK` and `GROUP_RANK` count pods. With one process per pod `RANK` therefore equals
 the pod's number; a launcher started there (torchrun, accelerate) gives its own children
 their ranks and overwrites the variables. `PET_*` are what torchrun reads in place of flags.
+How ranks are counted when an elastic gang changes its size: see `seats`.
 """
 
 from collections.abc import Mapping
 
 from msgspec import Struct
 
-from ganglion.model.placement import Placement, PodPlacement
 from ganglion.model.resources import WHOLE
 from ganglion.model.workload import Gang, Run
-from ganglion.worlds.local.records import HOSTFILE, STOP_NOTE
+from ganglion.worlds.local.records import CHECKPOINT, HOSTFILE, STOP_NOTE
+from ganglion.worlds.local.seats import Seat, Table
 
 ADDRESS = "127.0.0.1"
 """Every node of this world is this machine."""
@@ -63,48 +64,40 @@ class Facts(Struct, frozen=True):
     gpus: Mapping[str, tuple[Gpu, ...]]
 
 
-class Seat(Struct, frozen=True):
-    """Where in its gang a rank sits."""
-
-    rank: int
-    node_rank: int
-    local_rank: int
-    procs: int
-    pod: PodPlacement
-
-
-def seats(gang: Gang, placement: Placement) -> tuple[Seat, ...]:
-    """All ranks of a placed gang, pod by pod in the placement's order."""
-    procs = {pods.name: pods.procs for pods in gang.pod_sets}
-    found: list[Seat] = []
-    for node_rank, pod in enumerate(placement.pods):
-        size = procs[pod.pod_set]
-        found += [Seat(len(found) + local, node_rank, local, size, pod) for local in range(size)]
-    return tuple(found)
-
-
-def rank_env(gang: Gang, placement: Placement, run: Run, rank: int, facts: Facts) -> dict[str, str]:
+def rank_env(gang: Gang, table: Table, run: Run, seat: Seat, facts: Facts) -> dict[str, str]:
     """What one rank gets beside the inherited environment; Ganglion's names win over `run.env`.
 
     Args:
         gang: the gang.
-        placement: its place.
+        table: all its ranks.
         run: what it executes.
-        rank: number of the rank, from 0.
+        seat: the rank.
         facts: the attempt's ports and directories, and the devices of the nodes.
     """
-    table = seats(gang, placement)
-    seat = table[rank]
     env = dict(run.env) | _torch(seat, table, gang, facts) | _gpus(seat, run, facts)
-    env |= _own(seat, placement, gang, facts)
+    env |= _own(seat, table, gang, facts)
     if run.env.get(SLURM_SWITCH) == "1":
         env |= _slurm(seat, table, gang, facts)
     usual = {"PORT": str(facts.service_port)} if run.port else {}
     return {"PYTHONUNBUFFERED": "1"} | usual | env
 
 
-def _torch(seat: Seat, table: tuple[Seat, ...], gang: Gang, facts: Facts) -> dict[str, str]:
-    port, pods = str(facts.master_port), str(table[-1].node_rank + 1)
+def _pods(table: Table) -> int:
+    return len({seat.node_rank for seat in table})
+
+
+def _nnodes(gang: Gang, table: Table) -> str:
+    """Number of pods, or for an elastic gang the bounds between which torchrun goes on."""
+    if not any(pods.min_count for pods in gang.pod_sets):
+        return str(_pods(table))
+    least, most = (
+        sum(each) for each in zip(*((p.least, p.count) for p in gang.pod_sets), strict=True)
+    )
+    return f"{least}:{most}"
+
+
+def _torch(seat: Seat, table: Table, gang: Gang, facts: Facts) -> dict[str, str]:
+    port = str(facts.master_port)
     children = seat.procs if seat.procs > 1 else max(1, len(seat.pod.devices))
     return {
         "MASTER_ADDR": ADDRESS,
@@ -115,7 +108,7 @@ def _torch(seat: Seat, table: tuple[Seat, ...], gang: Gang, facts: Facts) -> dic
         "LOCAL_WORLD_SIZE": str(seat.procs),
         "NODE_RANK": str(seat.node_rank),
         "GROUP_RANK": str(seat.node_rank),
-        "PET_NNODES": pods,
+        "PET_NNODES": _nnodes(gang, table),
         "PET_NPROC_PER_NODE": str(children),
         "PET_NODE_RANK": str(seat.node_rank),
         "PET_MASTER_ADDR": ADDRESS,
@@ -154,7 +147,8 @@ def split(devices: tuple[int, ...], procs: int, local_rank: int) -> tuple[int, .
     return devices[first:last]
 
 
-def _own(seat: Seat, placement: Placement, gang: Gang, facts: Facts) -> dict[str, str]:
+def _own(seat: Seat, table: Table, gang: Gang, facts: Facts) -> dict[str, str]:
+    pods = _pods(table)
     return {
         "GANGLION_JOB_ID": gang.workload,
         "GANGLION_NAME": facts.name,
@@ -163,20 +157,21 @@ def _own(seat: Seat, placement: Placement, gang: Gang, facts: Facts) -> dict[str
         "GANGLION_ATTEMPT": str(facts.attempt),
         "GANGLION_NODE": seat.pod.node,
         "GANGLION_NODE_RANK": str(seat.node_rank),
-        "GANGLION_NODES_NUM": str(len(placement.pods)),
-        "GANGLION_NODE_IPS": "\n".join([ADDRESS] * len(placement.pods)),
+        "GANGLION_NODES_NUM": str(pods),
+        "GANGLION_NODE_IPS": "\n".join([ADDRESS] * pods),
         "GANGLION_GPUS_PER_NODE": str(len(seat.pod.devices)),
         "GANGLION_POD_SET": seat.pod.pod_set,
         "GANGLION_PORT": str(facts.service_port),
         "GANGLION_CHECKPOINT_DIR": facts.checkpoint_dir,
         "GANGLION_RUN_DIR": facts.run_dir,
         "GANGLION_STOP_FILE": f"{facts.run_dir}/{STOP_NOTE}",
+        "GANGLION_CHECKPOINT_FILE": f"{facts.run_dir}/{CHECKPOINT}",
         "GANGLION_HOSTFILE": f"{facts.run_dir}/{HOSTFILE}",
     }
 
 
-def _slurm(seat: Seat, table: tuple[Seat, ...], gang: Gang, facts: Facts) -> dict[str, str]:
-    pods = table[-1].node_rank + 1
+def _slurm(seat: Seat, table: Table, gang: Gang, facts: Facts) -> dict[str, str]:
+    pods = _pods(table)
     return {
         "SLURM_JOB_ID": gang.workload.rpartition("-")[2],
         "SLURM_JOB_NAME": facts.name,
@@ -192,9 +187,9 @@ def _slurm(seat: Seat, table: tuple[Seat, ...], gang: Gang, facts: Facts) -> dic
     }
 
 
-def hostfile(gang: Gang, placement: Placement) -> str:
+def hostfile(table: Table) -> str:
     """An MPI hostfile: one line `address slots=n` per pod."""
-    firsts = [seat for seat in seats(gang, placement) if seat.local_rank == 0]
+    firsts = [seat for seat in table if seat.local_rank == 0]
     return "".join(f"{ADDRESS} slots={max(seat.procs, len(seat.pod.devices))}\n" for seat in firsts)
 
 

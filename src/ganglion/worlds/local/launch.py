@@ -1,19 +1,21 @@
-"""From a decided start to the spec that a supervisor carries out."""
+"""From a decided start or resize to what a supervisor carries out."""
 
 import shutil
 import signal
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
 
 from ganglion.model.errors import FieldError, NotFound
-from ganglion.model.plan import Start
+from ganglion.model.placement import Placement
+from ganglion.model.plan import Resize, Start
 from ganglion.model.workload import Checkpoint, Gang, Kind, Run, Workload
 from ganglion.worlds.local import paths, records
-from ganglion.worlds.local.env import Facts, Gpu, Seat, hostfile, rank_env, seats
+from ganglion.worlds.local.env import Facts, Gpu, hostfile, rank_env
 from ganglion.worlds.local.ports import free_port
 from ganglion.worlds.local.records import Record
+from ganglion.worlds.local.seats import Seat, Table, pod_id, seats
 
 
 class Ground(Struct, frozen=True):
@@ -46,14 +48,14 @@ def prepare(ground: Ground, start: Start, workload: Workload, taken: set[int]) -
         GanglionError: the workload cannot be run here; the message says why.
     """
     gang, attempt = start.gang, start.attempt
-    _check_place(ground, start)
+    _check_place(ground, start.placement)
     run = ground.run_of(workload, gang.index)
-    facts = _facts(ground, start, workload.name, run, taken)
+    facts = _facts(ground, start, workload.name, _ports(ground, start, run, taken))
     home = ground.home
     for folder in (facts.run_dir, facts.checkpoint_dir, paths.log_dir(home, gang.id, attempt)):
         Path(folder).mkdir(mode=0o700, parents=True, exist_ok=True)
-    hosts = hostfile(gang, start.placement)
-    (Path(facts.run_dir) / records.HOSTFILE).write_text(hosts, encoding="ascii")
+    table = seats(gang, start.placement)
+    _write_hosts(facts, table)
     contract = gang.checkpoint or Checkpoint()
     return {
         "gang": gang.id,
@@ -65,14 +67,47 @@ def prepare(ground: Ground, start: Start, workload: Workload, taken: set[int]) -
         "time_limit_ms": gang.time_limit_ms,
         "ports": [facts.master_port, facts.service_port],
         "service_port": facts.service_port,
-        "devices": _devices(start, facts),
         "env": dict(ground.inherited),
-        "pods": _pods(start, run, facts),
+        "pods": _pods(gang, table, run, facts),
     }
 
 
-def _check_place(ground: Ground, start: Start) -> None:
-    for pod in start.placement.pods:
+def resized(
+    ground: Ground, resize: Resize, workload: Workload, spec: Record, pods: list[Record]
+) -> list[Record]:
+    """The pods of an attempt after a change of its size; those that stay are as they were.
+
+    Args:
+        ground: what every launch shares.
+        resize: the decision.
+        workload: what was submitted.
+        spec: of the attempt.
+        pods: those it has.
+
+    Raises:
+        OSError: the host file cannot be written.
+        GanglionError: the new pods cannot be run here; the message says why.
+    """
+    _check_place(ground, resize.placement)
+    gang, old = resize.gang, {pod["id"]: pod for pod in pods}
+    run = ground.run_of(workload, gang.index)
+    facts = _facts(ground, resize, workload.name, spec["ports"])
+    kept = {key: (pod["number"], pod["ranks"][0]["rank"]) for key, pod in old.items()}
+    table = seats(gang, resize.placement, kept)
+    _write_hosts(facts, table)
+    return [old.get(pod["id"], pod) for pod in _pods(gang, table, run, facts)]
+
+
+def _write_hosts(facts: Facts, table: Table) -> None:
+    """Write the host file; whoever reads it at that moment sees the old one or the new one."""
+    path = Path(facts.run_dir) / records.HOSTFILE
+    scratch = path.with_suffix(".new")
+    scratch.write_text(hostfile(table), encoding="ascii")
+    scratch.replace(path)
+
+
+def _check_place(ground: Ground, placement: Placement) -> None:
+    for pod in placement.pods:
         gpus = ground.gpus.get(pod.node)
         if gpus is None:
             raise NotFound(f"this machine has no node {pod.node}")
@@ -80,17 +115,23 @@ def _check_place(ground: Ground, start: Start) -> None:
             raise NotFound(f"node {pod.node} has {len(gpus)} devices, not {max(pod.devices) + 1}")
 
 
-def _facts(ground: Ground, start: Start, name: str, run: Run, taken: set[int]) -> Facts:
-    gang = start.gang
-    key = f"{ground.home} {gang.id}#{start.attempt}"  # two servers must not agree on one port
+def _ports(ground: Ground, start: Start, run: Run, taken: set[int]) -> tuple[int, int]:
+    """Ports for the rendezvous and for a service."""
+    # Two servers must not agree on one port.
+    key = f"{ground.home} {start.gang.id}#{start.attempt}"
     master = free_port(f"{key} master", taken)
+    return master, free_port(f"{key} service", taken | {master}, run.port)
+
+
+def _facts(ground: Ground, decision: Start | Resize, name: str, ports: Sequence[int]) -> Facts:
+    gang, attempt = decision.gang, decision.attempt
     return Facts(
-        attempt=start.attempt,
+        attempt=attempt,
         name=name,
-        master_port=master,
-        service_port=free_port(f"{key} service", taken | {master}, run.port),
+        master_port=ports[0],
+        service_port=ports[1],
         checkpoint_dir=str(_checkpoints(ground.home, gang)),
-        run_dir=str(paths.run_dir(ground.home, gang.id, start.attempt)),
+        run_dir=str(paths.run_dir(ground.home, gang.id, attempt)),
         gpus=ground.gpus,
     )
 
@@ -105,27 +146,29 @@ def _checkpoints(home: Path, gang: Gang) -> Path:
     return path / str(gang.index) if gang.kind is Kind.SWEEP else path
 
 
-def _devices(start: Start, facts: Facts) -> list[list[object]]:
-    """Per pod its node and its devices as (number on the node, number on the machine)."""
-    return [
-        [pod.node, [[device, facts.gpus[pod.node][device].index] for device in pod.devices]]
-        for pod in start.placement.pods
-    ]
-
-
-def _pods(start: Start, run: Run, facts: Facts) -> list[Record]:
+def _pods(gang: Gang, table: Table, run: Run, facts: Facts) -> list[Record]:
     shell = shutil.which("bash") or "/bin/sh"
     pods: dict[int, Record] = {}
-    for seat in seats(start.gang, start.placement):
-        pod = pods.setdefault(seat.node_rank, _pod(seat, run, shell))
-        env = rank_env(start.gang, start.placement, run, seat.rank, facts)
+    for seat in table:
+        pod = pods.setdefault(seat.node_rank, _pod(seat, run, shell, facts))
+        env = rank_env(gang, table, run, seat, facts)
         pod["ranks"].append({"rank": seat.rank, "argv": _argv(run, shell), "env": env})
     return list(pods.values())
 
 
-def _pod(seat: Seat, run: Run, shell: str) -> Record:
-    setup = [shell, "-c", run.setup] if run.setup else None
-    return {"node": seat.pod.node, "workdir": _workdir(run), "setup": setup, "ranks": []}
+def _pod(seat: Seat, run: Run, shell: str, facts: Facts) -> Record:
+    """One pod; its devices as (number on the node, number on the machine)."""
+    place = seat.pod
+    gpus = facts.gpus[place.node]
+    return {
+        "id": pod_id(place),
+        "number": seat.node_rank,
+        "node": place.node,
+        "devices": [[device, gpus[device].index] for device in place.devices],
+        "workdir": _workdir(run),
+        "setup": [shell, "-c", run.setup] if run.setup else None,
+        "ranks": [],
+    }
 
 
 def _argv(run: Run, shell: str) -> list[str]:

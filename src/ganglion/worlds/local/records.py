@@ -8,6 +8,8 @@ One directory per attempt, `runs/<workload id>/<index>/<attempt>/`:
 - `pids`          one line `<pid> <start time>` per process group started
 - `running.json`  all ranks run
 - `stop.json`     order to stop; `limit.json` a changed time limit
+- `resize.json`   order to run on other pods; `left.json` those it left out are gone
+- `checkpoint`    the job touches it whenever a checkpoint is complete
 - `exit.json`     how the attempt ended; whoever finds it need not look further
 - `stop`          what the job itself may read: why it is being stopped
 - `hostfile`      nodes and slots for MPI
@@ -29,9 +31,12 @@ RUNNING = "running.json"
 EXIT = "exit.json"
 STOP = "stop.json"
 LIMIT = "limit.json"
+RESIZE = "resize.json"
+LEFT = "left.json"
 LOCK = "lock"
 PIDS = "pids"
 STOP_NOTE = "stop"
+CHECKPOINT = "checkpoint"
 HOSTFILE = "hostfile"
 
 Record = dict[str, Any]

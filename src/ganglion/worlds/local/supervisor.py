@@ -16,6 +16,7 @@ import time
 from pathlib import Path
 
 from ganglion.worlds.local import records
+from ganglion.worlds.local.members import Members
 from ganglion.worlds.local.processes import (
     Process,
     StartError,
@@ -65,7 +66,8 @@ class Attempt:
 
     def __init__(self, run: Path, spec: Record, wakeups: Wakeups) -> None:
         self._run, self._spec, self._wakeups = run, spec, wakeups
-        self._processes: list[Process] = []
+        self._members = Members(run, spec)
+        self._ranks_run = False
         self._limit_s: float = spec["time_limit_ms"] / 1000
         self._began = time.monotonic()
         self._marked = self._began
@@ -86,41 +88,31 @@ class Attempt:
             end = End("failed", f"its supervisor could not go on: {error}", None, 0.0)
             self._signal(signal.SIGKILL)
         self._least_grace = time.monotonic() + LEFTOVER_GRACE_S
-        end_leftovers(self._processes, self._wakeups.wait, self._leftovers_until)
+        end_leftovers(self._members.present, self._wakeups.wait, self._leftovers_until)
         self._mark()
         return end
 
     def codes(self) -> dict[str, int]:
         """Exit code of every rank that ended."""
-        return {str(p.rank): p.code for p in self._processes if p.code is not None}
+        return {str(p.rank): p.code for p in self._members.processes if p.code is not None}
 
     def _setups(self) -> End | None:
-        pods = [pod for pod in self._spec["pods"] if pod["setup"]]
-        for pod in pods:
-            self._spawn(pod, pod["ranks"][0], pod["setup"])
+        self._members.begin_setups()
         end = self._watch()
         if end and end.outcome == "failed":
             end.outcome, end.message = "start_failed", f"setup failed: {end.message}"
-        self._processes.clear()
+        self._members.end_setups()
         return end
 
     def _ranks(self) -> End:
         early = self._order()
         if early:
             return early
-        for pod in self._spec["pods"]:
-            for rank in pod["ranks"]:
-                self._spawn(pod, rank, rank["argv"])
+        self._members.heed()
+        self._members.fill()
+        self._ranks_run = True
         records.write(self._run / records.RUNNING, {"at": records.now_ms()})
         return self._watch() or End("succeeded", "", 0, 0.0)
-
-    def _spawn(self, pod: Record, rank: Record, argv: list[str]) -> None:
-        env = self._spec["env"] | rank["env"]
-        log = Path(self._spec["log_dir"]) / f"rank-{rank['rank']}.log"
-        process = Process(rank["rank"], argv, env, pod["workdir"], log)
-        self._processes.append(process)
-        with (self._run / records.PIDS).open("a", encoding="ascii") as file:
-            file.write(f"{process.pid} {records.start_time(process.pid)}\n")
 
     def _watch(self) -> End | None:
         """Wait for all processes; None when each ended with 0 and nobody asked to stop."""
@@ -130,6 +122,7 @@ class Attempt:
             self._told_to_end |= bool(woken & {signal.SIGTERM, signal.SIGINT})
             self._reap()
             self._mark_sometimes()
+            self._resize(end)
             change = self._change(end)
             if change:
                 self._kill_at = min(self._kill_at, time.monotonic() + change.grace_s)
@@ -139,14 +132,27 @@ class Attempt:
                 self._signal(signal.SIGKILL)
         return self._with_code(end)
 
+    def _resize(self, end: End | None) -> None:
+        """Let pods come and go, unless the attempt is about to end anyway."""
+        if end is None and not self._over():
+            self._members.heed()
+            if self._ranks_run:
+                self._members.fill()
+        self._members.tend(hurry=end is not None and time.monotonic() >= self._kill_at)
+
+    def _over(self) -> bool:
+        return all(p.code is not None for p in self._members.processes)
+
     def _busy(self, *, stopping: bool) -> bool:
         """Whether to go on waiting: for the ranks, and once stopping for all they started."""
-        return any(p.code is None or (stopping and p.group_lives()) for p in self._processes)
+        if not stopping:
+            return not self._over()
+        return self._members.leaving or any(p.group_lives() for p in self._members.processes)
 
     def _change(self, end: End | None) -> End | None:
         """A reason to stop that was not known yet, orders before failures."""
         if end is None:
-            finished = all(p.code == 0 for p in self._processes)
+            finished = all(p.code == 0 for p in self._members.processes)
             return None if finished else self._order() or self._over_limit() or self._failed()
         order = self._order()
         if order and order.outcome == "cancelled" != end.outcome:
@@ -160,7 +166,8 @@ class Attempt:
         order = self._order()
         if order and order.grace_s == 0:
             return 0.0
-        return max(self._least_grace, self._kill_at if self._kill_at < NEVER else 0.0)
+        kill_at = self._kill_at if self._kill_at < NEVER else 0.0
+        return max(self._least_grace, kill_at, self._members.last_kill)
 
     def _order(self) -> End | None:
         grace_s = self._spec["grace_ms"] / 1000
@@ -197,29 +204,32 @@ class Attempt:
             self._signal(signal.SIGCONT)
 
     def _signal(self, number: int) -> None:
-        for process in self._processes:
+        for process in self._members.processes:
             process.signal(number)
 
     def _with_code(self, end: End | None) -> End | None:
         """An order to stop has no exit code of its own; the first rank's is reported."""
         if end and end.code is None:
             failed = self._first_failure
-            end.code = failed.code if failed else 0 if self._processes else None
+            end.code = failed.code if failed else 0 if self._members.processes else None
         return end
 
     def _reap(self) -> None:
-        ours = {process.pid: process for process in self._processes}
+        present = self._members.present
+        ours = {process.pid: process for process in present}
+        heard = set(self._members.processes)
         for pid, status in reap():
             if process := ours.get(pid):
                 process.ended(status)
-                if process.code:
+                if process.code and process in heard:
                     self._first_failure = self._first_failure or process
-        for process in self._processes:
+        for process in present:
             process.group_lives()  # notices when its group's number becomes free
 
     def _pause(self) -> float:
-        rest = self._limit_s - (time.monotonic() - self._began) if self._limit_s else POLL_S
-        return max(0.0, min(POLL_S, rest))
+        poll = SETTLE_S if self._members.leaving else POLL_S
+        rest = self._limit_s - (time.monotonic() - self._began) if self._limit_s else poll
+        return max(0.0, min(poll, rest))
 
     def _mark_sometimes(self) -> None:
         if time.monotonic() - self._marked >= MARK_S:
@@ -227,7 +237,7 @@ class Attempt:
 
     def _mark(self) -> None:
         self._marked = time.monotonic()
-        for process in self._processes:
+        for process in self._members.present:
             process.mark()
 
 

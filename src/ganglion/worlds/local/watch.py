@@ -5,10 +5,18 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import ganglion
-from ganglion.model.events import Event, GangEnded, GangStarted, Outcome
+from ganglion.model.events import (
+    CheckpointCommitted,
+    Event,
+    GangEnded,
+    GangStarted,
+    Outcome,
+    PodsLeft,
+)
 from ganglion.worlds.local import records
 from ganglion.worlds.local.leftovers import kill_leftovers
 from ganglion.worlds.local.processes import last_line
@@ -29,6 +37,9 @@ class Watched:
         run: its run directory, in which `spec.json` exists.
         spec: the decoded spec.
         started: whether its start was reported before.
+
+    Attributes:
+        pods: those it was last told to run on.
     """
 
     def __init__(self, run: Path, spec: Record, *, started: bool = False) -> None:
@@ -36,6 +47,11 @@ class Watched:
         self._child = self._tries = 0
         self._looked = 0.0
         self._order: Record | None = None
+        resize = records.read(run / records.RESIZE)
+        self.pods: list[Record] = resize["pods"] if resize else spec["pods"]
+        self._resized, self._left = resize["seq"] if resize else 0, 0
+        self._undelivered: Record | None = None
+        self._committed = 0
 
     def begin(self) -> None:
         """Start its supervisor now; `look` does so too, wherever it finds that none came to work.
@@ -50,6 +66,12 @@ class Watched:
         self._order = {"outcome": outcome.value, "message": message, "force": force}
         self._deliver()
 
+    def resize(self, pods: list[Record]) -> None:
+        """Order the attempt to run on these pods; on a full disk it is tried again."""
+        self._resized += 1
+        self.pods, self._undelivered = pods, {"seq": self._resized, "pods": pods}
+        self._hand_over()
+
     def limit(self, time_limit_ms: int) -> None:
         """Change its time limit.
 
@@ -63,6 +85,8 @@ class Watched:
         """What happened since the last look; the last fact is a `GangEnded`."""
         if self._order:
             self._deliver()
+        if self._undelivered:
+            self._hand_over()
         end = records.read(self.run / records.EXIT) or self._missing()
         facts: list[Event] = []
         gang, attempt = self.spec["gang"], self.spec["attempt"]
@@ -71,8 +95,25 @@ class Watched:
             facts.append(GangStarted(min(now, running["at"]), gang, attempt))
         if end:
             self._reap(wait=True)
-            facts.append(_ended(end, gang, attempt, now))
-        return facts
+            return [*facts, _ended(end, gang, attempt, now)]
+        return [*facts, *self._checkpoints(now), *self._departures(now)]
+
+    def _checkpoints(self, now: int) -> Iterator[Event]:
+        """The last checkpoint that the job said was complete, once."""
+        with contextlib.suppress(FileNotFoundError):
+            at = (self.run / records.CHECKPOINT).stat().st_mtime_ns // 1_000_000
+            if at != self._committed:
+                self._committed = at
+                yield CheckpointCommitted(min(now, at), self.spec["gang"], self.spec["attempt"])
+
+    def _departures(self, now: int) -> Iterator[Event]:
+        """That all pods are gone which any order so far left out, once."""
+        if self._left == self._resized or self._undelivered:
+            return
+        left = records.read(self.run / records.LEFT)
+        if left and left["seq"] == self._resized:
+            self._left = self._resized
+            yield PodsLeft(min(now, left["at"]), self.spec["gang"], self.spec["attempt"])
 
     def _has(self, name: str) -> bool:
         return (self.run / name).exists()
@@ -82,6 +123,12 @@ class Watched:
         with contextlib.suppress(OSError):
             records.write(self.run / records.STOP, self._order or {})
             self._order = None
+        self._wake()
+
+    def _hand_over(self) -> None:
+        with contextlib.suppress(OSError):
+            records.write(self.run / records.RESIZE, self._undelivered or {})
+            self._undelivered = None
         self._wake()
 
     def _wake(self) -> None:

@@ -9,15 +9,16 @@ from msgspec import Struct, structs
 
 from ganglion.lifecycle.expand import run_of as expanded_run
 from ganglion.model.errors import EnvironmentFault, GanglionError, InputError, NotFound
-from ganglion.model.events import Event, GangEnded, NodeAdded, NodeLost, Outcome
+from ganglion.model.events import Event, GangEnded, NodeAdded, NodeLost, Outcome, PodsLeft
 from ganglion.model.node import Node
-from ganglion.model.plan import Plan, Start, Stop
-from ganglion.model.workload import Run, Workload
+from ganglion.model.plan import Plan, Resize, Start, Stop
+from ganglion.model.workload import Gang, Run, Workload
 from ganglion.worlds.causes import outcome_of
 from ganglion.worlds.local import records
 from ganglion.worlds.local.attempts import Attempts, Key, names
 from ganglion.worlds.local.env import ADDRESS, Gpu, inheritable
-from ganglion.worlds.local.launch import Ground, prepare
+from ganglion.worlds.local.launch import Ground, prepare, resized
+from ganglion.worlds.local.seats import pod_id
 
 log = structlog.get_logger(__name__)
 
@@ -79,9 +80,11 @@ class LocalWorld:
         return self._clock()
 
     def execute(self, plan: Plan, workloads: Mapping[str, Workload]) -> None:
-        """Carry out starts and stops; repeating a plan does nothing more."""
+        """Carry out starts, resizes and stops; repeating a plan does nothing more."""
         for start in plan.starts:
             self._begin(start, workloads)
+        for resize in plan.resizes:
+            self._resize(resize, workloads)
         for stop in plan.stops:
             self.stop(stop.gang, stop.attempt, stop.cause)
 
@@ -134,6 +137,7 @@ class LocalWorld:
         placed: Mapping[str, Start],
         running: Mapping[str, int],
         stopping: Mapping[str, Stop],
+        resized: Mapping[str, Resize],
         workloads: Mapping[str, Workload],
         nodes: Mapping[str, Node],
     ) -> Reconciled:
@@ -145,6 +149,8 @@ class LocalWorld:
             placed: gang id -> decided start, for gangs in phase STARTING.
             running: gang id -> attempt, for gangs in phase RUNNING.
             stopping: gang id -> decided stop, for gangs in phase STOPPING.
+            resized: gang id -> the pods it should have by now, for elastic gangs that start or
+                run.
             workloads: workload id -> what was submitted.
             nodes: node name -> node, as the ledger last described them.
 
@@ -159,7 +165,8 @@ class LocalWorld:
         lost = self._lose(set(running.items()) - adopted)
         started = [start for gang, start in placed.items() if (gang, start.attempt) not in adopted]
         moved = self._stop_moved()
-        self.execute(Plan(self.now(), started, list(stopping.values())), workloads)
+        stops, resizes = list(stopping.values()), list(resized.values())
+        self.execute(Plan(self.now(), started, stops, resizes), workloads)
         self._describe(nodes)
         self._attempts.prune(believed)
         found = Reconciled(
@@ -179,9 +186,7 @@ class LocalWorld:
         if self._attempts.is_over(gang, attempt) or self._attempts.adopt(gang, attempt):
             return
         try:
-            if start.gang.workload not in workloads:
-                raise NotFound(f"there is no workload {start.gang.workload}")
-            workload, ports = workloads[start.gang.workload], self._attempts.ports()
+            workload, ports = _workload(start.gang, workloads), self._attempts.ports()
             self._attempts.begin(gang, attempt, prepare(self._ground, start, workload, ports))
         except InputError as error:
             self._fail(gang, attempt, Outcome.FAILED, error.message)
@@ -189,6 +194,23 @@ class LocalWorld:
             self._fail(gang, attempt, Outcome.START_FAILED, error.message)
         except OSError as error:
             self._fail(gang, attempt, Outcome.START_FAILED, f"cannot prepare the run: {error}")
+
+    def _resize(self, resize: Resize, workloads: Mapping[str, Workload]) -> None:
+        gang, attempt = resize.gang.id, resize.attempt
+        if self._attempts.is_over(gang, attempt):
+            return
+        watched = self._attempts.adopt(gang, attempt)
+        if watched is None:  # it was never started, so that nothing has to leave
+            self._facts.append(PodsLeft(self.now(), gang, attempt))
+            return
+        if {pod["id"] for pod in watched.pods} == set(map(pod_id, resize.placement.pods)):
+            return
+        try:
+            workload = _workload(resize.gang, workloads)
+            watched.resize(resized(self._ground, resize, workload, watched.spec, watched.pods))
+        except (GanglionError, OSError) as error:
+            log.error("cannot resize", gang=gang, attempt=attempt, error=str(error))
+            watched.stop(Outcome.NODE_LOST, f"cannot run on other pods: {error}", force=False)
 
     def _fail(self, gang: str, attempt: int, outcome: Outcome, message: str) -> None:
         self._attempts.note_over(gang, attempt)
@@ -205,7 +227,7 @@ class LocalWorld:
         """Stop attempts whose devices the present nodes would promise to others as well."""
         moved = []
         for key, watched in self._attempts.live.items():
-            if not all(self._same(node, numbers) for node, numbers in watched.spec["devices"]):
+            if not all(self._same(pod["node"], pod["devices"]) for pod in watched.pods):
                 watched.stop(Outcome.NODE_LOST, "its node is described otherwise now", force=False)
                 moved.append(key)
         return names(moved)
@@ -224,6 +246,12 @@ class LocalWorld:
             if node.name not in known or kept != old:
                 self._facts.append(NodeAdded(now, kept))
         self._facts += [NodeLost(now, name) for name in known if name not in present]
+
+
+def _workload(gang: Gang, workloads: Mapping[str, Workload]) -> Workload:
+    if gang.workload not in workloads:
+        raise NotFound(f"there is no workload {gang.workload}")
+    return workloads[gang.workload]
 
 
 def _numbered(nodes: Sequence[Node]) -> dict[str, tuple[Gpu, ...]]:
