@@ -101,7 +101,12 @@ def test_verdicts_and_suggestions_hold_on_random_fleets() -> None:
         answer = verdict(state, asked, 2)
         plan = cycle(state, [ev.GangSubmitted(2, asked)], 2)
 
-        placed = [start.placement for start in plan.starts if start.gang.id == asked.id]
+        given = [
+            each for each in plan.decisions if isinstance(each, ev.GangPlaced | ev.GangReserved)
+        ]
+        placed = [each.placement for each in given if each.gang == asked.id]
+        stopped = {each.gang for each in plan.stops} | {each.gang.id for each in plan.resizes}
+        assert stopped >= set(answer.stops)
         assert placed == [answer.placement] * bool(answer.placement), seed
         if answer.reason and answer.reason.never:
             everything_ends(state, keep=asked.id)

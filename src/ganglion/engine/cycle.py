@@ -3,12 +3,11 @@
 from collections.abc import Iterable
 
 from ganglion.engine.acts import decide, give, keep_promises
-from ganglion.engine.evict import Trader
-from ganglion.engine.find import Found, find
+from ganglion.engine.find import Found
 from ganglion.engine.lanes import Lane
 from ganglion.engine.order import Turns
 from ganglion.engine.record import GangRecord
-from ganglion.engine.rules import rules_for
+from ganglion.engine.seek import Dealer, seek
 from ganglion.engine.state import ClusterState
 from ganglion.engine.swap import swap
 from ganglion.model.errors import GanglionError
@@ -49,7 +48,7 @@ class _Round:
 
     def __init__(self, state: ClusterState, plan: Plan) -> None:
         self._state, self._plan = state, plan
-        self._trader = Trader(state, rules_for(state.policy), plan.at)
+        self._dealer = Dealer(state, plan.at)
         self._turns = Turns(state, plan.at)
         self._diagnoses = 0
 
@@ -64,7 +63,7 @@ class _Round:
         if placement:
             give(state, record, placement, plan)
             turns.started()
-        elif trade := self._trader.trade(record):
+        elif trade := self._dealer.deal(record, reason):
             swap(state, record, trade, plan)
             turns.traded()
         else:
@@ -79,9 +78,9 @@ class _Round:
         known = lane.reason if self._diagnoses >= DIAGNOSES else None
         if not _is_about_room(known):
             known = None
-        found = find(state, record, now, known)
+        found = seek(state, record, now, known)
         self._diagnoses += found[0] is not known
-        return state.future.settle(record, now, found, lambda: find(state, record, now, found[0]))
+        return found
 
 
 def _learn(state: ClusterState, plan: Plan) -> None:

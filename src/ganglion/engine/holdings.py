@@ -160,7 +160,7 @@ class Holdings:
         if record.reason is None:
             record.lane = (*_lane_key(record), gang.user if self._by_user(gang) else "")
             order = _order_key(self.policy, gang)
-            self.lanes.add(record.lane, gang.queue, gang.priority, order, _asked(gang))
+            self.lanes.add(record.lane, gang.queue, gang.priority, order, asked_by(gang))
 
     def _by_user(self, gang: Gang) -> bool:
         """Whether it matters whose gang it is."""
@@ -314,7 +314,7 @@ def _lane_key(record: GangRecord) -> tuple[object, ...]:
     )
 
 
-def _asked(gang: Gang) -> Asked:
+def asked_by(gang: Gang) -> Asked:
     """GPU types and thousandths of GPUs of a gang at its largest."""
     gpus = [(each.request.gpu, each.count) for each in gang.pod_sets]
     types = next((gpu.types for gpu, _ in gpus if gpu.count), ())

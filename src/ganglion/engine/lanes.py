@@ -99,7 +99,7 @@ class Lanes:
             lane = self._all[lane_key] = Lane(queue, priority, asked)
             self._open[lane_key] = lane
         lane.add(key)
-        self._count(lane, 1)
+        self.expect(lane.queue, lane.asked, 1)
         self._where[key[-1]] = lane_key
 
     def discard(self, gang: str) -> None:
@@ -109,14 +109,15 @@ class Lanes:
             return
         lane = self._all[lane_key]
         lane.discard(gang)
-        self._count(lane, -1)
+        self.expect(lane.queue, lane.asked, -1)
         if not len(lane):
             del self._all[lane_key]
             self._open.pop(lane_key, None)
 
-    def _count(self, lane: Lane, sign: int) -> None:
-        types, milli = lane.asked
-        waiting = self.demand.setdefault(lane.queue, {})
+    def expect(self, queue: str, asked: Asked, sign: int) -> None:
+        """Count a gang as waiting (`sign` 1), or no more (-1)."""
+        types, milli = asked
+        waiting = self.demand.setdefault(queue, {})
         waiting[types] = waiting.get(types, 0) + sign * milli
         self.changes += 1
 

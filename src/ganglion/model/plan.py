@@ -103,6 +103,7 @@ class Verdict(Struct, frozen=True, omit_defaults=True):
 
     Attributes:
         placement: where it would start at once; None = it would wait.
+        stops: ids of gangs that would be stopped or moved for it first.
         reason: why it would wait, `reason.never` when for ever; None when it would start.
         suggestions: up to three verified changes that would start it now.
     """
@@ -110,3 +111,4 @@ class Verdict(Struct, frozen=True, omit_defaults=True):
     placement: Placement | None = None
     reason: Reason | None = None
     suggestions: tuple[Suggestion, ...] = ()
+    stops: tuple[str, ...] = ()

@@ -47,15 +47,29 @@ class Reason(Struct, frozen=True, omit_defaults=True):
 
 
 class Suggestion(Struct, frozen=True, omit_defaults=True):
-    """A change that was verified to start the gang now.
+    """A change that was verified to start the gang.
 
     Attributes:
         change: what to change, as a person would do it.
         level: level of the one domain that would then hold the gang; empty = the fleet.
+        stops: ids of gangs that would be stopped or moved for it.
     """
 
     change: str
     level: str = ""
+    stops: tuple[str, ...] = ()
+
+
+class Band(Struct, frozen=True):
+    """When a gang is expected to start, in ms.
+
+    Attributes:
+        p50: as likely before as after.
+        p90: nine times in ten it has started by then.
+    """
+
+    p50: int
+    p90: int
 
 
 class Explanation(Struct, frozen=True, omit_defaults=True):
@@ -69,6 +83,10 @@ class Explanation(Struct, frozen=True, omit_defaults=True):
         ahead: ids of gangs that go before it, the first few.
         ahead_count: how many go before it in all.
         position: its place in the order of everything that waits, from 1; 0 = not waiting.
+        holders: ids of gangs whose end would let it start, the first few.
+        holder_count: how many those are in all.
+        start: when it is expected to start; None = nobody can tell.
+        reserved_ms: when its reservation begins; 0 = it holds none.
         suggestions: up to three verified changes.
     """
 
@@ -80,3 +98,7 @@ class Explanation(Struct, frozen=True, omit_defaults=True):
     ahead_count: int = 0
     position: int = 0
     suggestions: tuple[Suggestion, ...] = ()
+    holders: tuple[str, ...] = ()
+    holder_count: int = 0
+    start: Band | None = None
+    reserved_ms: int = 0

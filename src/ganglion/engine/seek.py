@@ -1,0 +1,77 @@
+"""Everything the cycle would try for one gang: a place, or a trade, or the reason to wait."""
+
+from typing import NamedTuple
+
+from ganglion.engine.evict import Trade, Trader
+from ganglion.engine.find import Found, find
+from ganglion.engine.record import GangRecord
+from ganglion.engine.repack import Mover
+from ganglion.engine.rules import rules_for
+from ganglion.engine.state import ClusterState
+from ganglion.model.placement import Placement
+from ganglion.model.reasons import Reason
+
+
+class Outcome(NamedTuple):
+    """What a gang would come to.
+
+    Attributes:
+        placement: where it would start; None = nowhere now.
+        trade: what would have to happen first; None = nothing.
+        reason: why it would wait.
+    """
+
+    placement: Placement | None
+    trade: Trade | None = None
+    reason: Reason | None = None
+
+    @property
+    def stops(self) -> tuple[str, ...]:
+        """Gangs that would be stopped, moved or made smaller."""
+        units = self.trade.units if self.trade else ()
+        return tuple(dict.fromkeys(unit.record.gang.id for unit in units))
+
+
+def seek(state: ClusterState, record: GangRecord, now: int, known: Reason | None = None) -> Found:
+    """A place that neither quota nor reservations forbid, or the reason against any.
+
+    Args:
+        state: left as it is.
+        record: the gang; it need not be one of the state's own.
+        now: the time in ms.
+        known: an earlier reason to repeat when there still is no place; None = find out anew.
+    """
+    found = find(state, record, now, known)
+    return state.future.settle(record, now, found, lambda: find(state, record, now, found[0]))
+
+
+class Dealer:
+    """Makes room for gangs that found no place: others are moved if that is enough, else stopped.
+
+    Args:
+        state: left as it is by every call.
+        now: the time in ms.
+    """
+
+    def __init__(self, state: ClusterState, now: int) -> None:
+        self._mover = Mover(state, now)
+        self._trader = Trader(state, rules_for(state.policy), now)
+
+    def deal(self, record: GangRecord, reason: Reason | None) -> Trade | None:
+        """The trade that would let a gang start; None when there is none.
+
+        Args:
+            record: the gang.
+            reason: why it found no place.
+        """
+        moved = self._mover.room(record, reason) if reason else None
+        return moved or self._trader.trade(record)
+
+
+def resolve(state: ClusterState, record: GangRecord, now: int) -> Outcome:
+    """What the next cycle would do with a gang if it were its turn; the state is left as it is."""
+    reason, placement = seek(state, record, now)
+    if placement:
+        return Outcome(placement)
+    trade = Dealer(state, now).deal(record, reason)
+    return Outcome(trade.placement, trade) if trade else Outcome(None, None, reason)
