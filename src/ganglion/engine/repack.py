@@ -1,0 +1,240 @@
+"""Consolidation: running gangs are moved so that one fits that finds no place.
+
+Only preemptible gangs are moved, each as a whole and at the size it has, and only when every
+one of them has a new place before anybody is touched. The gain is the waiting gang's GPUs over
+the policy's horizon; the moves must cost less. The cheapest moves win, then the fewest.
+
+Every move lets a waiting gang start, and a gang that was moved stays where it is for the
+horizon: without news moving comes to an end.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from heapq import nlargest
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from ganglion.engine import price
+from ganglion.engine.condition import Sight
+from ganglion.engine.evict import TRIED, Trade
+from ganglion.engine.find import find
+from ganglion.engine.fits import Rules
+from ganglion.engine.market import Market
+from ganglion.engine.place import Demand, levels_for, required_level, rules_of
+from ganglion.engine.quota import asked
+from ganglion.engine.record import SETTLED, GangRecord
+from ganglion.engine.shapes import times
+from ganglion.engine.state import ClusterState
+from ganglion.engine.tentative import Tentative
+from ganglion.engine.victims import Cause, Unit
+from ganglion.model.levels import DEPTH, Level
+from ganglion.model.placement import Placement
+from ganglion.model.reasons import Reason, Token
+
+NODES = 64
+"""Nodes looked at beyond those that the gang needs, the emptiest first."""
+
+SEARCHES = 8
+"""Gangs for which a search may fail in one cycle."""
+
+RETRIES = 12
+"""Gangs without another place that are passed over in one search."""
+
+_ANY = Rules()
+
+ABOUT_ROOM = (Token.CAPACITY, Token.TOPOLOGY)
+
+
+class _Ground(NamedTuple):
+    """Where a gang might be made to fit.
+
+    Attributes:
+        ranks: nodes looked at.
+        sight: the shape to make room for.
+        slots: how many of it are wanted.
+    """
+
+    ranks: Sequence[int]
+    sight: Sight
+    slots: int
+
+
+class Mover:
+    """Works out moves within one cycle.
+
+    Args:
+        state: left as it is by every call.
+        now: the time in ms.
+    """
+
+    def __init__(self, state: ClusterState, now: int) -> None:
+        self._state, self._now = state, now
+        self._most = state.policy.repack.moves
+        self._left = SEARCHES
+        self._units: list[Unit] | None = None
+
+    def room(self, asker: GangRecord, reason: Reason) -> Trade | None:
+        """Moves that let a gang start which has just been refused a place; None = there are none.
+
+        Args:
+            asker: the gang.
+            reason: why it found no place.
+        """
+        milli = asked(asker).gpu_milli
+        if not self._may_help(asker, reason, milli):
+            return None
+        gain = milli * self._state.policy.repack.horizon_ms
+        units = [each for each in self._movable() if each.price < gain and self._may(asker, each)]
+        best: Trade | None = None
+        for ground in self._grounds(asker) if units else ():
+            found = self._search(asker, ground, units, gain)
+            if found and (best is None or found.cost < best.cost):
+                best = found
+        self._left -= best is None
+        return best
+
+    def _may_help(self, asker: GangRecord, reason: Reason, milli: int) -> bool:
+        """Whether moves could help, by arithmetic alone: enough is free, but not together."""
+        if not self._state.policy.repack.consolidate or not self._left or not milli:
+            return False
+        if reason.never or reason.token not in ABOUT_ROOM:
+            return False
+        return self._state.totals.free_for(asker.shapes) >= milli
+
+    def _movable(self) -> list[Unit]:
+        """All gangs that may be moved and of which a pod would find room elsewhere."""
+        if self._units is None:
+            restart = self._state.policy.evict.restart_ms
+            self._units = [
+                Unit(record, pods, True, price.of_gang(record, self._now, restart), Cause.MOVED)
+                for record in self._state.records.values()
+                if may_move(self._state, record, self._now)
+                and (pods := record.placement.pods if record.placement else ())
+            ]
+        return [each for each in self._units if each.record.phase in SETTLED]
+
+    def _may(self, asker: GangRecord, unit: Unit) -> bool:
+        gang, vetoes = unit.record.gang, self._state.plugins.preempts
+        return all(each.may_stop(gang, asker.gang, self._now) for each in vetoes)
+
+    def _grounds(self, asker: GangRecord) -> Iterator[_Ground]:
+        """One node, then domains from narrow to wide."""
+        state, demand = self._state, Demand(asker.gang, asker.shapes)
+        widest = max(demand.sets, key=lambda each: each.request.gpu.count * each.least)
+        shape = demand.shapes[demand.sets.index(widest)]
+        sight, total = state.table.sight(shape), sum(each.least for each in demand.sets)
+        levels = levels_for(state.indexes, asker.gang)
+        if Level.NODE in levels or required_level(asker.gang) or total == 1:
+            whole = sight if total == 1 else state.table.sight(times(shape, total, None))
+            yield _Ground(self._emptiest(range(len(state.tree.nodes)), 0), whole, 1)
+        if total == 1:
+            return
+        rules = rules_of(asker.gang, widest, False, widest.least)
+        unit = shape if not rules.inner else times(shape, rules.inner[1], rules.inner[0])
+        bare = state.empty().fits(unit, rules)
+        for level in (each for each in levels if DEPTH[each] < DEPTH[Level.NODE]):
+            for domain in list(bare.domains(level, widest.least))[: state.policy.evict.tries]:
+                ranks = state.tree.ranks_in(domain)
+                yield _Ground(self._emptiest(ranks, widest.least), sight, widest.least)
+
+    def _emptiest(self, ranks: Sequence[int], wanted: int) -> list[int]:
+        known, conditions = self._state.table.known, self._state.tree.conditions
+        most = wanted + NODES
+        if len(ranks) <= most:
+            return list(ranks)
+        return nlargest(most, ranks, key=lambda rank: (sum(known[conditions[rank]].usable), -rank))
+
+    def _search(
+        self, asker: GangRecord, ground: _Ground, units: Sequence[Unit], gain: int
+    ) -> Trade | None:
+        """The cheapest moves on some nodes; gangs that find no other place are passed over."""
+        market = Market(
+            self._state, ground.sight, units, ground.ranks, ground.slots, classless=True
+        )
+        for _ in range(RETRIES):
+            tentative = Tentative(self._state)
+            try:
+                taken = self._take(asker, market, tentative, gain)
+                if taken is None:
+                    return None
+                found = self._settle(asker, taken, tentative)
+            finally:
+                tentative.undo()
+            if isinstance(found, Trade):
+                return found
+            market.drop(found)
+        return None
+
+    def _take(
+        self, asker: GangRecord, market: Market, tentative: Tentative, gain: int
+    ) -> list[Unit] | None:
+        """Take gangs out, the cheapest first, until the asker fits; None when it never does."""
+        taken: list[Unit] = []
+        market.open()
+        while offer := market.best():
+            if sum(each.price for each in (*taken, *offer.units)) >= gain:
+                return None
+            for unit in offer.units:
+                tentative.take(unit)
+                market.take(unit)
+                taken.append(unit)
+            if len(taken) > self._most:
+                return None
+            if self._place(asker):
+                return taken
+        return None
+
+    def _settle(self, asker: GangRecord, taken: list[Unit], tentative: Tentative) -> Trade | Unit:
+        """Seat the asker, then everybody else anew; else whom there is no other place for."""
+        units = self._thin(asker, taken, tentative)
+        place = self._place(asker)
+        assert place
+        tentative.seat(asker, place)
+        moves: list[tuple[GangRecord, Placement]] = []
+        for unit in sorted(units, key=lambda each: (-each.gpu_milli, each.record.gang.id)):
+            again = self._place(as_it_is(unit.record))
+            if again is None:
+                return unit
+            tentative.seat(unit.record, again)
+            moves.append((unit.record, again))
+        age = -sum(unit.record.gang.submitted for unit in units)
+        cost = (0, sum(unit.price for unit in units), 0, len(units), age)
+        return Trade(place, tuple(units), tuple(moves), cost)
+
+    def _thin(self, asker: GangRecord, taken: list[Unit], tentative: Tentative) -> list[Unit]:
+        kept = list(taken)
+        for unit in reversed(taken[:-1]):
+            tentative.give_back(unit)
+            if self._place(asker):
+                kept = [each for each in kept if each is not unit]
+            else:
+                tentative.take(unit)
+        return kept
+
+    def _place(self, record: GangRecord) -> Placement | None:
+        """A place that neither quota nor reservations forbid."""
+        state, now = self._state, self._now
+        found = find(state, record, now, TRIED)
+        return state.future.settle(record, now, found, lambda: find(state, record, now, TRIED))[1]
+
+
+def may_move(state: ClusterState, record: GangRecord, now: int) -> bool:
+    """Whether a gang may be moved at all, and a pod of it would find room elsewhere."""
+    if record.phase not in SETTLED or not record.gang.preemptible or record.placed_at == now:
+        return False
+    if record.moved_at and now - record.moved_at < state.policy.repack.horizon_ms:
+        return False
+    rights = state.queues[record.gang.queue].preemption or state.policy.preemption
+    if now - (record.started or record.placed_at) < rights.protected_ms:
+        return False
+    return any(state.indexes.fits(shape, _ANY).values[0] for shape in record.shapes)
+
+
+def as_it_is(record: GangRecord) -> GangRecord:
+    """A gang to look for a place for that is just as large as this one is now."""
+    assert record.placement
+    counts = Counter(pod.pod_set for pod in record.placement.pods)
+    sets = (replace(each, count=counts[each.name], min_count=0) for each in record.gang.pod_sets)
+    gang = replace(record.gang, pod_sets=tuple(sets), parallel=0)
+    return GangRecord(gang, record.shapes, None)
