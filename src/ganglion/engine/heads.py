@@ -1,7 +1,8 @@
-"""One gang per queue and cycle, as Kueue goes about it.
+"""The first gangs of all queues side by side, as Kueue goes about it.
 
 All heads are nominated as things stood at the beginning; then they are taken in order, and who
-does not fit any more after those before is left for the next cycle. The order is: who borrows
+does not fit any more after those before is left for the next cycle. With `heads_only` that is
+all; else the next gang of a queue follows the one before. The order is: who borrows
 from the nearest queue above first, then priority, then age; or by dominant share, level by
 level, as it would be with the gang running.
 
@@ -96,45 +97,52 @@ class _Round:
         self._borrowing = Borrowing(state.shares)
         self._nominator = Nominator(state, self._borrowing, now)
         self._reserved: list[tuple[Nomination, Cells]] = []
+        self._seen: set[str] = set()
+        self._lanes: dict[str, list[Lane]] = {}
+        for lane in state.lanes:
+            self._lanes.setdefault(lane.queue, []).append(lane)
 
     def heads(self) -> Iterator[Head]:
-        entries = [self._entry(lane) for lane in self._lanes()]
-        crowded = self._state.gates.crowded
+        self._state.lanes.open(self._state.freed)
+        entries = [entry for queue in sorted(self._lanes) if (entry := self._entry(queue))]
         while entries:
             entry = self._next(entries)
             entries.remove(entry)
-            reason = crowded(entry.nomination.record.gang)
+            reason = self._state.gates.crowded(entry.nomination.record.gang)
             head = self._look(entry) if reason is None else self._waits(entry, reason)
             if head:
                 yield head
+            following = None if self._state.policy.heads_only else self._entry(entry.queue)
+            if following:
+                entries.append(following)
 
     def give_back(self) -> None:
         """Quota kept for heads that could not start is kept no longer."""
         for nomination, kept in self._reserved:
             self._state.charge(nomination.record.gang, usages_of(kept), -1)
 
-    def _lanes(self) -> list[Lane]:
-        """The lane of the first gang of each queue; what nothing has changed for is passed."""
-        state = self._state
-        first: dict[str, tuple[tuple[int, Key], Lane]] = {}
-        open_ = state.lanes.open(state.freed)
-        for lane in (*open_, *(each for each in state.lanes if self._strict(each.queue))):
-            key = lane.head()
-            if key is None:
-                continue
-            rank = (-lane.priority, key), lane
-            if lane.queue not in first or rank[0] < first[lane.queue][0]:
-                first[lane.queue] = rank
-        return [first[queue][1] for queue in sorted(first)]
-
-    def _strict(self, queue: str) -> bool:
-        strict = self._state.queues[queue].strict
-        return self._state.policy.strict if strict is None else strict
-
-    def _entry(self, lane: Lane) -> _Entry:
-        key = lane.head()
-        assert key
+    def _entry(self, queue: str) -> _Entry | None:
+        """The first gang of a queue that was not looked at yet, nominated."""
+        found = [(-lane.priority, key, lane) for lane, key in self._waiting(queue)]
+        if not found:
+            return None
+        _, key, lane = min(found, key=lambda each: each[:2])
+        if key[-1] in self._seen:
+            return None
+        self._seen.add(key[-1])
         return _Entry(key, lane, self._nominator.nominate(self._state.records[key[-1]]))
+
+    def _waiting(self, queue: str) -> Iterator[tuple[Lane, Key]]:
+        """Lanes of a queue with a head; unless the queue is strict, those worth a look."""
+        strict = self._state.queues[queue].strict
+        strict = self._state.policy.strict if strict is None else strict
+        for lane in self._lanes[queue]:
+            key = lane.head()
+            if key and (strict or self._is_open(lane, key)):
+                yield lane, key
+
+    def _is_open(self, lane: Lane, key: Key) -> bool:
+        return lane.shut_at != self._state.freed and key[-1] not in self._seen
 
     def _next(self, entries: list[_Entry]) -> _Entry:
         if self._state.policy.entitlement is Entitlement.DOMINANT:
