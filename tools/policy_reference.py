@@ -1,0 +1,118 @@
+"""Writes docs/policies/reference.md from the policy file's own schema.
+
+python tools/policy_reference.py            write the page
+python tools/policy_reference.py --check    1 = the page is out of date
+"""
+
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from ganglion.files.policy_print import policy_document
+from ganglion.files.policy_schema import ALIASES, SCOPES, SECTIONS
+from ganglion.files.presets import PRESETS, preset
+
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "policies" / "reference.md"
+INTRODUCTION = """\
+# Every key of the policy file
+
+Generated from the schema (`python tools/policy_reference.py`). `ganglion schema policy` prints it
+as JSON Schema. How the parts work together is told in [the policy file](README.md), where the
+presets come from in [presets](presets.md). Where a preset differs from the default, it is bold.
+"""
+LEFT_OUT = {"preset", "queues", "bookings", "priorities", *SECTIONS}
+"""Keys at the top that are no knobs of their own."""
+TITLES = {
+    "queues": "Queues: `queues[]`",
+    "flavors": "Order of flavors: `queues[].flavors`",
+    "bookings": "Bookings: `bookings[]`",
+}
+
+
+def page() -> str:
+    """Return the whole page."""
+    shown = {name: policy_document(preset(name)) for name in PRESETS}
+    parts = [INTRODUCTION, "## At the top\n"]
+    parts += _knobs("", shown)
+    parts += ["", *_others("", LEFT_OUT)]
+    for scope in SECTIONS:
+        parts += [f"\n## `{scope}`\n", f"{_first(SCOPES[scope].__doc__)}\n"]
+        parts += _knobs(scope, {name: found[scope] for name, found in shown.items()})
+        parts += ["", *_others(scope, set())]
+    for scope, title in TITLES.items():
+        parts += [f"\n## {title}\n", f"{_first(SCOPES[scope].__doc__)}\n", *_rows(scope)]
+    return "\n".join(parts).rstrip() + "\n"
+
+
+def _knobs(scope: str, shown: Mapping[str, Mapping[str, object]]) -> Iterator[str]:
+    """A table of knobs with their value in every preset."""
+    yield f"| Key | Meaning | {' | '.join(f'`{name}`' for name in shown)} |"
+    yield f"|---|---|{'---|' * len(shown)}"
+    for key, field in SCOPES[scope].model_fields.items():
+        if scope or key not in LEFT_OUT:
+            usual = _value(shown["default"].get(key))
+            values = [_value(found.get(key)) for found in shown.values()]
+            cells = " | ".join(each if each == usual else f"**{each}**" for each in values)
+            yield f"| `{key}` | {_escaped(field.description or '')} | {cells} |"
+
+
+def _rows(scope: str) -> Iterator[str]:
+    """A table of keys with their other names."""
+    yield "| Key | Meaning | Other names |"
+    yield "|---|---|---|"
+    for key, field in SCOPES[scope].model_fields.items():
+        others = ", ".join(f"`{each}`" for each in _aliases(scope, key))
+        yield f"| `{key}` | {_escaped(field.description or '')} | {others} |"
+
+
+def _others(scope: str, also: set[str]) -> Iterator[str]:
+    """What else may stand there, and the other names of keys."""
+    if also:
+        yield "| Key | Meaning |"
+        yield "|---|---|"
+        for key, field in SCOPES[scope].model_fields.items():
+            if key in also:
+                yield f"| `{key}` | {_escaped(field.description or '')} |"
+        yield ""
+    named = [f"`{other}` is `{target}`" for other, target in ALIASES.get(scope, {}).items()]
+    if named:
+        yield f"Other names: {'; '.join(named)}."
+
+
+def _aliases(scope: str, key: str) -> list[str]:
+    return [
+        other
+        for other, target in ALIASES.get(scope, {}).items()
+        if target == key or target.startswith(f"{key}.")
+    ]
+
+
+def _value(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list):
+        return ", ".join(map(str, value)) or "none"
+    return "any" if value is None else str(value)
+
+
+def _first(text: str | None) -> str:
+    return (text or "").splitlines()[0]
+
+
+def _escaped(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def main() -> int:
+    """Write or check the page."""
+    text = page()
+    if "--check" in sys.argv[1:]:
+        current = PAGE.exists() and PAGE.read_text(encoding="utf-8") == text
+        print(f"{PAGE.name} is {'current' if current else 'out of date: run this without --check'}")
+        return int(not current)
+    PAGE.write_text(text, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
