@@ -66,7 +66,7 @@ class Trader:
         self._pools: dict[object, list[Unit]] = {}
         self._markets: dict[object, Market] = {}
         evict = state.policy.evict
-        self._in_order = evict.victims is VictimOrder.NEWEST
+        self._in_order = evict.victims in (VictimOrder.NEWEST, VictimOrder.YOUNGEST)
         self._classless = evict.victims is VictimOrder.PRICE_FIRST
 
     def trade(self, asker: GangRecord) -> Trade | None:
