@@ -54,6 +54,8 @@ def ganglion_process(home: Path, *args: str, **more: str) -> "subprocess.Complet
         (["--port", "70000"], "70000 is not in the range"),
         (["--cluster", "/nowhere.yaml"], "there is no file /nowhere.yaml"),
         (["--cluster", "a", "--queues", "b"], "leave --queues out"),
+        (["--policy", "kuue"], "'kuue' is neither a preset nor a file"),
+        (["--policy", "./nowhere.yaml"], "there is no file"),
     ],
 )
 def test_a_wrong_wish_is_refused_before_anything_starts(

@@ -38,6 +38,7 @@ def policy_document(
 ) -> Json:
     """Every knob with its value, every queue and booking, in the keys of a policy file."""
     found = written(Knobs, policy)
+    del found["preset"]  # every knob is here, whatever preset it came from
     if listed := [queue_document(each) for each in queues]:
         found["queues"] = listed
     if booked := [written_booking(each) for each in bookings]:
