@@ -20,7 +20,7 @@ class Shares:
     Attributes:
         tree: the queues and who lies under whom.
         queues: by name.
-        usage: queue -> flavor (and `*`) -> in use, subtree included.
+        usage: queue -> flavor (and `*`) -> in use, subtree included; nothing of zeros.
         fixed: the same, of gangs that nobody may stop.
         users: leaf -> user -> flavor (and `*`) -> in use; users without use are left out.
         version: grows whenever a queue or its use changes.
@@ -46,7 +46,7 @@ class Shares:
             Conflict: it would lie under itself, or move while gangs run in it.
         """
         name, old = queue.name, self.queues.get(queue.name)
-        if old and old.parent != queue.parent and self._is_used(name):
+        if old and old.parent != queue.parent and self.usage[name]:
             raise Conflict(f"queue {name} cannot move while gangs run in it")
         self.tree.put(queue)
         for table in (self.usage, self.fixed):
@@ -87,8 +87,10 @@ class Shares:
             mine = users[user] = {}
         for table in (*tables, mine):
             for key in (flavor, ANY_FLAVOR):
-                table[key] = table.get(key, NOTHING).plus(usage, sign)
-        if sign < 0 and all(each == NOTHING for each in mine.values()):
+                table[key] = total = table.get(key, NOTHING).plus(usage, sign)
+                if total == NOTHING:
+                    del table[key]
+        if not mine:
             del users[user]
         for name in path:
             self._known_shares.pop(name, None)
@@ -151,9 +153,6 @@ class Shares:
             return max(shares)
         # Without quota everything is over quota: the weight divides it.
         return used.get(ANY_FLAVOR, NOTHING).gpu_milli // max(queue.over_quota_weight, 1)
-
-    def _is_used(self, name: str) -> bool:
-        return any(each != NOTHING for each in self.usage[name].values())
 
     def _changed(self) -> None:
         self.version += 1
