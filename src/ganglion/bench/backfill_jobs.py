@@ -88,7 +88,9 @@ def read_log(folder: Path) -> Log:
     """The open part of the MetaCentrum log.
 
     A job is named after the queue it was submitted to, which is the nearest to a name of
-    what it runs; an estimate below the run time counts as the run time.
+    what it runs; an estimate below the run time counts as the run time. Estimates are made
+    longer by a millisecond per job, so that ends expected at one time come one by one, as
+    published replays take them; that alone moves EASY's mean wait by 6 %.
 
     Raises:
         FileError, FieldError, NotFound: the folder or its file cannot be used.
@@ -98,11 +100,18 @@ def read_log(folder: Path) -> Log:
     kept = [job for job in found if job.gang.submitted < DAYS * DAY_MS]
     if not kept:
         raise NotFound(f"{path} has no job that is submitted before day {DAYS}")
-    return Log(path.name.partition(".")[0], tuple(_settled(job) for job in kept), CPUS)
+    jobs = tuple(_settled(number, job) for number, job in enumerate(kept))
+    return Log(path.name.partition(".")[0], jobs, CPUS)
 
 
-def _settled(job: SimJob) -> SimJob:
-    gang = replace(job.gang, queue=QUEUE, name=job.gang.queue, preemptible=False)
+def _settled(number: int, job: SimJob) -> SimJob:
+    gang = replace(
+        job.gang,
+        queue=QUEUE,
+        name=job.gang.queue,
+        preemptible=False,
+        time_limit_ms=job.gang.time_limit_ms + number,
+    )
     return replace(job, gang=gang)
 
 
