@@ -60,7 +60,19 @@ FAILED = TRAIN | {
     "exit_code": 3,
     "position": None,
 }
-PAGE = {"items": [TRAIN, SERVICE, FAILED], "next": None}
+RESERVED = TRAIN | {
+    "id": "urgent-21",
+    "name": "urgent",
+    "reason": "draining",
+    "message": "reserved: starts when llama-sft-7 and bert-2 have stopped",
+    "gpus": 8,
+    "priority": 90,
+    "position": None,
+    "waits_for": ["llama-sft-7", "bert-2"],
+    "preemptions": 1,
+    "lost_gpu_ms": 5_400_000,
+}
+PAGE = {"items": [TRAIN, SERVICE, RESERVED, FAILED], "next": None}
 
 REASON = {
     "token": "topology",
@@ -140,6 +152,22 @@ DETAIL = TRAIN | {
     "message": "",
     "position": None,
     "started": NOW - MINUTE,
+}
+RESERVED_DETAIL = RESERVED | {
+    "gangs": [
+        {
+            "id": "urgent-21/0",
+            "index": 0,
+            "phase": "reserved",
+            "attempt": 1,
+            "outcome": "preempted",
+            "placement": {"pods": [{"pod_set": "main", "index": 0, "node": "node-9"}]},
+            "promise": PLACEMENT,
+            "waits_for": RESERVED["waits_for"],
+            "reason": {"token": "draining", "message": RESERVED["message"]},
+        }
+    ],
+    "document": {"name": "urgent"},
 }
 ORDER = {
     "items": [
@@ -255,4 +283,29 @@ EVENTS = (
     '"outcome":"node_lost","requeue":true,"message":"node-1 is gone"}\n\n'
     "id: 6\ndata: "
     '{"type":"node_cordoned","at":1799999991000,"name":"node-1","reason":"fan broken"}\n\n'
+    "id: 7\ndata: "
+    '{"type":"gang_stopping","at":1799999942000,"gang":"llama-sft-7/0","attempt":1,'
+    '"cause":"preempted for urgent-21/0"}\n\n'
+    "id: 8\ndata: "
+    '{"type":"gang_reserved","at":1799999942000,"gang":"urgent-21/0","placement":'
+    '{"pods":[{"pod_set":"main","index":0,"node":"node-0"}]}}\n\n'
+    "id: 9\ndata: "
+    '{"type":"gang_resized","at":1799999942000,"gang":"bert-2/0","attempt":3,"placement":'
+    '{"pods":[{"pod_set":"main","index":0,"node":"node-1"}]},"cause":"preempted for urgent-21/0"}'
+    "\n\n"
+    "id: 10\ndata: "
+    '{"type":"pods_left","at":1799999943000,"gang":"bert-2/0","attempt":3}\n\n'
+    "id: 11\ndata: "
+    '{"type":"checkpoint_committed","at":1799999944000,"gang":"llama-sft-7/0","attempt":1}\n\n'
+    "id: 12\ndata: "
+    '{"type":"gang_reserved","at":1799999945000,"gang":"urgent-21/0","placement":null}\n\n'
+    "id: 13\ndata: "
+    '{"type":"booking_set","at":1799999946000,"booking":{"name":"repair","nodes":["node-0","node-1"],'
+    '"begin":1800000000000,"end":1800007200000}}\n\n'
+    "id: 14\ndata: "
+    '{"type":"booking_removed","at":1799999947000,"name":"repair"}\n\n'
+    "id: 15\ndata: "
+    '{"type":"policy_set","at":1799999948000,"policy":{},"version":3}\n\n'
+    "id: 16\ndata: "
+    '{"type":"gang_updated","at":1799999949000,"gang":"bert-2/0","expected_ms":5400000}\n\n'
 )

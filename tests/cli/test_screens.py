@@ -31,6 +31,7 @@ def cluster(server: FakeServer) -> FakeServer:
     api = "/api/v1"
     server.on(f"GET {api}/workloads", answers.PAGE)
     server.on(f"GET {api}/workloads/train", answers.DETAIL)
+    server.on(f"GET {api}/workloads/urgent", answers.RESERVED_DETAIL)
     server.on(f"PATCH {api}/workloads/train", answers.DETAIL | {"priority": 80})
     server.on(f"GET {api}/workloads/train/why", answers.WHY)
     server.on(f"GET {api}/workloads/sweep/why", answers.SWEEP_WHY)
@@ -54,6 +55,7 @@ SCREENS = {
     "why": ["why", "train"],
     "why-sweep": ["why", "sweep"],
     "describe": ["describe", "train"],
+    "describe-reserved": ["describe", "urgent"],
     "get": ["get", "train"],
     "update": ["update", "train", "--priority", "80"],
     "nodes": ["nodes"],

@@ -11,6 +11,7 @@ from ganglion.cli.tables import print_data
 if TYPE_CHECKING:
     from ganglion.client.views import GangView, WorkloadDetail
 
+HOUR_MS = 3_600_000
 MOST_GANGS = 20
 """Gangs shown one by one; of larger workloads the rest is counted."""
 
@@ -61,12 +62,23 @@ def _facts(view: "WorkloadDetail") -> list[tuple[str, str]]:
         ("GPUs", f"{view.gpus:g} in {view.pods} pod{'s' * (view.pods != 1)}"),
         ("Reason", f"{view.reason}: {view.message}" if view.reason else view.message),
         ("Position", str(view.position) if view.position else ""),
+        ("Preempted", _preempted(view)),
         ("Submitted", clock(view.submitted)),
         ("Started", clock(view.started) if view.started else ""),
         ("Ended", f"{clock(view.ended)} after {took}" if took else ""),
         ("Exit code", code),
         ("Endpoints", ", ".join(gang.endpoint for gang in view.gangs if gang.endpoint)),
     ]
+
+
+def _preempted(view: "WorkloadDetail") -> str:
+    """Return how often it was stopped for others, and what that has cost it."""
+    from ganglion.cli.formats import plural
+
+    if not view.preemptions:
+        return ""
+    hours = f"{view.lost_gpu_ms / HOUR_MS:,.2f}".rstrip("0").rstrip(".")
+    return f"{plural(view.preemptions, 'time')}, {hours} GPU-hours of work lost"
 
 
 def _print_gangs(view: "WorkloadDetail") -> None:
@@ -92,13 +104,14 @@ def _print_gangs(view: "WorkloadDetail") -> None:
 
 
 def _where(gang: "GangView") -> str:
-    """Return the nodes and devices of a gang: `node-0[0-7], node-1[0,2]`."""
+    """Return the nodes and devices of a gang, or of its promise: `node-0[0-7], node-1[0,2]`."""
     from ganglion.cli.formats import ranges
 
-    if gang.placement is None:
+    place = gang.promise if gang.phase == "reserved" else gang.placement
+    if place is None:
         return "-"
     devices: dict[str, set[int]] = {}
-    for pod in gang.placement.pods:
+    for pod in place.pods:
         devices.setdefault(pod.node, set()).update(pod.devices)
     return ", ".join(
         f"{node}[{ranges(sorted(used))}]" if used else node for node, used in devices.items()

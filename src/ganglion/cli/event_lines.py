@@ -4,7 +4,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from ganglion.cli.formats import age
+from ganglion.cli.formats import age, clock
 
 if TYPE_CHECKING:
     from ganglion.client.views import EventView
@@ -18,11 +18,11 @@ def line_of(view: "EventView") -> str:
     at = datetime.fromtimestamp(event["at"] / 1000).astimezone().strftime("%H:%M:%S")
     kind = event["type"]
     details = _DETAILS.get(kind, _plain)(event)
-    return f"{view.seq:>6}  {at}  {kind:<14}  {subject(event):<20}  {details}".rstrip()
+    return f"{view.seq:>6}  {at}  {kind:<20}  {subject(event):<20}  {details}".rstrip()
 
 
 def subject(event: Fields) -> str:
-    """Return the gang, node or queue that an event is about; empty for the whole fleet."""
+    """Return the gang, node, queue or booking of an event; empty for the whole fleet."""
     gang = event.get("gang")
     if isinstance(gang, dict):
         return str(gang["id"])
@@ -32,6 +32,9 @@ def subject(event: Fields) -> str:
     queue = event.get("queue")
     if isinstance(queue, dict):
         return str(queue["name"])
+    booking = event.get("booking")
+    if isinstance(booking, dict):
+        return str(booking["name"])
     return str(gang or node or event.get("name") or "")
 
 
@@ -58,10 +61,24 @@ def _submitted(event: Fields) -> str:
 
 
 def _placed(event: Fields) -> str:
-    pods = event["placement"]["pods"]
-    nodes = list(dict.fromkeys(pod["node"] for pod in pods))
-    shown = ", ".join(nodes[:4]) + (f" and {len(nodes) - 4} more" if len(nodes) > 4 else "")
-    return f"attempt {event['attempt']} on {shown}"
+    return f"attempt {event['attempt']} on {_nodes(event)}"
+
+
+def _nodes(event: Fields) -> str:
+    nodes = list(dict.fromkeys(pod["node"] for pod in event["placement"]["pods"]))
+    return ", ".join(nodes[:4]) + (f" and {len(nodes) - 4} more" if len(nodes) > 4 else "")
+
+
+def _reserved(event: Fields) -> str:
+    if not event.get("placement"):
+        return "its promised place is given back"
+    return f"promised {_nodes(event)}, once it is free"
+
+
+def _resized(event: Fields) -> str:
+    pods = len(event["placement"]["pods"])
+    cause = f": {event['cause']}" if event.get("cause") else ""
+    return f"attempt {event['attempt']} runs {pods} pod{'s' * (pods != 1)}{cause}"
 
 
 def _ended(event: Fields) -> str:
@@ -79,9 +96,19 @@ def _updated(event: Fields) -> str:
     changes = {k: v for k, v in event.items() if k not in ("type", "at", "gang") and v is not None}
     if "time_limit_ms" in changes:
         changes["time limit"] = age(changes.pop("time_limit_ms"))
+    if "expected_ms" in changes:
+        changes["expected to run"] = age(changes.pop("expected_ms"))
     if "held" in changes:
         changes["held" if changes.pop("held") else "released"] = ""
     return ", ".join(f"{key} {value}".strip() for key, value in changes.items())
+
+
+def _booked(event: Fields) -> str:
+    booking = event["booking"]
+    whom = ", ".join((*booking.get("queues", ()), *booking.get("users", ()))) or "nobody"
+    nodes, begin = len(booking["nodes"]), clock(booking["begin"])
+    took = age(booking["end"] - booking["begin"])
+    return f"{nodes} node{'s' * (nodes != 1)} for {whom}, from {begin} for {took}"
 
 
 _DETAILS: dict[str, Callable[[Fields], str]] = {
@@ -89,8 +116,15 @@ _DETAILS: dict[str, Callable[[Fields], str]] = {
     "gang_placed": _placed,
     "gang_started": lambda event: f"attempt {event['attempt']}",
     "gang_stopping": lambda event: f"attempt {event['attempt']}: {event['cause']}",
+    "gang_reserved": _reserved,
+    "gang_resized": _resized,
+    "pods_left": lambda event: f"attempt {event['attempt']}: the pods it gave up are gone",
+    "checkpoint_committed": lambda event: f"attempt {event['attempt']} has saved",
     "gang_ended": _ended,
     "gang_updated": _updated,
     "node_added": lambda event: f"{len(event['node'].get('devices', ()))} GPUs",
+    "policy_set": lambda event: f"version {event.get('version', 0)}",
+    "booking_set": _booked,
+    "booking_removed": lambda _: "taken back",
     "node_cordoned": lambda event: event.get("reason") or "takes work again",
 }

@@ -33,14 +33,23 @@ def columns(now_ms: int) -> "list[Column[WorkloadBase]]":
         Column("GPUS", lambda w: f"{w.gpus:g}", right=True),
         Column("PODS", lambda w: str(w.pods), right=True, wide=True),
         Column("STATE", lambda w: w.state, style=lambda w: style(w.state)),
-        Column("REASON", lambda w: w.reason or DASH),
+        Column("REASON", _reason, least=10),
         Column("POS", lambda w: str(w.position) if w.position else DASH, right=True),
         Column("AGE", lambda w: age(now_ms - (w.submitted or now_ms)), right=True),
         Column("STARTED", lambda w: clock(w.started), wide=True),
         Column("ENDED", lambda w: clock(w.ended), wide=True),
         Column("EXIT", lambda w: DASH if w.exit_code is None else str(w.exit_code), wide=True),
+        Column("PREEMPTED", lambda w: str(w.preemptions or DASH), right=True, wide=True),
         Column("MESSAGE", lambda w: w.message or DASH, wide=True, least=12),
     ]
+
+
+def _reason(view: "WorkloadBase") -> str:
+    """Return why it waits; one that has been promised a place waits for those who leave it."""
+    if not view.waits_for:
+        return view.reason or DASH
+    more = len(view.waits_for) - 1
+    return f"after {view.waits_for[0]}" + (f" +{more}" if more else "")
 
 
 @command("ps", "ps --watch", "ps --all -n 20", "ps -q research -o wide")
