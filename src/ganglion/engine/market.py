@@ -11,9 +11,11 @@ from typing import NamedTuple
 
 from ganglion.engine.condition import Sight
 from ganglion.engine.holdings import Holdings
+from ganglion.engine.knapsack import Item, cheapest
 from ganglion.engine.price import gpu_milli
 from ganglion.engine.record import SETTLED
 from ganglion.engine.victims import Unit
+from ganglion.model.resources import WHOLE
 
 Cost = tuple[int, int, int, int, int]
 """What a set of victims costs, smaller is better: highest class hurt, price, how many have no
@@ -161,9 +163,30 @@ class Market:
         here.sort(key=lambda unit: (self._weigh(unit, rank), unit.record.gang.id))
         start = self._room(rank, ())
         sets = [(unit,) for unit in here if self._room(rank, (unit,)) > start]
-        several = self._greedy(rank, here, start)
+        several = self._exact(rank, here, start) or self._greedy(rank, here, start)
         offers = [Offer(self._cost(units, rank), rank, units) for units in (*sets, *several)]
         return min(offers, key=lambda offer: offer.cost) if offers else None
+
+    def _exact(self, rank: int, here: list[Unit], start: int) -> list[tuple[Unit, ...]]:
+        """The cheapest set by number of whole devices, if those are what is short."""
+        shape = self._sight.shape
+        if not shape.request.gpu.count or shape.shares_a_device or len(here) < 2:
+            return []
+        tree = self._state.tree
+        usable = self._state.table.known[tree.conditions[rank]].usable
+        need = shape.request.gpu.count * (start + 1) - sum(free == WHOLE for free in usable)
+        if need <= 0:
+            return []
+        items = [self._item(unit, rank) for unit in here]
+        chosen = cheapest(items, need)
+        units = tuple(here[i] for i in chosen or ())
+        return [units] if units and self._room(rank, units) > start else []
+
+    def _item(self, unit: Unit, rank: int) -> Item:
+        name = self._state.tree.names[rank]
+        devices = sum(len(p.devices) for p in unit.pods if p.node == name and p.milli == WHOLE)
+        priority = 0 if self._classless else unit.record.gang.priority
+        return Item(priority, self._local(unit, rank), devices)
 
     def _greedy(self, rank: int, here: list[Unit], start: int) -> list[tuple[Unit, ...]]:
         """Take in order of price until there is room, then drop whoever is not needed."""
