@@ -35,6 +35,20 @@ def test_what_a_gang_did_not_cause_is_retried_at_once_and_without_limit(outcome:
     assert (found.requeue, found.not_before) == (True, 0)
 
 
+@pytest.mark.parametrize(
+    "cause", ["preempted for b/0", "reclaimed for b/0", "moved for b/0", "yielded for b/0"]
+)
+def test_who_makes_room_for_others_waits_again_and_it_is_no_failure(cause: str) -> None:
+    stopping = record(phase=Phase.STOPPING, cause=cause)
+    found = decide(ended(Outcome.PREEMPTED), stopping, workload(limit=0))
+    assert (found.requeue, found.not_before, found.outcome) == (True, 0, Outcome.PREEMPTED)
+
+
+def test_work_that_was_done_before_the_stop_took_effect_is_done() -> None:
+    stopping = record(phase=Phase.STOPPING, cause="preempted for b/0")
+    assert not decide(ended(Outcome.SUCCEEDED), stopping, workload()).requeue
+
+
 @pytest.mark.parametrize("outcome", [Outcome.SUCCEEDED, Outcome.TIMED_OUT, Outcome.CANCELLED])
 def test_what_is_over_is_over(outcome: Outcome) -> None:
     assert not decide(ended(outcome), record(), workload(limit=5)).requeue

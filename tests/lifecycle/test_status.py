@@ -32,6 +32,8 @@ def over(*outcomes: Outcome) -> list[GangRecord]:
         ([P.PENDING, P.RUNNING, P.STOPPING, P.STARTING], State.RUNNING),
         ([P.STOPPING, P.PENDING], State.STOPPING),
         ([P.ENDED, P.PENDING], State.QUEUED),
+        ([P.RESERVED], State.QUEUED),
+        ([P.RESERVED, P.STOPPING], State.STOPPING),
     ],
 )
 def test_the_liveliest_gang_decides_the_state(phases: list[Phase], state: State) -> None:
@@ -72,6 +74,13 @@ def test_what_waits_beside_what_runs_is_counted() -> None:
     records = [gang(P.RUNNING), gang(P.PENDING), gang(P.PENDING)]
     found = state_of(Kind.SERVICE, records, [None, why, why])
     assert found == Status(State.RUNNING, "capacity", "2 of 3 replicas wait: none free")
+
+
+def test_who_holds_a_promise_counts_among_those_that_wait() -> None:
+    why = Reason(Token.DRAINING, "reserved: starts when b-2 has stopped")
+    records = [gang(P.RUNNING), gang(P.RESERVED), gang(P.PENDING)]
+    found = state_of(Kind.SWEEP, records, [None, why, None])
+    assert found.message == f"2 of 3 trials wait: {why.message}"
 
 
 def test_a_restart_remembers_what_ended_the_attempt_before() -> None:

@@ -4,7 +4,7 @@ from enum import StrEnum
 
 from ganglion.model.events import Outcome, cancels
 
-_ENDS = {"time": Outcome.TIMED_OUT, "node": Outcome.NODE_LOST}
+_ENDS = {"time": Outcome.TIMED_OUT, "node": Outcome.NODE_LOST, "lost": Outcome.NODE_LOST}
 
 
 class Trade(StrEnum):
@@ -13,7 +13,7 @@ class Trade(StrEnum):
     PREEMPTED = "preempted"
     """For a gang of its own queue."""
     RECLAIMED = "reclaimed"
-    """For a queue that is entitled to what it used."""
+    """For a queue that is entitled to what it used, or has a smaller share."""
     MOVED = "moved"
     """To run elsewhere at once."""
     YIELDED = "yielded"
@@ -23,8 +23,8 @@ class Trade(StrEnum):
 def outcome_of(cause: str) -> Outcome:
     """How an attempt ends that was stopped for this cause.
 
-    Causes that begin with `cancel` end as cancelled, with `time` as timed out, with `node` as
-    node lost; every other cause (`preempted by ...`, `moved for ...`) is a preemption.
+    Causes that begin with `cancel` end as cancelled, with `time` as timed out, with `node` or
+    `lost` as node lost; every other cause (`preempted for ...`, `moved for ...`) is a preemption.
     """
     word = cause.strip().lower()
     if cancels(word):
@@ -40,4 +40,6 @@ def trade_of(cause: str) -> Trade | None:
     if outcome_of(cause) is not Outcome.PREEMPTED:
         return None
     word = cause.strip().lower()
+    if word.startswith("shared"):
+        return Trade.RECLAIMED
     return next((kind for kind in Trade if word.startswith(kind)), Trade.PREEMPTED)
