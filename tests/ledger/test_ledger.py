@@ -16,10 +16,12 @@ from ganglion.model.events import (
     NodeAdded,
     NodeLost,
     Outcome,
+    PolicySet,
 )
 from ganglion.model.levels import Level
 from ganglion.model.node import Device, Node
 from ganglion.model.placement import Placement, PodPlacement
+from ganglion.model.policy import Policy
 from ganglion.model.workload import Gang, Kind, Workload
 
 Target = str | Path
@@ -45,6 +47,14 @@ def test_a_new_ledger_is_empty(ledger: Ledger) -> None:
     assert (ledger.head, ledger.cycle) == (0, 0)
     assert list(ledger.replay()) == []
     assert ledger.history.live() == []
+
+
+def test_the_newest_event_of_a_sort_is_found_without_reading_all(ledger: Ledger) -> None:
+    assert ledger.newest(PolicySet) is None
+    ledger.append(Batch(1, [PolicySet(1, Policy(), 1), *life("a-1/0")]))
+    ledger.append(Batch(2, [PolicySet(2, Policy(strict=True), 2, text="strict: true")]))
+    ledger.append(Batch(3, life("b-2/0", 3)))
+    assert ledger.newest(PolicySet) == PolicySet(2, Policy(strict=True), 2, text="strict: true")
 
 
 def test_events_come_back_as_they_were_and_in_order(ledger: Ledger) -> None:

@@ -4,11 +4,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from ganglion import extensions
 from ganglion.engine.plugins import Plugins
 from ganglion.files.policy import parse_policy
 from ganglion.files.presets import preset
+from ganglion.ledger import Batch
 from ganglion.model.errors import (
     Conflict,
     EnvironmentFault,
@@ -17,14 +19,24 @@ from ganglion.model.errors import (
     NotFound,
     PluginError,
 )
-from ganglion.model.events import PolicySet, QueueRemoved, QueueSet
+from ganglion.model.events import (
+    BookingRemoved,
+    Event,
+    GangStopping,
+    NodeAdded,
+    PolicySet,
+    QueueRemoved,
+    QueueSet,
+)
+from ganglion.model.levels import Level
 from ganglion.model.policy import Order, Policy
 from ganglion.model.queue import Queue
 from ganglion.model.resources import Amount
 from ganglion.server import commands, policies
+from ganglion.server.main import _brought
 from ganglion.server.policies import Outcome
 from ganglion.server.recovery import replayed
-from tests.server.conftest import Rig
+from tests.server.conftest import NODES, Rig
 
 TREE = "queues:\n- {name: default}\n- {name: org, quota: {H100: 16}}\n- {name: red, parent: org}\n"
 
@@ -347,3 +359,64 @@ def test_a_workload_that_makes_no_sense_stops_no_other(rig: Rig) -> None:
     rig.turn(2)
     assert rig.state("good-2") == "RUNNING"
     assert rig.state("never-1") in ("QUEUED", "PENDING")
+
+
+def test_a_queue_in_the_ledger_that_makes_no_sense_stops_no_other(rig: Rig) -> None:
+    rig.turn()
+    rig.submit("a")
+    rig.turn(2)
+    wrong: list[Event] = [
+        QueueSet(5, Queue("orphan", parent="nowhere")),
+        QueueRemoved(5, "nothing"),
+        BookingRemoved(5, "none"),
+        QueueSet(5, Queue("fine")),
+    ]
+    rig.ledger.append(Batch(5, wrong))
+    rig.crash()
+    assert queues(rig) == {"default", "fine"}
+    rig.submit("b", queue="fine")
+    rig.turn(2)
+    assert (rig.state("a-1"), rig.state("b-2")) == ("RUNNING", "RUNNING")
+
+
+def test_a_gang_in_the_ledger_that_makes_no_sense_is_not_guessed_at(rig: Rig) -> None:
+    rig.ledger.append(Batch(5, [GangStopping(5, "ghost-1/0", 1, "x")]))
+    with pytest.raises(EnvironmentFault, match="cannot be replayed"):
+        replayed(rig.ledger, Policy())
+
+
+def test_a_policy_with_queues_takes_them_over_from_the_cluster_file(rig: Rig) -> None:
+    file = (Queue("default"), Queue("old"))
+    rig.do(lambda draft: _brought(draft, None, file, "ada"))
+    assert queues(rig) == {"default", "old"}
+    apply(rig, "strict: true")
+    rig.do(lambda draft: _brought(draft, None, (*file, Queue("more")), "ada"))
+    assert queues(rig) == {"default", "old", "more"}
+    apply(rig, "queues: [{name: default}, {name: new}]")
+    rig.do(lambda draft: _brought(draft, None, file, "ada"))
+    assert queues(rig) == {"default", "new"}
+
+
+def test_a_policy_brings_its_bookings_on_the_nodes_of_a_domain(rig: Rig) -> None:
+    rig.turn()
+    rig.do(lambda draft: commands.cordon(draft, "n0", ""))
+    booking = "bookings:\n- {name: pump, within: %s, from: 2030-01-01, for: 2h}"
+    with pytest.raises(FieldError, match=r"p.yaml:2:bookings\[0\].within: there is no rack `r1`"):
+        apply(rig, booking % "rack=r1")
+    for name in ("n0", "n1"):
+        rig.world.facts.append(
+            NodeAdded(9, replace(NODES[0], name=name, domains={Level.RACK: "r1"}))
+        )
+    rig.turn()
+    found = apply(rig, booking % "rack=r1")
+    assert [each.key for each in found.changes][:2] == ["bookings.pump", "bookings.pump.nodes"]
+    with rig.service.read() as mind:
+        (made,) = mind.state.bookings.all()
+        assert made.nodes == ("n0", "n1")
+    apply(rig, "order: fifo")
+    rig.crash()
+    with rig.service.read() as mind:
+        assert mind.state.bookings.all() == [made]
+    apply(rig, "bookings: []")
+    with rig.service.read() as mind:
+        assert mind.state.bookings.all() == []

@@ -5,19 +5,33 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TypedDict
 
+import structlog
+
 from ganglion.engine.plugins import Plugins
 from ganglion.engine.record import SETTLED
 from ganglion.engine.state import ClusterState
 from ganglion.extensions import load
 from ganglion.ledger import Cycle, Ledger
 from ganglion.model.errors import EnvironmentFault, GanglionError, PluginError
-from ganglion.model.events import PolicySet
+from ganglion.model.events import (
+    BookingRemoved,
+    BookingSet,
+    Event,
+    PolicySet,
+    QueueRemoved,
+    QueueSet,
+)
 from ganglion.model.node import Node
 from ganglion.model.plan import Phase, Resize, Start, Stop
 from ganglion.model.policy import Policy
 from ganglion.model.workload import Gang, Workload
 from ganglion.server.book import Book
 from ganglion.server.draft import Mind
+
+SET_APART = (QueueSet, QueueRemoved, BookingSet, BookingRemoved)
+"""Events without which the rest still makes sense."""
+
+log = structlog.get_logger(__name__)
 
 
 class Expected(TypedDict):
@@ -68,8 +82,7 @@ def _again(mind: Mind, cycle: Cycle, where: str) -> None:
     """Take one cycle in as it was taken in then."""
     try:
         for event in cycle.incoming:
-            mind.state.apply(event)
-            mind.book.note(event)
+            _heard(mind, event)
         mind.state.wake(cycle.at)
         for event in cycle.decisions:
             mind.state.apply(event)
@@ -80,6 +93,22 @@ def _again(mind: Mind, cycle: Cycle, where: str) -> None:
             "put back a backup; see 'damaged ledger' in docs/runbooks/server.md",
         ) from error
     mind.book.close(mind.state)
+
+
+def _heard(mind: Mind, event: Event) -> None:
+    """Take a fact in; one about a queue or booking that makes no sense stops no other.
+
+    A version of Ganglion that is stricter than the one that wrote it may find such. Without
+    the queue nothing is placed in it; without a gang's placement its devices would be given
+    twice, so no event of a gang may be passed over.
+    """
+    try:
+        mind.state.apply(event)
+    except GanglionError as error:
+        if not isinstance(event, SET_APART):
+            raise
+        log.warning("event of the ledger set apart", happened=str(event), error=error.message)
+    mind.book.note(event)
 
 
 @contextmanager
