@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from ganglion.engine.acts import decide, give, keep_promises
+from ganglion.engine.elastic import grow
 from ganglion.engine.find import Found
 from ganglion.engine.lanes import Lane
 from ganglion.engine.order import Turns
@@ -40,6 +41,7 @@ def cycle(state: ClusterState, events: Iterable[Event], now: int) -> Plan:
     keep_promises(state, plan)
     decide(state, state.future.renew(now), plan)
     _Round(state, plan).run()
+    grow(state, plan)
     return plan
 
 

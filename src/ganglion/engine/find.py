@@ -1,11 +1,12 @@
 """A place that quota and plugins agree to, or the reason against any."""
 
-from ganglion.engine.place import Demand, place
+from ganglion.engine.place import Demand, grows_outside_nodes, place
 from ganglion.engine.quota import Means, spent
 from ganglion.engine.record import GangRecord
 from ganglion.engine.state import ClusterState
 from ganglion.engine.why import diagnose
 from ganglion.model.placement import Placement
+from ganglion.model.queue import ANY_FLAVOR
 from ganglion.model.reasons import Reason
 from ganglion.model.workload import Gang, Kind
 
@@ -29,7 +30,8 @@ def find(state: ClusterState, record: GangRecord, now: int, known: Reason | None
     if reason:
         return reason, None
     means = Means(state, record) if state.shares.is_governed(record.gang.queue) else None
-    demand = Demand(record.gang, record.shapes, tuple(sorted(off)), _siblings(state, record.gang))
+    siblings, small = _siblings(state, record.gang), _starts_small(state, record.gang)
+    demand = Demand(record.gang, record.shapes, tuple(sorted(off)), siblings, small=small)
     found = place(state.indexes, demand, state.policy.tries, state.turn, means)
     if found is None:
         return (means and means.refusal) or known or _missed(state, record, off), None
@@ -45,6 +47,16 @@ def _missed(state: ClusterState, record: GangRecord, off: dict[str, Reason]) -> 
         if flavor in off:
             return off[flavor]
     return diagnose(state, wider)
+
+
+def _starts_small(state: ClusterState, gang: Gang) -> bool:
+    """Whether a gang gets its least at first, as there is not enough for all that wait."""
+    if not any(each.min_count for each in gang.pod_sets):
+        return False
+    if not state.policy.elastic or len(state.lanes) < 2 or not grows_outside_nodes(gang):
+        return False
+    waiting = sum(sum(asked.values()) for asked in state.lanes.demand.values())
+    return waiting > state.totals.free_gpu(ANY_FLAVOR)
 
 
 def _siblings(state: ClusterState, gang: Gang) -> frozenset[int]:

@@ -103,8 +103,12 @@ class Holdings:
             self._empty = None
 
     def next_wake(self) -> int | None:
-        """When the next back-off ends, in ms; None = no gang backs off."""
+        """When the next back-off or alarm is due, in ms; None = there is none."""
         return self._sleepers[0][0] if self._sleepers else None
+
+    def alarm(self, at: int, gang: str) -> None:
+        """Look again at that time, in ms, as the time alone makes a difference for a gang."""
+        heappush(self._sleepers, (at, gang))
 
     def reason(self, gang: str) -> Reason | None:
         """Why a gang waits, as far as cycles have found out; None = it does not, or unknown."""

@@ -123,6 +123,7 @@ def resized(state: Holdings, event: ev.GangResized) -> bool:
         return False
     state.resize(record, event.placement)
     record.resized_at = event.at
+    state.alarm(event.at + state.policy.evict.restart_ms, event.gang)
     return True
 
 

@@ -27,6 +27,7 @@ class Demand:
         shapes: shape of each pod set.
         without: flavors that are out of quota.
         siblings: ranks of nodes on which its siblings run.
+        small: whether an elastic gang gets no more than its least.
     """
 
     def __init__(
@@ -35,10 +36,12 @@ class Demand:
         shapes: Sequence[Shape],
         without: tuple[str, ...] = (),
         siblings: frozenset[int] = frozenset(),
+        *,
+        small: bool = False,
     ) -> None:
         self.gang = gang
         self.shapes = [excluding(each, without) for each in shapes] if without else shapes
-        self.siblings = siblings
+        self.siblings, self.small = siblings, small
         self.sets = gang.pod_sets
         self.single = len(self.sets) == 1 and self.sets[0].count == 1
 
@@ -153,7 +156,7 @@ def _place_elastic(search: _Search) -> Placement | None:
     """The largest size that fits, by bisection between the least and the most pods."""
     demand = search.demand
     parts = max(s.count - s.least for s in demand.sets)
-    if not parts:
+    if not parts or demand.small:
         return _place_counts(search, demand.counts(0, 1))
     best = _place_counts(search, demand.counts(parts, parts))
     if best:
@@ -228,6 +231,15 @@ def required_level(gang: Gang) -> Level | None:
     if len(gang.pod_sets) == 1:
         levels.append(gang.pod_sets[0].topology.required)
     return max((lv for lv in levels if lv), key=lambda lv: DEPTH[lv], default=None)
+
+
+def grows_outside_nodes(gang: Gang) -> bool:
+    """Whether pods that come later can be brought together with those that are there.
+
+    Within parts of a node they cannot: such a gang starts as large as it can, and stays so.
+    """
+    levels = [gang.topology.required, *(each.topology.required for each in gang.pod_sets)]
+    return all(level not in INSIDE_NODE for level in levels)
 
 
 def _has_wishes(sets: Sequence[PodSet]) -> bool:

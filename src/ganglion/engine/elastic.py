@@ -1,0 +1,292 @@
+"""Growth: what is idle at the end of a cycle goes to elastic gangs, one slice at a time.
+
+The fair order decides who is next, anew after every slice. A gang grows within quota, limits
+and topology, never into a reserved place, and not beyond what its queue deserves while anybody
+waits who could take that back. Where nothing is idle, surplus pods of others may be taken for
+a gang by the same rules as for one that waits, but nobody is stopped; the gang grows once they
+have left. A gang that was just resized is left alone until it is back at work, and one that
+runs grows only if that pays within the policy's horizon.
+"""
+
+from collections.abc import Iterator
+from heapq import heapify, heappop, heappush
+from itertools import count
+
+from msgspec.structs import replace
+
+from ganglion.engine.acts import decide
+from ganglion.engine.extend import askers, place_beside
+from ganglion.engine.price import gpu_milli
+from ganglion.engine.promise import is_clear
+from ganglion.engine.quota import asked
+from ganglion.engine.record import SETTLED, GangRecord
+from ganglion.engine.rules import rules_for
+from ganglion.engine.standing import Rank
+from ganglion.engine.standing_share import KaiStanding, ShareStanding
+from ganglion.engine.state import ClusterState
+from ganglion.engine.tentative import Tentative
+from ganglion.engine.trial import common
+from ganglion.engine.victims import Cause, Unit, Useful
+from ganglion.model.events import GangResized
+from ganglion.model.placement import Placement, PodPlacement
+from ganglion.model.plan import Phase, Plan, Resize, Start
+from ganglion.model.policy import Entitlement
+
+TRADES = 8
+"""Gangs for which no surplus of others helps before a cycle looks no further."""
+
+GROWN = "grown into idle GPUs"
+
+Turn = tuple[Rank, int, str]
+
+
+class _Grower:
+    """An elastic gang with what it gets.
+
+    Attributes:
+        record: the gang.
+        pods: what it has, and what will be its own once others have left.
+        added: pods that it gets now.
+    """
+
+    def __init__(self, record: GangRecord) -> None:
+        assert record.placement
+        self.record = record
+        self.pods = list(record.placement.pods)
+        self.added: list[PodPlacement] = []
+
+    def numbered(self, placement: Placement) -> Placement:
+        """A place for more pods, each with a number that the gang has not got yet."""
+        used = {pod.index for pod in self.pods if pod.pod_set == placement.pods[0].pod_set}
+        free = (number for number in count() if number not in used)
+        pods = (replace(pod, index=next(free)) for pod in placement.pods)
+        return replace(placement, pods=tuple(pods))
+
+    def take(self, placement: Placement, *, now: bool) -> None:
+        """One slice more."""
+        self.pods += placement.pods
+        self.added += placement.pods if now else ()
+
+
+def grow(state: ClusterState, plan: Plan) -> None:
+    """Let elastic gangs grow, and add that to the plan of the cycle that ends."""
+    if not state.policy.elastic:
+        return
+    growers = {each.gang.id: _Grower(each) for each in _elastic(state, plan.at)}
+    if growers:
+        _Season(state, plan, growers).run()
+
+
+def _elastic(state: ClusterState, now: int) -> Iterator[GangRecord]:
+    """Gangs that are not as large as they might be, and may be resized now."""
+    rest = state.policy.evict.restart_ms
+    for record in state.records.values():
+        if record.phase not in SETTLED or record.leaving or record.placement is None:
+            continue
+        if len(record.placement.pods) == sum(each.count for each in record.gang.pod_sets):
+            continue
+        fresh = record.placed_at == now
+        rested = not record.resized_at or now - record.resized_at >= rest
+        if rested and (fresh or record.phase is Phase.RUNNING):
+            yield record
+
+
+class _Season:
+    """One round of growth."""
+
+    def __init__(self, state: ClusterState, plan: Plan, growers: dict[str, _Grower]) -> None:
+        self._state, self._plan, self._now = state, plan, plan.at
+        self._growers = growers
+        self._rules = rules_for(state.policy)
+        self._standing = _standing(state, plan.at)
+        self._tentative = Tentative(state)
+        self._seats: list[Placement] = []
+        self._taken: list[tuple[Unit, GangRecord]] = []
+        self._gone: set[tuple[str, PodPlacement]] = set()
+        self._tries = TRADES
+        self._claimants = list(_claimants(state))
+        self._surplus = any(map(_has_surplus, state.records.values()))
+
+    def run(self) -> None:
+        """Grow in order until nobody can grow any more."""
+        try:
+            self._deal()
+        finally:
+            self._tentative.undo()
+        self._emit()
+
+    def _deal(self) -> None:
+        turns = [turn for each in self._growers.values() for turn in self._turn(each)]
+        heapify(turns)
+        while turns:
+            name = heappop(turns)[2]
+            grower = self._growers[name]
+            for turn in self._turn(grower):
+                # Shares have grown since it was ranked: somebody else may go first by now.
+                if turns and turn > turns[0]:
+                    heappush(turns, turn)
+                elif self._step(grower):
+                    turns += self._turn(grower)
+                    heapify(turns)
+
+    def _turn(self, grower: _Grower) -> list[Turn]:
+        """Its place in the order of growth; none when it cannot grow any more."""
+        record = grower.record
+        if any(unit.record is record for unit, _ in self._taken):
+            return []
+        wanted = askers(self._state, record, grower.pods)
+        rank = [self._standing.rank(each) for each in wanted[:1]]
+        return [(each, record.gang.submitted, record.gang.id) for each in rank]
+
+    def _step(self, grower: _Grower) -> bool:
+        """One slice more; whether the gang may have another."""
+        wanted = askers(self._state, grower.record, grower.pods)
+        for asker in wanted:
+            place = self._place(grower, asker)
+            if place and self._keeps(grower, asker, place):
+                return self._seat(grower, asker, place)
+        if wanted and not grower.added:
+            self._trade(grower, wanted[0])
+        return False
+
+    def _place(self, grower: _Grower, asker: GangRecord) -> Placement | None:
+        if self._state.totals.free_for(asker.shapes) < asked(asker).gpu_milli:
+            return None
+        place = place_beside(self._state, grower.record, asker, grower.pods, self._now)
+        return place and grower.numbered(place)
+
+    def _seat(self, grower: _Grower, asker: GangRecord, place: Placement) -> bool:
+        """Take the place; one that others still have to leave is kept free, for a later cycle."""
+        clear = is_clear(self._state, asker, place, counted=False)
+        self._tentative.seat(asker, place)
+        self._seats.append(place)
+        grower.take(place, now=clear)
+        return clear
+
+    def _keeps(self, grower: _Grower, asker: GangRecord, place: Placement) -> bool:
+        """Whether nobody who waits comes to have a right to what the gang would get."""
+        record = grower.record
+        if not record.gang.preemptible:
+            return True
+        unit = Unit(record, place.pods, False, 0, Cause.RECLAIMED)
+        state, allows, now = self._state, self._rules.allows, self._now
+        others = [each for each in self._claimants if each.gang.queue != record.gang.queue]
+        barred = [each for each in others if not allows(state, each, unit, now)]
+        self._tentative.seat(asker, place)
+        kept = not any(allows(state, each, unit, now) for each in barred)
+        self._tentative.unseat(place)
+        return kept
+
+    def _trade(self, grower: _Grower, asker: GangRecord) -> None:
+        """Have others shrink so that the gang can grow by a slice once they have left."""
+        state, now = self._state, self._now
+        if not (self._surplus and self._tries and state.policy.evict.enabled):
+            return
+        if self._rules.hopeless(state, asker, now):
+            return
+        taken: list[Unit] = []
+        for unit in self._rules.victims(state, asker, now, self._useful(grower)):
+            if not self._rules.allows(state, asker, unit, now):
+                continue
+            self._tentative.take(unit)
+            taken.append(unit)
+            if self._place(grower, asker):
+                self._settle(grower, asker, taken)
+                return
+        for unit in reversed(taken):
+            self._tentative.give_back(unit)
+        self._tries -= 1
+
+    def _settle(self, grower: _Grower, asker: GangRecord, taken: list[Unit]) -> None:
+        """Drop whoever is not needed, and keep the place free."""
+        kept = list(taken)
+        for unit in reversed(taken[:-1]):
+            self._tentative.give_back(unit)
+            if self._place(grower, asker):
+                kept = [each for each in kept if each is not unit]
+            else:
+                self._tentative.take(unit)
+        self._taken += [(unit, grower.record) for unit in kept]
+        self._gone |= {(unit.record.gang.id, pod) for unit in kept for pod in unit.pods}
+        place = self._place(grower, asker)
+        assert place
+        self._tentative.seat(asker, place)
+        self._seats.append(place)
+
+    def _useful(self, grower: _Grower) -> Useful:
+        asker, vetoes = grower.record.gang, self._state.plugins.preempts
+
+        def useful(unit: Unit) -> bool:
+            record = unit.record
+            name = record.gang.id
+            if unit.whole or record is grower.record or record.placed_at == self._now:
+                return False
+            if name in self._growers and self._growers[name].added:
+                return False
+            if any((name, pod) in self._gone for pod in unit.pods):
+                return False
+            return all(each.may_stop(record.gang, asker, self._now) for each in vetoes)
+
+        return useful
+
+    def _emit(self) -> None:
+        shrunk: dict[str, list[tuple[Unit, GangRecord]]] = {}
+        for unit, asker in self._taken:
+            shrunk.setdefault(unit.record.gang.id, []).append((unit, asker))
+        for taken in shrunk.values():
+            first, asker = taken[0]
+            gone = {pod for unit, _ in taken for pod in unit.pods}
+            assert first.record.placement
+            left = [pod for pod in first.record.placement.pods if pod not in gone]
+            self._resize(first.record, left, f"{first.cause} for {asker.gang.id}")
+        for grower in self._growers.values():
+            if grower.added and self._pays(grower):
+                assert grower.record.placement
+                pods = [*grower.record.placement.pods, *grower.added]
+                self._resize(grower.record, pods, GROWN)
+
+    def _pays(self, grower: _Grower) -> bool:
+        """Whether what a running gang gains is worth that all of it has to start over."""
+        record, policy = grower.record, self._state.policy
+        if record.placed_at == self._now or not record.placement:
+            return True
+        price = gpu_milli(record.placement.pods) * policy.evict.restart_ms
+        return gpu_milli(tuple(grower.added)) * policy.repack.horizon_ms >= price
+
+    def _resize(self, record: GangRecord, pods: list[PodPlacement], cause: str) -> None:
+        state, plan = self._state, self._plan
+        order = {each.name: number for number, each in enumerate(record.gang.pod_sets)}
+        pods.sort(key=lambda pod: (order[pod.pod_set], pod.index))
+        level, domain = common(state.indexes, [state.tree.rank(pod.node) for pod in pods])
+        place = Placement(tuple(pods), level, domain)
+        event = GangResized(plan.at, record.gang.id, record.attempt, place, cause)
+        decide(state, [event], plan)
+        for number, start in enumerate(plan.starts):
+            if start.gang.id == record.gang.id:
+                plan.starts[number] = Start(start.gang, start.attempt, place)
+                return
+        plan.resizes.append(Resize(record.gang, record.attempt, place, cause))
+
+
+def _standing(state: ClusterState, now: int) -> ShareStanding | KaiStanding:
+    if state.policy.entitlement is Entitlement.KAI:
+        return KaiStanding(state, state.deserved)
+    return ShareStanding(state, state.deserved, state.past, now)
+
+
+def _claimants(state: ClusterState) -> Iterator[GangRecord]:
+    """Of those that wait in each queue, who asks for least, and who is most important."""
+    by_queue: dict[str, list[GangRecord]] = {}
+    for lane in state.lanes:
+        key = lane.head()
+        if key and not (lane.reason and lane.reason.never):
+            by_queue.setdefault(lane.queue, []).append(state.records[key[-1]])
+    for records in by_queue.values():
+        yield min(records, key=lambda each: asked(each).gpu_milli)
+        yield max(records, key=lambda each: each.gang.priority)
+
+
+def _has_surplus(record: GangRecord) -> bool:
+    if record.phase not in SETTLED or record.placement is None or not record.gang.preemptible:
+        return False
+    return len(record.placement.pods) > sum(each.least for each in record.gang.pod_sets)
