@@ -7,6 +7,7 @@ from ganglion.model.events import Event, GangEnded, GangStarted, NodeAdded, Outc
 from ganglion.model.node import Node
 from ganglion.model.plan import Plan, Resize, Start, Stop
 from ganglion.model.workload import Workload
+from ganglion.worlds.causes import outcome_of
 
 Key = tuple[str, int]
 
@@ -19,6 +20,9 @@ class Machine:
         began: every attempt that was ever begun, in order.
         stops: every order to stop: (gang, attempt, cause, force).
         limits: gang -> time limit told.
+        resizes: every order to run on other pods: (gang, attempt, number of pods).
+        pods: the pods of every attempt that was begun.
+        lingering: whether what is told to stop takes its time; `leave` ends it.
     """
 
     def __init__(self) -> None:
@@ -29,11 +33,20 @@ class Machine:
         self.stops: list[tuple[str, int, str, bool]] = []
         self.limits: dict[str, int] = {}
         self.workloads: dict[str, Workload] = {}
+        self.resizes: list[tuple[str, int, int]] = []
+        self.pods: dict[Key, int] = {}
+        self.lingering = False
 
     def end(self, gang: str, outcome: Outcome = Outcome.SUCCEEDED, code: int = 0) -> None:
         key = next(key for key in self.live if key[0] == gang)
         self.live.discard(key)
         self.ended[key] = (outcome, code)
+
+    def leave(self) -> None:
+        """What was told to stop is gone."""
+        for gang, attempt, cause, _ in self.stops:
+            if (gang, attempt) in self.live:
+                self.end(gang, outcome_of(cause), 143)
 
 
 class FakeWorld:
@@ -66,13 +79,19 @@ class FakeWorld:
                 self.machine.workloads[start.gang.workload] = workloads[start.gang.workload]
                 self.machine.began.append(key)
                 self.machine.live.add(key)
+                self.machine.pods[key] = len(start.placement.pods)
+        for resize in plan.resizes:
+            key, pods = (resize.gang.id, resize.attempt), len(resize.placement.pods)
+            self.machine.resizes.append((*key, pods))
+            if key in self.machine.live:
+                self.machine.pods[key] = pods
         for stop in plan.stops:
             self.stop(stop.gang, stop.attempt, stop.cause)
 
     def stop(self, gang: str, attempt: int, cause: str, *, force: bool = False) -> None:
         self.machine.stops.append((gang, attempt, cause, force))
-        if (gang, attempt) in self.machine.live:
-            self.machine.end(gang, Outcome.CANCELLED, 143)
+        if not self.machine.lingering:
+            self.machine.leave()
 
     def set_time_limit(self, gang: str, time_limit_ms: int) -> None:
         self.machine.limits[gang] = time_limit_ms
