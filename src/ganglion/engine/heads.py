@@ -72,13 +72,15 @@ def take_heads(state: ClusterState, plan: Plan, wait: Callable[[Head], None]) ->
     """
     changed = False
     for head in heads(state, plan.at):
-        record, changed = head.nomination.record, True
+        record, was_shut = head.nomination.record, head.lane.shut_at == state.freed
         if head.trade:
             swap(state, record, head.trade, plan)
         elif head.placement:
             give(state, record, head.placement, plan)
         else:
             wait(head)
+        is_shut = head.reason is not None and head.lane.shut_at == state.freed
+        changed = changed or head.reason is None or is_shut > was_shut
     return changed and bool(state.lanes.open(state.freed))
 
 

@@ -68,7 +68,7 @@ class Nominator:
         """
         sets = record.gang.pod_sets
         whole = self._try(record, [each.count for each in sets], flavors)
-        if whole.able or not any(each.min_count for each in sets):
+        if whole.able or all(each.least == each.count for each in sets):
             return whole
         return self._shrunk(record, flavors) or whole
 

@@ -13,10 +13,12 @@ from msgspec.structs import replace
 
 from ganglion.engine.acts import decide
 from ganglion.engine.place import Demand
+from ganglion.engine.promise import is_clear
 from ganglion.engine.record import SETTLED, GangRecord
-from ganglion.engine.shapes import excluding
+from ganglion.engine.shapes import Shape, excluding
 from ganglion.engine.state import ClusterState
-from ganglion.engine.tight import place_tightly
+from ganglion.engine.tentative import Tentative
+from ganglion.engine.tight import place_tightly, suits
 from ganglion.engine.trial import common
 from ganglion.model.events import GangResized, GangStopping
 from ganglion.model.levels import Level
@@ -47,12 +49,15 @@ def repairs(state: ClusterState, now: int) -> Iterator[GangResized | GangStoppin
         pods = record.placement.pods if record.placement else ()
         lost = tuple(pod for pod in pods if pod.node in gone)
         if lost and record.phase in SETTLED:
-            yield _repair(state, record, lost, now)
+            decision = _repair(state, record, lost, now)
+            if decision:
+                yield decision
 
 
 def _repair(
     state: ClusterState, record: GangRecord, lost: Pods, now: int
-) -> GangResized | GangStopping:
+) -> GangResized | GangStopping | None:
+    """What becomes of one gang; None = it waits until others have left the place it found."""
     assert record.placement
     rest = tuple(pod for pod in record.placement.pods if pod not in lost)
     nodes = ", ".join(sorted({pod.node for pod in lost}))
@@ -62,6 +67,9 @@ def _repair(
     if pods is None:
         cause = f"lost {nodes}, and there is no place for those pods alone"
         return GangStopping(now, record.gang.id, record.attempt, cause)
+    new = tuple(pod for pod in pods if pod not in rest)
+    if not is_clear(state, record, Placement(new), counted=False):
+        return None
     level, domain = common(state.indexes, [state.tree.rank(pod.node) for pod in pods])
     place = Placement(pods, level, domain)
     return GangResized(now, record.gang.id, record.attempt, place, f"repaired, as it lost {nodes}")
@@ -77,19 +85,33 @@ def _is_enough(gang: Gang, rest: Pods) -> bool:
 
 def _replaced(state: ClusterState, record: GangRecord, rest: Pods, lost: Pods) -> Pods | None:
     """All pods of the gang with new places for those lost; None = there is none."""
+    assert record.placement
+    tentative = Tentative(state)
+    try:
+        found = _new_places(state, record, rest, lost, tentative)
+    finally:
+        tentative.undo()
+    if found is None:
+        return None
+    return tuple(found.get((pod.pod_set, pod.index), pod) for pod in record.placement.pods)
+
+
+def _new_places(
+    state: ClusterState, record: GangRecord, rest: Pods, lost: Pods, tentative: Tentative
+) -> dict[tuple[str, int], PodPlacement] | None:
+    """New places by pod set and index; sets see the seats of those before them."""
     found: dict[tuple[str, int], PodPlacement] = {}
     for number, each in enumerate(record.gang.pod_sets):
         missing = [pod for pod in lost if pod.pod_set == each.name]
         if not missing:
             continue
-        beside = [*(pod for pod in rest if pod.pod_set == each.name), *found.values()]
-        place = _place(state, record, number, missing, beside)
+        place = _place(state, record, number, missing, (*rest, *found.values()))
         if place is None:
             return None
+        tentative.seat(record, place)
         for pod, new in zip(missing, place.pods, strict=True):
             found[pod.pod_set, pod.index] = replace(new, index=pod.index)
-    assert record.placement
-    return tuple(found.get((pod.pod_set, pod.index), pod) for pod in record.placement.pods)
+    return found
 
 
 def _place(
@@ -97,22 +119,38 @@ def _place(
     record: GangRecord,
     number: int,
     missing: Sequence[PodPlacement],
-    beside: Sequence[PodPlacement],
+    others: Pods,
 ) -> Placement | None:
     tree, gang = state.tree, record.gang
     pod_set = gang.pod_sets[number]
     had = {tree.flavors[tree.rank(pod.node)] for pod in missing}
-    others = tuple(flavor for flavor in state.totals.flavors() if flavor not in had)
+    off = tuple(flavor for flavor in state.totals.flavors() if flavor not in had)
     slices, broken = _layers(pod_set, len(missing))
-    whole = gang.topology.required or pod_set.topology.required
-    home = _broken_home(state, beside, broken, len(missing)) if broken else None
-    if home is None and whole and beside:
-        home = _home(state, beside[0].node, whole)
+    own = [pod for pod in others if pod.pod_set == pod_set.name]
+    homes = _homes(state, gang.topology, others) + _homes(state, pod_set.topology, own)
+    if broken:
+        homes += _broken_homes(state, own, broken, len(missing))
+    home = max(homes, key=len, default=())
     topology = Topology() if home else _asked(gang, pod_set)
     asked = replace(pod_set, count=len(missing), min_count=0, slices=slices, topology=topology)
-    alone = replace(gang, pod_sets=(asked,), topology=Topology())
-    demand = Demand(alone, [excluding(record.shapes[number], others)])
-    return place_tightly(state.indexes, demand, within=home or ())
+    demand = _alone(gang, asked, excluding(record.shapes[number], off))
+    known = suits(_alone(gang, replace(asked, topology=pod_set.topology), demand.shapes[0]))
+    apart = gang.topology.forbidden or pod_set.topology.forbidden
+    return place_tightly(state.indexes, demand, within=home) if known and not apart else None
+
+
+def _alone(gang: Gang, pod_set: PodSet, shape: Shape) -> Demand:
+    return Demand(replace(gang, pod_sets=(pod_set,), topology=Topology()), [shape])
+
+
+def _homes(
+    state: ClusterState, topology: Topology, beside: Sequence[PodPlacement]
+) -> list[tuple[str, ...]]:
+    """The domain that must not be left, if there is one."""
+    level = topology.required
+    if level is None or level is Level.FLEET or not beside:
+        return []
+    return [_home(state, beside[0].node, level)]
 
 
 def _asked(gang: Gang, pod_set: PodSet) -> Topology:
@@ -127,19 +165,19 @@ def _layers(pod_set: PodSet, missing: int) -> tuple[tuple[Slice, ...], Slice | N
     return kept, broken[-1] if broken else None
 
 
-def _broken_home(
+def _broken_homes(
     state: ClusterState, beside: Sequence[PodPlacement], broken: Slice, missing: int
-) -> tuple[str, ...] | None:
+) -> list[tuple[str, ...]]:
     """The domain of the slice that lost some pods."""
     level = broken.required or broken.preferred
     if level is None:
-        return None
+        return []
     counts: dict[tuple[str, ...], int] = {}
     for pod in beside:
         home = _home(state, pod.node, level)
         counts[home] = counts.get(home, 0) + 1
     homes = sorted(home for home, pods in counts.items() if (pods + missing) % broken.size == 0)
-    return homes[0] if homes else None
+    return homes[:1]
 
 
 def _home(state: ClusterState, node: str, level: Level) -> tuple[str, ...]:
@@ -147,5 +185,5 @@ def _home(state: ClusterState, node: str, level: Level) -> tuple[str, ...]:
     domains = state.tree.node(node).domains
     above = list(reversed(state.tree.levels()[:-1]))
     if level not in above:
-        return (*(domains.get(each, "") for each in above), node)
-    return tuple(domains.get(each, "") for each in above[: above.index(level) + 1])
+        return (*(domains.get(each, node) for each in above), node)
+    return tuple(domains.get(each, node) for each in above[: above.index(level) + 1])

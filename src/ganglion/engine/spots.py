@@ -93,9 +93,9 @@ def spots_of(
 
 
 def _path(indexes: Indexes, levels: Sequence[Level], rank: int) -> tuple[str, ...]:
-    domains = indexes.tree.nodes[rank].domains
-    above = tuple(domains.get(level, "") for level in levels[:-1])
-    return (*above, indexes.tree.names[rank])
+    """Domains around a node and itself; where a level is missing it is alone."""
+    domains, name = indexes.tree.nodes[rank].domains, indexes.tree.names[rank]
+    return (*(domains.get(level, name) for level in levels[:-1]), name)
 
 
 def _with_leader(indexes: Indexes, crew: Crew, rank: int, pods: int) -> tuple[int, int]:

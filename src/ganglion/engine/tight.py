@@ -79,7 +79,8 @@ def suits(demand: Demand) -> bool:
     levels += [each.request.together for each in sets]
     apart = {each.forbidden for each in topologies} - {None, Level.NODE}
     elastic = any(each.least < each.count for each in sets)
-    whole = len(sets) == 1 or not _asks(gang.topology) or _has_leader(sets)
+    own = any(_asks(each.topology) for each in sets)
+    whole = not _asks(gang.topology) or (not own and (len(sets) == 1 or _has_leader(sets)))
     return whole and not apart and not elastic and not any(lv in INSIDE_NODE for lv in levels)
 
 
@@ -301,10 +302,11 @@ def _evenly(spots: list[list[Spot]], wish: _Wish) -> list[Share] | None:
         if level < 0:
             homes: list[list[Spot]] = [spots[0]] if sum(s.slices for s in spots[0]) >= need else []
         else:
-            homes = [s.children or [s] for s in spots[level] if s.slices >= need]
+            inner = level < wish.layers.level
+            homes = [s.children if inner else [s] for s in spots[level] if s.slices >= need]
         if homes:
             parts = max((_parts(home, need) for home in homes), key=lambda each: each[0])[1]
-            below = min(level + 1, len(spots) - 1)
+            below = min(level + 1, wish.layers.level)
             shares = [(spot, number * size, 0) for spot, number in _even(parts, need)]
             return _down(shares, below, len(spots) - 1, wish)
     return None
