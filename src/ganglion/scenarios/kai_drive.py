@@ -29,7 +29,7 @@ from ganglion.scenarios import kai_schema as kai
 from ganglion.scenarios.kai_fleet import levels_of, node_of, queues_of
 from ganglion.scenarios.kai_jobs import STUCK, Jobs, TaskAt, jobs_of
 
-STEP_MS = 1_000
+STEP_MS = 60_000
 """Time between cycles."""
 
 BEGIN = 365 * 86_400_000
