@@ -71,7 +71,8 @@ class _Round:
         else:
             assert reason
             decide(state, state.future.plan(record, reason, plan.at), plan)
-            _keep_waiting(state, turns.lane(), record, reason, plan)
+            ask_again = self._dealer.undecided or bool(state.plugins.permits)
+            _keep_waiting(state, turns.lane(), record, reason, plan, ask_again=ask_again)
             turns.block(final=reason.never)
 
     def _search(self, record: GangRecord) -> Found:
@@ -104,13 +105,19 @@ def _take_in(state: ClusterState, events: Iterable[Event], plan: Plan) -> None:
 
 
 def _keep_waiting(
-    state: ClusterState, lane: Lane, record: GangRecord, reason: Reason, plan: Plan
+    state: ClusterState,
+    lane: Lane,
+    record: GangRecord,
+    reason: Reason,
+    plan: Plan,
+    *,
+    ask_again: bool,
 ) -> None:
     """None of the lane can start before something changes; say so once."""
     if reason != lane.reason:
         plan.waits.append(Wait(lane.queue, record.gang.id, len(lane), reason))
     # A Permit plugin may change its mind with the time alone, so it is asked in every cycle.
-    if state.plugins.permits:
+    if ask_again:
         lane.reason = reason
     else:
         state.lanes.shut(record.gang.id, reason)

@@ -66,10 +66,14 @@ class Mover:
     Args:
         state: left as it is by every call.
         now: the time in ms.
+
+    Attributes:
+        undecided: whether the last gang might fit once those can be moved that start just now.
     """
 
     def __init__(self, state: ClusterState, now: int) -> None:
         self._state, self._now = state, now
+        self.undecided = False
         self._most = state.policy.repack.moves
         self._left = SEARCHES
         self._units: list[Unit] | None = None
@@ -81,6 +85,7 @@ class Mover:
             asker: the gang.
             reason: why it found no place.
         """
+        self.undecided = False
         milli = asked(asker).gpu_milli
         if not self._may_help(asker, reason, milli):
             return None
@@ -92,7 +97,12 @@ class Mover:
             if found and (best is None or found.cost < best.cost):
                 best = found
         self._left -= best is None
+        self.undecided = best is None and any(map(self._is_fresh, self._state.records.values()))
         return best
+
+    def _is_fresh(self, record: GangRecord) -> bool:
+        placed_now = record.phase in SETTLED and record.placed_at == self._now
+        return placed_now and record.gang.preemptible
 
     def _may_help(self, asker: GangRecord, reason: Reason, milli: int) -> bool:
         """Whether moves could help, by arithmetic alone: enough is free, but not together."""

@@ -57,6 +57,11 @@ class Dealer:
         self._mover = Mover(state, now)
         self._trader = Trader(state, rules_for(state.policy), now)
 
+    @property
+    def undecided(self) -> bool:
+        """Whether more may be possible for the last gang once what starts now has started."""
+        return self._mover.undecided
+
     def deal(self, record: GangRecord, reason: Reason | None) -> Trade | None:
         """The trade that would let a gang start; None when there is none.
 
