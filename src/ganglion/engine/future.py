@@ -18,6 +18,7 @@ EASY: Lifka, JSSPP 1995. Conservative backfill: Mu'alem and Feitelson, TPDS 2001
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 
 from ganglion.engine.bookings import BOOKED, Bookings
 from ganglion.engine.estimates import Estimates
@@ -86,6 +87,16 @@ class Future:
         """A gang keeps no place any more; whether it did."""
         self._rooms = {}
         return self._held.pop(gang, None) is not None
+
+    @contextmanager
+    def apart_from(self, gang: str) -> Iterator[None]:
+        """As if a gang held no reservation, as while it is seated tentatively."""
+        held, self._rooms = self._held, {}
+        self._held = {name: each for name, each in held.items() if name != gang}
+        try:
+            yield
+        finally:
+            self._held, self._rooms = held, {}
 
     def next_wake(self, now: int) -> int | None:
         """The next time at which time alone makes a difference, in ms; None = there is none."""
