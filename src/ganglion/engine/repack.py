@@ -91,13 +91,19 @@ class Mover:
             return None
         gain = milli * self._state.policy.repack.horizon_ms
         units = [each for each in self._movable() if each.price < gain and self._may(asker, each)]
+        # What the gang had reserved is free for others once it is seated.
+        with self._state.future.apart_from(asker.gang.id):
+            best = self._best(asker, units, gain) if units else None
+        self._left -= best is None
+        self.undecided = best is None and any(map(self._is_fresh, self._state.records.values()))
+        return best
+
+    def _best(self, asker: GangRecord, units: Sequence[Unit], gain: int) -> Trade | None:
         best: Trade | None = None
-        for ground in self._grounds(asker) if units else ():
+        for ground in self._grounds(asker):
             found = self._search(asker, ground, units, gain)
             if found and (best is None or found.cost < best.cost):
                 best = found
-        self._left -= best is None
-        self.undecided = best is None and any(map(self._is_fresh, self._state.records.values()))
         return best
 
     def _is_fresh(self, record: GangRecord) -> bool:
