@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
-from ganglion.cli.formats import milli, plural, ranges
+from ganglion.cli.formats import age, milli, now_ms, plural, ranges
 from ganglion.cli.screen import out
 from ganglion.cli.tables import print_table
 from ganglion.model.reasons import Explanation, Reason, Remedy, Suggestion
@@ -38,7 +38,7 @@ def reason_lines(reason: Reason) -> list[tuple[str, Text]]:
 def suggestion_lines(suggestions: Sequence[Suggestion]) -> list[tuple[str, Text]]:
     """Return one row per change that was verified to start it now."""
     return [
-        ("Starts now with" if number == 0 else "or with", Text(_suggestion(one), "green"))
+        ("Would start it" if number == 0 else "or", Text(_suggestion(one), "green"))
         for number, one in enumerate(suggestions)
     ]
 
@@ -50,6 +50,8 @@ def explanation_lines(explanation: Explanation) -> list[tuple[str, Text]]:
     return [
         *reason_lines(explanation.reason),
         *([("Position", Text(_position(explanation)))] if explanation.position else []),
+        *_holders(explanation),
+        *_when(explanation, now_ms()),
         *_histogram(explanation.histogram),
         *suggestion_lines(explanation.suggestions),
     ]
@@ -76,7 +78,31 @@ def _quantity(name: str, number: int) -> str:
 
 
 def _suggestion(one: Suggestion) -> str:
-    return f"{one.change} (within one {one.level})" if one.level else one.change
+    where = f" (within one {one.level})" if one.level else ""
+    whom = f"; {' and '.join(one.stops)} would have to yield" if one.stops else ""
+    return f"{one.change}{where}{whom}"
+
+
+def _holders(explanation: Explanation) -> list[tuple[str, Text]]:
+    """Who runs where it could."""
+    if not explanation.holders:
+        return []
+    more = explanation.holder_count - len(explanation.holders)
+    rest = f" and {more:,} more" if more > 0 else ""
+    return [("Held by", Text(", ".join(explanation.holders) + rest))]
+
+
+def _when(explanation: Explanation, now: int) -> list[tuple[str, Text]]:
+    """When it is expected to start, and what it is promised."""
+    rows = []
+    band = explanation.start
+    if band:
+        likely, late = (age(max(each - now, 0)) for each in (band.p50, band.p90))
+        rows.append(("Expected", Text(f"in about {likely}; nine times in ten within {late}")))
+    if explanation.reserved_ms:
+        ahead = age(max(explanation.reserved_ms - now, 0))
+        rows.append(("Reserved", Text(f"its place in {ahead}, or before")))
+    return rows
 
 
 def _position(explanation: Explanation) -> str:

@@ -1,8 +1,14 @@
 """How quantities, times and ages read."""
 
+import time
 from datetime import datetime
 
 DASH = "-"
+
+
+def now_ms() -> int:
+    """Return the time in ms."""
+    return time.time_ns() // 1_000_000
 
 
 def age(ms: int) -> str:

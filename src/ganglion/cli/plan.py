@@ -59,7 +59,9 @@ def _subject(document: "Document") -> str:
 def _print(name: str, verdict: "Verdict") -> None:
     console = out()
     if verdict.placement:
-        console.print(Text.assemble((name, "bold"), " would start now", _near(verdict.placement)))
+        after = f" once {' and '.join(verdict.stops)} yield" if verdict.stops else " now"
+        told = f" would start{after}"
+        console.print(Text.assemble((name, "bold"), told, _near(verdict.placement)))
         print_table(table_of(COLUMNS, shares(verdict.placement)))
         return
     reason = verdict.reason

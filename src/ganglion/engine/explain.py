@@ -76,6 +76,16 @@ def verdict(state: ClusterState, gang: Gang, now: int) -> Verdict:
     return Verdict(reason=reason, suggestions=suggestions(state, gang, now, reason, holders))
 
 
+def impossible(state: ClusterState, gang: Gang, now: int) -> Verdict | None:
+    """Why a gang that is not submitted could never start; None = it could. Cheap if it could."""
+    state.tree.settle()
+    state.shares.path(gang.queue)
+    reason, _ = seek(state, sketch(state, gang), now)
+    if reason is None or not reason.never:
+        return None
+    return Verdict(reason=reason, suggestions=suggestions(state, gang, now, reason))
+
+
 def histogram(state: ClusterState, record: GangRecord) -> dict[str, int]:
     """Nodes by the first obstacle that one pod of the most demanding set meets there."""
     shape = max(record.shapes, key=lambda each: each.request.gpu.count)

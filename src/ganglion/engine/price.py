@@ -8,6 +8,10 @@ from ganglion.engine.record import SETTLED, GangRecord
 from ganglion.model.placement import PodPlacement
 
 
+LATE_MS = 60_000
+"""How much later than by its contract a checkpoint may be over, beside 1/16 of the interval."""
+
+
 def gpu_milli(pods: tuple[PodPlacement, ...]) -> int:
     """Thousandths of GPUs of some pods."""
     return sum(len(pod.devices) * pod.milli for pod in pods)
@@ -26,12 +30,15 @@ def attained(record: GangRecord, now: int) -> int:
 def saved_at(record: GangRecord, now: int) -> int:
     """Up to when a running gang's work is safe, in ms.
 
-    As reported, else by its contract: the last multiple of its interval since it started.
+    As reported, else by its contract: the last multiple of its interval since it started. A
+    checkpoint that nobody reported counts only once it is certainly over: the cheapest victims
+    would else be those that are just about to save.
     """
     contract = record.gang.checkpoint
     saved = max(record.committed_at, record.started)
     if contract and contract.interval_ms and not record.committed_at:
-        saved += (now - record.started) // contract.interval_ms * contract.interval_ms
+        ran = now - record.started - LATE_MS - (contract.interval_ms >> 4)
+        saved += max(ran // contract.interval_ms, 0) * contract.interval_ms
     return saved
 
 

@@ -81,6 +81,10 @@ def explanation(state: ClusterState, gang: str, now: int) -> schemas.Explanation
         ahead_count=found.ahead_count,
         position=found.position,
         suggestions=suggestions(found.suggestions),
+        holders=found.holders,
+        holder_count=found.holder_count,
+        start=found.start and schemas.Band(p50=found.start.p50, p90=found.start.p90),
+        reserved_ms=found.reserved_ms,
         text=_text(found),
     )
 
@@ -98,7 +102,8 @@ def _text(found: Explanation) -> str:
     if found.ahead_count:
         text += f"; {found.ahead_count} ahead of it"
     if found.suggestions:
-        text += f"; it would start now if you {found.suggestions[0].change}"
+        first = found.suggestions[0].change
+        text += f"; {first}" if first.startswith("wait ") else f"; it would start if you {first}"
     return text
 
 

@@ -92,6 +92,7 @@ def _tried(here: Context, request: submit.Request) -> schemas.Verdict:
         found = submit.try_out(mind, here.service.ledger, request, here.service.now())
     return schemas.Verdict(
         placement=placement_view(found.placement),
+        stops=found.stops,
         reason=reason_view(found.reason),
         suggestions=suggestions(found.suggestions),
     )

@@ -33,10 +33,18 @@ class Reason(Model):
 
 
 class Suggestion(Model):
-    """A change that was verified to start it now."""
+    """A change that was verified to start it."""
 
     change: str
     level: str = ""
+    stops: tuple[str, ...] = Field((), description="gangs that would be stopped or moved for it")
+
+
+class Band(Model):
+    """When something is expected, in ms: as likely before as after, and nine times in ten."""
+
+    p50: int
+    p90: int
 
 
 class PodPlacement(Model):
@@ -61,6 +69,7 @@ class Verdict(Model):
     """What would happen to a workload submitted now."""
 
     placement: Placement | None = None
+    stops: tuple[str, ...] = Field((), description="gangs that would be stopped or moved for it")
     reason: Reason | None = None
     suggestions: tuple[Suggestion, ...] = ()
 
@@ -161,6 +170,10 @@ class Explanation(Model):
     ahead_count: int = 0
     position: int = 0
     suggestions: tuple[Suggestion, ...] = ()
+    holders: tuple[str, ...] = Field((), description="gangs whose end would let it start, a few")
+    holder_count: int = 0
+    start: Band | None = Field(None, description="when it is expected to start")
+    reserved_ms: int = Field(0, description="when its reservation begins; 0 = it holds none")
     text: str
 
 

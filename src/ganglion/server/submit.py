@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ganglion.engine.explain import verdict
+from ganglion.engine.explain import impossible, verdict
 from ganglion.engine.record import WAITING
 from ganglion.engine.state import ClusterState
 from ganglion.files.workload import WorkloadFile, document, from_document, to_workload
@@ -193,8 +193,8 @@ def _check_room(draft: Draft, workload: Workload) -> None:
 def _check_possible(state: ClusterState, workload: Workload, now: int) -> None:
     """All gangs of a workload ask for the same, so one verdict holds for all."""
     gang = replace(gangs_of("trial-0", workload, now)[0], after=())
-    found = verdict(state, gang, now)
-    if found.reason and found.reason.never:
+    found = impossible(state, gang, now)
+    if found and found.reason:
         changes = [each.change for each in found.suggestions]
         hint = f"{changes[0]}; " if changes else ""
         raise TooLarge(
