@@ -46,3 +46,11 @@ def test_what_is_cancelled_does_not_happen_and_does_not_keep_a_run_going() -> No
     assert heap.pop() == (0, "b")
     assert heap.pop() is None
     assert heap.next_time() is None
+
+
+def test_cancelling_what_is_in_the_background_changes_nothing_about_the_rest() -> None:
+    heap = Heap()
+    number = heap.push(5, 0, "some day", background=True)
+    heap.push(7, 0, "work")
+    heap.cancel(number, background=True)
+    assert heap.next_time() == 7

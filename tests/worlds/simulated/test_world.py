@@ -295,3 +295,25 @@ def test_what_can_never_start_is_withdrawn_once() -> None:
     stage.world.withdraw("a/0", "too large")
     stage.world.withdraw("a/0", "too large")
     assert stage.events() == [GangEnded(0, "a/0", 0, Outcome.CANCELLED, message="too large")]
+
+
+def test_a_later_wake_up_takes_the_place_of_an_earlier_one() -> None:
+    stage = Stage(job("a", at=100))
+    for at in (5, 20, 10):
+        stage.world.wake_at(at * S)
+    stage.world.advance()
+    assert stage.world.now() == 10 * S
+    stage.world.observe()
+    stage.world.wake_at(20 * S)
+    stage.world.wake_at(None)
+    stage.submitted()
+    assert stage.world.now() == 100 * S
+
+
+def test_a_run_ends_before_a_wake_up_that_nobody_waits_for() -> None:
+    stage = Stage(job("a", seconds=10))
+    stage.submitted()
+    stage.start("a")
+    stage.world.wake_at(1_000 * S, background=True)
+    assert isinstance(stage.events()[-1], GangEnded)
+    assert stage.world.now() == 10 * S

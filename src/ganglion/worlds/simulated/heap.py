@@ -32,10 +32,15 @@ class Heap:
         heappush(self._entries, (max(at, self.now), self._count, background, kind, payload))
         return self._count
 
-    def cancel(self, number: int) -> None:
-        """Something that was to keep the run going, and has not come out yet, will not happen."""
+    def cancel(self, number: int, *, background: bool = False) -> None:
+        """Something that was planned, and has not come out yet, will not happen.
+
+        Args:
+            number: as `push` returned it.
+            background: as it was pushed.
+        """
         self._cancelled.add(number)
-        self.live -= 1
+        self.live -= not background
 
     def next_time(self) -> int | None:
         """When the next thing happens; None when nothing live is left."""

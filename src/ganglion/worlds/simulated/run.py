@@ -106,7 +106,7 @@ class _Loop:
         self.waits = Waits()
         self.never: dict[str, str] = {}
         self.cycles = 0
-        self.wake = -1
+        self.wake: tuple[int | None, bool] = (None, True)
 
     def run(self, progress: Progress | None) -> Run:
         scenario, world = self.scenario, self.world
@@ -171,10 +171,13 @@ class _Loop:
                 self.world.withdraw(gang, wait.reason.message)
 
     def _plan_wake(self, now: int) -> None:
+        """Ask again when the time alone may change something; nobody stays up for nobody."""
         wake = self.state.next_wake()
-        if wake is not None and wake > now and wake != self.wake:
-            self.wake = wake
-            self.world.wake_at(wake)
+        due = wake if wake is not None and wake > now else None
+        planned = (due, not self.collector.waiting.value)
+        if planned != self.wake:
+            self.wake = planned
+            self.world.wake_at(due, background=planned[1])
 
     def _leftovers(self) -> None:
         """What still waits: why, and whether it could ever have started."""

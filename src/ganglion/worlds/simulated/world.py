@@ -48,6 +48,7 @@ class SimulatedWorld:
         self._heap.now = start
         self._reports = Reports(self._heap, dice)
         self._watcher = watcher
+        self._wakeup: tuple[int, bool] | None = None
         self._running = Running(
             (node.name for node in nodes),
             self._heap,
@@ -117,9 +118,20 @@ class SimulatedWorld:
                 do[action[0]](action[1])
         return self._reports.due or self._reports.pending()
 
-    def wake_at(self, at: int) -> None:
-        """Have `advance` stop at this time even if nothing happens then."""
-        self._heap.push(at, WAKE, None)
+    def wake_at(self, at: int | None, *, background: bool = False) -> None:
+        """Have `advance` stop at this time even if nothing happens then; None = at no time.
+
+        Args:
+            at: in ms; takes the place of the time given last.
+            background: the run may end before.
+        """
+        if self._wakeup:
+            number, was_background = self._wakeup
+            self._heap.cancel(number, background=was_background)
+            self._wakeup = None
+        if at is not None:
+            number = self._heap.push(at, WAKE, None, background=background)
+            self._wakeup = number, background
 
     @property
     def whole(self) -> bool:
@@ -145,4 +157,5 @@ class SimulatedWorld:
         self._reports.fact(GangSubmitted(self._heap.now, job.gang))
 
     def _wake(self, _: None) -> None:
+        self._wakeup = None
         self._reports.due = True
