@@ -30,7 +30,7 @@ from ganglion.bench.registry import (
 )
 from ganglion.bench.replay import nodes_of
 from ganglion.model.errors import FieldError
-from ganglion.model.policy import Evict, Policy, VictimOrder
+from ganglion.model.policy import Evict, Policy, Repack, VictimOrder
 from ganglion.model.queue import Queue
 from ganglion.worlds.simulated.job import gpu_milli
 from ganglion.worlds.simulated.metrics.records import quantile
@@ -48,6 +48,7 @@ _NOTES = (
     "lost: work since the last checkpoint, and restarts, of those that were stopped.",
     "wait: from submission of an urgent job to its start. goodput: useful part of the GPU time"
     " that was held.",
+    "Nothing is consolidated, so that every stop is a preemption.",
 )
 
 
@@ -100,7 +101,7 @@ def _once(seed: int, workload: str, evict: Evict) -> dict[str, Any]:
         nodes_of(NODES),
         [Queue(QUEUE)],
         contended(seed, workload),
-        Policy(evict=evict),
+        Policy(evict=evict, repack=Repack(consolidate=False)),
         restart_ms,
         saves=False,
     )
