@@ -45,7 +45,7 @@ def apply(rig: Rig, text: str, *, unknown: bool = False, name: str = "p.yaml") -
     found = rig.do(
         lambda draft: policies.set_policy(
             draft,
-            policies.understood(draft.mind, text, name),
+            parse_policy(text, name, policies.flavors_of(draft.state)),
             "ada",
             policies.APPLIED,
             allow_unknown_flavors=unknown,
@@ -229,7 +229,7 @@ def test_what_is_odd_but_possible_is_a_warning(rig: Rig) -> None:
 def test_checking_changes_nothing_and_tells_what_would(rig: Rig) -> None:
     head = rig.ledger.head
     with rig.service.read() as mind:
-        found = policies.check(mind, policies.understood(mind, f"strict: true\n{TREE}", "p"))
+        found = policies.check(mind, parse_policy(f"strict: true\n{TREE}"))
     assert [each.key for each in found.changes][:2] == ["strict", "queues.org"]
     assert (found.version, rig.ledger.head, queues(rig)) == (0, head, {"default"})
 
@@ -268,15 +268,6 @@ def test_a_policy_at_the_start_counts_when_it_is_new(rig: Rig) -> None:
     with rig.service.read() as mind:
         causes = [each.cause for each in mind.book.policies]
     assert causes == [policies.STARTED, policies.APPLIED, policies.STARTED]
-
-
-class Odd:
-    """A score that prefers nothing."""
-
-    name, cacheable = "odd", False
-
-    def score(self, *_: object) -> object:
-        raise AssertionError
 
 
 @pytest.fixture
@@ -420,3 +411,14 @@ def test_a_policy_brings_its_bookings_on_the_nodes_of_a_domain(rig: Rig) -> None
     apply(rig, "bookings: []")
     with rig.service.read() as mind:
         assert mind.state.bookings.all() == []
+
+
+def test_flavors_mean_those_of_the_fleet_in_any_case(rig: Rig) -> None:
+    rig.turn()
+    file = parse_policy("queues: [{name: default, quota: {h100: 4}}]")
+    rig.do(lambda draft: policies.keep(draft, file, "ada"))
+    with rig.service.read() as mind:
+        assert mind.state.queues["default"].quota == {"H100": Amount(4_000)}
+    rig.do(lambda draft: policies.keep(draft, file, "ada"))
+    with rig.service.read() as mind:
+        assert len(mind.book.policies) == 1

@@ -71,7 +71,7 @@ def test_a_queue_is_set_with_every_rule_and_keeps_the_policys_for_the_rest(
     client: TestClient,
 ) -> None:
     put(client, "preset: kueue")
-    body = {"quota": {"H100": 4}, "preemption": {"reclaim": "any"}, "timeshare": "2h"}
+    body = {"quota": {"h100": 4}, "preemption": {"reclaim": "any"}, "timeshare": "2h"}
     found = client.put(f"{API}/queues/blue", json=body).json()
     assert found["document"] == {
         "name": "blue",

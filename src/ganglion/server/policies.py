@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
+import structlog
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -27,6 +28,8 @@ BARE = Policy(scores=())
 DEFAULT = "preset: default\n"
 """Version 0: what is in force before any policy was set."""
 APPLIED = "applied"
+log = structlog.get_logger(__name__)
+
 STARTED = "started with the server"
 """Cause of a policy that came by `ganglion up`."""
 
@@ -43,15 +46,6 @@ class Outcome(Struct, frozen=True):
     version: int
     changes: list[Change]
     warnings: list[str]
-
-
-def understood(mind: Mind, text: str, name: str) -> PolicyFile:
-    """Read a policy file for this fleet; flavors that it lacks are gathered in `unknown`.
-
-    Raises:
-        InputError: it is wrong.
-    """
-    return parse_policy(text, name, flavors_of(mind.state))
 
 
 def flavors_of(state: ClusterState) -> list[str]:
@@ -140,9 +134,12 @@ def keep(draft: Draft, file: PolicyFile, user: str) -> None:
         InputError, Conflict: as `set_policy`.
     """
     before = [each for each in draft.book.policies if each.cause == STARTED]
-    same = before and (before[-1].policy, before[-1].queues) == (file.policy, file.queues)
-    if not same:
-        set_policy(draft, file, user, STARTED, allow_unknown_flavors=True)
+    here = parse_policy(file.text, file.name, flavors_of(draft.state))
+    if before and (before[-1].policy, before[-1].queues) == (here.policy, here.queues):
+        return
+    found = set_policy(draft, here, user, STARTED, allow_unknown_flavors=True)
+    for each in found.warnings:
+        log.warning("policy", warning=each)
 
 
 def owns_queues(mind: Mind) -> bool:

@@ -11,14 +11,15 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from ganglion import __version__
 from ganglion.engine.record import HOLDING
-from ganglion.files.cluster import parse_cluster
 from ganglion.files.overlay import written
+from ganglion.files.policy import parse_policy
 from ganglion.files.queue_schema import PreemptionFile
 from ganglion.model.errors import FieldError
 from ganglion.model.queue import Queue
 from ganglion.server import cluster_views, commands, schemas
 from ganglion.server.context import Context, Document, Here, document_body
 from ganglion.server.feed import Patient
+from ganglion.server.policies import flavors_of
 from ganglion.server.problems import ERRORS
 
 router = APIRouter(tags=["cluster"], responses=ERRORS)
@@ -58,19 +59,21 @@ def set_queue(here: Here, name: str, body: Document) -> schemas.QueueView:
     """Make or change a queue; the body has the keys of a cluster file's queues."""
     with here.service.read() as mind:
         rules = written(PreemptionFile, mind.state.policy.preemption)
-    queue = _queue(name, body.data, rules)
+        flavors = flavors_of(mind.state)
+    queue = _queue(name, body.data, rules, flavors)
     here.service.ask(lambda draft: commands.set_queue(draft, queue))
     with here.service.read() as mind:
         return cluster_views.queue_view(mind.state, name)
 
 
-def _queue(name: str, data: dict[str, Any], rules: dict[str, Any]) -> Queue:
+def _queue(name: str, data: dict[str, Any], rules: dict[str, Any], flavors: list[str]) -> Queue:
     """The queue of a request; the path names it, and its parent need not be in the body.
 
     Args:
         name: of the path.
         data: the body.
         rules: what keys of `preemption` that the body leaves out are.
+        flavors: those of the nodes; others may be named for nodes to come.
     """
     if data.get("name", name) != name:
         raise FieldError(
@@ -82,11 +85,11 @@ def _queue(name: str, data: dict[str, Any], rules: dict[str, Any]) -> Queue:
     if not isinstance(parent, str):
         raise FieldError("must be the name of a queue", key="parent")
     try:
-        file = {"queues": [alone], "policy": {"preemption": rules}}
-        queue = parse_cluster(json.dumps(file)).queues[0]
+        file = parse_policy(json.dumps({"queues": [alone], "preemption": rules}), "", flavors)
     except FieldError as error:
         key = error.key.removeprefix("queues[0]").lstrip(".")
         raise FieldError(error.problem, key=key, hint=error.hint) from error
+    (queue,) = file.queues or ()
     return replace(queue, parent=parent.rpartition("/")[2])
 
 

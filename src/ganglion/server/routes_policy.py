@@ -5,8 +5,9 @@ from typing import Annotated
 from fastapi import APIRouter, Path
 from pydantic import BaseModel, ConfigDict, Field
 
+from ganglion.files.policy import PolicyFile, parse_policy
 from ganglion.server import policies, policy_views, schemas
-from ganglion.server.context import Here
+from ganglion.server.context import Context, Here
 from ganglion.server.problems import ERRORS
 
 router = APIRouter(tags=["policy"], responses=ERRORS)
@@ -61,24 +62,28 @@ def show_version(here: Here, number: Number) -> schemas.PolicyView:
 @router.post("/policy/check")
 def check_policy(here: Here, proposal: Proposal) -> schemas.PolicyOutcome:
     """Say what is wrong with a policy and what it would change; nothing is set."""
+    file = _understood(here, proposal)
     with here.service.read() as mind:
-        file = policies.understood(mind, proposal.text, proposal.file)
         return policy_views.outcome(policies.check(mind, file))
 
 
 @router.put("/policy")
 def set_policy(here: Here, wish: Wish) -> schemas.PolicyOutcome:
     """Let a policy decide from now on; jobs that run are not disturbed."""
+    file, unknown = _understood(here, wish), wish.allow_unknown_flavors
     found = here.service.ask(
         lambda draft: policies.set_policy(
-            draft,
-            policies.understood(draft.mind, wish.text, wish.file),
-            here.user,
-            policies.APPLIED,
-            allow_unknown_flavors=wish.allow_unknown_flavors,
+            draft, file, here.user, policies.APPLIED, allow_unknown_flavors=unknown
         )
     )
     return policy_views.outcome(found)
+
+
+def _understood(here: Context, proposal: Proposal) -> PolicyFile:
+    """Read a policy file for this fleet, while turns go on."""
+    with here.service.read() as mind:
+        flavors = policies.flavors_of(mind.state)
+    return parse_policy(proposal.text, proposal.file, flavors)
 
 
 @router.post("/policy/rollback")
