@@ -15,6 +15,7 @@ from ganglion.model.events import (
     GangStarted,
     GangStopping,
     Outcome,
+    PodsLeft,
 )
 from ganglion.model.policy import Policy
 from ganglion.server.recovery import replayed
@@ -61,6 +62,54 @@ def test_a_trade_outlives_a_server_that_is_killed_in_the_middle(tmp_path: Path) 
     check_ledger(home, victim, askers)
 
 
+# Each pod of an elastic gang holds a file while it lives, and takes a while to leave.
+POD = """
+save() {{ sleep 0.7; rm {here}/$RANK; exit 0; }}
+trap save TERM
+touch {here}/$RANK
+echo begun $RANK >> {marks}
+while [ ! -e {done} ]; do sleep 0.02; done
+rm {here}/$RANK
+"""
+
+
+def test_an_elastic_gang_gives_way_pod_by_pod_while_the_server_is_killed(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    names = {key: tmp_path / key for key in ("marks", "here", "done")}
+    names["here"].mkdir()
+    nursery, api = Nursery(home), Api(home)
+    chance = random.Random(7)
+    try:
+        nursery.start()
+        elastic = submit(api, "elastic", POD.format(**names), nodes="2..8", gpus=1, priority=10)
+        until(lambda: len(list(names["here"].iterdir())) == 8)
+        asker = submit(api, "u0", ASKER.format(**names), gpus=4, priority=90)
+        die(nursery, chance)
+        until(lambda: states(api)[asker] == "SUCCEEDED", 60)
+        shown = api.patiently("GET", f"/workloads/{elastic}")
+        assert (shown["state"], shown["preemptions"]) == ("RUNNING", 0)
+        assert len(shown["gangs"][0]["placement"]["pods"]) == len(list(names["here"].iterdir()))
+        names["done"].touch()
+        until(lambda: set(states(api).values()) == {"SUCCEEDED"}, 60)
+        assert nursery.end(signal.SIGTERM) == 0
+    finally:
+        api.close()
+        nursery.close()
+    seen = Counter(lines(names["marks"]))
+    # it saw the pods that stayed, and none of those whose place it has
+    assert seen["asker u0 4"] == 1
+    assert [seen[f"begun {rank}"] for rank in range(8)] == [1] * 8
+    ledger = Ledger.open(home / "ledger.db")
+    events = list(ledger.replay())
+    mind = replayed(ledger, Policy())
+    ledger.close()
+    mind.state.validate()
+    assert len(of(events, GangPlaced, elastic)) == len(of(events, GangEnded, elastic)) == 1
+    left = next(n for n, event in enumerate(events) if isinstance(event, PodsLeft))
+    placed = events.index(of(events, GangPlaced, asker)[0])
+    assert left < placed
+
+
 def submit(api: Api, name: str, run: str, *, gpus: int, **document: object) -> str:
     body = {
         "name": name,
@@ -82,13 +131,18 @@ def trade(
     before = lines(names["marks"]).count(f"begun {number + 1}")
     assert before == 2
     asker = submit(api, f"u{number}", ASKER.format(**names), gpus=4, priority=90)
+    die(nursery, chance)
+    until(lambda: states(api)[asker] == "SUCCEEDED", 60)
+    until(lambda: lines(names["marks"]).count(f"begun {number + 2}") == 2, 60)
+    return asker
+
+
+def die(nursery: Nursery, chance: random.Random) -> None:
+    """Let the server be killed several times, a moment apart."""
     for _ in range(KILLS):
         time.sleep(chance.random() * 0.4)
         nursery.end(signal.SIGKILL)
         nursery.start()
-    until(lambda: states(api)[asker] == "SUCCEEDED", 60)
-    until(lambda: lines(names["marks"]).count(f"begun {number + 2}") == 2, 60)
-    return asker
 
 
 def lines(path: Path) -> list[str]:
