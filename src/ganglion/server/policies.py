@@ -28,10 +28,11 @@ BARE = Policy(scores=())
 DEFAULT = "preset: default\n"
 """Version 0: what is in force before any policy was set."""
 APPLIED = "applied"
-log = structlog.get_logger(__name__)
-
+"""Cause of a policy that came by request."""
 STARTED = "started with the server"
 """Cause of a policy that came by `ganglion up`."""
+
+log = structlog.get_logger(__name__)
 
 
 class Outcome(Struct, frozen=True):
