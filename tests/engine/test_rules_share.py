@@ -169,3 +169,25 @@ def test_the_queue_that_is_furthest_over_gives_first() -> None:
     runs(state, "greedy2", "greedy", gpus=2, submitted=2)
     asker = asks(state, gang("x", queue="owner", gpus=4))
     assert victims(state, asker)[0] == ("greedy2", Cause.RECLAIMED)
+
+
+def grades(state: ClusterState, asker: GangRecord) -> dict[str, tuple[int, ...]]:
+    found = ShareRules().victims(state, asker, NOW, lambda unit: True)
+    return {unit.record.gang.workload: unit.grade for unit in found}
+
+
+def test_a_queue_above_its_share_is_taken_from_before_one_above_its_quota_only() -> None:
+    queues = (queue("some", 1), queue("none", 0), queue("owner", 1))
+    state = state_of(node("n", gpus=4), queues=queues, policy=Policy())
+    for name, team in (("s1", "some"), ("s2", "some"), ("n1", "none"), ("n2", "none")):
+        runs(state, name, team, priority=10 if team == "some" else 60)
+    found = grades(state, asks(state, gang("x", queue="owner")))
+    assert found["n1"] < found["s1"]
+
+
+def test_others_are_taken_from_before_the_own_queue() -> None:
+    state = state_of(node("n"), queues=(queue("a", 0), queue("b", 8)), policy=Policy())
+    runs(state, "theirs", "a", gpus=4, priority=90)
+    runs(state, "mine", "b", gpus=4, priority=1)
+    found = grades(state, asks(state, gang("x", queue="b", gpus=4, priority=50)))
+    assert found["theirs"] < found["mine"]

@@ -284,11 +284,11 @@ class Trader:
         return find(self._state, asker, self._now, TRIED)[1] is not None
 
     def _cost(self, units: Sequence[Unit], moved: int) -> Cost:
-        worst = max(unit.record.gang.priority for unit in units)
+        worst = max(unit.hurts for unit in units)
         price = sum(unit.price for unit in units)
         age = -sum(unit.record.gang.submitted for unit in units)
         count = len(units)
-        return (0 if self._classless else worst, price, count - moved, count, age)
+        return (() if self._classless else worst, price, count - moved, count, age)
 
     def _market(
         self, shape: Shape, units: Sequence[Unit], ranks: Iterable[int], slots: int

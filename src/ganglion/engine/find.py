@@ -53,7 +53,7 @@ def _starts_small(state: ClusterState, gang: Gang) -> bool:
     """Whether a gang gets its least at first, as there is not enough for all that wait."""
     if not any(each.min_count for each in gang.pod_sets):
         return False
-    if not state.policy.elastic or len(state.lanes) < 2 or not grows_outside_nodes(gang):
+    if not state.policy.elastic or not grows_outside_nodes(gang):
         return False
     waiting = sum(sum(asked.values()) for asked in state.lanes.demand.values())
     return waiting > state.totals.free_gpu(ANY_FLAVOR)

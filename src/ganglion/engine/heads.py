@@ -224,7 +224,7 @@ class _Round:
         if placement is None:
             return None
         worst = max(record.gang.priority for record, _ in nomination.victims)
-        return Trade(placement, tuple(units), (), (worst, 0, len(units), len(units), 0))
+        return Trade(placement, tuple(units), (), ((worst,), 0, len(units), len(units), 0))
 
     def _keep_for(self, nomination: Nomination) -> None:
         """Keep quota for the rest of the cycle, unless the queue can take it back any time."""

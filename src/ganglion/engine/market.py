@@ -14,10 +14,10 @@ from ganglion.engine.holdings import Holdings
 from ganglion.engine.knapsack import Item, cheapest
 from ganglion.engine.price import gpu_milli
 from ganglion.engine.record import SETTLED
-from ganglion.engine.victims import Unit
+from ganglion.engine.victims import Grade, Unit
 from ganglion.model.resources import WHOLE
 
-Cost = tuple[int, int, int, int, int]
+Cost = tuple[Grade, int, int, int, int]
 """What a set of victims costs, smaller is better: highest class hurt, price, how many have no
 other place to go on, how many in all, and the time they were submitted, the latest first.
 """
@@ -219,10 +219,10 @@ class Market:
         return table.room(self._sight, condition)
 
     def _cost(self, units: Sequence[Unit], rank: int) -> Cost:
-        worst = max(unit.record.gang.priority for unit in units)
+        worst = max(unit.hurts for unit in units)
         price = sum(self._local(unit, rank) for unit in units)
         age = -sum(unit.record.gang.submitted for unit in units)
-        return (0 if self._classless else worst, price, len(units), len(units), age)
+        return (() if self._classless else worst, price, len(units), len(units), age)
 
     def _local(self, unit: Unit, rank: int) -> int:
         """A victim's price, shared among the nodes where it makes room for a wanted pod."""
@@ -233,9 +233,9 @@ class Market:
         part = unit.price * here // max(unit.gpu_milli, 1)
         return max(part, unit.price // self._slots)
 
-    def _weigh(self, unit: Unit, rank: int) -> tuple[int, int, int]:
+    def _weigh(self, unit: Unit, rank: int) -> tuple[Grade, int, int]:
         """Order of taking: class, surplus before whole gangs, price per GPU freed here."""
         name = self._state.tree.names[rank]
         here = gpu_milli(tuple(pod for pod in unit.pods if pod.node == name))
-        priority = 0 if self._classless else unit.record.gang.priority
-        return (priority, unit.whole, self._local(unit, rank) * 1000 // max(here, 1))
+        grade = () if self._classless else unit.hurts
+        return (grade, unit.whole, self._local(unit, rank) * 1000 // max(here, 1))

@@ -215,7 +215,7 @@ class Mover:
             tentative.seat(unit.record, again)
             moves.append((unit.record, again))
         age = -sum(unit.record.gang.submitted for unit in units)
-        cost = (0, sum(unit.price for unit in units), 0, len(units), age)
+        cost = ((), sum(unit.price for unit in units), 0, len(units), age)
         return Trade(place, tuple(units), tuple(moves), cost)
 
     def _thin(self, asker: GangRecord, taken: list[Unit], tentative: Tentative) -> list[Unit]:

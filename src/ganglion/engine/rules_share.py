@@ -16,7 +16,7 @@ from ganglion.engine.holdings import Holdings
 from ganglion.engine.quota import asked
 from ganglion.engine.record import SETTLED, GangRecord
 from ganglion.engine.units import units_of
-from ganglion.engine.victims import Cause, Unit, Useful
+from ganglion.engine.victims import Cause, Grade, Unit, Useful
 from ganglion.model.placement import PodPlacement
 from ganglion.model.policy import Entitlement, VictimOrder
 from ganglion.model.queue import Preemption, Victims
@@ -135,10 +135,11 @@ class _Search:
         self.flavors = state.totals.flavors_for(asker.shapes)
         self.more = asked(asker)
         self.waits = now - gang.submitted < self.rights.delay_ms
-        self.in_order = policy.evict.victims is VictimOrder.NEWEST
+        self.in_order = policy.evict.victims in (VictimOrder.NEWEST, VictimOrder.YOUNGEST)
         self._kinds = [kind for kind in KINDS if getattr(self.more, kind)]
         self._by_queue = policy.entitlement is Entitlement.KAI
         self._branches: dict[str, _Branch] = {}
+        self._grades: dict[str, Grade] = {}
 
     def pools(self, useful: Useful) -> dict[str, list[Unit]]:
         """Everything that might be taken, by queue; the first to be taken last."""
@@ -146,10 +147,22 @@ class _Search:
         for record in self._candidates():
             cause = Cause.RECLAIMED if self._branch(record).mine else Cause.PREEMPTED
             units = units_of(record, cause, self._price, useful, whole=not self._is_safe(record))
-            pools.setdefault(record.gang.queue, []).extend(units)
+            grade = (*self._grade_of(record), record.gang.priority)
+            found = pools.setdefault(record.gang.queue, [])
+            found.extend(unit._replace(grade=grade) for unit in units)
         for units_here in pools.values():
             units_here.sort(key=self._unit_key, reverse=True)
         return {queue: units_here for queue, units_here in pools.items() if units_here}
+
+    def _grade_of(self, record: GangRecord) -> Grade:
+        """How a gang's queue compares: others before the own, those above their share first."""
+        branch, queue = self._branch(record), record.gang.queue
+        if not branch.mine:
+            return (1,)
+        if queue not in self._grades:
+            names = dict.fromkeys((branch.theirs, queue))
+            self._grades[queue] = (0, *(part for name in names for part in self._standing(name)))
+        return self._grades[queue]
 
     def takeable(self) -> int:
         """Thousandths of GPUs that could be taken in the best case."""
@@ -255,15 +268,20 @@ class _Search:
         return tuple(part for name in path for part in self._queue_key(name))
 
     def _queue_key(self, name: str) -> Key:
+        used, share = self.entitled.of_share(name, self.flavors)
+        part = used * 1_000_000 // max(share, 1)
+        return (*self._standing(name), -part, -self.state.shares.tree.order[name])
+
+    def _standing(self, name: str) -> Key:
+        """Above its share first; as KAI does, then above quota, by priority, without share."""
         ours, flavors = self.entitled, self.flavors
         over_share = any(ours.over_share(name, flavor, KINDS) for flavor in flavors)
+        if not self._by_queue:
+            return (-over_share,)
         over_quota = any(ours.over_quota(name, flavor, KINDS) for flavor in flavors)
         used, share = ours.of_share(name, flavors)
-        part = used * 1_000_000 // max(share, 1)
-        tree = self.state.shares.tree
-        zero = used > 0 and share == 0
-        priority = tree.queues[name].priority
-        return (-over_share, -over_quota, priority, -zero, -part, -tree.order[name])
+        priority = self.state.queues[name].priority
+        return (-over_share, -over_quota, priority, -(used > 0 and share == 0))
 
     def _unit_key(self, unit: Unit) -> Key:
         gang = unit.record.gang

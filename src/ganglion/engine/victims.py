@@ -27,6 +27,10 @@ class Cause(StrEnum):
     """It had its turn; an equal that ran less goes on."""
 
 
+Grade = tuple[int, ...]
+"""A class of victims; those of a smaller one are taken before those of a larger one."""
+
+
 class Unit(NamedTuple):
     """Pods of one gang that would leave together: a whole gang, or surplus of an elastic one.
 
@@ -36,6 +40,8 @@ class Unit(NamedTuple):
         whole: whether the gang stops.
         price: GPU time lost, in thousandths of GPUs x ms.
         cause: why it may be taken.
+        grade: how it compares before its price does, smaller is taken first; empty = by the
+            gang's priority.
     """
 
     record: GangRecord
@@ -43,6 +49,12 @@ class Unit(NamedTuple):
     whole: bool
     price: int
     cause: Cause
+    grade: Grade = ()
+
+    @property
+    def hurts(self) -> Grade:
+        """The class of victims it belongs to."""
+        return self.grade or (self.record.gang.priority,)
 
     @property
     def gpu_milli(self) -> int:
