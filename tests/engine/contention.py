@@ -1,0 +1,145 @@
+"""Fleets fought over by several queues, in a world that does at once as it is told."""
+
+from random import Random
+
+from ganglion.engine.cycle import cycle
+from ganglion.engine.record import HOLDING, SETTLED, GangRecord
+from ganglion.engine.state import ClusterState
+from ganglion.model import events as ev
+from ganglion.model.plan import Phase, Plan
+from ganglion.model.policy import Policy
+from tests.engine import random_fleets as make
+
+ROUNDS = 40
+"""Cycles within which everything must have come to rest."""
+
+
+class Watched(ClusterState):
+    """A state that looks on when the engine has somebody stopped."""
+
+    def apply(self, event: ev.Event) -> bool:
+        if isinstance(event, ev.GangStopping):
+            self.victims.append(event)
+            record = self.records[event.gang]
+            assert record.gang.preemptible, f"{event.gang} must not be stopped: {event.cause}"
+            assert record.placed_at < event.at, f"{event.gang} is stopped as it starts"
+            if event.cause.startswith("reclaimed"):
+                self.check_claim(record, event.cause.rpartition(" ")[2])
+        return super().apply(event)
+
+    def __init__(self, policy: Policy) -> None:
+        super().__init__(policy)
+        self.victims: list[ev.GangStopping] = []
+
+    def check_claim(self, victim: GangRecord, asker: str) -> None:
+        """Where the two queues part, the victim's uses more than its quota."""
+        paths = [self.shares.path(each.gang.queue)[::-1] for each in (victim, self.records[asker])]
+        theirs = next(a for a, b in zip(*paths, strict=False) if a != b)
+        used, quota = self.shares.usage[theirs], self.queues[theirs].quota
+        over = [
+            used[flavor].gpu_milli > (quota[flavor].gpu_milli or 0 if flavor in quota else 0)
+            or used[flavor].cpu_milli > (quota[flavor].cpu_milli or 0 if flavor in quota else 0)
+            for flavor in used
+        ]
+        assert any(over), f"{theirs} is within its quota and loses {victim.gang.id}"
+
+
+class Contention:
+    """Gangs come, go and are stopped for each other; after every step all comes to rest."""
+
+    def __init__(self, rng: Random, policy: Policy) -> None:
+        self.rng, self.now, self.submitted = rng, 0, 0
+        self.state = Watched(policy)
+        self.run(*(ev.QueueSet(0, queue) for queue in make.queue_tree(rng)))
+        self.run(*(ev.NodeAdded(0, make.node(rng, f"n{i}")) for i in range(rng.randint(1, 6))))
+
+    def step(self) -> None:
+        """Something happens, then everything comes to rest."""
+        chance = self.rng.random()
+        if chance < 0.5:
+            self.submit()
+        elif chance < 0.85:
+            self.end()
+        elif chance < 0.9:
+            self.now += self.rng.choice((60_000, 3_600_000))
+            self.run(*(ev.QueueSet(self.now, each) for each in make.queue_tree(self.rng)))
+        elif chance < 0.95:
+            self.lose()
+        else:
+            name = f"n{self.rng.randrange(8)}"
+            if not self.in_use(name):
+                self.run(ev.NodeAdded(self.now, make.node(self.rng, name)))
+        self.settle()
+
+    def submit(self) -> None:
+        count = self.rng.randint(1, 3)
+        gangs = [make.gang(self.rng, self.submitted + i, self.now) for i in range(count)]
+        self.submitted += count
+        self.run(*(ev.GangSubmitted(self.now, gang) for gang in gangs))
+
+    def end(self) -> None:
+        running = [each for each in self.state.records.values() if each.phase in HOLDING]
+        if running:
+            record = self.rng.choice(running)
+            self.now += self.rng.choice((1000, 600_000))
+            outcome = ev.Outcome.SUCCEEDED
+            self.run(ev.GangEnded(self.now, record.gang.id, record.attempt, outcome))
+
+    def lose(self) -> None:
+        names = sorted(self.state.nodes)
+        if len(names) > 1:
+            name = self.rng.choice(names)
+            ends = [
+                ev.GangEnded(self.now, each.gang.id, each.attempt, ev.Outcome.NODE_LOST, True)
+                for each in self.state.records.values()
+                if each.placement and any(pod.node == name for pod in each.placement.pods)
+            ]
+            self.run(ev.NodeLost(self.now, name), *ends)
+
+    def in_use(self, name: str) -> bool:
+        return any(
+            pod.node == name
+            for record in self.state.records.values()
+            for place in (record.placement, record.promise)
+            for pod in (*(place.pods if place else ()), *record.leaving)
+        )
+
+    def run(self, *events: ev.Event) -> Plan:
+        self.now += 1000
+        self.state.victims.clear()
+        plan = cycle(self.state, events, self.now)
+        assert not plan.rejected
+        self.state.validate()
+        for victim in self.state.victims:
+            self.helped(victim, plan)
+        return plan
+
+    def helped(self, victim: ev.GangStopping, plan: Plan) -> None:
+        """Whoever it was stopped for was promised a place in the same cycle."""
+        asker = victim.cause.rpartition(" ")[2]
+        given = {each.gang for each in plan.decisions if isinstance(each, ev.GangReserved)}
+        given |= {each.gang for each in plan.decisions if isinstance(each, ev.GangPlaced)}
+        assert asker in given, f"{victim.gang} was stopped in vain: {victim.cause}"
+
+    def settle(self) -> None:
+        """Cycles until nothing is decided any more; whoever was stopped leaves at once."""
+        stops: list[str] = []
+        for _ in range(ROUNDS):
+            plan = self.run(*self.obey())
+            stops += [f"{each.gang}: {each.cause}" for each in plan.stops]
+            if not plan.decisions and not self.obey():
+                return
+        raise AssertionError(f"no rest after {ROUNDS} cycles: {stops[-12:]}")
+
+    def obey(self) -> list[ev.Event]:
+        """What a world reports that does everything at once."""
+        done: list[ev.Event] = []
+        for record in self.state.records.values():
+            gang, attempt = record.gang.id, record.attempt
+            if record.phase is Phase.STARTING:
+                done.append(ev.GangStarted(self.now, gang, attempt))
+            if record.phase is Phase.STOPPING:
+                done.append(ev.GangEnded(self.now, gang, attempt, ev.Outcome.PREEMPTED, True))
+            elif record.leaving and record.phase in SETTLED:
+                done.append(ev.PodsLeft(self.now, gang, attempt))
+        return done

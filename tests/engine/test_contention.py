@@ -1,0 +1,24 @@
+"""Nobody is stopped in vain, within quota or against its will, and all comes to rest."""
+
+from random import Random
+
+import pytest
+
+from ganglion.model.policy import Entitlement, Evict, Policy, VictimOrder
+from tests.engine.contention import Contention
+
+POLICIES = {
+    "default": Policy(),
+    "kai": Policy(entitlement=Entitlement.KAI),
+    "newest": Policy(evict=Evict(victims=VictimOrder.NEWEST)),
+    "price first": Policy(evict=Evict(victims=VictimOrder.PRICE_FIRST)),
+}
+
+
+@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize("seed", range(8))
+def test_queues_that_fight_come_to_rest(name: str, seed: int) -> None:
+    contention = Contention(Random(seed), POLICIES[name])
+
+    for _ in range(40):
+        contention.step()
