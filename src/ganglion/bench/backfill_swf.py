@@ -18,6 +18,7 @@ from ganglion.bench.backfill_jobs import (
     made_up,
     read_log,
 )
+from ganglion.bench.bands import Told
 from ganglion.bench.drive import Outcomes, Stage, drive
 from ganglion.bench.registry import (
     Bench,
@@ -94,6 +95,8 @@ USUAL = ("fcfs", "easy", "easy-sjf", "conservative", "default")
 
 _NOTES = (
     "replay: the same discipline without the engine, by counting processors.",
+    "p50, p90: of the jobs that had to wait and were told when to expect their start, those that"
+    " started by then.",
     "default: ordered by learnt run times, reservations by the users' estimates.",
 )
 
@@ -158,11 +161,13 @@ def _data(
 def _entry(log: Log, discipline: Discipline, told: Callable[[int], None]) -> dict[str, Any]:
     jobs = discipline.prepare(log.jobs) if discipline.prepare else log.jobs
     stage = Stage(log.nodes(), [Queue(QUEUE)], jobs, discipline.policy)
+    bands = Told()
     began = process_time()
-    outcome = drive(stage, told)
+    outcome = drive(stage, told, bands.look)
     cpu = process_time() - began
     entry: dict[str, Any] = to_builtins(_figures(outcome))
     entry |= {
+        "eta": bands.scored(outcome.courses),
         "preemptions": outcome.preemptions,
         "cycles": outcome.cycles,
         "engine_s": outcome.engine_seconds,
@@ -197,7 +202,7 @@ _COLUMNS = {"mean wait s": "mean_wait_s", "p95 s": "p95_wait_s", "max s": "max_w
 
 
 def _table(log: Log, entries: dict[str, Any]) -> Table:
-    heads = ("policy", *_COLUMNS, "slowdown", "replay mean s", "/ replay", "cpu s")
+    heads = ("policy", *_COLUMNS, "slowdown", "replay mean s", "/ replay", "p50", "p90", "cpu s")
     title = f"{log.name}: {len(log.jobs):,} jobs, {log.cpus:,} CPUs, load {log.load():.2f}"
     return Table(title, heads, tuple(_row(name, entry) for name, entry in entries.items()))
 
@@ -210,8 +215,14 @@ def _row(name: str, entry: dict[str, Any]) -> tuple[str, ...]:
         f"{entry['mean_bounded_slowdown']:,.1f}",
         f"{replay['mean_wait_s']:,.0f}" if replay else "",
         f"{over:.3f}" if over else "",
+        _held(entry["eta"], "held_p50_pct"),
+        _held(entry["eta"], "held_p90_pct"),
         f"{entry['cpu_s']:.1f}",
     )
+
+
+def _held(eta: dict[str, Any], key: str) -> str:
+    return "" if eta[key] is None else f"{eta[key]:.1f} %"
 
 
 BENCH = Bench(

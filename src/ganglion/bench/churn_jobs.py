@@ -21,7 +21,7 @@ from ganglion.worlds.simulated.readers.openb import read_nodes, read_pods
 
 QUEUE = "pods"
 NODES, PODS, WORKLOAD = "openb_node_list_gpu_node", "openb_pod_list_", "default"
-ONE_IN = 20
+ONE_IN = 60
 """One node in so many is taken, of every model."""
 
 DAY_MS = 86_400_000

@@ -199,7 +199,25 @@ def _entry(runs: Sequence[Run], limits: Bounds) -> dict[str, Any]:
         "cycles": sum(run.schedule.cycles for run in runs),
         "decisions_per_s": decisions / engine if engine else None,
         "wall_s": sum(run.wall_seconds for run in runs),
+        "eta": _eta(runs),
     }
+
+
+def _eta(runs: Sequence[Run]) -> dict[str, Any] | None:
+    """How often start bands held over all runs; None where none were told."""
+    told = [run.schedule.eta for run in runs if run.schedule.eta.get("bands")]
+    bands = sum(each["bands"] for each in told)
+    return (
+        {
+            "bands": bands,
+            **{
+                key: sum(each[key] * each["bands"] for each in told) / bands
+                for key in ("held_p50_pct", "held_p90_pct")
+            },
+        }
+        if bands
+        else None
+    )
 
 
 _COLUMNS = {

@@ -3,7 +3,9 @@
 from collections.abc import Callable
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from ganglion.bench.bands import Told
 from ganglion.bench.drive import Outcomes, Stage, drive
 from ganglion.bench.jobs import GPUS_PER_NODE, Cluster
 from ganglion.bench.metrics import Done
@@ -43,7 +45,9 @@ def run_engine(cluster: Cluster, engine: Engine, told: Callable[[int], None]) ->
         engine: the policy.
         told: told the number of jobs that have ended.
     """
-    return _schedule(cluster, drive(_stage(cluster, engine), told))
+    bands = Told()
+    found = drive(_stage(cluster, engine), told, bands.look)
+    return replace(_schedule(cluster, found), eta=bands.scored(found.courses))
 
 
 def _stage(cluster: Cluster, engine: Engine) -> Stage:

@@ -7,6 +7,7 @@ the engine as a server runs it, `ClusterState` and `cycle`, without a world's st
 from collections.abc import Callable, Sequence
 from heapq import heappop, heappush
 from time import thread_time
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -67,6 +68,7 @@ class Schedule(Struct, frozen=True):
         decisions: gangs placed.
         cycles: how often the engine was asked.
         engine_seconds: CPU time spent inside the engine.
+        eta: how often start bands held; empty = none were looked for.
     """
 
     done: tuple[Done, ...]
@@ -74,6 +76,7 @@ class Schedule(Struct, frozen=True):
     decisions: int
     cycles: int
     engine_seconds: float
+    eta: dict[str, Any] = {}
 
 
 def replay(

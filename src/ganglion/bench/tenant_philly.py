@@ -5,10 +5,11 @@ nodes of its own against all on one cluster, with quotas, borrowing and reclaim.
 docs/benchmarks/tenants.md.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from time import process_time
 from typing import Any
 
+from ganglion.bench.bands import Told
 from ganglion.bench.drive import Outcomes, Stage, drive
 from ganglion.bench.jct import TEXTBOOK
 from ganglion.bench.jobs import Cluster
@@ -32,7 +33,10 @@ from ganglion.bench.tenant_jobs import (
     read_tenants,
     rigid,
 )
+from ganglion.engine.state import ClusterState
 from ganglion.model.errors import FieldError
+from ganglion.model.events import Event
+from ganglion.model.plan import Plan
 from ganglion.model.policy import Future, Policy
 
 RESTART_MS = 60_000
@@ -112,14 +116,20 @@ def _shared(
         saves=False,
     )
     owed = Owed({each.name: each.gpus for each in tenants.clusters})
-    found = drive(stage, told, owed.look)
+    bands = Told()
+
+    def look(state: ClusterState, events: Sequence[Event], plan: Plan) -> None:
+        owed.look(state, events, plan)
+        bands.look(state, events, plan)
+
+    found = drive(stage, told, look)
     jcts: dict[str, list[int]] = {}
     for course in found.courses:
         jcts.setdefault(course.job.gang.queue, []).append(course.jct)
     averages = {each.name: jcts[each.name] for each in tenants.clusters}
     return (
         {name: sum(each) / len(each) / 1000 for name, each in averages.items()},
-        owed.figures() | _costs(found),
+        owed.figures() | {"eta": bands.scored(found.courses)} | _costs(found),
     )
 
 
