@@ -6,6 +6,7 @@ documentation and code say; docs/policies/presets.md lists each knob beside its 
 
 from collections.abc import Callable
 
+from ganglion.files.grammar.scalars import parse_text
 from ganglion.files.wording import listed, meant, show
 from ganglion.model.errors import FieldError
 from ganglion.model.policy import (
@@ -90,7 +91,7 @@ def preset(name: object) -> Policy:
 
 def preset_name(name: object) -> str:
     """The name as we spell it; case and underscores do not matter. Raises FieldError."""
-    plain = _plain(name)
+    plain = _plain(parse_text(name))
     if plain not in PRESETS:
         hint = meant(plain, [*PRESETS]) or f"presets are {listed(PRESETS)}"
         raise FieldError(f"there is no preset {show(name)}", hint=hint)
