@@ -224,3 +224,8 @@ def _waits_for_answer(pid: int, url: str) -> bool:
         each.status == psutil.CONN_ESTABLISHED and each.raddr and each.raddr[1] == port
         for each in connections
     )
+
+
+def test_a_policy_file_is_found_from_anywhere_and_a_preset_is_no_path() -> None:
+    assert Wish(policy="p.yaml").arguments()[1] == str(Path("p.yaml").absolute())
+    assert Wish(policy="slurm-like").arguments()[1] == "slurm-like"
