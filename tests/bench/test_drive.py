@@ -37,3 +37,25 @@ def test_jobs_that_nobody_stops_run_their_time() -> None:
     assert [found[name].ended // MINUTE for name in "ab"] == [10, 20]
     assert found["b"].wait == 5 * MINUTE
     assert found["b"].lost_gpu_ms == 0
+
+
+def test_an_urgent_job_stops_another_which_goes_on_where_it_had_saved() -> None:
+    # stopped at 25 with 20 saved; the urgent job runs to 30; a minute of restart, 20 more
+    found = run(job("a", 0, 40, saves_every=10), job("u", 25, 5, priority=90))
+    assert found["u"].wait == 0
+    assert found["a"].attempts == 2
+    assert (found["a"].redone, found["a"].restarting) == (5 * MINUTE, MINUTE)
+    assert found["a"].ended == (30 + 1 + 20) * MINUTE
+    assert found["a"].lost_gpu_ms == 8 * 6 * MINUTE
+
+
+def test_a_world_that_saves_when_told_loses_only_the_restart() -> None:
+    found = run(job("a", 0, 40, saves_every=10), job("u", 25, 5, priority=90), saves=True)
+    assert found["a"].redone == 0
+    assert found["a"].ended == (30 + 1 + 15) * MINUTE
+
+
+def test_a_job_without_checkpoints_begins_anew() -> None:
+    found = run(job("a", 0, 40), job("u", 25, 5, priority=90), saves=True)
+    assert found["a"].redone == 25 * MINUTE
+    assert found["a"].ended == (30 + 1 + 40) * MINUTE

@@ -1,0 +1,60 @@
+"""`tenant-philly`: who takes part, what each owns, and that alone means alone."""
+
+from pathlib import Path
+
+import pytest
+
+from ganglion.bench import tenant_jobs
+from ganglion.bench.registry import BenchOptions, silent
+from ganglion.bench.tenant_jobs import made_up, read_tenants
+from ganglion.bench.tenant_philly import BENCH, POLICIES
+from ganglion.model.errors import FieldError, NotFound
+
+HEADER = "job_id,submit_s,duration_s,num_gpus,user,vc,status,gpu_type\n"
+DAY_S = 86_400
+
+
+def write(folder: Path, **vcs: int) -> Path:
+    rows = [
+        f"{vc}-{n},{30 * DAY_S + 60 * n},600,{1 + n % 2},,{vc},,"
+        for vc, count in vcs.items()
+        for n in range(count)
+    ]
+    rows += [f"early-{n},{n},600,1,,{vc},," for vc in vcs for n in range(3)]
+    (folder / "jobs.csv").write_text(HEADER + "\n".join(sorted(rows)) + "\n")
+    return folder
+
+
+def test_only_virtual_clusters_with_enough_jobs_in_the_two_months_take_part(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tenant_jobs, "FEWEST_JOBS", 20)
+    found = read_tenants(write(tmp_path, a=21, b=20))
+    assert [(each.name, len(each.jobs)) for each in found.clusters] == [("a", 21)]
+
+
+def test_nobody_with_enough_jobs_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(NotFound, match="no vc"):
+        read_tenants(write(tmp_path, a=5))
+
+
+def test_together_tenants_have_as_much_as_apart() -> None:
+    tenants = made_up(0, tenants=2, count=20)
+    quotas = [amount.gpu_milli or 0 for q in tenants.queues() for amount in q.quota.values()]
+    assert sum(quotas) == tenants.nodes * 8000
+    assert len(tenants.jobs()) == sum(len(each.jobs) for each in tenants.clusters)
+
+
+def test_every_policy_runs_every_job_and_the_averages_pool() -> None:
+    data = BENCH.run(BenchOptions(), silent).data
+    assert set(data["avg_jct_s"]) == set(POLICIES)
+    jobs = sum(vc["jobs"] for vc in data["vcs"].values())
+    for name, figure in data["avg_jct_s"].items():
+        total = sum(vc["jobs"] * vc["avg_jct_s"][name] for vc in data["vcs"].values())
+        assert figure == pytest.approx(total / jobs)
+    assert 0 < data["shared"]["jain_of_share_over_entitlement"] <= 1
+
+
+def test_a_workload_is_refused() -> None:
+    with pytest.raises(FieldError, match="all virtual clusters together"):
+        BENCH.run(BenchOptions(workload="a"), silent)
