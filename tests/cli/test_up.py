@@ -227,5 +227,5 @@ def _waits_for_answer(pid: int, url: str) -> bool:
 
 
 def test_a_policy_file_is_found_from_anywhere_and_a_preset_is_no_path() -> None:
-    assert Wish(policy="p.yaml").arguments()[1] == str(Path("p.yaml").absolute())
-    assert Wish(policy="slurm-like").arguments()[1] == "slurm-like"
+    assert str(Path("p.yaml").absolute()) in Wish(policy="p.yaml").arguments()
+    assert "slurm-like" in Wish(policy="slurm-like").arguments()
