@@ -132,8 +132,10 @@ class Market:
 
     def _is_there(self, unit: Unit) -> bool:
         key = id(unit)
-        settled = unit.record.phase in SETTLED
-        return settled and key not in self._gone and key not in self._taken
+        there = unit.record.phase in SETTLED
+        if unit.record.leaving:  # an earlier trade of the cycle may have shrunk the gang
+            there = there and not any(pod in unit.record.leaving for pod in unit.pods)
+        return there and key not in self._gone and key not in self._taken
 
     def _sync(self) -> None:
         tree = self._state.tree

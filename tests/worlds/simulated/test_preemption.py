@@ -140,6 +140,13 @@ def test_with_preemption_and_faults_every_job_ends_once_and_all_agree(
     assert set(outcomes) <= {Outcome.SUCCEEDED, Outcome.CANCELLED, Outcome.FAILED}
 
 
+def test_two_urgent_gangs_of_one_cycle_never_take_the_same_pods() -> None:
+    rows = [(12, 8, 29, 50, 0, True), (29, 8, 11, 90, 0, True), (29, 8, 83, 90, None, True)]
+    run = simulate(scenario(*drawn(rows), nodes=2, gpus=4), check=True)
+    assert all(record.ended is not None for record in run.collector.records.values())
+    assert run.collector.counts.shrunk > 0
+
+
 def test_equal_scenarios_with_preemption_have_equal_plans() -> None:
     def plans() -> list[Plan]:
         seen: list[Plan] = []
