@@ -9,20 +9,27 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from ganglion.engine.cycle import cycle
+from ganglion.engine.state import ClusterState
 from ganglion.model import events as ev
 from ganglion.model.booking import Booking
 from ganglion.model.levels import Level
 from ganglion.model.node import Node
 from ganglion.model.placement import Placement
 from ganglion.model.plan import Plan, Start
-from ganglion.model.policy import Backfill, Future, Order, Policy
+from ganglion.model.policy import Backfill, Evict, Future, Order, Policy, Repack
 from ganglion.model.queue import Queue
 from ganglion.model.workload import Gang, Topology
 from tests.engine import random_fleets as make
-from tests.engine.ahead import Ahead, cycle
 from tests.engine.build import gang, node
 
-EASY = Policy(order=Order.FIFO, future=Future(backfill=Backfill.EASY))
+EASY = Policy(
+    order=Order.FIFO,
+    future=Future(backfill=Backfill.EASY),
+    evict=Evict(enabled=False),
+    repack=Repack(consolidate=False),
+)
+"""Nobody is stopped or moved: these tests are about time alone."""
 
 
 class Replay:
@@ -31,7 +38,7 @@ class Replay:
     def __init__(
         self, policy: Policy, nodes: list[Node], bookings: tuple[Booking, ...] = ()
     ) -> None:
-        self.state = Ahead(policy)
+        self.state = ClusterState(policy)
         self.bookings = bookings
         self.told: dict[str, int] = {}
         self.started: dict[str, int] = {}
@@ -39,7 +46,7 @@ class Replay:
         self.ends: list[tuple[int, str]] = []
         self.cycle([ev.QueueSet(0, Queue(name)) for name in (*make.LEAVES, "team")], 0)
         self.cycle([ev.NodeAdded(0, each) for each in nodes], 0)
-        self.state.book(*bookings)
+        self.cycle([ev.BookingSet(0, each) for each in bookings], 0)
 
     def run(self, jobs: list[tuple[Gang, int]]) -> None:
         """Jobs with their run times, in the order of submission, to the end of them all."""
@@ -48,7 +55,7 @@ class Replay:
         now = 0
         while True:
             times = [at for at, *_ in (*todo[:1], *self.ends[:1])]
-            wake = self.state.future.next_wake(now)
+            wake = self.state.next_wake()
             if not times and wake is None:
                 return
             now = min([*times, *([] if wake is None else [wake])])
@@ -117,27 +124,27 @@ def _jobs(rng: Random, count: int) -> list[tuple[Gang, int]]:
     st.integers(1, 3),
     st.sampled_from((Order.FIFO, Order.FAIR)),
 )
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_no_reservation_is_delayed_or_overlapped_when_limits_hold(
     seed: int, size: int, backfill: Backfill, reservations: int, order: Order
 ) -> None:
     rng = Random(seed)
     future = Future(backfill=backfill, reservations=reservations)
     nodes = [make.node(rng, f"n{number}") for number in range(size)]
-    replay = Replay(Policy(order=order, future=future), nodes)
-    replay.run(_jobs(rng, 40))
+    replay = Replay(replace(EASY, order=order, future=future), nodes)
+    replay.run(_jobs(rng, 30))
     waiting = set(replay.state.future.reservations())
     assert not waiting, "a gang with a reservation never started"
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 4))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_no_gang_is_on_a_node_during_a_booking_that_is_not_for_it(seed: int, size: int) -> None:
     rng = Random(seed)
     nodes = [make.node(rng, f"n{number}") for number in range(size)]
     bookings = tuple(_booking(rng, number, nodes) for number in range(rng.randint(1, 3)))
     replay = Replay(EASY, nodes, bookings)
-    replay.run(_jobs(rng, 30))
+    replay.run(_jobs(rng, 20))
 
 
 def _booking(rng: Random, number: int, nodes: list[Node]) -> Booking:
@@ -208,7 +215,7 @@ def test_an_early_end_moves_a_reservation_forward() -> None:
 
 
 def test_a_higher_priority_takes_the_reservation_over() -> None:
-    state = Ahead(EASY)
+    state = ClusterState(EASY)
     cycle(state, [ev.QueueSet(0, Queue("team")), ev.NodeAdded(0, node("a"))], 0)
     low = _limited("low", 8, 100, 1)
     cycle(state, [ev.GangSubmitted(0, _limited("running", 8, 1000)), ev.GangSubmitted(0, low)], 0)
@@ -221,7 +228,7 @@ def test_a_higher_priority_takes_the_reservation_over() -> None:
 
 
 def test_the_place_of_a_cancelled_gang_is_open_again() -> None:
-    state = Ahead(EASY)
+    state = ClusterState(EASY)
     cycle(state, [ev.QueueSet(0, Queue("team")), ev.NodeAdded(0, node("a"))], 0)
     gangs = (
         _limited("running", 4, 100),
@@ -235,7 +242,7 @@ def test_the_place_of_a_cancelled_gang_is_open_again() -> None:
 
 
 def test_a_lost_node_moves_the_reservation_and_says_why() -> None:
-    state = Ahead(EASY)
+    state = ClusterState(EASY)
     nodes = [ev.NodeAdded(0, each) for each in _two_nodes()]
     cycle(state, [ev.QueueSet(0, Queue("team")), *nodes], 0)
     gangs = (

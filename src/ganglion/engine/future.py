@@ -10,22 +10,22 @@ How the cycle uses it, all on a state whose `join` and `part` tell `Occupants`:
         for event in future.plan(record, reason, now): apply and record it
 
 `drop` and `apply` say whether a place was given up; the state's `freed` counter has to grow
-then. The server wakes the engine at `next_wake`. Limits guarantee: while every gang ends by its time
-limit and no node is lost, a reservation is kept to the millisecond and only ever moves to an
+then. The server wakes the engine at `next_wake`. Limits guarantee: while every gang ends by its
+time limit and no node is lost, a reservation is kept to the millisecond and only ever moves to an
 earlier time. A higher priority is not held up by a lower one's reservation.
 
 EASY: Lifka, JSSPP 1995. Conservative backfill: Mu'alem and Feitelson, TPDS 2001.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 
 from ganglion.engine.bookings import BOOKED, Bookings
 from ganglion.engine.estimates import Estimates
 from ganglion.engine.holdings import Holdings
 from ganglion.engine.occupants import Clock, Occupants
-from ganglion.engine.profile import Ground, Reservation, Search, earliest
+from ganglion.engine.profile import Ground, Search, earliest
 from ganglion.engine.record import GangRecord
+from ganglion.engine.reservations import Apart, Reservation, Reservations
 from ganglion.engine.room import Room
 from ganglion.engine.sketch import Sketch, shapes_by_set
 from ganglion.model.events import StartPlanned
@@ -56,10 +56,10 @@ class Future:
     ) -> None:
         clock = Clock(estimates, state.policy.future)
         self._ground = Ground(state, occupants, clock, bookings)
-        self._held: dict[str, Reservation] = {}
+        self._held = Reservations()
         self._renewed = -1
         self._ticked = -1
-        self._rooms: dict[tuple[str, str], tuple[tuple[int, int, int], Room]] = {}
+        self._rooms: dict[tuple[str, str], tuple[tuple[int, int, int, int], Room]] = {}
 
     def reservation(self, gang: str) -> Reservation | None:
         """The reservation of a gang."""
@@ -67,7 +67,7 @@ class Future:
 
     def reservations(self) -> tuple[Reservation, ...]:
         """All of them, those made first in front."""
-        return tuple(self._held.values())
+        return tuple(self._held)
 
     def apply(self, event: StartPlanned) -> bool:
         """Take a reservation in, move it or take it back; False when that changes nothing."""
@@ -75,32 +75,28 @@ class Future:
             return self.drop(event.gang)
         record = self._ground.state.record(event.gang)
         made = Reservation(record, event.placement, event.start_ms, event.end_ms)
-        if self._held.get(event.gang) == made:
+        if not self._held.put(made):
             return False
-        self._rooms = {}
-        self._held[event.gang] = made
-        if any(_class(each) < record.gang.priority for each in self._held.values()):
+        if self._held.below(record.gang.priority):
             self._renewed = -1
         return True
 
     def drop(self, gang: str) -> bool:
         """A gang keeps no place any more; whether it did."""
         self._rooms = {}
-        return self._held.pop(gang, None) is not None
+        return self._held.drop(gang)
 
-    @contextmanager
-    def apart_from(self, gang: str) -> Iterator[None]:
-        """As if a gang held no reservation, as while it is seated tentatively."""
-        held, self._rooms = self._held, {}
-        self._held = {name: each for name, each in held.items() if name != gang}
-        try:
-            yield
-        finally:
-            self._held, self._rooms = held, {}
+    def apart_from(self, gang: str) -> Apart:
+        """As if a gang held no reservation, as while it is seated tentatively.
+
+        Use it as a context manager.
+        """
+        return self._held.apart_from(gang)
 
     def next_wake(self, now: int) -> int | None:
         """The next time at which time alone makes a difference, in ms; None = there is none."""
-        starts = [each.start_ms for each in self._held.values() if each.start_ms > now]
+        now = max(now, self._ticked)
+        starts = [each.start_ms for each in self._held if each.start_ms > now]
         change = self._ground.bookings.next_change(now)
         return min([*starts, *(() if change is None else (change,))], default=None)
 
@@ -111,11 +107,11 @@ class Future:
         """
         state = self._ground.state
         # The time alone lets a gang start whose reservation begins, or a booking ends.
-        due = any(self._ticked < each.start_ms <= now for each in self._held.values())
+        due = any(self._ticked < each.start_ms <= now for each in self._held)
         state.freed += due or self._ground.bookings.changed(self._ticked, now)
         self._ticked = now
         fresh, self._renewed = state.freed != self._renewed, state.freed
-        for held in self._by_class():
+        for held in self._held.by_priority():
             if held.record.phase is not Phase.PENDING or held.record.reason:
                 yield StartPlanned(now, held.record.gang.id, None)
             elif held.start_ms <= now or fresh:
@@ -139,15 +135,18 @@ class Future:
             if gang in self._held:
                 yield StartPlanned(now, gang, None, cause=reason.message)
             return
-        yielding = None if gang in self._held else self._slot(record)
+        if gang in self._held and len(self._held) >= self._most():
+            return
+        first = self._first(record)
+        yielding = None if first.gang.id in self._held else self._slot(first)
         if yielding is None:
             return
         for each in yielding:
             yield StartPlanned(now, each.record.gang.id, None, cause="a higher priority came")
-        search = Search(record, self._ahead_of(record), without)
+        search = Search(first, self._held.binding(first.gang), without if first is record else ())
         found = earliest(self._ground, search, now)
         if found:
-            yield self._planned(record, *found, now, "")
+            yield self._planned(first, *found, now, "")
 
     def settle(
         self, record: GangRecord, now: int, found: Found, search: Callable[[], Found]
@@ -187,7 +186,7 @@ class Future:
         pods: dict[str, list[PodPlacement]] = {}
         for pod in placement.pods:
             pods.setdefault(pod.node, []).append(pod)
-        for held in self._ahead_of(record):
+        for held in self._held.binding(record.gang):
             if held.start_ms < ends and not self._leaves_room(held, record, pods, now):
                 return _overtakes(held, ends)
         return None
@@ -200,7 +199,7 @@ class Future:
         ground = self._ground
         ends = now + ground.clock.length(record.gang)
         sketch = Sketch(ground.state)
-        for held in self._ahead_of(record):
+        for held in self._held.binding(record.gang):
             if held.start_ms < ends:
                 sketch.come(held.record, held.placement.pods)
         sketch.shut(ground.bookings.closed(record.gang, now, ground.state.tree))
@@ -229,7 +228,9 @@ class Future:
         before = held.start_ms if sound else None
         if before is not None and before <= now:
             return
-        search = Search(record, self._ahead_of(record), self._flavors_left_out(held), before)
+        search = Search(
+            record, self._held.binding(record.gang), self._flavors_left_out(held), before
+        )
         found = earliest(self._ground, search, now)
         if found:
             cause = "" if sound else "its place is not free in time"
@@ -253,33 +254,37 @@ class Future:
         end = start + self._ground.clock.length(record.gang)
         return StartPlanned(now, record.gang.id, placement, start, end, cause)
 
-    def _slot(self, record: GangRecord) -> list[Reservation] | None:
-        """Who gives up a reservation so that a gang may have one; None = it gets none."""
+    def _most(self) -> int:
         policy = self._ground.state.policy.future
         if policy.backfill is Backfill.ANY:
-            return None
-        conservative = policy.backfill is Backfill.CONSERVATIVE
-        most = CONSERVATIVE_DEPTH if conservative else policy.reservations
+            return 0
+        easy = policy.backfill is Backfill.EASY
+        return policy.reservations if easy else CONSERVATIVE_DEPTH
+
+    def _first(self, record: GangRecord) -> GangRecord:
+        """Who gets the next reservation: of the highest priority, who waits for longest.
+
+        Going by age, and not by the order among equals, bounds everybody's wait, however many
+        shorter ones may come.
+        """
+        state = self._ground.state
+        if state.policy.future.backfill is Backfill.CONSERVATIVE:
+            return record
+        waiting = [record]
+        for lane in state.lanes:
+            key = lane.head()
+            if key and lane.reason and _is_about_room(lane.reason):
+                waiting.append(state.records[key[-1]])
+        free = [each for each in waiting if each.gang.id not in self._held]
+        return min(free, key=_seniority, default=record)
+
+    def _slot(self, record: GangRecord) -> list[Reservation] | None:
+        """Who gives up a reservation so that a gang may have one; None = it gets none."""
+        most = self._most()
         if len(self._held) < most:
             return []
-        last = min(
-            reversed(self._held.values()), key=lambda r: r.record.gang.priority, default=None
-        )
-        if last is None or last.record.gang.priority >= record.gang.priority:
-            return None
-        return [last]
-
-    def _by_class(self) -> list[Reservation]:
-        return sorted(self._held.values(), key=lambda each: -_class(each))
-
-    def _ahead_of(self, record: GangRecord) -> list[Reservation]:
-        """Reservations that a gang must respect: all but its own and those of lower priority."""
-        gang = record.gang
-        return [
-            each
-            for each in self._held.values()
-            if each.record.gang.id != gang.id and _class(each) >= gang.priority
-        ]
+        lowest = self._held.below(record.gang.priority) if most else None
+        return [lowest] if lowest else None
 
     def _is_sound(self, held: Reservation, now: int) -> bool:
         """Whether a reservation can still be kept."""
@@ -313,20 +318,19 @@ class Future:
     def _room(self, held: Reservation, node: str, now: int) -> Room:
         """What is free of a node when a reservation begins, its own place taken."""
         key = (held.record.gang.id, node)
-        version = (self._ground.occupants.version, self._ground.state.freed, now)
+        freed, joined = self._ground.state.freed, self._ground.occupants.version
+        version = (joined, freed, self._held.version, now)
         known = self._rooms.get(key)
         if known is None or known[0] != version:
             at = max(held.start_ms, now)
             others = [
                 each
-                for each in self._held.values()
-                if each is held or (each.start_ms <= at < each.end_ms and self._binds(each, held))
+                for each in self._held
+                if each is held
+                or (each.start_ms <= at < each.end_ms and each.priority >= held.priority)
             ]
             known = self._rooms[key] = (version, self._ground.room(node, at, now, others))
         return known[1]
-
-    def _binds(self, one: Reservation, other: Reservation) -> bool:
-        return _class(one) >= _class(other)
 
 
 def _is_about_room(reason: Reason) -> bool:
@@ -337,8 +341,8 @@ def _is_about_room(reason: Reason) -> bool:
     )
 
 
-def _class(held: Reservation) -> int:
-    return held.record.gang.priority
+def _seniority(record: GangRecord) -> tuple[int, int, str]:
+    return (-record.gang.priority, record.gang.submitted, record.gang.id)
 
 
 def _fits(

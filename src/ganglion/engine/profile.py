@@ -3,33 +3,16 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from msgspec import Struct
-
 from ganglion.engine.bookings import Bookings
 from ganglion.engine.holdings import Holdings
 from ganglion.engine.occupants import Clock, Occupants
 from ganglion.engine.place import Demand, place, required_level, rules_of
 from ganglion.engine.record import GangRecord
+from ganglion.engine.reservations import Reservation
 from ganglion.engine.room import Room
 from ganglion.engine.sketch import Sketch, shapes_by_set
 from ganglion.model.levels import DEPTH, Level
 from ganglion.model.placement import Placement
-
-
-class Reservation(Struct, frozen=True):
-    """Place and time that are kept for a gang.
-
-    Attributes:
-        record: the gang's record.
-        placement: where it will start.
-        start_ms: the latest time at which it does.
-        end_ms: when it will have ended, counted from `start_ms`.
-    """
-
-    record: GangRecord
-    placement: Placement
-    start_ms: int
-    end_ms: int
 
 
 class Ground(NamedTuple):

@@ -1,0 +1,118 @@
+"""Who holds a reservation, and who has to respect it."""
+
+from collections.abc import Iterable, Iterator
+
+from msgspec import Struct
+
+from ganglion.engine.record import GangRecord
+from ganglion.model.placement import Placement
+from ganglion.model.workload import Gang
+
+
+class Reservation(Struct, frozen=True):
+    """Place and time that are kept for a gang.
+
+    Attributes:
+        record: the gang's record.
+        placement: where it will start.
+        start_ms: the latest time at which it does.
+        end_ms: when it will have ended, counted from `start_ms`.
+    """
+
+    record: GangRecord
+    placement: Placement
+    start_ms: int
+    end_ms: int
+
+    @property
+    def priority(self) -> int:
+        """Priority of the gang; a higher one is not held up by a lower one's reservation."""
+        return self.record.gang.priority
+
+
+class Reservations:
+    """All reservations by gang, in the order in which they were first made.
+
+    Attributes:
+        version: grows with every change.
+    """
+
+    def __init__(self) -> None:
+        self._held: dict[str, Reservation] = {}
+        self.version = 0
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def __contains__(self, gang: str) -> bool:
+        return gang in self._held
+
+    def __iter__(self) -> Iterator[Reservation]:
+        return iter(self._held.values())
+
+    def get(self, gang: str) -> Reservation | None:
+        """The reservation of a gang."""
+        return self._held.get(gang)
+
+    def put(self, made: Reservation) -> bool:
+        """Make or move a reservation; False when that changes nothing."""
+        gang = made.record.gang.id
+        if self._held.get(gang) == made:
+            return False
+        self._held[gang] = made
+        self.version += 1
+        return True
+
+    def drop(self, gang: str) -> bool:
+        """A gang holds none any more; whether it did."""
+        self.version += 1
+        return self._held.pop(gang, None) is not None
+
+    def by_priority(self) -> list[Reservation]:
+        """All of them, the highest priority first."""
+        return sorted(self._held.values(), key=lambda each: -each.priority)
+
+    def below(self, priority: int) -> Reservation | None:
+        """The one of the lowest priority below a given one, the latest made among equals."""
+        last = min(reversed(self._held.values()), key=lambda each: each.priority, default=None)
+        return last if last and last.priority < priority else None
+
+    def binding(self, gang: Gang) -> list[Reservation]:
+        """Those that a gang must respect: all but its own and those of lower priority."""
+        return [
+            each
+            for each in self._held.values()
+            if each.record.gang.id != gang.id and each.priority >= gang.priority
+        ]
+
+    def apart_from(self, gang: str) -> "Apart":
+        """As if a gang held no reservation, within a `with` block."""
+        return Apart(self, gang)
+
+    def swap(self, held: dict[str, Reservation]) -> dict[str, Reservation]:
+        """Hold these instead; returns those held before."""
+        self.version += 1
+        before, self._held = self._held, held
+        return before
+
+
+class Apart:
+    """Leaves one reservation out, and puts it back where it was.
+
+    Args:
+        held: all reservations.
+        gang: whose is left out.
+    """
+
+    def __init__(self, held: Reservations, gang: str) -> None:
+        self._held, self._gang = held, gang
+        self._before: dict[str, Reservation] = {}
+
+    def __enter__(self) -> None:
+        others: Iterable[Reservation] = self._held
+        rest = {each.record.gang.id: each for each in others}
+        rest.pop(self._gang, None)
+        self._before = self._held.swap(rest)
+
+    def __exit__(self, *_: object) -> None:
+        self._held.swap(self._before)
