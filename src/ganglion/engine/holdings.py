@@ -11,6 +11,7 @@ from ganglion.engine.gates import Gates
 from ganglion.engine.indexes import Indexes
 from ganglion.engine.lanes import Asked, Key, Lanes
 from ganglion.engine.plugins import Plugins
+from ganglion.engine.quantum import level, next_change
 from ganglion.engine.record import SETTLED, GangRecord
 from ganglion.engine.shares import Shares
 from ganglion.engine.totals import Totals
@@ -28,6 +29,10 @@ from ganglion.model.workload import Gang
 
 REMEMBERED = 100_000
 """Node conditions and shapes kept before those not in use are forgotten."""
+
+
+_STEP = 1 << 60
+"""Beyond every rank within one level of attained service."""
 
 
 class Holdings:
@@ -93,6 +98,8 @@ class Holdings:
             if record and record.phase is Phase.PENDING and record.not_before <= now:
                 record.not_before = 0
                 self.wait(record)
+            elif record and record.phase is Phase.RUNNING:
+                self.took_turn(record, now)
 
     def settle(self) -> None:
         """Take in new nodes, and keep what is remembered in proportion to the fleet."""
@@ -109,6 +116,16 @@ class Holdings:
     def alarm(self, at: int, gang: str) -> None:
         """Look again at that time, in ms, as the time alone makes a difference for a gang."""
         heappush(self._sleepers, (at, gang))
+
+    def took_turn(self, record: GangRecord, now: int) -> None:
+        """A running gang that shares time may have to yield by now, and look again later."""
+        quantum = self.queues[record.gang.queue].timeshare_ms
+        if not quantum:
+            return
+        self.freed += 1
+        change = next_change(record, quantum, now)
+        if change is not None:
+            self.alarm(change, record.gang.id)
 
     def reason(self, gang: str) -> Reason | None:
         """Why a gang waits, as far as cycles have found out; None = it does not, or unknown."""
@@ -162,9 +179,15 @@ class Holdings:
         if record.not_before:
             heappush(self._sleepers, (record.not_before, gang.id))
         if record.reason is None:
-            record.lane = (*_lane_key(record), gang.user if self._by_user(gang) else "")
-            order = _order_key(self.policy, gang)
+            owner = gang.user if self._by_user(gang) else ""
+            record.lane = (*_lane_key(record), owner, self._level(record))
+            order = _order_key(self.policy, gang, self._level(record))
             self.lanes.add(record.lane, gang.queue, gang.priority, order, asked_by(gang))
+
+    def _level(self, record: GangRecord) -> int:
+        """Among equals that share time, whoever had less service goes first."""
+        quantum = self.queues[record.gang.queue].timeshare_ms
+        return level(record, quantum, 0) if quantum else 0
 
     def _by_user(self, gang: Gang) -> bool:
         """Whether it matters whose gang it is."""
@@ -325,10 +348,10 @@ def asked_by(gang: Gang) -> Asked:
     return types, sum(gpu.count * gpu.milli * count for gpu, count in gpus)
 
 
-def _order_key(policy: Policy, gang: Gang) -> Key:
+def _order_key(policy: Policy, gang: Gang, level: int) -> Key:
     rank = 0
     if policy.order in (Order.SHORTEST, Order.SMALLEST):
         rank = gang.expected_ms
     if policy.order is Order.SMALLEST:
         rank *= max(1, sum(s.count * s.request.gpu.count for s in gang.pod_sets))
-    return (rank, gang.submitted, gang.index, gang.id)
+    return (level * _STEP + rank, gang.submitted, gang.index, gang.id)

@@ -4,6 +4,7 @@ from msgspec.structs import replace
 
 from ganglion.engine.holdings import Holdings
 from ganglion.engine.price import attained
+from ganglion.engine.quantum import keeps_until
 from ganglion.engine.record import HOLDING, SETTLED, WAITING, GangRecord
 from ganglion.engine.shapes import shapes_of
 from ganglion.engine.victims import Cause
@@ -77,6 +78,8 @@ def started(state: Holdings, event: ev.GangStarted) -> bool:
     if event.attempt != record.attempt or record.phase is not Phase.STARTING:
         return False
     record.phase, record.started = Phase.RUNNING, event.at
+    if state.queues[record.gang.queue].timeshare_ms:
+        state.alarm(keeps_until(record, state.queues[record.gang.queue].timeshare_ms), event.gang)
     return True
 
 

@@ -1,0 +1,81 @@
+"""Time-sharing among equals: whoever has had much service yields to those that had little.
+
+A choice of each queue (`timeshare_ms`). Victims are of the same queue and priority, at a
+higher level of attained service, and past the time that each attempt may keep its place; they
+are priced like any other victim.
+"""
+
+from collections.abc import Iterator
+
+from ganglion.engine import price
+from ganglion.engine.holdings import Holdings
+from ganglion.engine.quantum import keeps_until, level
+from ganglion.engine.quota import asked
+from ganglion.engine.record import SETTLED, GangRecord
+from ganglion.engine.units import units_of
+from ganglion.engine.victims import Cause, Rules, Unit, Useful
+from ganglion.model.placement import PodPlacement
+from ganglion.model.reasons import Reason, Token
+
+
+class TurnRules:
+    """The rules of a policy, and after them those of time-sharing.
+
+    Args:
+        inner: the rules of the policy.
+    """
+
+    def __init__(self, inner: Rules) -> None:
+        self._inner = inner
+
+    def hopeless(self, state: Holdings, asker: GangRecord, now: int) -> Reason | None:
+        """Why nobody may be stopped for this gang, by arithmetic alone; None = perhaps."""
+        reason = self._inner.hopeless(state, asker, now)
+        if reason is None or reason.token is Token.POLICY:
+            return reason
+        held = sum(price.gpu_milli(each) for each in map(_pods, _yielding(state, asker, now)))
+        free = state.totals.free_for(asker.shapes)
+        return None if held and held + free >= asked(asker).gpu_milli else reason
+
+    def allows(self, state: Holdings, asker: GangRecord, unit: Unit, now: int) -> bool:
+        """Whether a unit may still be taken as usage stands now, just before it is."""
+        return unit.cause is Cause.YIELDED or self._inner.allows(state, asker, unit, now)
+
+    def victims(
+        self, state: Holdings, asker: GangRecord, now: int, useful: Useful
+    ) -> Iterator[Unit]:
+        """Units in the order in which they are to be taken; see `Rules`."""
+        offered = set()
+        for unit in self._inner.victims(state, asker, now, useful):
+            offered.add(unit.record.gang.id)
+            yield unit
+        found = [each for each in _yielding(state, asker, now) if each.gang.id not in offered]
+        restart = state.policy.evict.restart_ms
+
+        def priced(record: GangRecord, pods: tuple[PodPlacement, ...], whole: bool) -> int:
+            if whole:
+                return price.of_gang(record, now, restart)
+            return price.of_surplus(pods, restart)
+
+        for record in sorted(found, key=lambda each: (-each.attained, each.gang.id)):
+            yield from units_of(record, Cause.YIELDED, priced, useful)
+
+
+def _pods(record: GangRecord) -> tuple[PodPlacement, ...]:
+    return record.placement.pods if record.placement else ()
+
+
+def _yielding(state: Holdings, asker: GangRecord, now: int) -> Iterator[GangRecord]:
+    """Gangs that have to yield to a gang if it needs their place."""
+    queue = asker.gang.queue
+    quantum = state.queues[queue].timeshare_ms
+    if not quantum:
+        return
+    mine = level(asker, quantum, now)
+    for record in state.records.values():
+        gang = record.gang
+        if record.phase not in SETTLED or gang.queue != queue or not gang.preemptible:
+            continue
+        equal = gang.priority == asker.gang.priority
+        if equal and level(record, quantum, now) > mine and now >= keeps_until(record, quantum):
+            yield record
