@@ -5,9 +5,11 @@ from collections.abc import Iterable
 from ganglion.engine.acts import decide, give, keep_promises
 from ganglion.engine.elastic import grow
 from ganglion.engine.find import Found
+from ganglion.engine.heads import SIDE_BY_SIDE, Head, take_heads
 from ganglion.engine.lanes import Lane
 from ganglion.engine.order import Turns
 from ganglion.engine.record import GangRecord
+from ganglion.engine.repair import mend
 from ganglion.engine.seek import Dealer, seek
 from ganglion.engine.state import ClusterState
 from ganglion.engine.swap import swap
@@ -40,7 +42,12 @@ def cycle(state: ClusterState, events: Iterable[Event], now: int) -> Plan:
     _learn(state, plan)
     keep_promises(state, plan)
     decide(state, state.future.renew(now), plan)
-    _Round(state, plan).run()
+    mend(state, plan)
+    state.again_at = None
+    if state.policy.entitlement not in SIDE_BY_SIDE:
+        _Round(state, plan).run()
+    elif take_heads(state, plan, lambda head: _shut(state, head, plan)):
+        state.again_at = now + 1
     grow(state, plan)
     return plan
 
@@ -84,6 +91,13 @@ class _Round:
         found = seek(state, record, now, known)
         self._diagnoses += found[0] is not known
         return found
+
+
+def _shut(state: ClusterState, head: Head, plan: Plan) -> None:
+    record, reason = head.nomination.record, head.reason
+    assert reason
+    ask_again = bool(state.plugins.permits)
+    _keep_waiting(state, head.lane, record, reason, plan, ask_again=ask_again)
 
 
 def _learn(state: ClusterState, plan: Plan) -> None:

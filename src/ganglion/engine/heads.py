@@ -30,6 +30,9 @@ from ganglion.model.policy import Entitlement
 from ganglion.model.queue import Victims
 from ganglion.model.reasons import Reason
 
+SIDE_BY_SIDE = (Entitlement.QUOTA, Entitlement.DOMINANT)
+"""Entitlements under which the queues are looked at in this way."""
+
 
 class Head(NamedTuple):
     """What was found for the head of a queue: a place, a trade, or a reason to wait."""

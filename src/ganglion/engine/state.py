@@ -24,10 +24,12 @@ class ClusterState(Holdings):
         estimates: what was learnt about run times.
         bookings: nodes that are spoken for.
         future: reservations of blocked gangs.
+        again_at: when to look again although nothing happened, in ms; None = need not.
     """
 
     def __init__(self, policy: Policy | None = None, plugins: Plugins | None = None) -> None:
         super().__init__(policy, plugins)
+        self.again_at: int | None = None
         self.estimates = Estimates()
         self.bookings = Bookings(self.shares.path)
         self._occupants = Occupants()
@@ -62,7 +64,7 @@ class ClusterState(Holdings):
 
     def next_wake(self) -> int | None:
         """When the time alone makes a difference next, in ms; None = never."""
-        times = (super().next_wake(), self.future.next_wake(self.clock))
+        times = (super().next_wake(), self.future.next_wake(self.clock), self.again_at)
         return min((each for each in times if each is not None), default=None)
 
     def validate(self) -> None:

@@ -1,0 +1,93 @@
+"""One gang per queue and cycle."""
+
+from ganglion.engine.cycle import cycle
+from ganglion.engine.state import ClusterState
+from ganglion.model import events as ev
+from ganglion.model.plan import Phase, Plan
+from ganglion.model.queue import Preemption, Victims
+from tests.engine.build import started
+from tests.engine.lenders import FAIR, NOBODY, lenders, queue, runs, waits
+
+
+def go(state: ClusterState, now: int = 100) -> Plan:
+    plan = cycle(state, [], now)
+    state.validate()
+    return plan
+
+
+def test_one_gang_of_each_queue_is_looked_at() -> None:
+    state = lenders(queue("a", 4), queue("b", 4))
+    for name in ("a1", "a2", "b1", "b2"):
+        waits(state, name, name[0])
+
+    assert sorted(started(go(state))) == ["a1", "b1"]
+    assert state.next_wake() is not None
+    assert sorted(started(go(state, 101))) == ["a2", "b2"]
+    assert go(state, 102).decisions == []
+    assert state.next_wake() is None
+
+
+def test_who_borrows_from_nearer_goes_first_whatever_the_priority() -> None:
+    state = lenders(queue("a", 2), queue("b", 2))
+    waits(state, "borrows", "a", 3, priority=9, at=1)
+    waits(state, "owns", "b", 2, priority=1)
+
+    assert started(go(state)) == ["owns"]
+
+
+def test_by_share_the_one_goes_first_that_leaves_its_queue_with_less() -> None:
+    queues = (queue("a", 2, weight=2), queue("b", 2), queue("idle", 4))
+    state = lenders(*queues, policy=FAIR)
+    waits(state, "heavy", "a", 5)
+    waits(state, "light", "b", 4, priority=9)
+
+    assert started(go(state)) == ["heavy"]
+
+
+def test_a_head_that_no_longer_fits_waits_for_the_next_cycle() -> None:
+    state = lenders(queue("a", 2), queue("b", 2))
+    waits(state, "first", "a", 3, at=1)
+    waits(state, "second", "b", 3)
+
+    plan = go(state)
+
+    assert started(plan) == ["first"]
+    assert plan.waits == []
+    assert [each.first for each in go(state, 101).waits] == ["second/0"]
+
+
+def test_idle_quota_is_kept_for_its_owner_for_one_cycle_unless_it_can_be_taken_back() -> None:
+    for rule, expected in ((Victims.LOWER, []), (Victims.ANY, ["guest"])):
+        owner = queue("owner", 2, preemption=Preemption(Victims.NEVER, rule))
+        state = lenders(owner, queue("guest", 0, preemption=NOBODY))
+        runs(state, "there", "owner", 1)
+        waits(state, "big", "owner", 2, at=2)
+        waits(state, "guest", "guest", 1, at=3)
+
+        assert started(go(state)) == expected
+        assert started(go(state, 101)) == ([] if expected else ["guest"])
+
+
+def test_a_strict_queue_waits_for_its_head() -> None:
+    state = lenders(queue("strict", 4, strict=True), queue("loose", 4))
+    for name in ("strict", "loose"):
+        runs(state, f"{name}-there", name, 3)
+        waits(state, f"{name}-big", name, 6, at=2)
+        waits(state, f"{name}-small", name, 1, at=3)
+
+    assert [started(go(state, 100 + each)) for each in range(3)] == [[], ["loose-small"], []]
+
+
+def test_victims_are_told_to_stop_and_the_place_is_promised() -> None:
+    state = lenders(queue("q", 4))
+    low = runs(state, "low", "q", 4, priority=1)
+    high = waits(state, "high", "q", 2, priority=9)
+
+    plan = go(state)
+
+    assert [(stop.gang, stop.cause) for stop in plan.stops] == [("low/0", "preempted for high/0")]
+    assert (low.phase, high.phase) == (Phase.STOPPING, Phase.RESERVED)
+    left = ev.GangEnded(101, "low/0", 1, ev.Outcome.PREEMPTED, requeue=True)
+    assert started(cycle(state, [left], 101)) == ["high"]
+    assert go(state, 102).decisions == []
+    assert low.phase is Phase.PENDING
