@@ -5,7 +5,13 @@ from typing import Any
 import pytest
 
 from ganglion.model.errors import EnvironmentFault
-from ganglion.model.events import CheckpointCommitted, GangEnded, GangPlaced, GangReserved
+from ganglion.model.events import (
+    CheckpointCommitted,
+    GangEnded,
+    GangPlaced,
+    GangReserved,
+    PodsLeft,
+)
 from ganglion.server import commands
 from ganglion.server.cluster_views import order_page, waiting_by_reason
 from ganglion.server.views import detail
@@ -152,3 +158,61 @@ def test_a_promise_that_could_not_be_written_was_never_made(
             rig.submit("high", **HIGH)
     assert rig.machine.stops == []
     assert rig.state(low) == "RUNNING"
+
+
+# --- elastic gangs ------------------------------------------------------------------------------
+
+ELASTIC = {"nodes": "2..16", "resources": {"gpus": 1}, "priority": 10}
+
+
+def test_an_elastic_gang_starts_as_large_as_it_can(rig: Rig) -> None:
+    rig.submit("wide", **ELASTIC)
+    rig.turn()
+    assert rig.machine.pods == {("wide-1/0", 1): 16}
+    assert len(shown(rig, "wide-1").gangs[0].placement.pods) == 16
+
+
+def shrunk(rig: Rig) -> str:
+    """`wide` was told to give up half of its pods for `high`."""
+    rig.submit("wide", **ELASTIC)
+    rig.turn()
+    return rig.submit("high", **HIGH)
+
+
+def test_pods_that_leave_make_room_and_the_gang_goes_on(rig: Rig) -> None:
+    high = shrunk(rig)
+    assert rig.machine.resizes[-1] == ("wide-1/0", 1, 8)
+    assert rig.machine.stops == []
+    assert shown(rig, high).waits_for == ("wide-1",)
+    rig.turn(2)
+    assert rig.state(high) == "QUEUED"
+    rig.world.facts.append(PodsLeft(rig.machine.time, "wide-1/0", 1))
+    rig.turn(2)
+    assert (rig.state(high), rig.state("wide-1")) == ("RUNNING", "RUNNING")
+    assert shown(rig, "wide-1").preemptions == 0
+
+
+def test_an_order_to_shrink_that_was_not_carried_out_is_given_again(rig: Rig) -> None:
+    rig.submit("wide", **ELASTIC)
+    rig.turn()
+    rig.world.refuse = EnvironmentFault("the world refuses")
+    high = rig.submit("high", **HIGH)
+    assert rig.machine.pods["wide-1/0", 1] == 16
+    rig.crash()
+    assert rig.machine.pods["wide-1/0", 1] == 8
+    rig.world.facts.append(PodsLeft(rig.machine.time, "wide-1/0", 1))
+    rig.turn(2)
+    assert rig.state(high) == "RUNNING"
+
+
+def test_a_start_that_comes_after_a_change_of_size_has_the_last_size(rig: Rig) -> None:
+    rig.world.refuse = EnvironmentFault("the world refuses")
+    rig.submit("wide", **ELASTIC)
+    rig.submit("high", **HIGH)
+    assert rig.machine.began == []
+    rig.world.refuse = None
+    rig.turn()
+    with rig.service.read() as mind:
+        placement = mind.state.records["wide-1/0"].placement
+    assert placement is not None
+    assert rig.machine.pods["wide-1/0", 1] == len(placement.pods)
