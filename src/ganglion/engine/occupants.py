@@ -33,7 +33,8 @@ class Occupants:
         """Pods of a gang come to count."""
         self.version += 1
         gang = record.gang.id
-        self.records[gang] = record
+        # A record made up to try out more pods of the gang must not take its place.
+        self.records.setdefault(gang, record)
         held = self._pods.setdefault(gang, {})
         for pod in pods:
             held[pod] = None
