@@ -7,13 +7,14 @@ limit) before others. Answers order and foretell; they guarantee nothing.
 
 from collections.abc import Hashable
 from enum import StrEnum
+from functools import lru_cache
 
 from msgspec import Struct
 
 from ganglion.engine.history import History
 from ganglion.engine.record import GangRecord
 from ganglion.model.resources import counted
-from ganglion.model.workload import Gang
+from ganglion.model.workload import Gang, PodSet
 
 ENOUGH_OF_USER, ENOUGH_OF_MANY = 2, 8
 """Runs that make a history of one user, or of many, worth listening to."""
@@ -152,29 +153,37 @@ def stem(name: str) -> str:
     return name.rstrip("0123456789").rstrip("-_.") or name
 
 
-def _keys(gang: Gang) -> list[tuple[Source, Hashable, bool]]:
+Keys = tuple[tuple[Source, Hashable, bool], ...]
+
+
+def _keys(gang: Gang) -> Keys:
     """Keys of the histories that know about a gang, the closest first."""
-    form = (_size(gang), gang.time_limit_ms)
+    return _keys_of(gang.user, gang.name, gang.queue, gang.time_limit_ms, gang.pod_sets)
+
+
+@lru_cache(maxsize=4 * HISTORIES)
+def _keys_of(user: str, name: str, queue: str, limit_ms: int, pod_sets: tuple[PodSet, ...]) -> Keys:
+    form = (_size(pod_sets), limit_ms)
     keys: list[tuple[Source, Hashable, bool]] = []
-    if gang.user and gang.name:
-        name = (Source.USER_NAME, gang.user, stem(gang.name))
-        keys += [(Source.USER_NAME, (*name, form), True), (Source.USER_NAME, name, False)]
-    if gang.user:
-        user = (Source.USER, gang.user)
-        keys += [(Source.USER, (*user, form), True), (Source.USER, user, False)]
+    if user and name:
+        program = (Source.USER_NAME, user, stem(name))
+        keys += [(Source.USER_NAME, (*program, form), True), (Source.USER_NAME, program, False)]
+    if user:
+        whose = (Source.USER, user)
+        keys += [(Source.USER, (*whose, form), True), (Source.USER, whose, False)]
     # Among strangers a like form tells more than the same queue does.
-    queue, everybody = (Source.QUEUE, gang.queue), (Source.ALL,)
-    keys += [(Source.QUEUE, (*queue, form), True), (Source.ALL, (*everybody, form), True)]
-    return [*keys, (Source.QUEUE, queue, False), (Source.ALL, everybody, False)]
+    near, everybody = (Source.QUEUE, queue), (Source.ALL,)
+    keys += [(Source.QUEUE, (*near, form), True), (Source.ALL, (*everybody, form), True)]
+    return (*keys, (Source.QUEUE, near, False), (Source.ALL, everybody, False))
 
 
-def _size(gang: Gang) -> tuple[bool, int]:
+def _size(pod_sets: tuple[PodSet, ...]) -> tuple[bool, int]:
     """The number of GPUs, or else of CPUs, to within a factor of two."""
     gpu = sum(
         s.count * s.request.gpu.count * (0 if s.request.gpu.share_mib else s.request.gpu.milli)
-        for s in gang.pod_sets
+        for s in pod_sets
     )
-    cpu = sum(s.count * s.request.cpu_milli for s in gang.pod_sets)
+    cpu = sum(s.count * s.request.cpu_milli for s in pod_sets)
     return bool(gpu), (gpu or cpu).bit_length()
 
 
