@@ -151,7 +151,7 @@ class Nominator:
         return Asker(record, assignment.wants, assignment.needs, self._now)
 
     def _eligible(self, record: GangRecord, flavors: Assignment | None) -> "_Eligible":
-        usable = [set(self._state.totals.flavors_for((shape,))) for shape in record.shapes]
+        usable = [self._state.totals.charged(shape) for shape in record.shapes]
         if flavors:
             usable = [
                 names & set(kept.values())
@@ -206,7 +206,7 @@ class Nominator:
 class _Eligible:
     """Which flavors each pod set may use."""
 
-    def __init__(self, usable: list[set[str]]) -> None:
+    def __init__(self, usable: list[frozenset[str]]) -> None:
         self._usable = usable
 
     def __call__(self, pod_set: int, flavor: str) -> bool:

@@ -33,6 +33,7 @@ class NodeClass(Struct, frozen=True):
         labels: sorted (label, value) pairs.
         flavor: the flavor that quota is charged in.
         region: name of its region; empty = none.
+        cpu_flavor: the flavor that quota of CPU and memory is charged in.
     """
 
     cpu_milli: int
@@ -42,6 +43,7 @@ class NodeClass(Struct, frozen=True):
     labels: tuple[tuple[str, str], ...]
     flavor: str
     region: str
+    cpu_flavor: str = ""
 
 
 class Rows(Struct):

@@ -123,7 +123,8 @@ def _place(
 ) -> Placement | None:
     tree, gang = state.tree, record.gang
     pod_set = gang.pod_sets[number]
-    had = {tree.flavors[tree.rank(pod.node)] for pod in missing}
+    ranks = [tree.rank(pod.node) for pod in missing]
+    had = {kinds[rank] for rank in ranks for kinds in (tree.flavors, tree.cpu_flavors)}
     off = tuple(flavor for flavor in state.totals.flavors() if flavor not in had)
     slices, broken = _layers(pod_set, len(missing))
     own = [pod for pod in others if pod.pod_set == pod_set.name]

@@ -157,12 +157,22 @@ def _obstacle(shape: Shape, node: NodeClass, filters: tuple[Filter, ...]) -> str
             return f"label {key} is {labels[key]}"
     if shape.residency and node.region not in shape.residency:
         return f"not in region {' or '.join(shape.residency)}"
-    if node.flavor in shape.without:
-        return f"flavor {node.flavor} is out of quota"
+    for flavor in _charged(shape.request, node) if shape.without else ():
+        if flavor in shape.without:
+            return f"flavor {flavor} is out of quota"
     for plugin, asked in zip(filters, shape.keys, strict=True):
         if not plugin.allows(asked, node):
             return f"filter {plugin.name}"
     return ""
+
+
+def _charged(request: PodRequest, node: NodeClass) -> tuple[str, ...]:
+    """Flavors that a pod on such a node is charged in."""
+    if not request.gpu.count:
+        return (node.cpu_flavor or node.flavor,)
+    if not (request.cpu_milli or request.memory_mib):
+        return (node.flavor,)
+    return (node.flavor, node.cpu_flavor or node.flavor)
 
 
 def _no_device(gpu: GpuRequest, node: NodeClass) -> str:

@@ -21,8 +21,20 @@ class Totals:
         """All flavors met so far."""
         classes = self._table.classes
         if self._flavors[0] != len(classes):
-            self._flavors = (len(classes), tuple(sorted({each.flavor for each in classes})))
+            found = {name for each in classes for name in (each.flavor, each.cpu_flavor) if name}
+            self._flavors = (len(classes), tuple(sorted(found)))
         return self._flavors[1]
+
+    def charged(self, shape: Shape) -> frozenset[str]:
+        """Flavors that pods of a shape may be charged in, for GPUs and for CPU and memory."""
+        sight = self._table.sight(shape)
+        return frozenset(
+            name
+            for index, node_class in enumerate(self._table.classes)
+            if not self._table.view(sight, index).obstacle
+            for name in (node_class.flavor, node_class.cpu_flavor)
+            if name
+        )
 
     def flavors_for(self, shapes: Sequence[Shape]) -> tuple[str, ...]:
         """Flavors that the GPU pods (or, without GPUs, all pods) may use."""

@@ -49,6 +49,7 @@ class Tree:
         pods: pods on each node, by rank.
         parents: the domain each node hangs on, by rank.
         flavors: the flavor each node is charged in, by rank.
+        cpu_flavors: the same for CPU and memory.
         index: name -> rank.
         domains: domain 0 is the fleet.
         counts: condition -> how many nodes are in it.
@@ -66,6 +67,7 @@ class Tree:
         self.pods: list[int] = []
         self.parents: list[int] = []
         self.flavors: list[str] = []
+        self.cpu_flavors: list[str] = []
         self.index: dict[str, int] = {}
         self.domains: list[Domain] = [Domain(Level.FLEET, "", "", -1)]
         self.counts: dict[int, int] = {}
@@ -210,6 +212,7 @@ class Tree:
         other = Tree(self.table)
         other.nodes, other.names, other.index = self.nodes, self.names, self.index
         other.parents, other.flavors, other.domains = self.parents, self.flavors, self.domains
+        other.cpu_flavors = self.cpu_flavors
         other.pods = [0] * len(self.nodes)
         other.conditions = list(map(self._emptied, self.conditions))
         for name in self._gone & self.index.keys():
@@ -227,6 +230,7 @@ class Tree:
     def _describe(self, rank: int, node: Node) -> None:
         old, seen = self.table.known[self.conditions[rank]], self.nodes[rank]
         self.nodes[rank], self.flavors[rank] = node, node.kind
+        self.cpu_flavors[rank] = node.cpu_kind
         self.move(rank, self.table.intern(self._adjusted(node, old, seen)))
         if node.devices != seen.devices:
             self._count_devices()
@@ -282,6 +286,7 @@ class Tree:
     def _lay_out(self, nodes: list[Node], states: dict[str, tuple[int, int]]) -> None:
         self.nodes, self.names = nodes, [node.name for node in nodes]
         self.flavors = [node.kind for node in nodes]
+        self.cpu_flavors = [node.cpu_kind for node in nodes]
         self.index = {name: rank for rank, name in enumerate(self.names)}
         known = [states.get(node.name) or (self._intern_empty(node), 0) for node in nodes]
         self.conditions = [condition for condition, _ in known]
@@ -341,4 +346,5 @@ def class_of(node: Node) -> NodeClass:
         tuple(sorted(node.labels.items())),
         node.kind,
         node.domains.get(Level.REGION, ""),
+        node.cpu_kind,
     )

@@ -36,6 +36,7 @@ class Node(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
         domains: the named domain it lies in, by level above node; absent levels are left out.
         labels: free-form labels that constraints match.
         flavor: kind of node that quota is given in; empty = its device type, or `cpu`.
+        cpu_flavor: flavor that quota of its CPU and memory is given in; empty = the same.
         max_pods: pod slots.
         cordoned: why no new pods may start here; empty = they may.
     """
@@ -47,6 +48,7 @@ class Node(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     domains: dict[Level, str] = field(default_factory=dict)
     labels: dict[str, str] = field(default_factory=dict)
     flavor: str = ""
+    cpu_flavor: str = ""
     max_pods: int = 1 << 30
     cordoned: str = ""
 
@@ -54,3 +56,8 @@ class Node(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     def kind(self) -> str:
         """The flavor that quota is charged in."""
         return self.flavor or (self.devices[0].type if self.devices else "cpu")
+
+    @property
+    def cpu_kind(self) -> str:
+        """The flavor that quota of its CPU and memory is charged in."""
+        return self.cpu_flavor or self.kind

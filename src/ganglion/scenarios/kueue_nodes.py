@@ -60,7 +60,7 @@ class Ground:
                 yield self.node(name, node, fabric)
         for name, on in self.flavors.items():
             if not on:
-                yield self._roomy(name)
+                yield from (self._roomy(name, cpu) for cpu in self._apart(name) or ("",))
 
     def node(self, name: str, node: said.Node, flavor: str) -> Node:
         """A node of the cluster."""
@@ -96,25 +96,44 @@ class Ground:
 
     def flavor(self, node: str, resource: str) -> str:
         """Which flavor a resource of a node is counted in."""
-        del resource
-        return node[1:] if node.startswith("~") else next(n for n, on in self.flavors.items() if on)
+        if not node.startswith("~"):
+            return next(name for name, on in self.flavors.items() if on)
+        flavor, _, cpu = node[1:].partition("+")
+        return cpu if cpu and resource == "cpu" else flavor
 
     def taints(self) -> set[str]:
         """All taints of the cluster."""
         nodes = self.cluster.nodes.values() if self.cluster else ()
         return {taint for node in nodes for taint in node.taints}
 
-    def _roomy(self, flavor: str) -> Node:
+    def _of(self, kind: str, without: str) -> list[str]:
+        """Flavors with quota of one resource and none of another."""
+        quotas = self._quotas()
+        found = dict.fromkeys(q.flavor for q in quotas if getattr(q, kind) is not None)
+        other = {q.flavor for q in quotas if getattr(q, without) is not None}
+        return [name for name in found if name not in other]
+
+    def _quotas(self) -> list[said.Quota]:
+        owners = (*(self._case.queues or (DEFAULT_QUEUE,)), *self._case.cohorts)
+        return [quota for owner in owners for quota in owner.quota]
+
+    def _apart(self, flavor: str) -> list[str]:
+        """Flavors of CPU beside one of GPUs only: resources of two groups."""
+        alone = flavor in self._of("gpu", without="cpu")
+        return self._of("cpu", without="gpu") if alone else []
+
+    def _roomy(self, flavor: str, cpu: str = "") -> Node:
         asked = sum(
             milli(each.per_pod.get("gpu", 0)) * each.count
             for workload in self._case.workloads
             for each in workload.sets
         )
-        devices = (Device(flavor),) * -(-(asked + self._owned(flavor)) // WHOLE)
-        return Node(f"~{flavor}", ROOMY_CPU_MILLI, MEMORY_MIB, devices, flavor=flavor)
+        room = -(-(asked + self._owned(flavor)) // WHOLE)
+        devices = (Device(flavor),) * (0 if flavor in self._of("cpu", without="gpu") else room)
+        name = f"~{flavor}+{cpu}" if cpu else f"~{flavor}"
+        return Node(name, ROOMY_CPU_MILLI, MEMORY_MIB, devices, flavor=flavor, cpu_flavor=cpu)
 
     def _owned(self, flavor: str) -> int:
         """GPUs that queues own of a flavor: what they keep back must be there as well."""
-        quotas = [q for queue in self._case.queues or (DEFAULT_QUEUE,) for q in queue.quota]
-        quotas += [q for cohort in self._case.cohorts for q in cohort.quota]
+        quotas = self._quotas()
         return sum(milli(q.gpu.nominal or 0) for q in quotas if q.gpu and q.flavor == flavor)
