@@ -37,7 +37,8 @@ TRADES = 8
 
 GROWN = "grown into idle GPUs"
 
-Turn = tuple[Rank, int, str]
+Turn = tuple[Rank, int, int, str]
+"""Standing of its queue and its priority, pods above its least, age, id."""
 
 
 class _Grower:
@@ -119,7 +120,7 @@ class _Season:
         turns = [turn for each in self._growers.values() for turn in self._turn(each)]
         heapify(turns)
         while turns:
-            name = heappop(turns)[2]
+            name = heappop(turns)[-1]
             grower = self._growers[name]
             for turn in self._turn(grower):
                 # Shares have grown since it was ranked: somebody else may go first by now.
@@ -136,7 +137,8 @@ class _Season:
             return []
         wanted = askers(self._state, record, grower.pods)
         rank = [self._standing.rank(each) for each in wanted[:1]]
-        return [(each, record.gang.submitted, record.gang.id) for each in rank]
+        surplus = len(grower.pods) - sum(each.least for each in record.gang.pod_sets)
+        return [(each, surplus, record.gang.submitted, record.gang.id) for each in rank]
 
     def _step(self, grower: _Grower) -> bool:
         """One slice more; whether the gang may have another."""
@@ -157,7 +159,9 @@ class _Season:
 
     def _seat(self, grower: _Grower, asker: GangRecord, place: Placement) -> bool:
         """Take the place; one that others still have to leave is kept free, for a later cycle."""
+        shrinking = {pod.node for _, pod in self._gone}
         clear = is_clear(self._state, asker, place, counted=False)
+        clear = clear and not any(pod.node in shrinking for pod in place.pods)
         self._tentative.seat(asker, place)
         self._seats.append(place)
         grower.take(place, now=clear)

@@ -13,7 +13,7 @@ from ganglion.engine.condition import Sight
 from ganglion.engine.fits import Fits, Rules
 from ganglion.engine.indexes import Indexes
 from ganglion.engine.shapes import Shape, excluding, of_type, times
-from ganglion.engine.trial import Trial
+from ganglion.engine.trial import Trial, common
 from ganglion.model.levels import DEPTH, INSIDE_NODE, Level
 from ganglion.model.placement import Placement, PodPlacement
 from ganglion.model.workload import Gang, Kind, PodSet, Slice, Topology
@@ -28,6 +28,9 @@ class Demand:
         without: flavors that are out of quota.
         siblings: ranks of nodes on which its siblings run.
         small: whether an elastic gang gets no more than its least.
+
+    Attributes:
+        bound: whether pods must share a domain.
     """
 
     def __init__(
@@ -43,6 +46,7 @@ class Demand:
         self.shapes = [excluding(each, without) for each in shapes] if without else shapes
         self.siblings, self.small = siblings, small
         self.sets = gang.pod_sets
+        self.bound = bool(gang.topology.required or any(s.topology.required for s in self.sets))
         self.single = len(self.sets) == 1 and self.sets[0].count == 1
 
     def counts(self, part: int, parts: int) -> list[int]:
@@ -156,8 +160,14 @@ def _place_elastic(search: _Search) -> Placement | None:
     """The largest size that fits, by bisection between the least and the most pods."""
     demand = search.demand
     parts = max(s.count - s.least for s in demand.sets)
-    if not parts or demand.small:
+    if not parts or (demand.small and not demand.bound):
         return _place_counts(search, demand.counts(0, 1))
+    best = _largest(search, parts)
+    return _first_pods(search, best) if best and demand.small else best
+
+
+def _largest(search: _Search, parts: int) -> Placement | None:
+    demand = search.demand
     best = _place_counts(search, demand.counts(parts, parts))
     if best:
         return best
@@ -171,6 +181,17 @@ def _place_elastic(search: _Search) -> Placement | None:
         else:
             high = middle
     return best
+
+
+def _first_pods(search: _Search, largest: Placement) -> Placement:
+    """The least pods of a gang where the most of them would have room.
+
+    A gang that must not leave its domain could not grow where it just fits.
+    """
+    least = {each.name: each.least for each in search.demand.sets}
+    pods = tuple(pod for pod in largest.pods if pod.index < least[pod.pod_set])
+    ranks = [search.indexes.tree.index[pod.node] for pod in pods]
+    return Placement(pods, *common(search.indexes, ranks))
 
 
 def _place_counts(search: _Search, counts: list[int]) -> Placement | None:
