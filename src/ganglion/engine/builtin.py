@@ -13,6 +13,7 @@ SCORES = {
     "fgd": "ganglion.engine.scores.fgd:FgdScore",
     "bestfit": "ganglion.engine.scores.bestfit:BestFitScore",
     "packing": "ganglion.engine.scores.packing:PackingScore",
+    "binpack": "ganglion.engine.scores.binpack:BinpackScore",
     "spread": "ganglion.engine.scores.spread:SpreadScore",
     "random": "ganglion.engine.scores.random:RandomScore",
 }

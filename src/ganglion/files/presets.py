@@ -20,6 +20,7 @@ from ganglion.model.policy import (
     Repack,
     Usage,
     VictimOrder,
+    Weighted,
 )
 from ganglion.model.queue import Preemption, Victims
 
@@ -48,6 +49,7 @@ def kueue() -> Policy:
 def kai() -> Policy:
     """As KAI-Scheduler: fair shares with over-quota weights, reclaim up to the fair share."""
     return Policy(
+        scores=(Weighted("binpack"),),
         entitlement=Entitlement.KAI,
         preemption=Preemption(Victims.LOWER, Victims.ANY, borrowing=Victims.ANY),
         repack=Repack(consolidate=True),

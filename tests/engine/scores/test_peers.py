@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from ganglion.engine.scores.bestfit import BestFitScore, fit
+from ganglion.engine.scores.binpack import BinpackScore
 from ganglion.engine.scores.packing import PackingScore
 from ganglion.engine.scores.random import RandomScore
 from ganglion.engine.scores.spread import SpreadScore
@@ -48,6 +49,15 @@ def test_spread_takes_the_emptiest_node_then_the_emptiest_device() -> None:
     assert best(score, pod(1, 1), State(9, 0, 1000), State(9, 0, 1000, 1000, 1000)) == (1, -1)
     assert best(score, pod(1, 1, 200), State(9, 300, 900)) == (0, 1)
     assert best(score, pod(2), State(8, 0, size=16), State(6, 0, size=8)) == (1, -1)
+
+
+def test_binpack_takes_shared_devices_then_the_fullest_node_then_the_fullest_device() -> None:
+    score = BinpackScore()
+    assert best(score, pod(1, 1, 200), State(9, 1000), State(9, 900, 1000, 1000)) == (1, 0)
+    assert best(score, pod(1, 1), State(9, 1000, 1000, 1000), State(9, 0, 1000, 1000)) == (1, -1)
+    assert best(score, pod(1, 1, 200), State(9, 500, 300)) == (0, 1)
+    assert best(score, pod(2), State(4, 1000), State(8)) == (1, -1)
+    assert best(score, pod(2), State(8, 1000), State(4, 1000)) == (1, -1)
 
 
 def test_random_is_the_same_for_the_same_decision_only() -> None:
