@@ -219,3 +219,9 @@ def test_queues_that_only_the_jobs_name_are_shared_without_quota() -> None:
     assert [queue.name for queue in with_queues_of(queues, jobs)] == ["org", "team", "new"]
     with pytest.raises(Conflict, match="org"):
         with_queues_of(queues, [job("c", queue="org")])
+
+
+def test_a_job_that_waits_behind_one_without_an_end_does_not_keep_a_run_going() -> None:
+    run = simulate(scenario(job("a", gpus=8, seconds=None), job("b", at=5, gpus=8)), check=True)
+    assert run.ended == 5 * S
+    assert run.collector.waiting.value == run.collector.running.value == 1

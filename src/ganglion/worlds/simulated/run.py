@@ -23,6 +23,9 @@ from ganglion.worlds.simulated.metrics.waits import Waits
 from ganglion.worlds.simulated.scenario import Scenario
 from ganglion.worlds.simulated.world import SimulatedWorld
 
+PATIENCE = 64
+"""Cycles in which nothing came of waking up, after which a run that is otherwise over ends."""
+
 
 class Progress(Protocol):
     """Told how far a run is."""
@@ -107,6 +110,7 @@ class _Loop:
         self.never: dict[str, str] = {}
         self.cycles = 0
         self.wake: tuple[int | None, bool] = (None, True)
+        self.fruitless = 0
 
     def run(self, progress: Progress | None) -> Run:
         scenario, world = self.scenario, self.world
@@ -147,6 +151,8 @@ class _Loop:
             state.validate()
         self.cycles += 1
         self._note(plan, now)
+        idle = self.world.still and not (plan.starts or plan.stops or plan.resizes)
+        self.fruitless = self.fruitless + 1 if idle else 0
         self.world.execute(plan, {})
         self._withdraw(plan)
         self._plan_wake(now)
@@ -171,13 +177,18 @@ class _Loop:
                 self.world.withdraw(gang, wait.reason.message)
 
     def _plan_wake(self, now: int) -> None:
-        """Ask again when the time alone may change something; nobody stays up for nobody."""
+        """Ask again when the time alone may change something.
+
+        A run is over although gangs would wake up for ever: when nobody waits, or when all that
+        still happened for long was that they woke up.
+        """
         wake = self.state.next_wake()
         due = wake if wake is not None and wake > now else None
-        planned = (due, not self.collector.waiting.value)
+        over = not self.collector.waiting.value or self.fruitless > PATIENCE
+        planned = (due, over)
         if planned != self.wake:
             self.wake = planned
-            self.world.wake_at(due, background=planned[1])
+            self.world.wake_at(due, background=over)
 
     def _leftovers(self) -> None:
         """What still waits: why, and whether it could ever have started."""

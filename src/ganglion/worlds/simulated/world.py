@@ -45,7 +45,7 @@ class SimulatedWorld:
         start: int = 0,
     ) -> None:
         self._heap, dice = Heap(), Dice(faults or Faults())
-        self._heap.now = start
+        self._heap.now = self._happened = start
         self._reports = Reports(self._heap, dice)
         self._watcher = watcher
         self._wakeup: tuple[int, bool] | None = None
@@ -83,6 +83,8 @@ class SimulatedWorld:
     def execute(self, plan: Plan, workloads: Mapping[str, Workload]) -> None:
         """Carry out stops, starts and resizes; `workloads` is not needed, jobs are known."""
         del workloads
+        if plan.stops or plan.starts or plan.resizes:
+            self._happened = self._heap.now
         for stop in plan.stops:
             self._running.stop(stop)
         for start in plan.starts:
@@ -103,18 +105,22 @@ class SimulatedWorld:
             until: time in ms at which the run ends; None = when nothing is left to happen.
 
         Returns:
-            False when the run is over; `now()` is then `until`, or the last event's time.
+            False when the run is over; `now()` is then `until`, or when something last happened.
         """
         heap, do = self._heap, self._do
         while not self._reports.due:
             at = heap.next_time()
             if at is None:
+                if not self._reports.pending():
+                    heap.now = self._happened
                 break
             if until is not None and at > until:
                 heap.now = until
                 return False
             heap.now = at
             while action := heap.pop():
+                if action[0] != WAKE:
+                    self._happened = at
                 do[action[0]](action[1])
         return self._reports.due or self._reports.pending()
 
@@ -132,6 +138,12 @@ class SimulatedWorld:
         if at is not None:
             number = self._heap.push(at, WAKE, None, background=background)
             self._wakeup = number, background
+
+    @property
+    def still(self) -> bool:
+        """Whether nothing is left to happen but that somebody wakes up."""
+        awake = self._wakeup is not None and not self._wakeup[1]
+        return self._heap.live == awake
 
     @property
     def whole(self) -> bool:
