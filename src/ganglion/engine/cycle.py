@@ -13,6 +13,7 @@ from ganglion.engine.repair import mend
 from ganglion.engine.seek import Dealer, seek
 from ganglion.engine.state import ClusterState
 from ganglion.engine.swap import swap
+from ganglion.engine.trimming import trim
 from ganglion.model.errors import GanglionError
 from ganglion.model.events import Event, TypicalPods
 from ganglion.model.plan import Plan, Rejection, Wait
@@ -42,6 +43,7 @@ def cycle(state: ClusterState, events: Iterable[Event], now: int) -> Plan:
     _learn(state, plan)
     keep_promises(state, plan)
     decide(state, state.future.renew(now), plan)
+    trim(state, plan)
     mend(state, plan)
     state.again_at = None
     if state.policy.entitlement not in SIDE_BY_SIDE:

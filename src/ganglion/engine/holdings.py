@@ -49,6 +49,7 @@ class Holdings:
         census: what sort of pods are submitted.
         leaving: node -> gangs with pods that are still there but count no more.
         promised: gangs that hold a promise, in the order they got it.
+        oversized: gangs that may have more pods than are wanted of them.
         freed: grows whenever something became possible that was not before.
         turn: decisions made so far.
         clock: time of the latest event, in ms.
@@ -71,6 +72,7 @@ class Holdings:
         self.records: dict[str, GangRecord] = {}
         self.leaving: dict[str, dict[str, None]] = {}
         self.promised: dict[str, None] = {}
+        self.oversized: dict[str, None] = {}
         self.freed = 0
         self.turn = 0
         self.clock = 0

@@ -1,5 +1,7 @@
 """The life of a gang, event by event. Each says whether it changed anything."""
 
+from typing import Any
+
 from msgspec.structs import replace
 
 from ganglion.engine.holdings import Holdings
@@ -9,8 +11,9 @@ from ganglion.engine.record import HOLDING, SETTLED, WAITING, GangRecord
 from ganglion.engine.shapes import shapes_of
 from ganglion.engine.victims import Cause
 from ganglion.model import events as ev
-from ganglion.model.errors import Conflict
+from ganglion.model.errors import Conflict, NotFound
 from ganglion.model.plan import Phase
+from ganglion.model.workload import PodSet
 
 
 def submitted(state: Holdings, event: ev.GangSubmitted) -> bool:
@@ -39,8 +42,12 @@ def updated(state: Holdings, event: ev.GangUpdated) -> bool:
         for name in ("priority", "queue", "time_limit_ms", "expected_ms", "held")
         if (value := getattr(event, name)) is not None and value != getattr(record.gang, name)
     }
+    if event.counts:
+        changes |= _resized_sets(record, event.counts)
     if not changes:
         return False
+    if "pod_sets" in changes and record.phase in SETTLED:
+        state.oversized[event.gang] = None
     if record.phase is Phase.RESERVED:
         state.redeem(record)
         record.phase = Phase.PENDING
@@ -54,6 +61,28 @@ def updated(state: Holdings, event: ev.GangUpdated) -> bool:
         record.shapes = shapes_of(record.gang, state.plugins.filters)
         state.wait(record)
     return True
+
+
+def _resized_sets(record: GangRecord, counts: dict[str, int]) -> dict[str, Any]:
+    """Pod sets with other numbers of pods; what runs may stay as it is or grow."""
+    gang = record.gang
+    for name in counts:
+        if name not in (each.name for each in gang.pod_sets):
+            raise NotFound(f"gang {gang.id} has no pod set {name}")
+    sets = tuple(_resized(gang.id, each, counts.get(each.name)) for each in gang.pod_sets)
+    return {"pod_sets": sets} if sets != gang.pod_sets else {}
+
+
+def _resized(gang: str, each: PodSet, count: int | None) -> PodSet:
+    if count is None or count == each.count:
+        return each
+    size = each.slices[0].size if each.slices else 1
+    if count < 1 or count % size:
+        raise Conflict(
+            f"pod set {each.name} of gang {gang} cannot have {count} pods",
+            f"give a multiple of {size}" if size > 1 else "give at least 1",
+        )
+    return replace(each, count=count, min_count=min(each.least, count))
 
 
 def placed(state: Holdings, event: ev.GangPlaced) -> bool:

@@ -1,0 +1,43 @@
+"""Running gangs whose users want fewer pods than they have."""
+
+from ganglion.engine.acts import decide
+from ganglion.engine.record import SETTLED, GangRecord
+from ganglion.engine.state import ClusterState
+from ganglion.engine.trial import common
+from ganglion.model.events import GangResized
+from ganglion.model.placement import Placement, PodPlacement
+from ganglion.model.plan import Plan, Resize
+
+TRIMMED = "fewer pods are wanted"
+
+
+def trim(state: ClusterState, plan: Plan) -> None:
+    """Have the last pods of such gangs stop."""
+    for name in list(state.oversized):
+        del state.oversized[name]
+        record = state.records.get(name)
+        if record and record.phase in SETTLED and record.placement:
+            _trim(state, record, plan)
+
+
+def _trim(state: ClusterState, record: GangRecord, plan: Plan) -> None:
+    pods = wanted(record)
+    assert record.placement
+    if len(pods) == len(record.placement.pods):
+        return
+    level, domain = common(state.indexes, [state.tree.rank(pod.node) for pod in pods])
+    place = Placement(pods, level, domain)
+    event = GangResized(plan.at, record.gang.id, record.attempt, place, TRIMMED)
+    decide(state, [event], plan)
+    plan.resizes.append(Resize(record.gang, record.attempt, place, TRIMMED))
+
+
+def wanted(record: GangRecord) -> tuple[PodPlacement, ...]:
+    """The first pods of every set, as many as are wanted."""
+    counts = {each.name: each.count for each in record.gang.pod_sets}
+    kept = []
+    for pod in record.placement.pods if record.placement else ():
+        counts[pod.pod_set] -= 1
+        if counts[pod.pod_set] >= 0:
+            kept.append(pod)
+    return tuple(kept)
