@@ -153,6 +153,7 @@ def test_a_job_whose_work_is_done_within_its_grace_has_succeeded() -> None:
     stage.events(until=60)
     stage.stop("a")
     assert stage.events() == [GangEnded(61 * S, "a/0", 1, Outcome.SUCCEEDED, exit_code=0)]
+    assert stage.seen.counts.trades == {}
 
 
 @pytest.mark.parametrize(
