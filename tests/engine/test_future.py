@@ -290,3 +290,13 @@ def test_without_a_limit_the_learnt_run_time_decides_who_may_overtake(limit: int
         ]
     )
     assert replay.started["tune-9/0"] == (202 if not limit else 400)
+
+
+def test_a_gang_with_a_reservation_is_not_held_up_by_an_equal_that_goes_first() -> None:
+    state = ClusterState(replace(EASY, order=Order.SHORTEST))
+    cycle(state, [ev.QueueSet(0, Queue("team")), ev.NodeAdded(0, node("a"))], 0)
+    gangs = [_limited("running", 8, 100, expected_ms=1), _limited("old", 8, 50, 1, expected_ms=9)]
+    cycle(state, [ev.GangSubmitted(1, each) for each in gangs], 1)
+    cycle(state, [ev.GangSubmitted(2, _limited("new", 8, 50, 2, expected_ms=5))], 2)
+    plan = cycle(state, [ev.GangEnded(10, "running/0", 1, ev.Outcome.SUCCEEDED)], 10)
+    assert [each.gang.workload for each in plan.starts] == ["old"]

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from ganglion.engine.bookings import BOOKED, Bookings
 from ganglion.engine.estimates import Estimates
-from ganglion.engine.holdings import Holdings
+from ganglion.engine.holdings import Holdings, asked_by
 from ganglion.engine.occupants import Clock, Occupants
 from ganglion.engine.profile import Ground, Search, earliest
 from ganglion.engine.record import GangRecord
@@ -33,6 +33,9 @@ from ganglion.model.placement import Placement, PodPlacement
 from ganglion.model.plan import Phase
 from ganglion.model.policy import Backfill
 from ganglion.model.reasons import Reason, Token
+
+BEFORE_EQUALS = -1
+"""Rank within its lane of a gang that holds a reservation."""
 
 CONSERVATIVE_DEPTH = 256
 """Reservations held at most where everybody gets one."""
@@ -114,8 +117,10 @@ class Future:
         for held in self._held.by_priority():
             if held.record.phase is not Phase.PENDING or held.record.reason:
                 yield StartPlanned(now, held.record.gang.id, None)
-            elif held.start_ms <= now or fresh:
-                yield from self._renewal(held, now)
+            else:
+                self._put_first(held.record)
+                if held.start_ms <= now or fresh:
+                    yield from self._renewal(held, now)
 
     def plan(
         self, record: GangRecord, reason: Reason, now: int, without: tuple[str, ...] = ()
@@ -220,6 +225,17 @@ class Future:
                 return None
         early = now < held.start_ms and self.allows(record, held.placement, now)
         return None if early else held.placement
+
+    def _put_first(self, record: GangRecord) -> None:
+        """Let a gang with a reservation go before its equals, who are not to have its place."""
+        lanes, gang = self._ground.state.lanes, record.gang
+        lane = lanes.of(gang.id)
+        head = lane.head() if lane else None
+        if head is None or head[-1] in self._held:
+            return
+        lanes.discard(gang.id)
+        key = (BEFORE_EQUALS, gang.submitted, gang.index, gang.id)
+        lanes.add(record.lane, gang.queue, gang.priority, key, asked_by(gang))
 
     def _renewal(self, held: Reservation, now: int) -> Iterator[StartPlanned]:
         """An earlier start, or a later one if the present one cannot be kept."""
