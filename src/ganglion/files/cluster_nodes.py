@@ -74,6 +74,7 @@ def _machine(spec: Pool | Single, path: Path, wrong: Wrong) -> Callable[[str, Do
             domains=domains,
             labels=spec.labels,
             flavor=spec.flavor,
+            cpu_flavor=spec.cpu_flavor,
             max_pods=spec.max_pods,
             cordoned=spec.cordoned,
         )

@@ -40,6 +40,7 @@ class Machine(Mapping):
     numa: Parts = described("NUMA nodes its GPUs fall into", 1)
     labels: f.Labels = described("labels that constraints match", {})
     flavor: f.Text = described("what quota calls it; left out = its GPU model, or `cpu`", "")
+    cpu_flavor: f.Text = described("what quota calls its CPU and memory; left out = the same", "")
     max_pods: NodeCount = described("pod slots", 1 << 30)
     cordoned: Cordon = described("why nothing new may start there", "")
     cluster: f.HostName = described("domain of that level it lies in", "")

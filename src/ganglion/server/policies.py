@@ -52,7 +52,8 @@ class Outcome(Struct, frozen=True):
 def flavors_of(state: ClusterState) -> list[str]:
     """Flavors of the nodes there are, by name."""
     nodes = state.nodes.items()
-    return sorted({node.kind for name, node in nodes if not state.tree.is_gone(name)})
+    there = [node for name, node in nodes if not state.tree.is_gone(name)]
+    return sorted({name for node in there for name in (node.kind, node.cpu_kind)})
 
 
 def current(mind: Mind) -> PolicySet:

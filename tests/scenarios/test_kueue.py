@@ -1,0 +1,153 @@
+"""Scenarios in Kueue's words: ours, and the published ones where they are at hand."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from ganglion.files.policy import resolve_policy
+from ganglion.model.errors import FieldError
+from ganglion.model.levels import Level
+from ganglion.scenarios import kueue_schema as said
+from ganglion.scenarios.deviations import load_deviations
+from ganglion.scenarios.kueue_check import places
+from ganglion.scenarios.kueue_nodes import Ground
+from ganglion.scenarios.kueue_play import play
+from ganglion.scenarios.kueue_queues import queues_of
+from ganglion.scenarios.kueue_setup import setup
+from ganglion.scenarios.source import load_scenarios, typed
+from tests.scenarios.files import DATA, SHARED, differences, results
+
+KUEUE = resolve_policy("kueue").policy
+PUBLISHED = pytest.mark.skipif(
+    not SHARED.is_dir(), reason=f"no scenarios in {SHARED}; set GANGLION_SCENARIOS to their folder"
+)
+MOST_DEVIATIONS = 5
+
+
+def test_our_own_scenarios_end_as_the_rules_say() -> None:
+    assert differences(DATA / "kueue.yaml", "kueue") == {}
+
+
+def test_a_wrong_expectation_is_a_difference(tmp_path: Path) -> None:
+    text = (DATA / "kueue.yaml").read_text("utf-8")
+    for right, wrong in (
+        ("admitted: [w]", "admitted: []"),
+        ("low: within_queue", "low: reclaim"),
+        ("running: [in]", "running: []"),
+        ("{h1: 3}", "{h2: 3}"),
+        ("main: 7", "main: 6"),
+        ("gpu: two", "gpu: one"),
+    ):
+        assert right in text
+        file = tmp_path / "wrong.yaml"
+        file.write_text(text.replace(right, wrong), "utf-8")
+        assert differences(file, "kueue"), right
+
+
+def case(**more: object) -> said.Case:
+    (scenario, *_) = load_scenarios(DATA / "kueue.yaml")
+    data = {"id": "x", "workloads": [], **more}
+    return typed(said.Case, data, scenario.path, scenario.document)
+
+
+def test_a_cohort_owns_what_is_below_it_and_a_root_is_limited_to_that() -> None:
+    quota = [{"flavor": "f", "gpu": {"nominal": 4, "borrow": 2, "lend": 1}}]
+    asked = case(
+        cohorts=[{"name": "c", "parent": "top", "quota": [{"flavor": "f", "gpu": {"nominal": 3}}]}],
+        queues=[{"name": "q", "cohort": "c", "quota": quota}],
+    )
+
+    found = {each.name: each for each in queues_of(asked, lambda each: each)}
+
+    assert list(found) == ["cohort:top", "cohort:c", "q"]
+    assert [each.quota["f"].gpu_milli for each in found.values()] == [7000, 7000, 4000]
+    assert found["cohort:top"].limit["f"].gpu_milli == 7000
+    assert found["cohort:c"].limit == {}
+    assert found["q"].limit["f"].gpu_milli == 6000
+    assert found["q"].lend_limit["f"].gpu_milli == 1000
+
+
+def test_priorities_keep_their_order_with_thresholds_among_them() -> None:
+    queue = {
+        "name": "q",
+        "preemption": {"borrow_within_cohort": {"policy": "LowerPriority", "max_priority": 7}},
+        "quota": [{"flavor": "f", "gpu": {"nominal": 1}}],
+    }
+    asked = case(
+        queues=[queue],
+        workloads=[
+            {"name": name, "priority": priority, "req": {"gpu": 1}}
+            for name, priority in (("low", -5), ("high", 2_000_000))
+        ],
+    )
+
+    begun = setup(asked, {}, KUEUE)
+    submitted = [each.gang.priority for each in begun.news]  # type: ignore[union-attr]
+    (rules,) = (
+        each.queue.preemption
+        for each in begun.before
+        if getattr(each, "queue", None) and each.queue.name == "q"  # type: ignore[union-attr]
+    )
+
+    assert submitted == [0, 2]
+    assert rules
+    assert rules.threshold == 1
+
+
+def test_levels_are_mapped_in_their_order() -> None:
+    nodes = {"n": {"at": ["d", "z", "k", "r"], "gpu": 1}}
+    ground = Ground(
+        case(cluster_inline={"levels": ["dc", "zone", "block", "rack"], "nodes": nodes}), {}, True
+    )
+
+    assert [ground.level(name) for name in ("dc", "zone", "block", "rack", "host")] == [
+        Level.REGION,
+        Level.ZONE,
+        Level.BLOCK,
+        Level.RACK,
+        Level.NODE,
+    ]
+    assert ground.key("n") == "d/z/k/r"
+
+
+def test_mirrored_placements_are_equal_only_where_the_file_tells_of_ties() -> None:
+    nodes = {name: {"gpu": 1} for name in ("n1", "n2", "n3")}
+    workload = {"name": "w", "podsets": [{"count": 2, "per_pod": {"gpu": 1}}]}
+    more = {"cluster_inline": {"levels": ["host"], "nodes": nodes}, "workloads": [workload]}
+    for ties, different in (("any two", False), ("", True)):
+        asked = case(**more, ties=ties)
+        begun = setup(asked, {}, KUEUE)
+        outcome = play(begun)
+        expected = {"w": {"main": {"n2": 1, "n3": 1}}}
+
+        assert Counter(pod.node for pod in outcome.first["w"].pods) == {"n1": 1, "n2": 1}
+        assert bool(list(places(expected, outcome.first, begun.ground, asked))) is different
+
+
+def test_a_mistake_is_told_with_its_place() -> None:
+    with pytest.raises(FieldError, match="nominall") as error:
+        case(queues=[{"name": "q", "quota": [{"flavor": "f", "gpu": {"nominall": 4}}]}])
+
+    assert "queues" in error.value.key
+
+
+@PUBLISHED
+def test_every_scenario_of_the_first_tier_passes_or_is_a_listed_deviation() -> None:
+    found = results(SHARED / "kueue.yaml", "kueue")
+    different = {each.id for each in found if each.tier == "1" and not each.passed}
+    listed = load_deviations()
+
+    assert different <= set(listed)
+    assert len(different) <= MOST_DEVIATIONS
+    second = [each.passed for each in found if each.tier == "2"]
+    assert sum(second) * 100 >= len(second) * 85
+
+
+@PUBLISHED
+def test_every_weak_spot_is_outdone_by_the_default() -> None:
+    found = results(SHARED / "kueue.yaml", "default")
+    spots = {each.id: each.difference for each in found if each.tier == "kueue_weak_spots"}
+
+    assert len(spots) >= 7
+    assert [name for name, difference in spots.items() if difference] == []
