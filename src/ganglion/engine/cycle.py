@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from ganglion.engine.acts import decide, give, keep_promises
 from ganglion.engine.elastic import grow
+from ganglion.engine.emptying import empty_nodes
 from ganglion.engine.find import Found
 from ganglion.engine.heads import SIDE_BY_SIDE, Head, take_heads
 from ganglion.engine.lanes import Lane
@@ -51,6 +52,7 @@ def cycle(state: ClusterState, events: Iterable[Event], now: int) -> Plan:
     elif take_heads(state, plan, lambda head: _shut(state, head, plan)):
         state.again_at = now + 1
     grow(state, plan)
+    empty_nodes(state, plan)
     return plan
 
 

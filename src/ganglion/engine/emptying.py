@@ -1,0 +1,128 @@
+"""Emptying nodes: gangs leave nearly empty nodes so that whole ones come free.
+
+When nobody waits for room, everybody on one node is moved to nodes that are in use anyway, so
+that a gang of whole nodes can start at once and nodes can be switched off. One node at a time,
+the one that is used least; only when what comes free within the policy's horizon is worth more
+than the moves. The number of empty nodes grows with every step: it comes to an end.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from ganglion.engine import price
+from ganglion.engine.acts import decide
+from ganglion.engine.evict import TRIED
+from ganglion.engine.record import SETTLED, GangRecord
+from ganglion.engine.repack import ABOUT_ROOM, as_it_is, may_move
+from ganglion.engine.seek import seek
+from ganglion.engine.sketch import Sketch
+from ganglion.engine.state import ClusterState
+from ganglion.engine.tentative import Tentative
+from ganglion.engine.victims import Cause, Unit
+from ganglion.model.events import GangReserved, GangStopping
+from ganglion.model.placement import Placement
+from ganglion.model.plan import Plan, Stop
+
+TRIES = 8
+"""Nodes tried in one cycle."""
+
+Moves = list[tuple[GangRecord, Placement]]
+
+
+def empty_nodes(state: ClusterState, plan: Plan) -> None:
+    """Empty the node that is used least, if that pays, and add that to the plan of a cycle."""
+    if not state.policy.repack.empty_nodes or not _is_quiet(state):
+        return
+    tree = state.tree
+    on_node = _occupants(state)
+    bare = {rank for rank, pods in enumerate(tree.pods) if not pods}
+    for rank in list(_candidates(state, on_node, plan.at))[:TRIES]:
+        moves = _moves(state, on_node[rank], {rank, *bare}, plan.at)
+        if moves:
+            _carry_out(state, moves, tree.names[rank], plan)
+            return
+
+
+def _is_quiet(state: ClusterState) -> bool:
+    """Whether nobody waits for room, and nobody is on the way."""
+    if state.promised or state.leaving:
+        return False
+    return not any(lane.reason is None or lane.reason.token in ABOUT_ROOM for lane in state.lanes)
+
+
+def _occupants(state: ClusterState) -> dict[int, list[GangRecord]]:
+    found: dict[int, dict[str, GangRecord]] = {}
+    for name, record in state.records.items():
+        for pod in record.placement.pods if record.placement else ():
+            found.setdefault(state.tree.rank(pod.node), {})[name] = record
+    return {rank: list(records.values()) for rank, records in found.items()}
+
+
+def _candidates(
+    state: ClusterState, on_node: dict[int, list[GangRecord]], now: int
+) -> Iterator[int]:
+    """Nodes with GPUs whose gangs may all be moved at a price that pays, the emptiest first."""
+    policy, free = state.policy, {rank: _free(state, rank) for rank in on_node}
+    movable: dict[str, int] = {}
+    for rank in sorted(on_node, key=lambda each: (-free[each], each)):
+        records = on_node[rank]
+        if not free[rank] or len(records) > policy.repack.moves:
+            continue
+        if not all(record.phase in SETTLED for record in records):
+            continue
+        for record in records:
+            if record.gang.id not in movable:
+                cost = price.of_gang(record, now, policy.evict.restart_ms)
+                allowed = _may(state, record, now)
+                movable[record.gang.id] = cost if allowed else -1
+        costs = [movable[record.gang.id] for record in records]
+        if min(costs) >= 0 and sum(costs) < free[rank] * policy.repack.horizon_ms:
+            yield rank
+
+
+def _may(state: ClusterState, record: GangRecord, now: int) -> bool:
+    vetoes = state.plugins.preempts
+    return may_move(state, record, now) and all(
+        each.may_stop(record.gang, record.gang, now) for each in vetoes
+    )
+
+
+def _free(state: ClusterState, rank: int) -> int:
+    """Thousandths of GPUs that are free on a node; 0 for one that takes nobody."""
+    condition = state.table.known[state.tree.conditions[rank]]
+    return sum(condition.usable) if condition.open else 0
+
+
+def _moves(
+    state: ClusterState, records: Sequence[GangRecord], shut: set[int], now: int
+) -> Moves | None:
+    """New places for all of them on other nodes that are in use; None when there are none."""
+    tentative, moves = Tentative(state), Moves()
+    units = [
+        Unit(record, record.placement.pods, True, 0, Cause.MOVED)
+        for record in records
+        if record.placement
+    ]
+    try:
+        for unit in units:
+            tentative.take(unit)
+        with Sketch(state) as sketch:
+            sketch.shut(dict.fromkeys(sorted(shut)))
+            for unit in sorted(units, key=lambda each: (-each.gpu_milli, each.record.gang.id)):
+                place = seek(state, as_it_is(unit.record), now, TRIED)[1]
+                if place is None:
+                    return None
+                tentative.seat(unit.record, place)
+                moves.append((unit.record, place))
+    finally:
+        tentative.undo()
+    return moves
+
+
+def _carry_out(state: ClusterState, moves: Moves, node: str, plan: Plan) -> None:
+    cause = f"{Cause.MOVED} to empty node {node}"
+    for record, _ in moves:
+        gang, attempt = record.gang.id, record.attempt
+        decide(state, [GangStopping(plan.at, gang, attempt, cause)], plan)
+        plan.stops.append(Stop(gang, attempt, cause))
+    for record, place in moves:
+        decide(state, [GangReserved(plan.at, record.gang.id, place)], plan)
