@@ -7,6 +7,7 @@ import pytest
 
 from ganglion.files.policy import resolve_policy
 from ganglion.model.errors import FieldError
+from ganglion.model.events import GangSubmitted, QueueSet
 from ganglion.model.levels import Level
 from ganglion.scenarios import kueue_schema as said
 from ganglion.scenarios.deviations import load_deviations
@@ -83,12 +84,8 @@ def test_priorities_keep_their_order_with_thresholds_among_them() -> None:
     )
 
     begun = setup(asked, {}, KUEUE)
-    submitted = [each.gang.priority for each in begun.news]  # type: ignore[union-attr]
-    (rules,) = (
-        each.queue.preemption
-        for each in begun.before
-        if getattr(each, "queue", None) and each.queue.name == "q"  # type: ignore[union-attr]
-    )
+    submitted = [each.gang.priority for each in begun.news if isinstance(each, GangSubmitted)]
+    (rules,) = (each.queue.preemption for each in begun.before if isinstance(each, QueueSet))
 
     assert submitted == [0, 2]
     assert rules

@@ -114,8 +114,9 @@ class Ground:
         return [name for name in found if name not in other]
 
     def _quotas(self) -> list[said.Quota]:
-        owners = (*(self._case.queues or (DEFAULT_QUEUE,)), *self._case.cohorts)
-        return [quota for owner in owners for quota in owner.quota]
+        owned = [each.quota for each in self._case.queues or (DEFAULT_QUEUE,)]
+        owned += [each.quota for each in self._case.cohorts]
+        return [quota for quotas in owned for quota in quotas]
 
     def _apart(self, flavor: str) -> list[str]:
         """Flavors of CPU beside one of GPUs only: resources of two groups."""
