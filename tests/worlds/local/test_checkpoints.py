@@ -2,9 +2,11 @@
 
 import os
 
+import pytest
 from tests.worlds.local.jobs import Jobs, until
 
 from ganglion.model.events import CheckpointCommitted
+from ganglion.worlds.local import watch
 
 SAVES = (
     "echo ready; while :; do "
@@ -19,6 +21,29 @@ def saved(jobs: Jobs) -> list[CheckpointCommitted]:
 def save(jobs: Jobs) -> None:
     (jobs.home / "save").touch()
     until(lambda: not (jobs.home / "save").exists())
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Report every checkpoint, however short a time it is after the last one."""
+    monkeypatch.setattr(watch, "QUIET_MS", 0)
+
+
+def test_a_job_that_saves_all_the_time_is_heard_now_and_then_and_at_its_end(
+    jobs: Jobs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watch, "QUIET_MS", 3_600_000)
+    gang = jobs.run(SAVES)
+    jobs.says(gang, "ready")
+    for _ in range(3):
+        save(jobs)
+        until(lambda: saved(jobs))
+    assert len(saved(jobs)) == 1
+    jobs.world.stop(gang, 1, "preempted for urgent-3")
+    end = jobs.end(gang)
+    first, last = saved(jobs)
+    assert first.at < last.at <= end.at
+    assert jobs.facts.index(last) < jobs.facts.index(end)
 
 
 def test_every_complete_checkpoint_is_reported_once_with_its_time(jobs: Jobs) -> None:

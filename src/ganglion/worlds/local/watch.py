@@ -24,6 +24,8 @@ from ganglion.worlds.local.records import Record
 
 LOOK_S = 1.0
 """How often an attempt without news is checked for a living supervisor."""
+QUIET_MS = 10_000
+"""Least time between two reports of checkpoints of one attempt: each is written down for ever."""
 TRIES = 3
 """Most supervisors started for an attempt of which none came so far as to begin."""
 SUPERVISOR_LOG = "supervisor.log"
@@ -51,7 +53,7 @@ class Watched:
         self.pods: list[Record] = resize["pods"] if resize else spec["pods"]
         self._resized, self._left = resize["seq"] if resize else 0, 0
         self._undelivered: Record | None = None
-        self._committed = 0
+        self._committed = self._told = 0
 
     def begin(self) -> None:
         """Start its supervisor now; `look` does so too, wherever it finds that none came to work.
@@ -95,15 +97,18 @@ class Watched:
             facts.append(GangStarted(min(now, running["at"]), gang, attempt))
         if end:
             self._reap(wait=True)
-            return [*facts, _ended(end, gang, attempt, now)]
+            last = _ended(end, gang, attempt, now)
+            return [*facts, *self._checkpoints(last.at, over=True), last]
         return [*facts, *self._checkpoints(now), *self._departures(now)]
 
-    def _checkpoints(self, now: int) -> Iterator[Event]:
-        """The last checkpoint that the job said was complete, once."""
+    def _checkpoints(self, now: int, *, over: bool = False) -> Iterator[Event]:
+        """The last checkpoint that the job said was complete, once, and not too often."""
+        if not over and now - self._told < QUIET_MS:
+            return
         with contextlib.suppress(FileNotFoundError):
             at = (self.run / records.CHECKPOINT).stat().st_mtime_ns // 1_000_000
             if at != self._committed:
-                self._committed = at
+                self._committed, self._told = at, now
                 yield CheckpointCommitted(min(now, at), self.spec["gang"], self.spec["attempt"])
 
     def _departures(self, now: int) -> Iterator[Event]:

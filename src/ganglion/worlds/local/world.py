@@ -271,7 +271,8 @@ def _only_one(home: Path) -> records.RunLock:
         raise EnvironmentFault(
             f"cannot write {home}: {error.strerror}", "choose another one with GANGLION_HOME"
         ) from error
-    if not lock.take():
+    # A supervisor that the last server started a moment ago holds it until it has become one.
+    if not lock.take(patience_s=0.5):
         lock.close()
         raise EnvironmentFault(f"another server uses {home}", "stop it with: ganglion down")
     return lock
