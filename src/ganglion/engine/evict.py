@@ -15,13 +15,15 @@ from typing import NamedTuple
 from ganglion.engine.find import find
 from ganglion.engine.fits import Rules as PlaceRules
 from ganglion.engine.market import Cost, Market, Offer
+from ganglion.engine.numbers import renumbered
 from ganglion.engine.place import Demand, levels_for, rules_of
 from ganglion.engine.quota import spent
 from ganglion.engine.record import GangRecord
+from ganglion.engine.reservations import Reservation
 from ganglion.engine.shapes import Shape, times
 from ganglion.engine.state import ClusterState
 from ganglion.engine.tentative import Tentative
-from ganglion.engine.victims import Rules, Unit
+from ganglion.engine.victims import Cause, Rules, Unit
 from ganglion.model.levels import DEPTH, Level
 from ganglion.model.placement import Placement
 from ganglion.model.policy import VictimOrder
@@ -246,11 +248,14 @@ class Trader:
     def _settle(self, asker: GangRecord, taken: list[Unit], tentative: Tentative) -> Trade | None:
         """Drop whoever is not needed, seat the gang, and move whoever fits elsewhere."""
         units = self._thin(asker, taken, tentative)
-        placement = find(self._state, asker, self._now, TRIED)[1]
+        placement = self._place_by_right(asker)
         if placement is None:
             return None
         tentative.seat(asker, placement)
-        moves = self._moves(units, tentative) if self._state.policy.evict.move else ()
+        moves: list[tuple[GangRecord, Placement]] = []
+        if self._state.policy.evict.move:
+            with self._state.future.apart_from(asker.gang.id):
+                moves = self._moves(units, tentative)
         return Trade(placement, tuple(units), tuple(moves), self._cost(units, len(moves)))
 
     def _thin(self, asker: GangRecord, taken: list[Unit], tentative: Tentative) -> list[Unit]:
@@ -272,16 +277,34 @@ class Trader:
         moves = []
         stopped = [unit.record for unit in units if unit.whole]
         for record in sorted(stopped, key=lambda each: (-each.gang.priority, each.gang.submitted)):
-            place = find(self._state, record, self._now, TRIED)[1]
-            if place:
+            place = self._place(record)
+            if place and record.placement:
+                place = renumbered(record.placement, place)
                 tentative.seat(record, place)
                 moves.append((record, place))
         return moves
 
+    def _place_by_right(self, asker: GangRecord) -> Placement | None:
+        """A place for the asker; whom it may take running gangs from has to let it pass."""
+        future = self._state.future
+        yielding = [
+            each.record.gang.id
+            for each in future.reservations()
+            if self._rules.allows(self._state, asker, _as_if_there(each), self._now)
+        ]
+        with future.apart_from(*yielding):
+            return self._place(asker)
+
+    def _place(self, record: GangRecord) -> Placement | None:
+        """A place that neither quota nor reservations nor bookings forbid."""
+        state, now = self._state, self._now
+        found = find(state, record, now, TRIED)
+        return state.future.settle(record, now, found, lambda: find(state, record, now, TRIED))[1]
+
     def _fits(self, asker: GangRecord) -> bool:
         if spent(self._state, asker)[0]:
             return False
-        return find(self._state, asker, self._now, TRIED)[1] is not None
+        return self._place_by_right(asker) is not None
 
     def _cost(self, units: Sequence[Unit], moved: int) -> Cost:
         worst = max(unit.hurts for unit in units)
@@ -300,6 +323,11 @@ class Trader:
 def _needed_before(unit: Unit, kept: list[Unit]) -> bool:
     """Whether a gang that stops whole is among the kept: its surplus leaves with it."""
     return not unit.whole and any(each.whole and each.record is unit.record for each in kept)
+
+
+def _as_if_there(held: Reservation) -> Unit:
+    """A gang with a reservation, as a victim where it will be."""
+    return Unit(held.record, held.placement.pods, True, 0, Cause.RECLAIMED)
 
 
 def _as_one_pod(demand: Demand) -> Shape:

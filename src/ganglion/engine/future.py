@@ -37,6 +37,10 @@ from ganglion.model.reasons import Reason, Token
 BEFORE_EQUALS = -1
 """Rank within its lane of a gang that holds a reservation."""
 
+PATIENCE = 7
+"""So many times the run time assumed of an unknown gang does one wait for a reservation that
+rests on guesses."""
+
 CONSERVATIVE_DEPTH = 256
 """Reservations held at most where everybody gets one."""
 
@@ -89,12 +93,12 @@ class Future:
         self._rooms = {}
         return self._held.drop(gang)
 
-    def apart_from(self, gang: str) -> Apart:
-        """As if a gang held no reservation, as while it is seated tentatively.
+    def apart_from(self, *gangs: str) -> Apart:
+        """As if these gangs held no reservations, as while one is seated tentatively.
 
         Use it as a context manager.
         """
-        return self._held.apart_from(gang)
+        return self._held.apart_from(*gangs)
 
     def next_wake(self, now: int) -> int | None:
         """The next time at which time alone makes a difference, in ms; None = there is none."""
@@ -150,7 +154,7 @@ class Future:
             yield StartPlanned(now, each.record.gang.id, None, cause="a higher priority came")
         search = Search(first, self._held.binding(first.gang), without if first is record else ())
         found = earliest(self._ground, search, now)
-        if found:
+        if found and self._is_worth_it(first, *found, now):
             yield self._planned(first, *found, now, "")
 
     def settle(
@@ -269,6 +273,23 @@ class Future:
     ) -> StartPlanned:
         end = start + self._ground.clock.length(record.gang)
         return StartPlanned(now, record.gang.id, placement, start, end, cause)
+
+    def _is_worth_it(self, record: GangRecord, start: int, placement: Placement, now: int) -> bool:
+        """Whether time limits vouch for a start, or the gang has waited for so long all the same.
+
+        Where nobody says how long he runs, a reservation keeps GPUs idle for a guess. It is
+        made only so that nobody is overtaken for ever.
+        """
+        ground, nodes = self._ground, {pod.node for pod in placement.pods}
+        relied_on = (
+            ground.occupants.records[gang]
+            for node in sorted(nodes)
+            for gang in ground.occupants.on(node)
+        )
+        patience = PATIENCE * ground.state.policy.future.assumed_ms
+        return now - record.gang.submitted >= patience or all(
+            each.gang.time_limit_ms or ground.clock.end(each, now) > start for each in relied_on
+        )
 
     def _most(self) -> int:
         policy = self._ground.state.policy.future

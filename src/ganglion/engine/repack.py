@@ -21,6 +21,7 @@ from ganglion.engine.evict import TRIED, Trade
 from ganglion.engine.find import find
 from ganglion.engine.fits import Rules
 from ganglion.engine.market import Market
+from ganglion.engine.numbers import renumbered
 from ganglion.engine.place import Demand, levels_for, required_level, rules_of
 from ganglion.engine.quota import asked
 from ganglion.engine.record import SETTLED, GangRecord
@@ -35,7 +36,7 @@ from ganglion.model.reasons import Reason, Token
 NODES = 64
 """Nodes looked at beyond those that the gang needs, the emptiest first."""
 
-SEARCHES = 8
+SEARCHES = 4
 """Gangs for which a search may fail in one cycle."""
 
 RETRIES = 12
@@ -53,11 +54,13 @@ class _Ground(NamedTuple):
         ranks: nodes looked at.
         sight: the shape to make room for.
         slots: how many of it are wanted.
+        free: most thousandths of GPUs that the gang could find free there already.
     """
 
     ranks: Sequence[int]
     sight: Sight
     slots: int
+    free: int
 
 
 class Mover:
@@ -100,7 +103,12 @@ class Mover:
 
     def _best(self, asker: GangRecord, units: Sequence[Unit], gain: int) -> Trade | None:
         best: Trade | None = None
+        sizes = nlargest(self._most, (unit.gpu_milli for unit in units))
+        rate = min(unit.price * 1000 // max(unit.gpu_milli, 1) for unit in units)
         for ground in self._grounds(asker):
+            needed = max(asked(asker).gpu_milli - ground.free, 0)
+            if sum(sizes) < needed or needed * rate // 1000 >= gain:
+                continue
             found = self._search(asker, ground, units, gain)
             if found and (best is None or found.cost < best.cost):
                 best = found
@@ -141,25 +149,20 @@ class Mover:
         shape = demand.shapes[demand.sets.index(widest)]
         sight, total = state.table.sight(shape), sum(each.least for each in demand.sets)
         levels = levels_for(state.indexes, asker.gang)
+        free = _free(state)
         if Level.NODE in levels or required_level(asker.gang) or total == 1:
             whole = sight if total == 1 else state.table.sight(times(shape, total, None))
-            yield _Ground(self._emptiest(range(len(state.tree.nodes)), 0), whole, 1)
+            yield _ground(range(len(free)), whole, 1, 1, free)
         if total == 1:
             return
         rules = rules_of(asker.gang, widest, False, widest.least)
         unit = shape if not rules.inner else times(shape, rules.inner[1], rules.inner[0])
         bare = state.empty().fits(unit, rules)
         for level in (each for each in levels if DEPTH[each] < DEPTH[Level.NODE]):
-            for domain in list(bare.domains(level, widest.least))[: state.policy.evict.tries]:
-                ranks = state.tree.ranks_in(domain)
-                yield _Ground(self._emptiest(ranks, widest.least), sight, widest.least)
-
-    def _emptiest(self, ranks: Sequence[int], wanted: int) -> list[int]:
-        known, conditions = self._state.table.known, self._state.tree.conditions
-        most = wanted + NODES
-        if len(ranks) <= most:
-            return list(ranks)
-        return nlargest(most, ranks, key=lambda rank: (sum(known[conditions[rank]].usable), -rank))
+            domains = [state.tree.ranks_in(each) for each in bare.domains(level, widest.least)]
+            domains.sort(key=lambda ranks: (-sum(free[rank] for rank in ranks), ranks[0]))
+            for ranks in domains[: state.policy.evict.tries]:
+                yield _ground(ranks, sight, widest.least, total, free)
 
     def _search(
         self, asker: GangRecord, ground: _Ground, units: Sequence[Unit], gain: int
@@ -210,8 +213,9 @@ class Mover:
         moves: list[tuple[GangRecord, Placement]] = []
         for unit in sorted(units, key=lambda each: (-each.gpu_milli, each.record.gang.id)):
             again = self._place(as_it_is(unit.record))
-            if again is None:
+            if again is None or unit.record.placement is None:
                 return unit
+            again = renumbered(unit.record.placement, again)
             tentative.seat(unit.record, again)
             moves.append((unit.record, again))
         age = -sum(unit.record.gang.submitted for unit in units)
@@ -233,6 +237,20 @@ class Mover:
         state, now = self._state, self._now
         found = find(state, record, now, TRIED)
         return state.future.settle(record, now, found, lambda: find(state, record, now, TRIED))[1]
+
+
+def _free(state: ClusterState) -> list[int]:
+    """Thousandths of GPUs that are free on every node."""
+    known = state.table.known
+    return [sum(known[each].usable) if known[each].open else 0 for each in state.tree.conditions]
+
+
+def _ground(
+    ranks: Sequence[int], sight: Sight, slots: int, pods: int, free: Sequence[int]
+) -> _Ground:
+    """The emptiest of some nodes; a gang of so many pods lies on no more nodes than that."""
+    chosen = nlargest(slots + NODES, ranks, key=lambda rank: (free[rank], -rank))
+    return _Ground(chosen, sight, slots, sum(free[rank] for rank in chosen[:pods]))
 
 
 def may_move(state: ClusterState, record: GangRecord, now: int) -> bool:

@@ -85,9 +85,9 @@ class Reservations:
             if each.record.gang.id != gang.id and each.priority >= gang.priority
         ]
 
-    def apart_from(self, gang: str) -> "Apart":
-        """As if a gang held no reservation, within a `with` block."""
-        return Apart(self, gang)
+    def apart_from(self, *gangs: str) -> "Apart":
+        """As if these gangs held no reservation, within a `with` block."""
+        return Apart(self, gangs)
 
     def swap(self, held: dict[str, Reservation]) -> dict[str, Reservation]:
         """Hold these instead; returns those held before."""
@@ -97,21 +97,21 @@ class Reservations:
 
 
 class Apart:
-    """Leaves one reservation out, and puts it back where it was.
+    """Leaves some reservations out, and puts them back where they were.
 
     Args:
         held: all reservations.
-        gang: whose is left out.
+        gangs: whose are left out.
     """
 
-    def __init__(self, held: Reservations, gang: str) -> None:
-        self._held, self._gang = held, gang
+    def __init__(self, held: Reservations, gangs: tuple[str, ...]) -> None:
+        self._held, self._gangs = held, gangs
         self._before: dict[str, Reservation] = {}
 
     def __enter__(self) -> None:
         others: Iterable[Reservation] = self._held
-        rest = {each.record.gang.id: each for each in others}
-        rest.pop(self._gang, None)
+        named = ((each.record.gang.id, each) for each in others)
+        rest = {name: each for name, each in named if name not in self._gangs}
         self._before = self._held.swap(rest)
 
     def __exit__(self, *_: object) -> None:

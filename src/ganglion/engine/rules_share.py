@@ -134,7 +134,8 @@ class _Search:
         self.rights = _rights(state, gang.queue)
         self.flavors = state.totals.flavors_for(asker.shapes)
         self.more = asked(asker)
-        self.waits = now - gang.submitted < self.rights.delay_ms
+        delay = self.rights.delay_ms
+        self.waits = delay > 0 and now - gang.submitted < delay
         self.in_order = policy.evict.victims in (VictimOrder.NEWEST, VictimOrder.YOUNGEST)
         self._kinds = [kind for kind in KINDS if getattr(self.more, kind)]
         self._by_queue = policy.entitlement is Entitlement.KAI

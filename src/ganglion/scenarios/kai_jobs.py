@@ -203,7 +203,7 @@ def _running(gang: Gang, tasks: list[TaskAt], devices: "_Devices", now: int) -> 
     held.sort(key=lambda each: (order.index(each.pod_set), each.index))
     requests = {each.name: each.request for each in gang.pod_sets}
     pods = {each.name: devices.pod(each, requests[each.pod_set]) for each in held}
-    if not is_whole(gang, held):
+    if gang.held or not is_whole(gang, held):
         return
     yield GangPlaced(now, gang.id, 1, Placement(tuple(pods.values())))
     yield GangStarted(now, gang.id, 1)
