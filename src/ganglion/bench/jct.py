@@ -55,7 +55,10 @@ TEXTBOOK: dict[str, Recipe] = {
 
 OWN: dict[str, Engine] = {
     "default": Engine(Policy(future=Future(learn=True))),
-    "timeshare": Engine(Policy(future=Future(learn=True)), timeshare_ms=2 * HOUR_MS),
+    "timeshare": Engine(
+        Policy(future=Future(backfill=Backfill.ANY, reservations=0, learn=True)),
+        timeshare_ms=LAS_GPU_HOURS * HOUR_MS,
+    ),
 }
 """Ganglion's own."""
 
@@ -76,7 +79,7 @@ POLICY_NOTES: dict[str, tuple[str, ...]] = {
         "default",
         "timeshare",
     ),
-    "timeshare: the same, and a job that ran for 2 hours may yield to those that ran less.": (
+    "timeshare: the same without reservations, and jobs that have had 8 GPU-hours yield.": (
         "timeshare",
     ),
     "default, timeshare, las-charged: a restart costs 7 s for one GPU, 30 s up to eight, 60 s"

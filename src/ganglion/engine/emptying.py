@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from ganglion.engine import price
 from ganglion.engine.acts import decide
 from ganglion.engine.evict import TRIED
+from ganglion.engine.numbers import renumbered
 from ganglion.engine.record import SETTLED, GangRecord
 from ganglion.engine.repack import ABOUT_ROOM, as_it_is, may_move
 from ganglion.engine.seek import seek
@@ -109,8 +110,9 @@ def _moves(
             sketch.shut(dict.fromkeys(sorted(shut)))
             for unit in sorted(units, key=lambda each: (-each.gpu_milli, each.record.gang.id)):
                 place = seek(state, as_it_is(unit.record), now, TRIED)[1]
-                if place is None:
+                if place is None or unit.record.placement is None:
                     return None
+                place = renumbered(unit.record.placement, place)
                 tentative.seat(unit.record, place)
                 moves.append((unit.record, place))
     finally:
