@@ -1,10 +1,12 @@
 """Clusters of equal nodes."""
 
+from msgspec import structs
 from tests.worlds.simulated.samples import job
 
 from ganglion.model.levels import Level
 from ganglion.model.queue import ANY_FLAVOR
-from ganglion.worlds.simulated.cluster import build_nodes, equal_quotas, nodes_for
+from ganglion.model.resources import Amount
+from ganglion.worlds.simulated.cluster import GPU_TYPE, build_nodes, equal_quotas, nodes_for
 
 
 def test_nodes_lie_in_racks_and_have_the_gpus_asked_for() -> None:
@@ -22,7 +24,14 @@ def test_nodes_without_gpus_have_the_cores_asked_for() -> None:
 
 def test_quotas_share_the_cluster_in_equal_whole_parts() -> None:
     queues = equal_quotas(["a", "b", "c"], build_nodes(2, 8))
-    assert [queue.quota[ANY_FLAVOR].gpu_milli for queue in queues] == [5_000] * 3
+    assert [queue.quota[GPU_TYPE].gpu_milli for queue in queues] == [5_000] * 3
+
+
+def test_a_cluster_of_several_kinds_is_shared_in_gpus_of_any_kind() -> None:
+    first, second = build_nodes(2, 8)
+    mixed = (structs.replace(first, flavor="old"), second)
+    (queue,) = equal_quotas(["a"], mixed)
+    assert queue.quota == {ANY_FLAVOR: Amount(gpu_milli=16_000)}
 
 
 def test_a_cluster_is_sized_for_the_mean_load_of_a_trace() -> None:

@@ -51,10 +51,16 @@ def build_nodes(
 
 
 def equal_quotas(names: Sequence[str], nodes: Sequence[Node]) -> tuple[Queue, ...]:
-    """Queues that share the GPUs of a cluster in equal whole parts, and may borrow freely."""
+    """Queues that share the GPUs of a cluster in equal whole parts, and may borrow freely.
+
+    The quota is given in the flavor of the nodes where they all have one: some policies, as
+    Kueue's, know no quota of GPUs of any kind.
+    """
     gpus = sum(len(node.devices) for node in nodes)
     part = gpus // len(names) * WHOLE
-    quota = {ANY_FLAVOR: Amount(gpu_milli=part)}
+    flavors = {node.kind for node in nodes if node.devices}
+    flavor = flavors.pop() if len(flavors) == 1 else ANY_FLAVOR
+    quota = {flavor: Amount(gpu_milli=part)}
     return tuple(Queue(name, quota=quota) for name in names)
 
 
