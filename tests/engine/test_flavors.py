@@ -134,3 +134,28 @@ def test_gpus_without_any_quota_are_nobodys() -> None:
 
     assert assign(where, gang("in", 1, 1, "q")).missing == ("", "gpu_milli")
     assert assign(where, gang("cpus", 1, 0, "q", cpu=8000)).missing is None
+
+
+def lone(quota: dict[str, Amount]) -> ClusterState:
+    return state_of(node("n", 8), queues=(Queue("q", quota=quota),), policy=CLASSIC)
+
+
+def test_quota_of_all_flavors_together_leaves_the_flavor_open() -> None:
+    where = lone({"*": Amount(4000)})
+
+    assert assign(where, gang("fits", 1, 4, "q")).flavors == ({"gpu_milli": "*"},)
+    assert assign(where, gang("large", 1, 5, "q")).missing == ("*", "gpu_milli")
+
+
+def test_both_quotas_count_where_a_queue_has_both() -> None:
+    where = lone({"*": Amount(2000), "H100": Amount(4000)})
+
+    assert assign(where, gang("fits", 1, 2, "q")).wants == {
+        ("H100", "gpu_milli"): 2000,
+        ("*", "gpu_milli"): 2000,
+    }
+    assert assign(where, gang("large", 1, 3, "q")).quality.mode is Mode.NO_FIT
+
+
+def test_without_any_quota_only_the_nodes_bound_a_queue() -> None:
+    assert assign(lone({}), gang("any", 1, 8, "q", cpu=1000)).quality.mode is Mode.FIT

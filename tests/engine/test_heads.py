@@ -4,9 +4,10 @@ from ganglion.engine.cycle import cycle
 from ganglion.engine.state import ClusterState
 from ganglion.model import events as ev
 from ganglion.model.plan import Phase, Plan
-from ganglion.model.queue import Preemption, Victims
-from tests.engine.build import started
-from tests.engine.lenders import FAIR, NOBODY, lenders, queue, runs, waits
+from ganglion.model.queue import Preemption, Queue, Victims
+from ganglion.model.resources import Amount
+from tests.engine.build import node, started, state_of
+from tests.engine.lenders import CLASSIC, FAIR, FREELY, NOBODY, lenders, queue, runs, waits
 
 
 def go(state: ClusterState, now: int = 100) -> Plan:
@@ -91,3 +92,32 @@ def test_victims_are_told_to_stop_and_the_place_is_promised() -> None:
     assert started(cycle(state, [left], 101)) == ["high"]
     assert go(state, 102).decisions == []
     assert low.phase is Phase.PENDING
+
+
+def test_quota_of_all_flavors_is_charged_once() -> None:
+    queues = (
+        Queue("all", quota={"*": Amount(8000)}),
+        Queue("a", "all", {"*": Amount(4000)}, preemption=FREELY),
+        Queue("b", "all", {"*": Amount(4000)}, preemption=FREELY),
+    )
+    for policy in (CLASSIC, FAIR):
+        state = state_of(node("n", 16), queues=queues, policy=policy)
+        for name in ("a1", "a2"):
+            waits(state, name, "a", 4)
+        waits(state, "b1", "b", 4, at=9)
+
+        assert sorted(started(go(state))) == ["a1", "b1"]
+        assert [stop.gang for stop in go(state, 101).stops] == []
+        assert state.shares.usage["all"]["*"].gpu_milli == 8000
+
+
+def test_a_flavor_that_no_node_has_is_named() -> None:
+    state = state_of(
+        node("n", 8), queues=(Queue("q", quota={"B200": Amount(8000)}),), policy=CLASSIC
+    )
+    waits(state, "w", "q", 1)
+
+    (wait,) = go(state).waits
+
+    assert wait.reason.never
+    assert "B200" in wait.reason.message

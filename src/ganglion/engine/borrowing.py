@@ -10,6 +10,7 @@ Source: the semantics of Kueue's hierarchical cohorts, as documented there.
 from collections.abc import Iterator
 
 from ganglion.engine.shares import Shares
+from ganglion.model.queue import ANY_FLAVOR
 from ganglion.model.resources import Usage
 
 KINDS = ("gpu_milli", "cpu_milli", "memory_mib")
@@ -33,11 +34,21 @@ def cells_of(charged: tuple[tuple[str, Usage], ...]) -> Cells:
     }
 
 
+UNBOUNDED = 1 << 60
+"""What may be used of a cell that nobody of a tree has quota of."""
+
+
 def usages_of(cells: Cells) -> tuple[tuple[str, Usage], ...]:
-    """The same amounts by flavor."""
+    """The same amounts by flavor, to be charged.
+
+    Whatever is charged counts for all flavors together as well: cells of all flavors are left
+    out beside others, and without others have no flavor of their own.
+    """
+    named = any(flavor != ANY_FLAVOR for flavor, _ in cells)
     found: dict[str, dict[str, int]] = {}
     for (flavor, kind), number in cells.items():
-        found.setdefault(flavor, {})[kind] = number
+        if flavor != ANY_FLAVOR or not named:
+            found.setdefault("" if flavor == ANY_FLAVOR else flavor, {})[kind] = number
     return tuple((flavor, Usage(**numbers)) for flavor, numbers in found.items())
 
 
@@ -56,6 +67,7 @@ class Borrowing:
         self._owned: dict[tuple[str, Cell], int] = {}
         self._potential: dict[tuple[str, Cell], int] = {}
         self._heights: dict[str, int] = {}
+        self._governed: dict[tuple[str, Cell], bool] = {}
         self._lent = any(each.lend_limit for each in shares.queues.values())
 
     def children(self, queue: str) -> list[str]:
@@ -85,6 +97,21 @@ class Borrowing:
     def lists(self, queue: str, cell: Cell) -> bool:
         """Whether the queue has quota of a cell at all, be it zero."""
         return self._bound(queue, "quota", cell) is not None
+
+    def governs(self, queue: str, cell: Cell) -> bool:
+        """Whether any queue of the tree has quota of a cell."""
+        root = self.root(queue)
+        found = self._governed.get((root, cell))
+        if found is None:
+            found = self._governed[root, cell] = any(
+                self.lists(name, cell) for name in self._below(root)
+            )
+        return found
+
+    def _below(self, queue: str) -> Iterator[str]:
+        yield queue
+        for child in self.children(queue):
+            yield from self._below(child)
 
     def owned(self, queue: str, cell: Cell) -> int:
         """Quota of the queue's subtree that is not kept back below it."""
@@ -118,7 +145,8 @@ class Borrowing:
 
     def borrows(self, queue: str, cell: Cell, more: int = 0) -> bool:
         """Whether the queue uses more than it owns, with `more` on top."""
-        return self.used(queue, cell) + more > self.owned(queue, cell)
+        over = self.used(queue, cell) + more > self.owned(queue, cell)
+        return over and self.governs(queue, cell)
 
     def local(self, queue: str, cell: Cell) -> int:
         """What is left of the guaranteed part."""
@@ -126,6 +154,8 @@ class Borrowing:
 
     def available(self, queue: str, cell: Cell) -> int:
         """How much more the queue may use; below zero when it is over."""
+        if not self.governs(queue, cell):
+            return UNBOUNDED
         parent = self.parent(queue)
         if not parent:
             return self.owned(queue, cell) - self.used(queue, cell)
@@ -172,6 +202,8 @@ class Borrowing:
 
     def _could(self, queue: str, cell: Cell) -> int:
         parent, owned = self.parent(queue), self.owned(queue, cell)
+        if not self.governs(queue, cell):
+            return UNBOUNDED
         if not parent:
             return owned
         could = self.guaranteed(queue, cell) + self.potential(parent, cell)

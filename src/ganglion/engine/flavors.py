@@ -19,7 +19,7 @@ from ganglion.engine.record import GangRecord
 from ganglion.engine.rules_kueue import Asker, rules_for
 from ganglion.engine.taking import victims_for
 from ganglion.model.policy import Entitlement
-from ganglion.model.queue import Flavors, Victims
+from ganglion.model.queue import ANY_FLAVOR, Flavors, Victims
 
 
 class Mode(IntEnum):
@@ -95,7 +95,7 @@ class Assigner:
         self._state, self._borrowing, self._record = state, borrowing, record
         self._eligible, self._queue = eligible, record.gang.queue
         self._rules = state.queues[self._queue].flavors or Flavors()
-        self._groups = list(_groups(state, self._queue))
+        self._groups = list(_groups(state, borrowing, self._queue))
         self._governed = _governed(state, borrowing, self._queue)
 
     def assign(self, counts: Sequence[int]) -> Assignment:
@@ -142,9 +142,9 @@ class Assigner:
         for index in sets:
             flavors[index] = flavors[index] | dict.fromkeys(asked, flavor)
         wants = dict(found.wants)
-        for kind, number in asked.items():
-            wants[flavor, kind] = wants.get((flavor, kind), 0) + number
-        needs = {(flavor, kind) for kind, each in qualities.items() if each.mode < Mode.FIT}
+        for cell in qualities:
+            wants[cell] = wants.get(cell, 0) + asked[cell[1]]
+        needs = {cell for cell, each in qualities.items() if each.mode < Mode.FIT}
         return found._replace(
             flavors=tuple(flavors),
             wants=wants,
@@ -157,14 +157,16 @@ class Assigner:
 
     def _choose(
         self, before: Cells, sets: tuple[int, ...], asked: dict[str, int], group: "Group"
-    ) -> tuple[str, dict[str, Quality]]:
-        best, chosen, qualities = WORST, "", {}
+    ) -> tuple[str, dict[Cell, Quality]]:
+        best, chosen = WORST, ""
+        qualities: dict[Cell, Quality] = {}
         for flavor in group.flavors:
-            if not all(self._eligible(index, flavor) for index in sets):
+            if not all(flavor == ANY_FLAVOR or self._eligible(i, flavor) for i in sets):
                 continue
             each = {
-                kind: self._quality((flavor, kind), before.get((flavor, kind), 0) + number)
+                cell: self._quality(cell, before.get(cell, 0) + number)
                 for kind, number in asked.items()
+                for cell in self._cells(flavor, kind)
             }
             worst = BEST
             for quality in each.values():
@@ -175,6 +177,14 @@ class Assigner:
             if enough:
                 break
         return chosen, qualities
+
+    def _cells(self, flavor: str, kind: str) -> Iterator[Cell]:
+        """Cells that a use of a flavor counts in."""
+        yield flavor, kind
+        every = ANY_FLAVOR, kind
+        above = (self._queue, *self._borrowing.above(self._queue))
+        if flavor != ANY_FLAVOR and any(self._borrowing.lists(name, every) for name in above):
+            yield every
 
     def _is_enough(self, quality: Quality) -> bool:
         """Whether the search may end here."""
@@ -243,12 +253,20 @@ class Group(Struct, frozen=True):
         return kind in self.kinds
 
 
-def _groups(state: Holdings, queue: str) -> Iterator[Group]:
-    """Groups of a queue: kinds are together when one flavor has quota of both."""
+def _groups(state: Holdings, borrowing: Borrowing, queue: str) -> Iterator[Group]:
+    """Groups of a queue: kinds are together when one flavor has quota of both.
+
+    Quota of all flavors together is a group only where there is no other; a tree without any
+    quota is one group without bounds.
+    """
     quota = state.queues[queue].quota
     rules = state.queues[queue].flavors or Flavors()
     first = [flavor for flavor in rules.order if flavor in quota]
     ordered = (*first, *sorted(set(quota).difference(first)))
+    ordered = tuple(each for each in ordered if each != ANY_FLAVOR) or ordered
+    if not _governed(state, borrowing, queue):
+        yield Group(frozenset(KINDS), (ANY_FLAVOR,))
+        return
     kinds = {
         flavor: frozenset(k for k in KINDS if getattr(quota[flavor], k) is not None)
         for flavor in ordered
@@ -263,12 +281,14 @@ def _groups(state: Holdings, queue: str) -> Iterator[Group]:
 
 
 def _governed(state: Holdings, borrowing: Borrowing, queue: str) -> frozenset[str]:
-    """Kinds that nobody has without quota: GPUs, and what any queue of the tree lists."""
-    names = [borrowing.root(queue)]
-    found = {"gpu_milli"}
+    """Kinds that nobody has without quota: GPUs, and what any queue of the tree lists.
+
+    In a tree without any quota nothing is.
+    """
+    names, found = [borrowing.root(queue)], set[str]()
     while names:
         name = names.pop()
         names += borrowing.children(name)
         for amount in state.queues[name].quota.values():
             found |= {kind for kind in KINDS if getattr(amount, kind) is not None}
-    return frozenset(found)
+    return frozenset(found | {"gpu_milli"}) if found else frozenset()

@@ -18,6 +18,7 @@ from ganglion.engine.tight import place_tightly, suits
 from ganglion.engine.why import diagnose
 from ganglion.model.placement import Placement
 from ganglion.model.policy import Placing
+from ganglion.model.queue import ANY_FLAVOR
 from ganglion.model.reasons import Reason, Remedy, Token
 from ganglion.model.resources import decimal
 
@@ -154,7 +155,7 @@ class Nominator:
         usable = [self._state.totals.charged(shape) for shape in record.shapes]
         if flavors:
             usable = [
-                names & set(kept.values())
+                names if ANY_FLAVOR in kept.values() else names & set(kept.values())
                 for names, kept in zip(usable, flavors.flavors, strict=True)
             ]
         return _Eligible(usable)
@@ -167,7 +168,9 @@ class Nominator:
             for each, count in zip(gang.pod_sets, assignment.counts, strict=True)
         )
         shapes = [
-            excluding(shape, tuple(f for f in known if f not in kept.values())) if kept else shape
+            excluding(shape, tuple(f for f in known if f not in kept.values()))
+            if kept and ANY_FLAVOR not in kept.values()
+            else shape
             for shape, kept in zip(record.shapes, assignment.flavors, strict=True)
         ]
         return Demand(replace(gang, pod_sets=sets), shapes)
@@ -175,6 +178,15 @@ class Nominator:
     def _short(self, record: GangRecord, assignment: Assignment) -> Reason:
         """Which quota is not enough."""
         queue = record.gang.queue
+        owned = set(self._state.queues[queue].quota) - {ANY_FLAVOR}
+        if owned and not any(owned & self._state.totals.charged(each) for each in record.shapes):
+            return Reason(
+                Token.CONSTRAINT,
+                f"queue {queue} has quota of {', '.join(sorted(owned))}; no node of those can run"
+                " its pods",
+                never=True,
+                remedy=Remedy.ADMIN,
+            )
         flavor, kind = assignment.missing or min(assignment.needs)
         word = _WORDS[kind]
         if not flavor:
@@ -187,9 +199,10 @@ class Nominator:
         cell = flavor, kind
         left, most = self._borrowing.available(queue, cell), self._borrowing.potential(queue, cell)
         asked = sum(self._asked(record, assignment, kind))
+        what = word if flavor == ANY_FLAVOR else f"{flavor} {word}"
         return Reason(
             Token.QUOTA,
-            f"queue {queue} may use {_number(kind, max(left, 0))} more of {flavor} {word};"
+            f"queue {queue} may use {_number(kind, max(left, 0))} more {what};"
             f" {_number(kind, asked)} are asked for",
             never=asked > most and len(self._state.queues[queue].quota) == 1,
             evidence={"asked": asked, "available": left, "most": most},

@@ -16,7 +16,7 @@ from ganglion.engine.borrowing import Borrowing, Cell, Cells, cells_of
 from ganglion.engine.holdings import Holdings
 from ganglion.engine.record import SETTLED, GangRecord
 from ganglion.engine.victims import Cause
-from ganglion.model.queue import Preemption, Victims
+from ganglion.model.queue import ANY_FLAVOR, Preemption, Victims
 
 
 class Variant(IntEnum):
@@ -81,7 +81,7 @@ def rules_for(state: Holdings, queue: str) -> Preemption:
 
 def uses(record: GangRecord, cells: frozenset[Cell]) -> bool:
     """Whether a gang holds any of the cells."""
-    return any(cell in cells for cell in cells_of(record.charged))
+    return any(cell in cells or (ANY_FLAVOR, cell[1]) in cells for cell in cells_of(record.charged))
 
 
 def may_take(asker: GangRecord, victim: GangRecord, rule: Victims) -> bool:
