@@ -78,7 +78,7 @@ class Replay:
         return plan
 
     def _planned(self, event: ev.StartPlanned) -> None:
-        assert event.placement, f"the reservation of {event.gang} was taken back"
+        assert event.placement, f"the reservation of {event.gang} was taken back: {event.cause}"
         assert event.start_ms <= self.told.get(event.gang, event.start_ms), "moved later"
         self.told[event.gang] = event.start_ms
 
@@ -300,3 +300,14 @@ def test_a_gang_with_a_reservation_is_not_held_up_by_an_equal_that_goes_first() 
     cycle(state, [ev.GangSubmitted(2, _limited("new", 8, 50, 2, expected_ms=5))], 2)
     plan = cycle(state, [ev.GangEnded(10, "running/0", 1, ev.Outcome.SUCCEEDED)], 10)
     assert [each.gang.workload for each in plan.starts] == ["old"]
+
+
+def test_a_start_that_rests_on_guesses_is_reserved_only_for_who_has_waited_long() -> None:
+    state = ClusterState(EASY)
+    cycle(state, [ev.QueueSet(0, Queue("team")), ev.NodeAdded(0, node("a"))], 0)
+    gangs = [gang("unbounded", gpus=8), _limited("blocked", 8, 50, 1)]
+    cycle(state, [ev.GangSubmitted(1, each) for each in gangs], 1)
+    assert state.future.reservation("blocked/0") is None
+    late = 31 * EASY.future.assumed_ms
+    cycle(state, [ev.GangSubmitted(late, _limited("other", 4, 50, late))], late)
+    assert state.future.reservation("blocked/0")

@@ -37,7 +37,7 @@ from ganglion.model.reasons import Reason, Token
 BEFORE_EQUALS = -1
 """Rank within its lane of a gang that holds a reservation."""
 
-PATIENCE = 7
+PATIENCE = 30
 """So many times the run time assumed of an unknown gang does one wait for a reservation that
 rests on guesses."""
 
@@ -144,7 +144,7 @@ class Future:
             if gang in self._held:
                 yield StartPlanned(now, gang, None, cause=reason.message)
             return
-        if gang in self._held and len(self._held) >= self._most():
+        if reason.never or (gang in self._held and len(self._held) >= self._most()):
             return
         first = self._first(record)
         yielding = None if first.gang.id in self._held else self._slot(first)
@@ -274,22 +274,11 @@ class Future:
         end = start + self._ground.clock.length(record.gang)
         return StartPlanned(now, record.gang.id, placement, start, end, cause)
 
-    def _is_worth_it(self, record: GangRecord, start: int, placement: Placement, now: int) -> bool:
-        """Whether time limits vouch for a start, or the gang has waited for so long all the same.
-
-        Where nobody says how long he runs, a reservation keeps GPUs idle for a guess. It is
-        made only so that nobody is overtaken for ever.
-        """
-        ground, nodes = self._ground, {pod.node for pod in placement.pods}
-        relied_on = (
-            ground.occupants.records[gang]
-            for node in sorted(nodes)
-            for gang in ground.occupants.on(node)
-        )
-        patience = PATIENCE * ground.state.policy.future.assumed_ms
-        return now - record.gang.submitted >= patience or all(
-            each.gang.time_limit_ms or ground.clock.end(each, now) > start for each in relied_on
-        )
+    def _is_worth_it(self, record: GangRecord, start: int, place: Placement, now: int) -> bool:
+        """Whether limits vouch for a start; for a guess GPUs idle only after a very long wait."""
+        patience = PATIENCE * self._ground.state.policy.future.assumed_ms
+        waited = now - record.gang.submitted
+        return waited >= patience or self._ground.is_vouched_for(place, start, now)
 
     def _most(self) -> int:
         policy = self._ground.state.policy.future
@@ -310,7 +299,7 @@ class Future:
         waiting = [record]
         for lane in state.lanes:
             key = lane.head()
-            if key and lane.reason and _is_about_room(lane.reason):
+            if key and lane.reason and not lane.reason.never and _is_about_room(lane.reason):
                 waiting.append(state.records[key[-1]])
         free = [each for each in waiting if each.gang.id not in self._held]
         return min(free, key=_seniority, default=record)
@@ -371,11 +360,9 @@ class Future:
 
 
 def _is_about_room(reason: Reason) -> bool:
-    """Whether a gang waits for a place, which time will bring."""
-    return not reason.never and (
-        reason.token in (Token.CAPACITY, Token.TOPOLOGY, Token.DRAINING, Token.ORDER)
-        or BOOKED in reason.evidence
-    )
+    """Whether a gang waits for a place."""
+    rooms = (Token.CAPACITY, Token.TOPOLOGY, Token.DRAINING, Token.ORDER)
+    return reason.token in rooms or BOOKED in reason.evidence
 
 
 def _seniority(record: GangRecord) -> tuple[int, int, str]:

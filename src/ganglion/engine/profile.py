@@ -35,6 +35,13 @@ class Ground(NamedTuple):
         end = self.clock.end
         return sorted((end(each, now), gang) for gang, each in self.occupants.records.items())
 
+    def is_vouched_for(self, placement: Placement, start: int, now: int) -> bool:
+        """Whether all that must end before a start there have time limits."""
+        nodes = dict.fromkeys(pod.node for pod in placement.pods)
+        records = self.occupants.records
+        beside = [records[gang] for node in nodes for gang in self.occupants.on(node)]
+        return all(r.gang.time_limit_ms or self.clock.end(r, now) > start for r in beside)
+
     def room(self, node: str, at: int, now: int, others: Iterable[Reservation]) -> Room:
         """What is free on a node at a time ahead, with the places of `others` taken.
 
