@@ -26,9 +26,11 @@ def lives(pid: int) -> bool:
     return records.start_time(pid) > 0
 
 
-def pids(jobs: Jobs, gang: str) -> list[int]:
-    lines = (jobs.directory(gang) / records.PIDS).read_text().splitlines()
-    return [int(line.split()[0]) for line in lines]
+def pids(jobs: Jobs, gang: str, count: int) -> list[int]:
+    """Of so many processes, in the order in which they were started."""
+    path = jobs.directory(gang) / records.PIDS
+    until(lambda: path.read_text().count("\n") >= count, "they are written down")
+    return [int(line.split()[0]) for line in path.read_text().splitlines()]
 
 
 def begun(jobs: Jobs) -> list[str]:
@@ -67,7 +69,7 @@ def test_a_gang_shrinks_and_says_when_the_dropped_pods_are_gone(jobs: Jobs) -> N
     gang = jobs.run(MEMBER, pods=3, most=4)
     for rank in range(3):
         jobs.says(gang, "ready", rank)
-    dropped = pids(jobs, gang)[1]
+    dropped = pids(jobs, gang, 3)[1]
     jobs.resize(gang, 0, 2)
     left(jobs)
     assert not lives(dropped)
@@ -181,7 +183,7 @@ def test_a_stop_takes_pods_that_are_leaving_with_it(jobs: Jobs) -> None:
     gang = jobs.run(DEAF, pods=2, most=2, checkpoint=Checkpoint(grace_ms=3_600_000))
     for rank in (0, 1):
         jobs.says(gang, "ready", rank)
-    both = pids(jobs, gang)
+    both = pids(jobs, gang, 2)
     jobs.resize(gang, 0)
     jobs.world.stop(gang, 1, "cancelled by ada", force=True)
     assert jobs.end(gang).outcome is Outcome.CANCELLED
@@ -233,7 +235,7 @@ def test_an_order_that_a_dead_server_had_not_given_is_given(jobs: Jobs) -> None:
         lost = jobs.resize(gang, 0)
     jobs.restart(running={gang: 1}, resized={gang: lost})
     left(jobs)
-    assert [lives(pid) for pid in pids(jobs, gang)] == [True, False]
+    assert [lives(pid) for pid in pids(jobs, gang, 2)] == [True, False]
 
 
 def test_a_departure_that_nobody_saw_is_reported(jobs: Jobs) -> None:
@@ -254,7 +256,7 @@ def test_a_departure_is_not_reported_while_a_later_order_is_under_way(jobs: Jobs
     jobs.resize(gang, 0)
     assert not jobs.seen(PodsLeft)
     left(jobs)
-    assert [lives(pid) for pid in pids(jobs, gang)] == [True, False, False]
+    assert [lives(pid) for pid in pids(jobs, gang, 3)] == [True, False, False]
 
 
 def test_a_start_that_was_resized_before_it_was_carried_out_has_the_last_pods(jobs: Jobs) -> None:
@@ -288,7 +290,7 @@ def test_a_vanished_supervisor_leaves_no_pod_that_came_later_behind(jobs: Jobs) 
     jobs.says(gang, "ready")
     jobs.resize(gang, 0, 1)
     jobs.says(gang, "ready", 1)
-    both = pids(jobs, gang)
+    both = pids(jobs, gang, 2)
     start = records.read(jobs.directory(gang) / records.START) or {}
     os.kill(start["pid"], signal.SIGKILL)
     assert jobs.end(gang).outcome is Outcome.FAILED
