@@ -49,6 +49,7 @@ class Holdings:
         census: what sort of pods are submitted.
         leaving: node -> gangs with pods that are still there but count no more.
         promised: gangs that hold a promise, in the order they got it.
+        short: gangs that run with fewer pods than they might.
         oversized: gangs that may have more pods than are wanted of them.
         freed: grows whenever something became possible that was not before.
         turn: decisions made so far.
@@ -72,6 +73,7 @@ class Holdings:
         self.records: dict[str, GangRecord] = {}
         self.leaving: dict[str, dict[str, None]] = {}
         self.promised: dict[str, None] = {}
+        self.short: dict[str, None] = {}
         self.oversized: dict[str, None] = {}
         self.freed = 0
         self.turn = 0
@@ -225,6 +227,7 @@ class Holdings:
         record.charged = tuple(self.usage_of(record, placement).items())
         self.charge(record.gang, record.charged, 1)
         self._remember(record, 1)
+        self.measure(record)
 
     def release(self, record: GangRecord) -> None:
         """A gang gives its place back; pods that count no more are gone with it."""
@@ -235,6 +238,7 @@ class Holdings:
         self.gone(record)
         record.placement, record.charged = None, ()
         self.gates.stopped(record.gang)
+        self.short.pop(record.gang.id, None)
         self.freed += 1
 
     def step_off(self, record: GangRecord) -> None:
@@ -245,6 +249,7 @@ class Holdings:
         self.charge(record.gang, record.charged, -1)
         record.charged = ()
         self._leaves(record, record.placement.pods)
+        self.short.pop(record.gang.id, None)
         self.freed += 1
 
     def resize(self, record: GangRecord, placement: Placement) -> None:
@@ -260,9 +265,18 @@ class Holdings:
         record.charged = tuple(self.usage_of(record, placement).items())
         self.charge(record.gang, record.charged, 1)
         self._remember(record, 1)
+        self.measure(record)
         if dropped:
             self._leaves(record, dropped)
             self.freed += 1
+
+    def measure(self, record: GangRecord) -> None:
+        """Note whether a gang runs with fewer pods than it might."""
+        pods = record.placement.pods if record.placement else ()
+        if len(pods) < sum(each.count for each in record.gang.pod_sets):
+            self.short[record.gang.id] = None
+        else:
+            self.short.pop(record.gang.id, None)
 
     def gone(self, record: GangRecord) -> None:
         """The pods of a gang that were told to stop are gone."""
