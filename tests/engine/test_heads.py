@@ -1,12 +1,16 @@
 """One gang per queue and cycle."""
 
+from msgspec.structs import replace
+
 from ganglion.engine.cycle import cycle
+from ganglion.engine.seek import resolve
 from ganglion.engine.state import ClusterState
 from ganglion.model import events as ev
+from ganglion.model.booking import Booking
 from ganglion.model.plan import Phase, Plan
 from ganglion.model.queue import Preemption, Queue, Victims
 from ganglion.model.resources import Amount
-from tests.engine.build import node, started, state_of
+from tests.engine.build import gang, node, started, state_of
 from tests.engine.lenders import CLASSIC, FAIR, FREELY, NOBODY, lenders, queue, runs, waits
 
 
@@ -121,3 +125,60 @@ def test_a_flavor_that_no_node_has_is_named() -> None:
 
     assert wait.reason.never
     assert "B200" in wait.reason.message
+
+
+def test_gangs_that_run_too_short_or_are_not_preemptible_are_spared() -> None:
+    for protected, preemptible, stopped in ((0, True, 1), (1000, True, 0), (0, False, 0)):
+        rules = Preemption(Victims.LOWER, Victims.ANY, protected_ms=protected)
+        state = lenders(queue("q", 4, preemption=rules))
+        there = runs(state, "low", "q", 4, priority=1)
+        there.gang = replace(there.gang, preemptible=preemptible)
+        waits(state, "high", "q", 2, priority=9)
+
+        assert len(go(state, 500).stops) == stopped
+
+
+def test_a_delay_holds_preemption_back() -> None:
+    state = lenders(queue("q", 4, preemption=Preemption(Victims.LOWER, delay_ms=1000)))
+    runs(state, "low", "q", 4, priority=1)
+    waits(state, "high", "q", 2, priority=9, at=2)
+
+    assert go(state, 500).stops == []
+
+
+def test_a_users_limit_holds_here_too() -> None:
+    owner = Queue("q", quota={"H100": Amount(8000)}, user_limit={"H100": Amount(2000)})
+    state = state_of(node("n", 8), queues=(owner,), policy=CLASSIC)
+    waits(state, "large", "q", 3)
+    assert started(go(state)) == []
+
+    waits(state, "small", "q", 2)
+    assert started(go(state, 101)) == ["small"]
+
+
+def test_work_that_nobody_may_stop_does_not_borrow() -> None:
+    state = lenders(queue("a", 2), queue("b", 2))
+    fixed = gang("fixed", 1, 3, "a", preemptible=False)
+    state.apply(ev.GangSubmitted(1, fixed))
+
+    assert started(go(state)) == []
+
+
+def test_nodes_that_are_booked_are_left_alone() -> None:
+    state = lenders(queue("q", 4))
+    state.apply(ev.BookingSet(1, Booking("upkeep", ("n",), 0, 10_000)))
+    waits(state, "w", "q", 1)
+
+    assert started(go(state)) == []
+
+
+def test_asking_why_tells_what_the_cycle_would_do() -> None:
+    state = lenders(queue("q", 4))
+    runs(state, "low", "q", 4, priority=1)
+    high = waits(state, "high", "q", 2, priority=9)
+    equal = waits(state, "equal", "q", 2, priority=1)
+    before = (list(state.tree.conditions), dict(state.shares.usage["q"]))
+
+    assert resolve(state, high, 100).stops == ("low/0",)
+    assert resolve(state, equal, 100).reason is not None
+    assert (list(state.tree.conditions), dict(state.shares.usage["q"])) == before

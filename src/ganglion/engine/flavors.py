@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from ganglion.engine.borrowing import KINDS, Borrowing, Cell, Cells
+from ganglion.engine.borrowing import KINDS, NOTHING, Borrowing, Cell, Cells
 from ganglion.engine.holdings import Holdings
 from ganglion.engine.record import GangRecord
 from ganglion.engine.rules_kueue import Asker, rules_for
@@ -208,7 +208,7 @@ class Assigner:
     def _quality(self, cell: Cell, amount: int) -> Quality:
         """How the queue could use that much of a cell."""
         borrowing, queue = self._borrowing, self._queue
-        if amount > borrowing.potential(queue, cell):
+        if amount > borrowing.potential(queue, cell) or self._is_barred(cell, amount):
             return WORST
         level, inner = borrowing.reach(queue, cell, amount)
         if amount <= borrowing.available(queue, cell):
@@ -216,6 +216,23 @@ class Assigner:
         if amount <= borrowing.owned(queue, cell) or inner or self._may_borrow():
             return self._with_victims(cell, amount)
         return WORST
+
+    def _is_barred(self, cell: Cell, amount: int) -> bool:
+        """Whether limits of users forbid it, or work that nobody may stop would borrow."""
+        flavor, kind = cell
+        gang, shares = self._record.gang, self._state.shares
+        for name in (self._queue, *self._borrowing.above(self._queue)):
+            limit = shares.queues[name].user_limit.get(flavor)
+            most = getattr(limit, kind) if limit else None
+            used = getattr(shares.of_user(name, gang.user, flavor), kind)
+            if most is not None and used + amount > most:
+                return True
+            quota = shares.queues[name].quota.get(flavor)
+            owned = getattr(quota, kind) if quota else None
+            fixed = getattr(shares.fixed[name].get(flavor, NOTHING), kind)
+            if not gang.preemptible and owned is not None and fixed + amount > owned:
+                return True
+        return False
 
     def _may_borrow(self) -> bool:
         """Whether others may be stopped while the queue borrows."""

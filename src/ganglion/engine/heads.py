@@ -18,7 +18,7 @@ from ganglion.engine.dominant import Dominant
 from ganglion.engine.evict import Trade
 from ganglion.engine.lanes import Key, Lane
 from ganglion.engine.nominate import Nomination, Nominator
-from ganglion.engine.record import SETTLED
+from ganglion.engine.record import SETTLED, GangRecord
 from ganglion.engine.rules_kueue import rules_for
 from ganglion.engine.state import ClusterState
 from ganglion.engine.swap import swap
@@ -28,10 +28,13 @@ from ganglion.model.placement import Placement
 from ganglion.model.plan import Plan
 from ganglion.model.policy import Entitlement
 from ganglion.model.queue import Victims
-from ganglion.model.reasons import Reason
+from ganglion.model.reasons import Reason, Token
 
 SIDE_BY_SIDE = (Entitlement.QUOTA, Entitlement.DOMINANT)
 """Entitlements under which the queues are looked at in this way."""
+
+
+_LATER = Reason(Token.ORDER, "it no longer fits after those before it")
 
 
 class Head(NamedTuple):
@@ -96,6 +99,21 @@ def heads(state: ClusterState, now: int) -> Iterator[Head]:
         round_.give_back()
 
 
+def look(state: ClusterState, record: GangRecord, now: int) -> Head:
+    """What would come of a gang if it were the only head now; the state is left as it is.
+
+    Args:
+        state: the fleet and the queues.
+        record: the gang; it need not be one of the state's own.
+        now: the time in ms.
+    """
+    round_ = _Round(state, now)
+    try:
+        return round_.look(record)
+    finally:
+        round_.give_back()
+
+
 class _Round:
     def __init__(self, state: ClusterState, now: int) -> None:
         self._state, self._now = state, now
@@ -120,6 +138,16 @@ class _Round:
             following = None if self._state.policy.heads_only else self._entry(entry.queue)
             if following:
                 entries.append(following)
+
+    def look(self, record: GangRecord) -> Head:
+        """What comes of one gang."""
+        lane, gang = Lane(record.gang.queue, record.gang.priority), record.gang
+        entry = _Entry(
+            (0, gang.submitted, gang.index, gang.id), lane, self._nominator.nominate(record)
+        )
+        reason = self._state.gates.crowded(gang)
+        head = self._look(entry) if reason is None else None
+        return head or self._waits(entry, reason or _LATER)
 
     def give_back(self) -> None:
         """Quota kept for heads that could not start is kept no longer."""

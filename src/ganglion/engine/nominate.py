@@ -6,6 +6,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from ganglion.engine.borrowing import KINDS, Borrowing
+from ganglion.engine.find import Found
 from ganglion.engine.flavors import Assigner, Assignment, Mode
 from ganglion.engine.indexes import Indexes
 from ganglion.engine.place import Demand, place
@@ -74,9 +75,17 @@ class Nominator:
         return self._shrunk(record, flavors) or whole
 
     def place(self, nomination: Nomination) -> Placement | None:
-        """A place for a nominated gang on nodes of its flavors."""
-        demand = self._demand(nomination.record, nomination.assignment)
-        return self._place(self._state.indexes, demand)
+        """A place for a nominated gang on nodes of its flavors, beside what is reserved."""
+        record = nomination.record
+        demand = self._demand(record, nomination.assignment)
+
+        def search() -> Found:
+            return None, self._place(self._state.indexes, demand)
+
+        found = search()
+        if found[1] is None:
+            return None
+        return self._state.future.settle(record, self._now, found, search)[1]
 
     def fits_quota(self, nomination: Nomination) -> bool:
         """Whether the queue may use that much, without the victims."""

@@ -21,7 +21,7 @@ from ganglion.engine.rules_kueue import (
     Taken,
     may_take,
     rules_for,
-    running,
+    takeable,
     turn,
     uses,
 )
@@ -59,7 +59,7 @@ class _Search:
 
     def _find(self) -> list[GangRecord]:
         rules = rules_for(self._state, self._asker.queue)
-        found, runs = [], running(self._state, self._asker.now)
+        found, runs = [], takeable(self._state, self._asker)
         for queue in self._borrowing.leaves(self._borrowing.root(self._asker.queue)):
             own = queue == self._asker.queue
             rule = rules.preempt if own else rules.reclaim

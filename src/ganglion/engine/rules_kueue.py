@@ -87,7 +87,7 @@ def uses(record: GangRecord, cells: frozenset[Cell]) -> bool:
 def may_take(asker: GangRecord, victim: GangRecord, rule: Victims) -> bool:
     """Whether a rule lets one gang have another one stopped."""
     ours, theirs = asker.gang, victim.gang
-    if rule is Victims.NEVER or not theirs.preemptible:
+    if rule is Victims.NEVER:
         return False
     if rule is Victims.ANY or theirs.priority < ours.priority:
         return True
@@ -95,13 +95,27 @@ def may_take(asker: GangRecord, victim: GangRecord, rule: Victims) -> bool:
     return rule is Victims.LOWER_OR_NEWER and newer
 
 
-def running(state: Holdings, now: int) -> dict[str, list[GangRecord]]:
-    """Gangs that hold quota, by queue; those that started in this cycle are left out."""
+def takeable(state: Holdings, asker: Asker) -> dict[str, list[GangRecord]]:
+    """Gangs that hold quota and could be stopped at all, by queue."""
     found: dict[str, list[GangRecord]] = {}
+    waited = asker.now - asker.record.gang.submitted
+    if not state.policy.evict.enabled or waited < rules_for(state, asker.queue).delay_ms:
+        return found
     for record in state.records.values():
-        if record.phase in SETTLED and record.charged and record.placed_at != now:
+        if record.phase in SETTLED and record.charged and _is_open(state, record, asker):
             found.setdefault(record.gang.queue, []).append(record)
     return found
+
+
+def _is_open(state: Holdings, record: GangRecord, asker: Asker) -> bool:
+    """Whether nothing but the rules of queues speaks against stopping a gang."""
+    gang, now = record.gang, asker.now
+    if not gang.preemptible or record.placed_at == now:
+        return False
+    if now - (record.started or record.placed_at) < rules_for(state, gang.queue).protected_ms:
+        return False
+    vetoes = state.plugins.preempts
+    return all(each.may_stop(gang, asker.record.gang, now) for each in vetoes)
 
 
 def turn(record: GangRecord) -> tuple[int, int, str]:
@@ -114,7 +128,7 @@ class Candidates:
 
     def __init__(self, state: Holdings, borrowing: Borrowing, asker: Asker) -> None:
         self._borrowing, self._asker = borrowing, asker
-        self._running = running(state, asker.now)
+        self._running = takeable(state, asker)
         self.rules = rules_for(state, asker.queue)
         self.hierarchy: list[Candidate] = []
         self.priority: list[Candidate] = []

@@ -4,12 +4,15 @@ from typing import NamedTuple
 
 from ganglion.engine.evict import Trade, Trader
 from ganglion.engine.find import Found, find
+from ganglion.engine.heads import SIDE_BY_SIDE, look
 from ganglion.engine.record import GangRecord
 from ganglion.engine.repack import Mover
 from ganglion.engine.rules import rules_for
 from ganglion.engine.state import ClusterState
 from ganglion.model.placement import Placement
-from ganglion.model.reasons import Reason
+from ganglion.model.reasons import Reason, Token
+
+_AFTER = Reason(Token.CAPACITY, "others have to stop for it first")
 
 
 class Outcome(NamedTuple):
@@ -41,6 +44,9 @@ def seek(state: ClusterState, record: GangRecord, now: int, known: Reason | None
         now: the time in ms.
         known: an earlier reason to repeat when there still is no place; None = find out anew.
     """
+    if state.policy.entitlement in SIDE_BY_SIDE:
+        head = look(state, record, now)
+        return (None, head.placement) if head.placement else (head.reason or _AFTER, None)
     found = find(state, record, now, known)
     return state.future.settle(record, now, found, lambda: find(state, record, now, found[0]))
 
@@ -75,6 +81,10 @@ class Dealer:
 
 def resolve(state: ClusterState, record: GangRecord, now: int) -> Outcome:
     """What the next cycle would do with a gang if it were its turn; the state is left as it is."""
+    if state.policy.entitlement in SIDE_BY_SIDE:
+        head = look(state, record, now)
+        place = head.trade.placement if head.trade else head.placement
+        return Outcome(place, head.trade, head.reason)
     reason, placement = seek(state, record, now)
     if placement:
         return Outcome(placement)
