@@ -81,10 +81,9 @@ def grow(state: ClusterState, plan: Plan) -> None:
 def _elastic(state: ClusterState, now: int) -> Iterator[GangRecord]:
     """Gangs that are not as large as they might be, and may be resized now."""
     rest = state.policy.evict.restart_ms
-    for record in state.records.values():
-        if record.phase not in SETTLED or record.leaving or record.placement is None:
-            continue
-        if len(record.placement.pods) == sum(each.count for each in record.gang.pod_sets):
+    for gang in state.short:
+        record = state.records[gang]
+        if record.phase not in SETTLED or record.leaving:
             continue
         fresh = record.placed_at == now
         rested = not record.resized_at or now - record.resized_at >= rest
@@ -105,8 +104,13 @@ class _Season:
         self._taken: list[tuple[Unit, GangRecord]] = []
         self._gone: set[tuple[str, PodPlacement]] = set()
         self._tries = TRADES
-        self._claimants = list(_claimants(state))
+        self._claimants = [*_claimants(state), *self._wishes()]
         self._surplus = any(map(_has_surplus, state.records.values()))
+
+    def _wishes(self) -> Iterator[GangRecord]:
+        """What growers ask for first: they may have others shrink for it, too."""
+        for grower in self._growers.values():
+            yield from askers(self._state, grower.record, grower.pods)[:1]
 
     def run(self) -> None:
         """Grow in order until nobody can grow any more."""
@@ -135,10 +139,12 @@ class _Season:
         record = grower.record
         if any(unit.record is record for unit, _ in self._taken):
             return []
-        wanted = askers(self._state, record, grower.pods)
-        rank = [self._standing.rank(each) for each in wanted[:1]]
+        if not askers(self._state, record, grower.pods):
+            return []
+        # Slices differ in size: within a queue that must not come before the priority.
+        rank = self._standing.rank(GangRecord(replace(record.gang, pod_sets=()), (), None))
         surplus = len(grower.pods) - sum(each.least for each in record.gang.pod_sets)
-        return [(each, surplus, record.gang.submitted, record.gang.id) for each in rank]
+        return [(rank, surplus, record.gang.submitted, record.gang.id)]
 
     def _step(self, grower: _Grower) -> bool:
         """One slice more; whether the gang may have another."""
@@ -224,6 +230,8 @@ class _Season:
             record = unit.record
             name = record.gang.id
             if unit.whole or record is grower.record or record.placed_at == self._now:
+                return False
+            if record.leaving or record.resized_at == self._now:
                 return False
             if name in self._growers and self._growers[name].added:
                 return False

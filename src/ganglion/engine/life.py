@@ -57,6 +57,8 @@ def updated(state: Holdings, event: ev.GangUpdated) -> bool:
             raise Conflict(f"gang {event.gang} is {record.phase} and cannot change its queue")
     state.lanes.discard(event.gang)
     record.gang = replace(record.gang, **changes)
+    if record.phase in SETTLED:
+        state.measure(record)
     if record.phase is Phase.PENDING:
         record.shapes = shapes_of(record.gang, state.plugins.filters)
         state.wait(record)
