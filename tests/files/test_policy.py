@@ -317,3 +317,11 @@ def test_priority_classes_give_a_number_and_say_whether_a_workload_may_be_stoppe
     with pytest.raises(FieldError, match="no priority class `prdo`") as caught:
         made("priority: prdo")
     assert (caught.value.key, caught.value.hint) == ("priority", "did you mean `prod`?")
+
+
+def test_one_gang_per_queue_goes_with_the_entitlements_that_know_it() -> None:
+    assert parse_policy("heads_only: true\nentitlement: dominant\n").policy.heads_only
+    with pytest.raises(FieldError) as error:
+        parse_policy("preset: kueue\nentitlement: share\n")
+    assert error.value.key == "heads_only"
+    assert "dominant" in error.value.hint

@@ -23,8 +23,11 @@ from ganglion.files.wording import listed
 from ganglion.files.yaml import Data, dotted, parse_documents
 from ganglion.files.yaml import Path as Place
 from ganglion.model.errors import FieldError, FileError
-from ganglion.model.policy import Policy
+from ganglion.model.policy import Entitlement, Policy
 from ganglion.model.queue import Queue
+
+SIDE_BY_SIDE = (Entitlement.QUOTA, Entitlement.DOMINANT)
+"""Entitlements that know `heads_only`."""
 
 ENDINGS = (".yaml", ".yml", ".json")
 
@@ -124,6 +127,12 @@ def parse_policy(text: str, name: str = "", flavors: Collection[str] = ()) -> Po
     renaming = Renaming(documents[0], VOCABULARY)
     file = validate(Topped, expanded(renaming.all()), renaming.wrong)
     policy = policy_of(file)
+    if policy.heads_only and policy.entitlement not in SIDE_BY_SIDE:
+        raise renaming.wrong(
+            f"queues compared by {policy.entitlement} are not looked at one gang at a time",
+            ("heads_only",),
+            f"with `entitlement: {listed(SIDE_BY_SIDE)}` they are; or `heads_only: false`",
+        )
     queues, unknown = None, list[FieldError]()
     if file.queues is not None:
         rules = policy.preemption
