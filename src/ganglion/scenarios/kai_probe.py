@@ -2,13 +2,14 @@
 
 What a file names as better must be reached. Where it names nothing, no more tasks may be
 stopped and no fewer GPUs be busy than with KAI; where it says in prose that the first in line
-must not starve, that is tried with an endless stream of small jobs.
+must not starve, that is tried with endless streams of small jobs: of jobs that say how long
+they run, and of jobs that do not.
 """
 
 from collections.abc import Iterator
 from itertools import chain
 
-from ganglion.model.events import GangEnded, Outcome
+from ganglion.model.events import GangEnded, GangUpdated, Outcome
 from ganglion.model.plan import Phase
 from ganglion.model.policy import Policy
 from ganglion.scenarios import kai_schema as kai
@@ -18,10 +19,10 @@ from ganglion.scenarios.model import Result, Scenario
 
 HOUR = 3_600_000
 LASTS = 2
-"""Hours that every job of the stream runs."""
+"""Rounds that every job of the stream runs."""
 
-PATIENCE = 72
-"""Hours in which the first in line must have started."""
+MOST = 72
+"""Rounds in which the first in line must have started."""
 
 
 def beat(scenario: Scenario, case: kai.Case, policy: Policy) -> Result:
@@ -31,7 +32,11 @@ def beat(scenario: Scenario, case: kai.Case, policy: Policy) -> Result:
     problems = ["it never settles"] if restless else []
     better = case.better or kai.Better()
     if better.note and better == kai.Better(note=better.note):
-        problems += _starves(case, policy)
+        problems += [
+            problem
+            for unit, limited in ((HOUR, True), (24 * HOUR, False))
+            for problem in _starves(case, policy, unit, limited=limited)
+        ]
     elif case.better:
         problems += _falls_short(better, drive, history)
     elif case.kai_observed:
@@ -63,32 +68,42 @@ def _is_worse(origin: kai.Observed, drive: Drive, history: History) -> Iterator[
         yield problem
 
 
-def _starves(case: kai.Case, policy: Policy) -> Iterator[str]:
+def _starves(case: kai.Case, policy: Policy, unit: int, *, limited: bool) -> Iterator[str]:
     """Whether small jobs that come for ever keep the first in line waiting for ever.
 
-    Every hour a copy of the youngest waiting job is submitted; whatever runs ends after two.
+    Every round a copy of the youngest waiting job is submitted; whatever runs ends after two.
+
+    Args:
+        case: the scenario.
+        policy: how to decide.
+        unit: how long a round is, in ms.
+        limited: whether jobs say how long they run.
     """
     drive = Drive(case, policy)
+    if limited:
+        for gang in drive.state.records:
+            drive.state.apply(GangUpdated(drive.now, gang, time_limit_ms=LASTS * unit))
     waiting = [each for each in case.jobs if all(t.state == "pending" for t in each.tasks)]
     first = min(waiting, key=lambda each: (-each.priority, -each.age_minutes)).name
     last = min(waiting, key=lambda each: each.age_minutes).name
-    for hour in range(PATIENCE):
+    for number in range(MOST):
         drive.cycle()
         if drive.state.records[first].phase in (Phase.STARTING, Phase.RUNNING):
             return
         drive.between()
-        drive.now += HOUR
-        _flow(drive, last, hour)
-    yield f"{first} did not start in {PATIENCE} hours of small jobs"
+        drive.now += unit
+        _flow(drive, last, number, unit)
+    known = "that" if limited else "that do not"
+    yield f"{first} did not start in {MOST} rounds of small jobs {known} say how long they run"
 
 
-def _flow(drive: Drive, last: str, hour: int) -> None:
-    """The work of an hour ends, and another small job comes."""
+def _flow(drive: Drive, last: str, number: int, unit: int) -> None:
+    """The work of a round ends, and another small job comes."""
     records, now = drive.state.records, drive.now
     for gang, record in list(records.items()):
-        if record.phase is Phase.RUNNING and now - record.started >= LASTS * HOUR:
+        if record.phase is Phase.RUNNING and now - record.started >= LASTS * unit:
             drive.state.apply(GangEnded(now, gang, record.attempt, Outcome.SUCCEEDED))
-    drive.submit_like(last, f"{last}-{hour}")
+    drive.submit_like(last, f"{last}-{number}")
 
 
 def _list(names: list[str]) -> str:
