@@ -30,7 +30,8 @@ def gang_of(workload: said.Workload, case: said.Case, ground: Ground, rank: Rank
         pod_sets=tuple(_pod_set(each, ground, grouped) for each in workload.sets),
         topology=_topology(workload.sets[-1].topology, ground) if grouped else Topology(),
         constraints=Constraints(
-            avoid={f"taint/{taint}": ("yes",) for taint in sorted(ground.taints() - tolerated)}
+            labels={k: (v,) for each in workload.sets for k, v in each.node_selector.items()},
+            avoid={f"taint/{taint}": ("yes",) for taint in sorted(ground.taints() - tolerated)},
         ),
         submitted=ms(workload.created),
         name=workload.name,

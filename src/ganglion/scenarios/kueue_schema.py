@@ -107,6 +107,7 @@ class PodSet(Struct, frozen=True, forbid_unknown_fields=True):
     per_pod: dict[str, float] = field(default_factory=dict)
     topology: Topology | None = None
     tolerations: tuple[str, ...] = ()
+    node_selector: dict[str, str] = field(default_factory=dict)
     prefer_nodes: tuple[Wish, ...] = ()
 
 
