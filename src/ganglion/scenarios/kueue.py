@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
+from ganglion.engine.heads import SIDE_BY_SIDE
 from ganglion.model.policy import Policy, VictimOrder
 from ganglion.scenarios import kueue_schema as said
 from ganglion.scenarios.kueue_check import end, first_pass
@@ -30,17 +31,28 @@ def run(scenario: Scenario, policy: Policy) -> Result:
 def _differences(
     case: said.Case, clusters: dict[str, said.Cluster], policy: Policy
 ) -> Iterator[str]:
-    if isinstance(case.better, str) and case.better:
-        yield from _priced(case, clusters, policy)
+    if case.better:
+        yield from _outdone(case, clusters, policy)
         return
     begun = setup(case, clusters, policy)
     outcome = play(begun)
-    if isinstance(case.better, said.Settled):
-        yield from end(case.better, outcome, begun.ground, case)
-        return
     yield from first_pass(case, outcome, begun.ground)
     if case.expect:
         yield from end(case.expect.settled, outcome, begun.ground, case)
+
+
+def _outdone(case: said.Case, clusters: dict[str, said.Cluster], policy: Policy) -> Iterator[str]:
+    """The end is the better one; a policy that decides as Kueue does may end as Kueue does."""
+    begun = setup(case, clusters, policy)
+    outcome = play(begun)
+    theirs = case.kueue_settled
+    alike = theirs is not None and policy.entitlement in SIDE_BY_SIDE
+    if theirs and alike and not list(end(theirs, outcome, begun.ground, case)):
+        return
+    if isinstance(case.better, said.Settled):
+        yield from end(case.better, outcome, begun.ground, case)
+    else:
+        yield from _priced(case, clusters, policy)
 
 
 def _priced(case: said.Case, clusters: dict[str, said.Cluster], policy: Policy) -> Iterator[str]:
