@@ -104,13 +104,11 @@ class _Season:
         self._taken: list[tuple[Unit, GangRecord]] = []
         self._gone: set[tuple[str, PodPlacement]] = set()
         self._tries = TRADES
-        self._claimants = [*_claimants(state), *self._wishes()]
+        self._claimants = list(_claimants(state))
+        self._wishes = [
+            wish for each in growers.values() for wish in askers(state, each.record, each.pods)[:1]
+        ]
         self._surplus = any(map(_has_surplus, state.records.values()))
-
-    def _wishes(self) -> Iterator[GangRecord]:
-        """What growers ask for first: they may have others shrink for it, too."""
-        for grower in self._growers.values():
-            yield from askers(self._state, grower.record, grower.pods)[:1]
 
     def run(self) -> None:
         """Grow in order until nobody can grow any more."""
@@ -174,32 +172,45 @@ class _Season:
         return clear
 
     def _keeps(self, grower: _Grower, asker: GangRecord, place: Placement) -> bool:
-        """Whether nobody who waits comes to have a right to what the gang would get."""
+        """Whether nobody comes to have a right to what the gang would get.
+
+        Who waits may have had such a right before, and found no use for it. Who grows, too,
+        finds one in these very pods, unless they are more than it asks for.
+        """
         record = grower.record
         if not record.gang.preemptible:
             return True
         unit = Unit(record, place.pods, False, 0, Cause.RECLAIMED)
         state, allows, now = self._state, self._rules.allows, self._now
         others = [each for each in self._claimants if each.gang.queue != record.gang.queue]
-        barred = [each for each in others if not allows(state, each, unit, now)]
+        rivals = [each for each in others if not allows(state, each, unit, now)]
+        rivals += [
+            each
+            for each in self._wishes
+            if each.gang.queue != record.gang.queue and asked(each).gpu_milli >= unit.gpu_milli
+        ]
         self._tentative.seat(asker, place)
-        kept = not any(allows(state, each, unit, now) for each in barred)
+        kept = not any(allows(state, each, unit, now) for each in rivals)
         self._tentative.unseat(place)
         return kept
 
     def _trade(self, grower: _Grower, asker: GangRecord) -> None:
-        """Have others shrink so that the gang can grow by a slice once they have left."""
-        state, now = self._state, self._now
+        """Have others shrink so that the gang can grow by a slice once they have left.
+
+        They give no more than the slice: growth must not leave GPUs idle.
+        """
+        state, now, most = self._state, self._now, asked(asker).gpu_milli
         if not (self._surplus and self._tries and state.policy.evict.enabled):
             return
         if self._rules.hopeless(state, asker, now):
             return
         taken: list[Unit] = []
         for unit in self._rules.victims(state, asker, now, self._useful(grower)):
-            if not self._rules.allows(state, asker, unit, now):
+            if unit.gpu_milli > most or not self._rules.allows(state, asker, unit, now):
                 continue
             self._tentative.take(unit)
             taken.append(unit)
+            most -= unit.gpu_milli
             if self._place(grower, asker):
                 self._settle(grower, asker, taken)
                 return
