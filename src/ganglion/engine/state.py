@@ -58,6 +58,10 @@ class ClusterState(Holdings):
         super().part(record, pods)
         self._occupants.part(record, pods)
 
+    def on_node(self, node: str) -> list[GangRecord]:
+        """Gangs with pods that count on a node, in the order they came."""
+        return [self.records[gang] for gang in self._occupants.on(node)]
+
     def replan(self) -> None:
         """The policy is another one: reservations are made anew."""
         self.future = Future(self, self._occupants, self.estimates, self.bookings)
