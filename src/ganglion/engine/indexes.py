@@ -10,6 +10,7 @@ from ganglion.engine.picker import Picker
 from ganglion.engine.rating import Rating
 from ganglion.engine.shapes import Shape
 from ganglion.engine.tree import Tree
+from ganglion.model.levels import Level
 
 PICKERS, FITS = 1024, 128
 """Indexes of each sort that are kept; the one unused for longest goes first."""
@@ -24,13 +25,31 @@ class Indexes:
         table: node conditions.
         rating: what plugins think of them.
         tree: the topology.
+        answers: what was found out about the tree while no pod ever moves in it.
     """
 
     def __init__(self, table: Conditions, tree: Tree) -> None:
+        self.answers: dict[Hashable, object] = {}
+        self._paths: tuple[int, list[tuple[str, ...]]] = (-1, [])
         self.table, self.tree = table, tree
         self.rating = Rating(table)
         self._pickers: dict[Hashable, Picker] = {}
         self._fits: dict[Hashable, Fits] = {}
+
+    def paths(self) -> list[tuple[str, ...]]:
+        """By rank: the domains around a node, the widest first, and itself.
+
+        Where a level that others have is missing it is alone.
+        """
+        tree = self.tree
+        if self._paths[0] != tree.epoch:
+            levels = [level for level in tree.levels()[::-1] if level is not Level.FLEET]
+            named = [
+                (*(node.domains.get(level, node.name) for level in levels), node.name)
+                for node in tree.nodes
+            ]
+            self._paths = (tree.epoch, named)
+        return self._paths[1]
 
     def picker(self, sight: Sight) -> Picker:
         """The picker of a shape."""

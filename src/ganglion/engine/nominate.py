@@ -1,6 +1,6 @@
 """What the first gang of a queue could do now: start, have others stopped, or neither."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -60,6 +60,7 @@ class Nominator:
 
     def __init__(self, state: ClusterState, borrowing: Borrowing, now: int) -> None:
         self._state, self._borrowing, self._now = state, borrowing, now
+        self._places: dict[Hashable, Placement | None] = {}
 
     def nominate(self, record: GangRecord, flavors: Assignment | None = None) -> Nomination:
         """The best a gang could do: all its pods, or else as many as it can.
@@ -76,8 +77,15 @@ class Nominator:
 
     def place(self, nomination: Nomination) -> Placement | None:
         """A place for a nominated gang on nodes of its flavors, beside what is reserved."""
-        record = nomination.record
-        demand = self._demand(record, nomination.assignment)
+        record, tree = nomination.record, self._state.tree
+        wants = tuple(nomination.assignment.wants.items())
+        key = (record.gang.id, nomination.assignment.counts, wants, tree.epoch, len(tree.changes))
+        if key not in self._places:
+            self._places[key] = self._search(record, nomination.assignment)
+        return self._places[key]
+
+    def _search(self, record: GangRecord, assignment: Assignment) -> Placement | None:
+        demand = self._demand(record, assignment)
 
         def search() -> Found:
             return None, self._place(self._state.indexes, demand)
@@ -136,7 +144,7 @@ class Nominator:
         record, assignment = found.record, found.assignment
         state, demand = self._state, self._demand(record, assignment)
         if not has_room:
-            if self._place(state.empty(), demand) is None:
+            if not self._could_be_placed(demand):
                 return found._replace(reason=diagnose(state, demand))
             assignment = assignment._replace(needs=frozenset(assignment.wants))
         found = found._replace(assignment=assignment)
@@ -150,6 +158,14 @@ class Nominator:
             return found._replace(victims=tuple(victims))
         reason = self._short(record, assignment) if has_room else diagnose(state, demand)
         return found._replace(reason=reason, waits_for_room=True)
+
+    def _could_be_placed(self, demand: Demand) -> bool:
+        """Whether the empty fleet has a place."""
+        bare, gang = self._state.empty(), demand.gang
+        key = (tuple(demand.shapes), gang.pod_sets, gang.topology, gang.kind)
+        if key not in bare.answers:
+            bare.answers[key] = self._place(bare, demand) is not None
+        return bool(bare.answers[key])
 
     def _place(self, indexes: Indexes, demand: Demand) -> Placement | None:
         policy = self._state.policy

@@ -82,20 +82,16 @@ def spots_of(
 ) -> list[list[Spot]]:
     """Spots by level, the widest first: those in one domain that can hold anything."""
     found: list[dict[tuple[str, ...], Spot]] = [{} for _ in levels]
+    paths, led = indexes.paths(), crew.leader is not None
     for rank, pods in enumerate(crew.workers.rooms):
+        if not (pods or led) or paths[rank][: len(within)] != within:
+            continue
         leads, beside = _with_leader(indexes, crew, rank, pods)
-        path = _path(indexes, levels, rank) if pods or leads else ()
-        if path and path[: len(within)] == within:
-            _hang(found, path, rank, (pods, leads, beside))
+        if pods or leads:
+            _hang(found, paths[rank], rank, (pods, leads, beside))
     for spot in found[0].values():
         _count(spot, 0, crew)
     return [list(each.values()) for each in found]
-
-
-def _path(indexes: Indexes, levels: Sequence[Level], rank: int) -> tuple[str, ...]:
-    """Domains around a node and itself; where a level is missing it is alone."""
-    domains, name = indexes.tree.nodes[rank].domains, indexes.tree.names[rank]
-    return (*(domains.get(level, name) for level in levels[:-1]), name)
 
 
 def _with_leader(indexes: Indexes, crew: Crew, rank: int, pods: int) -> tuple[int, int]:
