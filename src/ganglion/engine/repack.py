@@ -79,7 +79,6 @@ class Mover:
         self.undecided = False
         self._most = state.policy.repack.moves
         self._left = SEARCHES
-        self._units: list[Unit] | None = None
 
     def room(self, asker: GangRecord, reason: Reason) -> Trade | None:
         """Moves that let a gang start which has just been refused a place; None = there are none.
@@ -92,27 +91,36 @@ class Mover:
         milli = asked(asker).gpu_milli
         if not self._may_help(asker, reason, milli):
             return None
-        gain = milli * self._state.policy.repack.horizon_ms
-        units = [each for each in self._movable() if each.price < gain and self._may(asker, each)]
         # What the gang had reserved is free for others once it is seated.
         with self._state.future.apart_from(asker.gang.id):
-            best = self._best(asker, units, gain) if units else None
+            best = self._best(asker, milli)
         self._left -= best is None
         self.undecided = best is None and any(map(self._is_fresh, self._state.records.values()))
         return best
 
-    def _best(self, asker: GangRecord, units: Sequence[Unit], gain: int) -> Trade | None:
+    def _best(self, asker: GangRecord, milli: int) -> Trade | None:
         best: Trade | None = None
-        sizes = nlargest(self._most, (unit.gpu_milli for unit in units))
-        rate = min(unit.price * 1000 // max(unit.gpu_milli, 1) for unit in units)
+        gain = milli * self._state.policy.repack.horizon_ms
         for ground in self._grounds(asker):
-            needed = max(asked(asker).gpu_milli - ground.free, 0)
-            if sum(sizes) < needed or needed * rate // 1000 >= gain:
+            units = [
+                each
+                for each in self._movable(ground.ranks)
+                if each.price < gain and self._may(asker, each)
+            ]
+            if not self._is_enough(units, max(milli - ground.free, 0), gain):
                 continue
             found = self._search(asker, ground, units, gain)
             if found and (best is None or found.cost < best.cost):
                 best = found
         return best
+
+    def _is_enough(self, units: Sequence[Unit], needed: int, gain: int) -> bool:
+        """Whether so few moves could free that much, and so cheaply, in the best case."""
+        if not units:
+            return False
+        rate = min(unit.price * 1000 // max(unit.gpu_milli, 1) for unit in units)
+        most = sum(nlargest(self._most, (unit.gpu_milli for unit in units)))
+        return needed <= most and needed * rate // 1000 < gain
 
     def _is_fresh(self, record: GangRecord) -> bool:
         placed_now = record.phase in SETTLED and record.placed_at == self._now
@@ -126,17 +134,21 @@ class Mover:
             return False
         return self._state.totals.free_for(asker.shapes) >= milli
 
-    def _movable(self) -> list[Unit]:
-        """All gangs that may be moved and of which a pod would find room elsewhere."""
-        if self._units is None:
-            restart = self._state.policy.evict.restart_ms
-            self._units = [
-                Unit(record, pods, True, price.of_gang(record, self._now, restart), Cause.MOVED)
-                for record in self._state.records.values()
-                if may_move(self._state, record, self._now)
-                and (pods := record.placement.pods if record.placement else ())
-            ]
-        return [each for each in self._units if each.record.phase in SETTLED]
+    def _movable(self, ranks: Sequence[int]) -> list[Unit]:
+        """Gangs on some nodes that may be moved, and of which a pod would find room elsewhere."""
+        names, found = self._state.tree.names, dict[str, Unit]()
+        for rank in ranks:
+            for record in self._state.on_node(names[rank]):
+                unit = None if record.gang.id in found else self._unit(record)
+                if unit:
+                    found[record.gang.id] = unit
+        return list(found.values())
+
+    def _unit(self, record: GangRecord) -> Unit | None:
+        if record.placement is None or not may_move(self._state, record, self._now):
+            return None
+        cost = price.of_gang(record, self._now, self._state.policy.evict.restart_ms)
+        return Unit(record, record.placement.pods, True, cost, Cause.MOVED)
 
     def _may(self, asker: GangRecord, unit: Unit) -> bool:
         gang, vetoes = unit.record.gang, self._state.plugins.preempts
