@@ -55,6 +55,7 @@ def test_every_policy_runs_every_job_and_the_averages_pool() -> None:
     assert 0 < data["shared"]["jain_of_share_over_entitlement"] <= 1
 
 
-def test_a_workload_is_refused() -> None:
-    with pytest.raises(FieldError, match="all virtual clusters together"):
-        BENCH.run(BenchOptions(workload="a"), silent)
+@pytest.mark.parametrize("text", ["a", "0", "62"])
+def test_a_number_of_days_that_the_trace_has_not_is_refused(text: str) -> None:
+    with pytest.raises(FieldError, match="a number of days"):
+        BENCH.run(BenchOptions(workload=text), silent)

@@ -24,7 +24,7 @@ from ganglion.worlds.simulated.job import Shapes, SimJob
 
 LOAD = 0.9
 DAY_MS = 86_400_000
-FROM, UNTIL = 30 * DAY_MS, 91 * DAY_MS
+FROM, DAYS = 30 * DAY_MS, 61
 """October and November 2017 in a trace that begins with September."""
 
 FEWEST_JOBS = 1000
@@ -86,17 +86,17 @@ def rigid(cluster: Cluster) -> tuple[list[Rigid], Pool]:
     return jobs, Pool(cluster.nodes, GPUS_PER_NODE)
 
 
-def read_tenants(folder: Path) -> Tenants:
-    """The virtual clusters with enough jobs in the two months.
+def read_tenants(folder: Path, days: int = DAYS) -> Tenants:
+    """The virtual clusters with enough jobs in the first days from October on.
 
     Raises:
         FileError, FieldError, NotFound: the folder or its file cannot be used.
     """
     path = main_file(folder, "jobs")
-    found = {name: _within(each) for name, each in read_arrivals(path).items()}
+    found = {name: _within(each, days) for name, each in read_arrivals(path).items()}
     kept = {name: each for name, each in found.items() if len(each) > FEWEST_JOBS}
     if not kept:
-        raise NotFound(f"no vc of {path} has more than {FEWEST_JOBS:,} jobs in the two months")
+        raise NotFound(f"no vc of {path} has more than {FEWEST_JOBS:,} jobs in {days} days")
     return Tenants(tuple(_sized(name, each) for name, each in kept.items()), synthetic=False)
 
 
@@ -107,8 +107,8 @@ def made_up(seed: int, tenants: int = 3, count: int = 400) -> Tenants:
     return Tenants(tuple(sized), synthetic=True)
 
 
-def _within(arrivals: Sequence[Arrival]) -> list[Arrival]:
-    return [each for each in arrivals if FROM <= each[0] < UNTIL]
+def _within(arrivals: Sequence[Arrival], days: int) -> list[Arrival]:
+    return [each for each in arrivals if FROM <= each[0] < FROM + days * DAY_MS]
 
 
 def _sized(name: str, arrivals: Sequence[Arrival]) -> Cluster:

@@ -27,6 +27,7 @@ from ganglion.bench.rigid import starts_of
 from ganglion.bench.rigid_jobs import First, Overtaking
 from ganglion.bench.tenant_jobs import (
     CHECKPOINT_MS,
+    DAYS,
     LOAD,
     Tenants,
     made_up,
@@ -67,13 +68,8 @@ def run(options: BenchOptions, progress: Progress) -> Report:
     Raises:
         InputError, NotFound: no such folder, file or policy, or a value of the file.
     """
-    if options.workload:
-        raise FieldError(
-            "tenant-philly has no workloads: it is about all virtual clusters together",
-            hint="leave --workload out",
-        )
     policies = check_policies(BENCH, options.policies)
-    tenants = read_tenants(options.traces) if options.traces else made_up(0)
+    tenants = _tenants(options)
     jobs = sum(len(each.jobs) for each in tenants.clusters)
     averages: Averages = {}
     seconds: dict[str, float] = {}
@@ -92,6 +88,17 @@ def run(options: BenchOptions, progress: Progress) -> Report:
         seconds[name] = process_time() - began
     data = _data(options, tenants, averages) | {"shared": shared, "cpu_s": seconds}
     return Report(data, (_table(tenants, data),), _NOTES)
+
+
+def _tenants(options: BenchOptions) -> Tenants:
+    """Those of the trace, for as many days as `workload` says, or made-up ones."""
+    days = options.workload or str(DAYS)
+    if not days.isdigit() or not 0 < int(days) <= DAYS:
+        raise FieldError(
+            f"--workload {days}: tenant-philly takes a number of days",
+            hint=f"1 to {DAYS}, from October 2017 on",
+        )
+    return read_tenants(options.traces, int(days)) if options.traces else made_up(0)
 
 
 def _isolated(cluster: Cluster, name: str) -> float:
