@@ -228,7 +228,7 @@ class Nominator:
         return Reason(
             Token.QUOTA,
             f"queue {queue} may use {_number(kind, max(left, 0))} more {what};"
-            f" {_number(kind, asked)} are asked for",
+            f" it asks for {_number(kind, asked)}",
             never=asked > most and len(self._state.queues[queue].quota) == 1,
             evidence={"asked": asked, "available": left, "most": most},
             remedy=Remedy.ADMIN if asked > most else Remedy.WAIT,

@@ -1,5 +1,6 @@
 """Compares what came of a scenario in Kueue's words with what is expected."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -17,6 +18,8 @@ CAUSES = {
     "fair_share": Cause.SHARED,
 }
 
+_NUMBER = re.compile(r"\d+")
+
 Places = Mapping[str, Mapping[str, Mapping[str, int]]]
 """gang -> pod set -> place -> pods."""
 
@@ -33,6 +36,7 @@ def first_pass(case: said.Case, outcome: Outcome, ground: Ground) -> Iterator[st
     if expect.pending is not None:
         yield from _names("waiting", outcome.pending, expect.pending)
     yield from places(expect.placement, outcome.first, ground, case)
+    yield from _reason(expect, outcome)
     yield from _counts(expect, outcome)
     yield from _flavors(expect, outcome, ground)
 
@@ -129,6 +133,15 @@ def _causes(outcome: Outcome, expect: said.Expect) -> Iterator[str]:
     found = {gang: word for gang, cause in outcome.stopped.items() if (word := _word(cause))}
     if found != expect.preempted:
         yield f"preempted: {found or 'nobody'} instead of {expect.preempted or 'nobody'}"
+
+
+def _reason(expect: said.Expect, outcome: Outcome) -> Iterator[str]:
+    """Words differ, but whoever waits is told the same numbers."""
+    numbers = set(_NUMBER.findall(expect.reason))
+    told = [set(_NUMBER.findall(reason)) for reason in outcome.reasons.values()]
+    if not any(numbers <= each for each in told) and numbers:
+        reasons = "; ".join(outcome.reasons.values()) or "nobody waits"
+        yield f"the reason is {reasons!r}, with other numbers than {expect.reason!r}"
 
 
 def _counts(expect: said.Expect, outcome: Outcome) -> Iterator[str]:

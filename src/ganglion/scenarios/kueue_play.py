@@ -21,6 +21,7 @@ class Outcome(Struct):
         admitted: gangs that started in the first cycle.
         stopped: gangs that were told to stop in it, with the cause.
         pending: gangs that waited at the beginning and still do after it.
+        reasons: why they wait.
         first: placements after it, of all gangs that run or started.
         running, waiting: gangs at the end.
         ever_stopped: gangs that were stopped at any time.
@@ -31,6 +32,7 @@ class Outcome(Struct):
     admitted: list[str] = field(default_factory=list)
     stopped: dict[str, str] = field(default_factory=dict)
     pending: list[str] = field(default_factory=list)
+    reasons: dict[str, str] = field(default_factory=dict)
     first: dict[str, Placement] = field(default_factory=dict)
     running: list[str] = field(default_factory=list)
     waiting: list[str] = field(default_factory=list)
@@ -64,6 +66,8 @@ def _first(state: ClusterState, setup: Setup, plan: Plan, outcome: Outcome) -> N
         for each in setup.waiting
         if state.records[each].phase in (Phase.PENDING, Phase.RESERVED)
     ]
+    found = {each: state.reason(each) for each in outcome.pending}
+    outcome.reasons = {each: reason.message for each, reason in found.items() if reason}
     outcome.first = _placements(state, setup)
 
 
