@@ -26,6 +26,7 @@ from ganglion.engine.tentative import Tentative
 from ganglion.engine.victims import Cause, Rules, Unit
 from ganglion.model.levels import DEPTH, Level
 from ganglion.model.placement import Placement
+from ganglion.model.plan import Start
 from ganglion.model.policy import VictimOrder
 from ganglion.model.queue import ANY_FLAVOR
 from ganglion.model.reasons import Reason, Token
@@ -70,6 +71,8 @@ class Trader:
         evict = state.policy.evict
         self._in_order = evict.victims in (VictimOrder.NEWEST, VictimOrder.YOUNGEST)
         self._classless = evict.victims is VictimOrder.PRICE_FIRST
+        self._fresh: dict[str, GangRecord] = {}
+        self._noted = 0
 
     def trade(self, asker: GangRecord) -> Trade | None:
         """The best trade for a gang that found no place; None when there is none."""
@@ -80,6 +83,29 @@ class Trader:
         if self._in_order:
             return self._attempt(asker, self._by_rules(asker))
         return self._by_price(asker)
+
+    def is_undecided(self, asker: GangRecord, starts: Sequence[Start]) -> bool:
+        """Whether a gang that starts in this very cycle might be taken once it has started.
+
+        Args:
+            asker: a gang for which there was no trade.
+            starts: all starts of the cycle so far.
+        """
+        if not self._state.policy.evict.enabled:
+            return False
+        for start in starts[self._noted :]:
+            gang = start.gang
+            known = self._fresh.get(gang.queue)
+            if gang.preemptible and (known is None or gang.priority < known.gang.priority):
+                self._fresh[gang.queue] = self._state.records[gang.id]
+        self._noted = len(starts)
+        now, allows = self._now, self._rules.allows
+        units = (
+            Unit(record, record.placement.pods, True, 0, Cause.PREEMPTED)
+            for record in self._fresh.values()
+            if record.placement
+        )
+        return any(allows(self._state, asker, unit, now) for unit in units)
 
     def _useful(self, asker: GangRecord) -> Callable[[Unit], bool]:
         vetoes = self._state.plugins.preempts
