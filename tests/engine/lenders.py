@@ -7,13 +7,23 @@ from ganglion.engine.state import ClusterState
 from ganglion.engine.taking import victims_for
 from ganglion.model import events as ev
 from ganglion.model.placement import Placement, PodPlacement
-from ganglion.model.policy import Entitlement, Placing, Policy
+from ganglion.model.policy import Entitlement, Future, Placing, Policy
 from ganglion.model.queue import Preemption, Queue, Victims
 from ganglion.model.resources import WHOLE, Amount
 from tests.engine.build import gang, node, state_of
 
-CLASSIC = Policy(heads_only=True, entitlement=Entitlement.QUOTA, placement=Placing.TIGHT)
-FAIR = Policy(heads_only=True, entitlement=Entitlement.DOMINANT, placement=Placing.TIGHT)
+CLASSIC = Policy(
+    heads_only=True,
+    entitlement=Entitlement.QUOTA,
+    placement=Placing.TIGHT,
+    future=Future(learn=False),
+)
+FAIR = Policy(
+    heads_only=True,
+    entitlement=Entitlement.DOMINANT,
+    placement=Placing.TIGHT,
+    future=Future(learn=False),
+)
 FREELY = Preemption(Victims.LOWER, Victims.ANY)
 NOBODY = Preemption(Victims.NEVER, Victims.NEVER)
 CELL = ("H100", "gpu_milli")

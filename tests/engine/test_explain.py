@@ -96,10 +96,12 @@ def test_verdicts_and_suggestions_hold_on_random_fleets() -> None:
         cycle(state, [ev.QueueSet(0, queue) for queue in make.queue_tree(rng)], 0)
         cycle(state, [ev.NodeAdded(0, make.node(rng, f"n{i}")) for i in range(5)], 0)
         cycle(state, [ev.GangSubmitted(1, make.gang(rng, i)) for i in range(8)], 1)
+        for now in range(2, 6):  # let whoever has a claim make it
+            cycle(state, [], now)
         asked = make.gang(rng, 100)
 
-        answer = verdict(state, asked, 2)
-        plan = cycle(state, [ev.GangSubmitted(2, asked)], 2)
+        answer = verdict(state, asked, 6)
+        plan = cycle(state, [ev.GangSubmitted(6, asked)], 6)
 
         given = [
             each for each in plan.decisions if isinstance(each, ev.GangPlaced | ev.GangReserved)

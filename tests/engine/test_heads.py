@@ -8,6 +8,7 @@ from ganglion.engine.state import ClusterState
 from ganglion.model import events as ev
 from ganglion.model.booking import Booking
 from ganglion.model.plan import Phase, Plan
+from ganglion.model.policy import Future
 from ganglion.model.queue import Preemption, Queue, Victims
 from ganglion.model.resources import Amount
 from tests.engine.build import gang, node, started, state_of
@@ -182,3 +183,17 @@ def test_asking_why_tells_what_the_cycle_would_do() -> None:
     assert resolve(state, high, 100).stops == ("low/0",)
     assert resolve(state, equal, 100).reason is not None
     assert (list(state.tree.conditions), dict(state.shares.usage["q"])) == before
+
+
+def test_a_reservation_keeps_others_from_overtaking_where_the_policy_makes_them() -> None:
+    for reservations, expected in ((0, ["small"]), (1, [])):
+        policy = replace(CLASSIC, future=Future(reservations=reservations))
+        state = lenders(queue("a", 12), queue("b", 8), policy=policy, gpus=8)
+        asked = gang("there", 1, 4, "a", time_limit_ms=10_000)
+        state.apply(ev.GangSubmitted(1, asked))
+        assert started(go(state, 1)) == ["there"]
+        state.apply(ev.GangStarted(1, asked.id, 1))
+        waits(state, "big", "a", 8, at=2)
+        waits(state, "small", "b", 4, at=3)
+
+        assert started(go(state)) == expected

@@ -227,3 +227,22 @@ def test_no_moved_gang_is_ever_lost(seed: int) -> None:
         after = carry_out(state, plan, now)
         assert {stop.gang for stop in plan.stops} <= {s.gang.id for s in after.starts}
         state.validate()
+
+
+def test_some_stop_and_others_move_where_neither_alone_is_enough() -> None:
+    queues = (
+        Queue("red", quota={"*": Amount(gpu_milli=2000)}, over_quota_weight=0),
+        Queue("blue", quota={"*": Amount(gpu_milli=6000)}),
+    )
+    state = state_of(node("n0", 4), node("n1", 4), queues=queues, policy=Policy())
+    submit(state, gang("r", gpus=2, queue="red"), gang("s", gpus=2, queue="red"))
+    submit(state, gang("b", queue="blue", preemptible=False))
+    run_all(state, 2)
+    assert home(state.record("r/0")) == home(state.record("s/0")) != home(state.record("b/0"))
+    plan = submit(state, gang("want", gpus=4, queue="blue"), now=10)
+    causes = {stop.cause.split()[0] for stop in plan.stops}
+    assert causes == {"reclaimed", "moved"}, "red keeps the 2 GPUs that it deserves"
+    after = carry_out(state, plan, 11)
+    assert "want" in started(after)
+    assert state.shares.usage["red"]["*"].gpu_milli == 2000
+    state.validate()

@@ -81,7 +81,7 @@ def test_what_a_queue_does_not_lend_stays_free_for_it() -> None:
     )
     state = state_of(node("n0"), queues=queues)
 
-    plan = submit(state, gang("a", gpus=4), gang("b", gpus=2))
+    plan = submit(state, gang("a", gpus=4), gang("b", gpus=4))
 
     assert started(plan) == ["a"]
     assert state.reason("b/0").message.startswith("3 free GPUs are kept back")

@@ -70,3 +70,18 @@ def test_an_owner_need_not_wait_for_the_place_that_a_borrower_reserved() -> None
     ended = GangEnded(4, stopped.gang, stopped.attempt, Outcome.PREEMPTED, requeue=True)
     cycle(state, [ended], 4)
     assert state.record("mine/0").phase is Phase.STARTING
+
+
+def test_who_starts_in_the_same_cycle_may_yield_in_the_next() -> None:
+    state = state_of(node("a"), queues=(queue("owner", 8), queue("guest", 0)), policy=STAY)
+    # The borrower goes first for once: the owner waits behind a dependency that ends now.
+    state.apply(GangSubmitted(1, gang("before", queue="owner", gpus=0)))
+    cycle(state, [], 1)
+    run(state, gang("mine", queue="owner", gpus=8, after=("before",)), now=2)
+    late = gang("guest", queue="guest", gpus=8, priority=90)
+    state.apply(GangSubmitted(3, late))
+    done = GangEnded(3, "before/0", 1, Outcome.SUCCEEDED)
+    plan = cycle(state, [done], 3)
+    assert [start.gang.id for start in plan.starts] == ["guest/0"]
+    state.apply(GangStarted(3, "guest/0", 1))
+    assert stops(cycle(state, [], 4)) == ["guest"]

@@ -18,9 +18,12 @@ LEARNT_FROM = (ev.Outcome.SUCCEEDED, ev.Outcome.FAILED, ev.Outcome.TIMED_OUT)
 
 def placed(state: "ClusterState", event: ev.GangPlaced) -> bool:
     """A gang takes its place; what was reserved for it is not needed any more."""
-    state.record(event.gang)
+    record = state.record(event.gang)
     state.freed += state.future.drop(event.gang)
-    return life.placed(state, event)
+    changed = life.placed(state, event)
+    if changed:
+        state.bands.started(record, event.at)
+    return changed
 
 
 def reserved(state: "ClusterState", event: ev.GangReserved) -> bool:
@@ -37,7 +40,10 @@ def ended(state: "ClusterState", event: ev.GangEnded) -> bool:
     if live and event.outcome in LEARNT_FROM:
         state.estimates.learn(record, event.at)
     state.freed += state.future.drop(event.gang)
-    return life.ended(state, event)
+    changed = life.ended(state, event)
+    if changed:
+        state.bands.ended(event.gang)
+    return changed
 
 
 def start_planned(state: "ClusterState", event: ev.StartPlanned) -> bool:
@@ -45,6 +51,11 @@ def start_planned(state: "ClusterState", event: ev.StartPlanned) -> bool:
     changed = state.future.apply(event)
     state.freed += changed and event.placement is None
     return changed
+
+
+def start_expected(state: "ClusterState", event: ev.StartExpected) -> bool:
+    """The user of a gang was told when to expect its start."""
+    return state.bands.apply(event)
 
 
 def booking_set(state: "ClusterState", event: ev.BookingSet) -> bool:

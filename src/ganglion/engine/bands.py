@@ -16,14 +16,14 @@ from msgspec import Struct
 from ganglion.engine.estimates import Estimates
 from ganglion.engine.holdings import Holdings
 from ganglion.engine.lanes import Lane
-from ganglion.engine.occupants import Occupants
+from ganglion.engine.load import Load
 from ganglion.engine.queueing import Batch, wait_behind
 from ganglion.engine.record import GangRecord
 from ganglion.engine.reservations import Reservation
 from ganglion.engine.tracking import ONE, Factor
 from ganglion.model.events import StartExpected
 from ganglion.model.plan import Phase
-from ganglion.model.resources import WHOLE
+from ganglion.model.resources import WHOLE, Usage
 from ganglion.model.workload import Gang
 
 LEAST_MS = 1_800_000
@@ -66,15 +66,14 @@ class Bands:
 
     Args:
         state: the fleet and what waits.
-        occupants: what runs.
         estimates: learnt run times.
     """
 
-    def __init__(self, state: Holdings, occupants: Occupants, estimates: Estimates) -> None:
-        self._state, self._occupants, self._estimates = state, occupants, estimates
+    def __init__(self, state: Holdings, estimates: Estimates) -> None:
+        self._state, self._estimates = state, estimates
         self._open: dict[str, _Told] = {}
         self._deadlines: list[tuple[int, str, int, int]] = []
-        self._ends: dict[str, int] = {}
+        self._load = Load()
         self._factors: dict[Hashable, tuple[Factor, Factor]] = {
             (): (Factor(50, ONE // 2), Factor(90, 2 * ONE))
         }
@@ -124,9 +123,9 @@ class Bands:
         return found.event if found else None
 
     def started(self, record: GangRecord, now: int) -> None:
-        """A gang starts: score its band, and note when it should end."""
+        """A gang has started: score its band, and note when it should end."""
         expected = self._estimates.estimate(record.gang).mean_ms
-        self._ends[record.gang.id] = now + expected
+        self._load.add(record.gang.id, now + expected, record.charged)
         self._settle(now)
         told = self._open.pop(record.gang.id, None)
         if told is None:
@@ -138,7 +137,7 @@ class Bands:
 
     def ended(self, gang: str) -> None:
         """An attempt is over, or nobody wants the gang any more."""
-        self._ends.pop(gang, None)
+        self._load.remove(gang)
         self._open.pop(gang, None)
 
     def coverage(self) -> Coverage:
@@ -192,7 +191,8 @@ class Bands:
         """The wait behind other lanes and behind so many gangs of the gang's own."""
         unit, size = self._unit(record), _Unit.asked(record.gang)
         own = Batch(place, size, self._length(record.gang))
-        running = list(self._running(unit, now))
+        load = self._load.running(unit.flavors, now)
+        running = [(left, unit.of(usage)) for left, usage in load]
         total = unit.capacity()
         free = total - sum(used for _, used in running)
         return max(wait_behind(free, running, [*ahead, own], size, total), LEAST_MS)
@@ -218,13 +218,6 @@ class Bands:
         told = self._open.get(gang.id)
         return told.length_ms if told else self._estimates.estimate(gang).mean_ms
 
-    def _running(self, unit: "_Unit", now: int) -> Iterator[tuple[int, int]]:
-        """(time left, size) of what runs; who is overdue may run half as long again."""
-        for gang, record in self._occupants.records.items():
-            end = self._ends.get(gang, now)
-            began = record.started or record.placed_at
-            yield (end - now if end > now else (now - began) // 2, unit.used(record))
-
 
 class _Told:
     """A band that was told, what it teaches, and which of its bounds did not hold.
@@ -242,7 +235,7 @@ class _Unit:
     """What work is counted in: thousandths of GPUs, or of CPUs, of some flavors."""
 
     def __init__(self, state: Holdings, gpus: bool, flavors: tuple[str, ...]) -> None:
-        self._state, self._gpus, self._flavors = state, gpus, frozenset(flavors)
+        self._state, self._gpus, self.flavors = state, gpus, frozenset(flavors)
 
     @staticmethod
     def asked(gang: Gang) -> int:
@@ -250,11 +243,9 @@ class _Unit:
         gpu, cpu = _work(gang)
         return gpu or cpu
 
-    def used(self, record: GangRecord) -> int:
-        """What a gang uses of the flavors."""
-        charged = record.charged or record.pledged
-        used = [usage for flavor, usage in charged if flavor in self._flavors]
-        return sum(each.gpu_milli if self._gpus else each.cpu_milli for each in used)
+    def of(self, usage: Usage) -> int:
+        """The part of a use that counts."""
+        return usage.gpu_milli if self._gpus else usage.cpu_milli
 
     def capacity(self) -> int:
         """What nodes of the flavors have."""
@@ -263,7 +254,7 @@ class _Unit:
         for number, count in tree.counts.items():
             condition = table.known[number]
             node_class = table.classes[condition.node_class]
-            if count and condition.open and node_class.flavor in self._flavors:
+            if count and condition.open and node_class.flavor in self.flavors:
                 whole = len(node_class.devices) - len(condition.sick)
                 total += count * (whole * WHOLE if self._gpus else node_class.cpu_milli)
         return total

@@ -16,12 +16,16 @@ from ganglion.engine.state import ClusterState
 from ganglion.engine.swap import swap
 from ganglion.engine.trimming import trim
 from ganglion.model.errors import GanglionError
-from ganglion.model.events import Event, TypicalPods
+from ganglion.model.events import Event, GangSubmitted, TypicalPods
 from ganglion.model.plan import Plan, Rejection, Wait
 from ganglion.model.reasons import Reason, Token
 
 DIAGNOSES = 64
 """Reasons found out anew in one cycle; gangs further down keep the one they have."""
+
+
+FORETOLD = 16
+"""Gangs submitted in one cycle that are told a start band at once; others when they ask."""
 
 
 def cycle(state: ClusterState, events: Iterable[Event], now: int) -> Plan:
@@ -37,7 +41,7 @@ def cycle(state: ClusterState, events: Iterable[Event], now: int) -> Plan:
         nothing else.
     """
     plan = Plan(at=now)
-    _take_in(state, events, plan)
+    fresh = _take_in(state, events, plan)
     state.settle()
     state.wake(now)
     state.deserved.refresh(now)
@@ -52,6 +56,7 @@ def cycle(state: ClusterState, events: Iterable[Event], now: int) -> Plan:
     elif take_heads(state, plan, lambda head: _shut(state, head, plan)):
         state.again_at = now + 1
     grow(state, plan)
+    _foretell(state, plan, fresh)
     empty_nodes(state, plan)
     return plan
 
@@ -82,7 +87,8 @@ class _Round:
         else:
             assert reason
             decide(state, state.future.plan(record, reason, plan.at), plan)
-            ask_again = self._dealer.undecided or bool(state.plugins.permits)
+            undecided = self._dealer.is_undecided(record, plan.starts)
+            ask_again = undecided or bool(state.plugins.permits)
             _keep_waiting(state, turns.lane(), record, reason, plan, ask_again=ask_again)
             turns.block(final=reason.never)
 
@@ -100,6 +106,7 @@ class _Round:
 def _shut(state: ClusterState, head: Head, plan: Plan) -> None:
     record, reason = head.nomination.record, head.reason
     assert reason
+    decide(state, state.future.plan(record, reason, plan.at), plan)
     ask_again = bool(state.plugins.permits)
     _keep_waiting(state, head.lane, record, reason, plan, ask_again=ask_again)
 
@@ -114,12 +121,24 @@ def _is_about_room(reason: Reason | None) -> bool:
     return reason is not None and reason.token in (Token.CAPACITY, Token.TOPOLOGY)
 
 
-def _take_in(state: ClusterState, events: Iterable[Event], plan: Plan) -> None:
+def _take_in(state: ClusterState, events: Iterable[Event], plan: Plan) -> list[str]:
+    """Apply events; returns the first of the gangs that were submitted."""
+    fresh: list[str] = []
     for event in events:
         try:
-            state.apply(event)
+            changed = state.apply(event)
         except GanglionError as error:
             plan.rejected.append(Rejection(event, error.code, error.message))
+            continue
+        if changed and isinstance(event, GangSubmitted) and len(fresh) < FORETOLD:
+            fresh.append(event.gang.id)
+    return fresh
+
+
+def _foretell(state: ClusterState, plan: Plan, fresh: list[str]) -> None:
+    """Tell the gangs that have just begun to wait when to expect their start."""
+    waiting = (state.records[gang] for gang in fresh)
+    decide(state, state.bands.tell(waiting, plan.at), plan)
 
 
 def _keep_waiting(

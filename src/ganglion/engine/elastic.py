@@ -20,7 +20,7 @@ from ganglion.engine.price import gpu_milli
 from ganglion.engine.promise import is_clear
 from ganglion.engine.quota import asked
 from ganglion.engine.record import SETTLED, GangRecord
-from ganglion.engine.rules import rules_for
+from ganglion.engine.rules import rules
 from ganglion.engine.standing import Rank
 from ganglion.engine.standing_share import KaiStanding, ShareStanding
 from ganglion.engine.state import ClusterState
@@ -97,7 +97,7 @@ class _Season:
     def __init__(self, state: ClusterState, plan: Plan, growers: dict[str, _Grower]) -> None:
         self._state, self._plan, self._now = state, plan, plan.at
         self._growers = growers
-        self._rules = rules_for(state.policy)
+        self._rules = rules()
         self._standing = _standing(state, plan.at)
         self._tentative = Tentative(state)
         self._seats: list[Placement] = []

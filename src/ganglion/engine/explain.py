@@ -8,7 +8,7 @@ from ganglion.engine.seek import seek
 from ganglion.engine.state import ClusterState
 from ganglion.engine.suggest import NOT_HELPED, sketch, suggestions, try_out
 from ganglion.model.plan import Phase, Verdict
-from ganglion.model.reasons import Explanation, Reason, Token
+from ganglion.model.reasons import Band, Explanation, Reason, Token
 from ganglion.model.workload import Gang
 
 AHEAD = 5
@@ -51,7 +51,7 @@ def explain(state: ClusterState, gang: str, now: int) -> Explanation:
         suggestions(state, record.gang, now, reason, holders),
         holders[:AHEAD],
         len(holders),
-        None,
+        _band(state, record, now),
         reservation.start_ms if reservation else 0,
     )
 
@@ -96,6 +96,13 @@ def histogram(state: ClusterState, record: GangRecord) -> dict[str, int]:
             name = state.table.obstacle(sight, condition) or "has room for a pod"
             found[name] = found.get(name, 0) + count
     return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
+
+
+def _band(state: ClusterState, record: GangRecord, now: int) -> Band | None:
+    if record.reason:
+        return None  # it waits for somebody's decision, which nothing foretells
+    band = state.bands.band(record, now, state.future.reservation(record.gang.id))
+    return Band(band.p50_ms, band.p90_ms)
 
 
 def _promised(state: ClusterState, record: GangRecord) -> Explanation:

@@ -2,6 +2,7 @@
 
 from heapq import heappop, heappush
 
+from ganglion.engine.ageing import aged_rank
 from ganglion.engine.builtin import builtin_plugins
 from ganglion.engine.census import Census
 from ganglion.engine.condition import Sight
@@ -9,7 +10,7 @@ from ganglion.engine.conditions import Conditions
 from ganglion.engine.deserved import Deserved
 from ganglion.engine.gates import Gates
 from ganglion.engine.indexes import Indexes
-from ganglion.engine.lanes import Asked, Key, Lanes
+from ganglion.engine.lanes import Asked, Lanes
 from ganglion.engine.plugins import Plugins
 from ganglion.engine.quantum import level, next_change
 from ganglion.engine.record import SETTLED, GangRecord
@@ -185,8 +186,25 @@ class Holdings:
         if record.reason is None:
             owner = gang.user if self._by_user(gang) else ""
             record.lane = (*_lane_key(record), owner, self._level(record))
-            order = _order_key(self.policy, gang, self._level(record))
+            order = (self._among_equals(record), gang.submitted, gang.index, gang.id)
             self.lanes.add(record.lane, gang.queue, gang.priority, order, asked_by(gang))
+
+    def expected_ms(self, gang: Gang) -> int:
+        """Run time that is expected of a gang; 0 = unknown."""
+        return gang.expected_ms
+
+    def _among_equals(self, record: GangRecord) -> int:
+        """Rank among gangs of one queue and priority; smaller goes first."""
+        policy, gang = self.policy, record.gang
+        learnt = policy.order is Order.FAIR and policy.future.learn
+        if not learnt and policy.order not in (Order.SHORTEST, Order.SMALLEST):
+            return self._level(record) * _STEP
+        length = self.expected_ms(gang)
+        if policy.order is not Order.SHORTEST:
+            length *= max(1, sum(s.count * s.request.gpu.count for s in gang.pod_sets))
+        if learnt:
+            length = aged_rank(length, gang.submitted, policy.future.ageing_ms)
+        return self._level(record) * _STEP + length
 
     def _level(self, record: GangRecord) -> int:
         """Among equals that share time, whoever had less service goes first."""
@@ -366,12 +384,3 @@ def asked_by(gang: Gang) -> Asked:
     gpus = [(each.request.gpu, each.count) for each in gang.pod_sets]
     types = next((gpu.types for gpu, _ in gpus if gpu.count), ())
     return types, sum(gpu.count * gpu.milli * count for gpu, count in gpus)
-
-
-def _order_key(policy: Policy, gang: Gang, level: int) -> Key:
-    rank = 0
-    if policy.order in (Order.SHORTEST, Order.SMALLEST):
-        rank = gang.expected_ms
-    if policy.order is Order.SMALLEST:
-        rank *= max(1, sum(s.count * s.request.gpu.count for s in gang.pod_sets))
-    return (level * _STEP + rank, gang.submitted, gang.index, gang.id)

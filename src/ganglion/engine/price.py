@@ -7,7 +7,6 @@ last committed checkpoint and the time until it is back at work.
 from ganglion.engine.record import SETTLED, GangRecord
 from ganglion.model.placement import PodPlacement
 
-
 LATE_MS = 60_000
 """How much later than by its contract a checkpoint may be over, beside 1/16 of the interval."""
 

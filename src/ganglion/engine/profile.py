@@ -10,9 +10,10 @@ from ganglion.engine.place import Demand, place, required_level, rules_of
 from ganglion.engine.record import GangRecord
 from ganglion.engine.reservations import Reservation
 from ganglion.engine.room import Room
+from ganglion.engine.shapes import Shape
 from ganglion.engine.sketch import Sketch, shapes_by_set
 from ganglion.model.levels import DEPTH, Level
-from ganglion.model.placement import Placement
+from ganglion.model.placement import Placement, PodPlacement
 
 
 class Ground(NamedTuple):
@@ -53,7 +54,8 @@ class Ground(NamedTuple):
         """
         tree = self.state.tree
         condition = tree.table.known[tree.conditions[tree.index[node]]]
-        stays, gone = [], []
+        stays: list[tuple[PodPlacement, Shape]] = []
+        gone: list[tuple[PodPlacement, Shape]] = []
         for gang, pods in self.occupants.on(node).items():
             record = self.occupants.records[gang]
             shapes = shapes_by_set(record)

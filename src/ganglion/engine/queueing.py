@@ -11,7 +11,7 @@ STEPS = 256
 class Batch(NamedTuple):
     """Equal gangs: how many, what each asks for, and how long each is expected to run."""
 
-    count: int
+    gangs: int
     size: int
     length_ms: int
 
@@ -34,11 +34,11 @@ def wait_behind(
     pool = _Pool(free, list(running))
     steps, rest = STEPS, 0
     for batch in ahead:
-        played = min(batch.count, steps)
+        played = min(batch.gangs, steps)
         for _ in range(played):
             pool.start(batch.size, batch.length_ms)
         steps -= played
-        rest += (batch.count - played) * batch.size * batch.length_ms
+        rest += (batch.gangs - played) * batch.size * batch.length_ms
     pool.start(size, 0)
     return pool.at + rest // max(total, 1)
 

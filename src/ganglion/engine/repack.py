@@ -10,6 +10,7 @@ horizon: without news moving comes to an end.
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import partial
 from heapq import nlargest
 from typing import NamedTuple
 
@@ -19,7 +20,7 @@ from ganglion.engine import price
 from ganglion.engine.condition import Sight
 from ganglion.engine.evict import TRIED, Trade
 from ganglion.engine.find import find
-from ganglion.engine.fits import Rules
+from ganglion.engine.fits import Rules as PlaceRules
 from ganglion.engine.market import Market
 from ganglion.engine.numbers import renumbered
 from ganglion.engine.place import Demand, levels_for, required_level, rules_of
@@ -28,7 +29,7 @@ from ganglion.engine.record import SETTLED, GangRecord
 from ganglion.engine.shapes import times
 from ganglion.engine.state import ClusterState
 from ganglion.engine.tentative import Tentative
-from ganglion.engine.victims import Cause, Unit
+from ganglion.engine.victims import Cause, Rules, Unit
 from ganglion.model.levels import DEPTH, Level
 from ganglion.model.placement import Placement
 from ganglion.model.reasons import Reason, Token
@@ -42,7 +43,7 @@ SEARCHES = 4
 RETRIES = 12
 """Gangs without another place that are passed over in one search."""
 
-_ANY = Rules()
+_ANY = PlaceRules()
 
 ABOUT_ROOM = (Token.CAPACITY, Token.TOPOLOGY)
 
@@ -79,6 +80,8 @@ class Mover:
         self.undecided = False
         self._most = state.policy.repack.moves
         self._left = SEARCHES
+        self._rules: Rules | None = None
+        self._bound: set[str] = set()
 
     def room(self, asker: GangRecord, reason: Reason) -> Trade | None:
         """Moves that let a gang start which has just been refused a place; None = there are none.
@@ -98,17 +101,44 @@ class Mover:
         self.undecided = best is None and any(map(self._is_fresh, self._state.records.values()))
         return best
 
-    def _best(self, asker: GangRecord, milli: int) -> Trade | None:
+    def room_with(self, asker: GangRecord, reason: Reason, rules: Rules) -> Trade | None:
+        """The same where some have to stop by the rules, and moves alone or stops alone won't do.
+
+        Args:
+            asker: the gang.
+            reason: why it found no place.
+            rules: who may take from whom.
+        """
+        state, now, milli = self._state, self._now, asked(asker).gpu_milli
+        if not (state.policy.repack.consolidate and state.policy.evict.enabled and self._left):
+            return None
+        about_room = reason.token in ABOUT_ROOM and not reason.never
+        if not milli or not about_room or rules.hopeless(state, asker, now):
+            return None
+        useful = partial(self._may, asker)
+        victims = [each for each in rules.victims(state, asker, now, useful) if each.pods]
+        if not victims:
+            return None
+        self._rules = rules
+        with state.future.apart_from(asker.gang.id):
+            best = self._best(asker, milli, victims)
+        self._rules = None
+        self._left -= best is None
+        return best
+
+    def _best(self, asker: GangRecord, milli: int, victims: Sequence[Unit] = ()) -> Trade | None:
         best: Trade | None = None
         gain = milli * self._state.policy.repack.horizon_ms
+        named = {each.record.gang.id for each in victims}
         for ground in self._grounds(asker):
             units = [
                 each
                 for each in self._movable(ground.ranks)
                 if each.price < gain and self._may(asker, each)
             ]
-            if not self._is_enough(units, max(milli - ground.free, 0), gain):
+            if not victims and not self._is_enough(units, max(milli - ground.free, 0), gain):
                 continue
+            units = [*victims, *(each for each in units if each.record.gang.id not in named)]
             found = self._search(asker, ground, units, gain)
             if found and (best is None or found.cost < best.cost):
                 best = found
@@ -148,10 +178,12 @@ class Mover:
         if record.placement is None or not may_move(self._state, record, self._now):
             return None
         cost = price.of_gang(record, self._now, self._state.policy.evict.restart_ms)
-        return Unit(record, record.placement.pods, True, cost, Cause.MOVED)
+        return Unit(record, record.placement.pods, True, cost, Cause.MOVED, grade=(-1,))
 
     def _may(self, asker: GangRecord, unit: Unit) -> bool:
         gang, vetoes = unit.record.gang, self._state.plugins.preempts
+        if unit.record.placed_at == self._now:
+            return False
         return all(each.may_stop(gang, asker.gang, self._now) for each in vetoes)
 
     def _grounds(self, asker: GangRecord) -> Iterator[_Ground]:
@@ -180,8 +212,9 @@ class Mover:
         self, asker: GangRecord, ground: _Ground, units: Sequence[Unit], gain: int
     ) -> Trade | None:
         """The cheapest moves on some nodes; gangs that find no other place are passed over."""
+        pure = self._rules is None
         market = Market(
-            self._state, ground.sight, units, ground.ranks, ground.slots, classless=True
+            self._state, ground.sight, units, ground.ranks, ground.slots, classless=pure
         )
         for _ in range(RETRIES):
             tentative = Tentative(self._state)
@@ -202,19 +235,54 @@ class Mover:
     ) -> list[Unit] | None:
         """Take gangs out, the cheapest first, until the asker fits; None when it never does."""
         taken: list[Unit] = []
+        self._bound = set()
         market.open()
         while offer := market.best():
-            if sum(each.price for each in (*taken, *offer.units)) >= gain:
+            moved = (each for each in (*taken, *offer.units) if each.cause is Cause.MOVED)
+            if sum(each.price for each in moved) >= gain:
                 return None
-            for unit in offer.units:
-                tentative.take(unit)
-                market.take(unit)
-                taken.append(unit)
+            done = self._accept(asker, market, offer.units, tentative)
+            if done is None:
+                continue
+            taken += done
             if len(taken) > self._most:
                 return None
             if self._place(asker):
                 return taken
+            if not done:
+                market.skip(offer)
         return None
+
+    def _accept(
+        self, asker: GangRecord, market: Market, units: Sequence[Unit], tentative: Tentative
+    ) -> list[Unit] | None:
+        """Take the units of an offer; None when one of them may neither leave nor be moved."""
+        taken: list[Unit] = []
+        for unit in units:
+            for each in market.with_surplus(unit):
+                if not self._may_take(asker, each):
+                    for done in reversed(taken):
+                        tentative.give_back(done)
+                    market.reopen(taken)
+                    market.drop(each)
+                    return None
+                tentative.take(each)
+                market.take(each)
+                taken.append(each)
+        return taken
+
+    def _may_take(self, asker: GangRecord, unit: Unit) -> bool:
+        """Whether a unit may be stopped as things stand, or else be moved as a whole."""
+        if self._rules is None or unit.cause is Cause.MOVED:
+            return True
+        if self._rules.allows(self._state, asker, unit, self._now):
+            return True
+        placement = unit.record.placement
+        complete = unit.whole and placement is not None and unit.pods == placement.pods
+        if not complete or not may_move(self._state, unit.record, self._now):
+            return False
+        self._bound.add(unit.record.gang.id)
+        return True
 
     def _settle(self, asker: GangRecord, taken: list[Unit], tentative: Tentative) -> Trade | Unit:
         """Seat the asker, then everybody else anew; else whom there is no other place for."""
@@ -223,20 +291,34 @@ class Mover:
         assert place
         tentative.seat(asker, place)
         moves: list[tuple[GangRecord, Placement]] = []
-        for unit in sorted(units, key=lambda each: (-each.gpu_milli, each.record.gang.id)):
+        for unit in sorted(filter(_is_whole, units), key=self._turn):
             again = self._place(as_it_is(unit.record))
             if again is None or unit.record.placement is None:
-                return unit
+                if self._must_move(unit):
+                    return unit
+                continue
             again = renumbered(unit.record.placement, again)
             tentative.seat(unit.record, again)
             moves.append((unit.record, again))
+        moved = {record.gang.id for record, _ in moves}
+        stopped = [each for each in units if each.record.gang.id not in moved]
+        worst = max((each.hurts for each in stopped), default=())
         age = -sum(unit.record.gang.submitted for unit in units)
-        cost = ((), sum(unit.price for unit in units), 0, len(units), age)
+        cost = (worst, sum(unit.price for unit in units), len(stopped), len(units), age)
         return Trade(place, tuple(units), tuple(moves), cost)
+
+    def _must_move(self, unit: Unit) -> bool:
+        return unit.cause is Cause.MOVED or unit.record.gang.id in self._bound
+
+    def _turn(self, unit: Unit) -> tuple[bool, int, str]:
+        """Who is placed anew first: who must be, then the largest."""
+        return (not self._must_move(unit), -unit.gpu_milli, unit.record.gang.id)
 
     def _thin(self, asker: GangRecord, taken: list[Unit], tentative: Tentative) -> list[Unit]:
         kept = list(taken)
         for unit in reversed(taken[:-1]):
+            if not unit.whole and any(e.whole and e.record is unit.record for e in kept):
+                continue
             tentative.give_back(unit)
             if self._place(asker):
                 kept = [each for each in kept if each is not unit]
@@ -249,6 +331,10 @@ class Mover:
         state, now = self._state, self._now
         found = find(state, record, now, TRIED)
         return state.future.settle(record, now, found, lambda: find(state, record, now, TRIED))[1]
+
+
+def _is_whole(unit: Unit) -> bool:
+    return unit.whole
 
 
 def _free(state: ClusterState) -> list[int]:

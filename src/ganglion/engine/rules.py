@@ -1,11 +1,10 @@
-"""The rules of victims that a policy asks for."""
+"""The rules of victims where queues are compared by share."""
 
 from ganglion.engine.rules_share import ShareRules
 from ganglion.engine.timeshare import TurnRules
 from ganglion.engine.victims import Rules
-from ganglion.model.policy import Policy
 
 
-def rules_for(policy: Policy) -> Rules:
-    """Who may take from whom under a policy."""
+def rules() -> Rules:
+    """Who may take from whom: by priority and share, then by turns."""
     return TurnRules(ShareRules())

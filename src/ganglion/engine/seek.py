@@ -1,5 +1,6 @@
 """Everything the cycle would try for one gang: a place, or a trade, or the reason to wait."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from ganglion.engine.evict import Trade, Trader
@@ -7,9 +8,10 @@ from ganglion.engine.find import Found, find
 from ganglion.engine.heads import SIDE_BY_SIDE, look
 from ganglion.engine.record import GangRecord
 from ganglion.engine.repack import Mover
-from ganglion.engine.rules import rules_for
+from ganglion.engine.rules import rules
 from ganglion.engine.state import ClusterState
 from ganglion.model.placement import Placement
+from ganglion.model.plan import Start
 from ganglion.model.reasons import Reason, Token
 
 _AFTER = Reason(Token.CAPACITY, "others have to stop for it first")
@@ -61,12 +63,17 @@ class Dealer:
 
     def __init__(self, state: ClusterState, now: int) -> None:
         self._mover = Mover(state, now)
-        self._trader = Trader(state, rules_for(state.policy), now)
+        self._rules = rules()
+        self._trader = Trader(state, self._rules, now)
 
-    @property
-    def undecided(self) -> bool:
-        """Whether more may be possible for the last gang once what starts now has started."""
-        return self._mover.undecided
+    def is_undecided(self, record: GangRecord, starts: Sequence[Start]) -> bool:
+        """Whether more may be possible for the last gang once what starts now has started.
+
+        Args:
+            record: the last gang dealt with.
+            starts: all starts of the cycle so far.
+        """
+        return self._mover.undecided or self._trader.is_undecided(record, starts)
 
     def deal(self, record: GangRecord, reason: Reason | None) -> Trade | None:
         """The trade that would let a gang start; None when there is none.
@@ -75,8 +82,11 @@ class Dealer:
             record: the gang.
             reason: why it found no place.
         """
-        moved = self._mover.room(record, reason) if reason else None
-        return moved or self._trader.trade(record)
+        if reason is None:
+            return self._trader.trade(record)
+        moved = self._mover.room(record, reason)
+        found = moved or self._trader.trade(record)
+        return found or self._mover.room_with(record, reason, self._rules)
 
 
 def resolve(state: ClusterState, record: GangRecord, now: int) -> Outcome:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ganglion.engine import ahead, facts, life
+from ganglion.engine.bands import Bands
 from ganglion.engine.bookings import Bookings
 from ganglion.engine.estimates import Estimates
 from ganglion.engine.future import Future
@@ -15,6 +16,7 @@ from ganglion.engine.record import GangRecord
 from ganglion.model import events as ev
 from ganglion.model.placement import PodPlacement
 from ganglion.model.policy import Policy
+from ganglion.model.workload import Gang
 
 
 class ClusterState(Holdings):
@@ -24,6 +26,7 @@ class ClusterState(Holdings):
         estimates: what was learnt about run times.
         bookings: nodes that are spoken for.
         future: reservations of blocked gangs.
+        bands: when waiting gangs are expected to start.
         again_at: when to look again although nothing happened, in ms; None = need not.
     """
 
@@ -34,6 +37,7 @@ class ClusterState(Holdings):
         self.bookings = Bookings(self.shares.path)
         self._occupants = Occupants()
         self.future = Future(self, self._occupants, self.estimates, self.bookings)
+        self.bands = Bands(self, self.estimates)
 
     def apply(self, event: ev.Event) -> bool:
         """Take one event in.
@@ -57,6 +61,10 @@ class ClusterState(Holdings):
         """Pods count in the tree no more."""
         super().part(record, pods)
         self._occupants.part(record, pods)
+
+    def expected_ms(self, gang: Gang) -> int:
+        """Run time that is expected of a gang: as given, else as learnt."""
+        return gang.expected_ms or self.estimates.estimate(gang).mean_ms
 
     def on_node(self, node: str) -> list[GangRecord]:
         """Gangs with pods that count on a node, in the order they came."""
@@ -96,6 +104,7 @@ _HANDLERS: dict[type, Callable[[ClusterState, Any], bool]] = {
     ev.PodsLeft: life.pods_left,
     ev.CheckpointCommitted: life.committed,
     ev.StartPlanned: ahead.start_planned,
+    ev.StartExpected: ahead.start_expected,
     ev.BookingSet: ahead.booking_set,
     ev.BookingRemoved: ahead.booking_removed,
 }

@@ -34,12 +34,13 @@ def kueue() -> Policy:
     Nobody is preempted unless a queue says so; gangs that run are never moved.
     """
     return Policy(
+        order=Order.FIFO,
         heads_only=True,
         placement=Placing.TIGHT,
         entitlement=Entitlement.QUOTA,
         preemption=NOBODY,
         evict=Evict(victims=VictimOrder.NEWEST, move=False),
-        future=Future(backfill=Backfill.ANY, reservations=0),
+        future=Future(backfill=Backfill.ANY, reservations=0, learn=False, ageing_ms=0),
         repack=Repack(consolidate=False),
         elastic=False,
         repair=True,
@@ -52,6 +53,7 @@ def kai() -> Policy:
         scores=(Weighted("binpack"),),
         entitlement=Entitlement.KAI,
         preemption=Preemption(Victims.LOWER, Victims.ANY, borrowing=Victims.ANY),
+        future=Future(learn=False, ageing_ms=0),
         repack=Repack(consolidate=True),
     )
 
@@ -65,7 +67,7 @@ def slurm_like() -> Policy:
         order=Order.FIFO,
         preemption=NOBODY,
         evict=Evict(victims=VictimOrder.NEWEST, move=False),
-        future=Future(backfill=Backfill.EASY, reservations=8, ageing_ms=DAY),
+        future=Future(backfill=Backfill.EASY, reservations=8, learn=False, ageing_ms=DAY),
         repack=Repack(consolidate=False),
         usage=Usage(half_life_ms=7 * DAY),
         elastic=False,

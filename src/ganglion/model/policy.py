@@ -113,8 +113,8 @@ class Future(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
 
     backfill: Backfill = Backfill.EASY
     reservations: int = 1
-    learn: bool = False
-    ageing_ms: int = 0
+    learn: bool = True
+    ageing_ms: int = 86_400_000
     assumed_ms: int = 86_400_000
 
 
