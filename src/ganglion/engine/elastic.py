@@ -191,7 +191,7 @@ class _Season:
         ]
         self._tentative.seat(asker, place)
         kept = not any(allows(state, each, unit, now) for each in rivals)
-        self._tentative.unseat(place)
+        self._tentative.unseat(asker, place)
         return kept
 
     def _trade(self, grower: _Grower, asker: GangRecord) -> None:

@@ -14,7 +14,7 @@ from ganglion.engine.holdings import Holdings
 from ganglion.engine.knapsack import Item, cheapest
 from ganglion.engine.price import gpu_milli
 from ganglion.engine.record import SETTLED
-from ganglion.engine.victims import Grade, Unit
+from ganglion.engine.victims import Grade, Unit, UnitKey
 from ganglion.model.resources import WHOLE
 
 Cost = tuple[Grade, int, int, int, int]
@@ -61,8 +61,8 @@ class Market:
     ) -> None:
         self._state, self._sight, self._slots = state, sight, slots
         self._classless = classless
-        self._gone: set[int] = set()
-        self._taken: set[int] = set()
+        self._gone: set[UnitKey] = set()
+        self._taken: set[UnitKey] = set()
         self._by_node: dict[int, list[Unit]] = {}
         self._surplus: dict[str, list[Unit]] = {}
         allowed, index = set(ranks), state.tree.index
@@ -84,7 +84,7 @@ class Market:
 
     def take(self, unit: Unit) -> None:
         """A unit has left."""
-        self._taken.add(id(unit))
+        self._taken.add(unit.key)
 
     def reopen(self, units: Sequence[Unit]) -> None:
         """Units are there again."""
@@ -92,7 +92,7 @@ class Market:
 
     def drop(self, unit: Unit) -> None:
         """A unit may not, or cannot, be taken any more."""
-        self._gone.add(id(unit))
+        self._gone.add(unit.key)
         for rank in {self._state.tree.index[pod.node] for pod in unit.pods}:
             if rank in self._by_node:
                 self._renew(rank, push=True)
@@ -131,7 +131,7 @@ class Market:
         return all(map(self._is_there, offer.units))
 
     def _is_there(self, unit: Unit) -> bool:
-        key = id(unit)
+        key = unit.key
         there = unit.record.phase in SETTLED
         if unit.record.leaving:  # an earlier trade of the cycle may have shrunk the gang
             there = there and not any(pod in unit.record.leaving for pod in unit.pods)

@@ -8,6 +8,7 @@ from ganglion.model.placement import Placement, PodPlacement
 from ganglion.model.resources import Usage
 
 Charged = tuple[tuple[str, Usage], ...]
+Key = tuple[str, bool | None, PodPlacement | None]
 Step = tuple[GangRecord, tuple[PodPlacement, ...], Charged, int]
 
 
@@ -20,23 +21,23 @@ class Tentative:
 
     def __init__(self, state: Holdings) -> None:
         self._state = state
-        self._steps: dict[int, Step] = {}
+        self._steps: dict[Key, Step] = {}
 
     def take(self, unit: Unit) -> None:
         """The pods of a unit leave."""
-        self._do(id(unit), unit.record, unit.pods, -1)
+        self._do(unit.key, unit.record, unit.pods, -1)
 
     def give_back(self, unit: Unit) -> None:
         """The pods of a unit that was taken are there again."""
-        self._revert(self._steps.pop(id(unit)))
+        self._revert(self._steps.pop(unit.key))
 
     def seat(self, record: GangRecord, placement: Placement) -> None:
         """A gang is placed."""
-        self._do(id(placement), record, placement.pods, 1)
+        self._do(_seat(record, placement), record, placement.pods, 1)
 
-    def unseat(self, placement: Placement) -> None:
+    def unseat(self, record: GangRecord, placement: Placement) -> None:
         """A gang that was seated there is not placed any more."""
-        self._revert(self._steps.pop(id(placement)))
+        self._revert(self._steps.pop(_seat(record, placement)))
 
     def undo(self) -> None:
         """Everything is as it was."""
@@ -44,7 +45,7 @@ class Tentative:
             self._revert(step)
         self._steps = {}
 
-    def _do(self, key: int, record: GangRecord, pods: tuple[PodPlacement, ...], sign: int) -> None:
+    def _do(self, key: Key, record: GangRecord, pods: tuple[PodPlacement, ...], sign: int) -> None:
         placement = Placement(pods, Level.FLEET)
         charged = tuple(self._state.usage_of(record, placement).items())
         step = self._steps[key] = (record, pods, charged, sign)
@@ -58,3 +59,8 @@ class Tentative:
         move = self._state.join if sign > 0 else self._state.part
         move(record, pods)
         self._state.charge(record.gang, charged, sign)
+
+
+def _seat(record: GangRecord, placement: Placement) -> Key:
+    """What tells a seat apart: no pod is seated twice."""
+    return (record.gang.id, None, placement.pods[0])

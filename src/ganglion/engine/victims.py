@@ -31,6 +31,10 @@ Grade = tuple[int, ...]
 """A class of victims; those of a smaller one are taken before those of a larger one."""
 
 
+UnitKey = tuple[str, bool, PodPlacement | None]
+"""Gang, whether it stops as a whole, and the first of the pods that leave."""
+
+
 class Unit(NamedTuple):
     """Pods of one gang that would leave together: a whole gang, or surplus of an elastic one.
 
@@ -50,6 +54,12 @@ class Unit(NamedTuple):
     price: int
     cause: Cause
     grade: Grade = ()
+
+    @property
+    def key(self) -> UnitKey:
+        """What tells it apart from every other unit: each pod is in one unit only."""
+        first = self.pods[0] if self.pods else None
+        return (self.record.gang.id, self.whole, first)
 
     @property
     def hurts(self) -> Grade:
