@@ -98,7 +98,12 @@ EXPLANATION = {
     "suggestions": [
         {"change": "let it span racks: placement: prefer_rack", "level": "zone"},
         {"change": "ask for 12 GPUs: nodes: 12 instead of 16", "level": "rack"},
+        {"change": "raise its priority to 51", "level": "rack", "stops": ["bert-2/0"]},
     ],
+    "holders": ["gpt-4/0", "bert-2/0"],
+    "holder_count": 3,
+    "start": {"p50": NOW + 25 * MINUTE, "p90": NOW + 90 * MINUTE},
+    "reserved_ms": NOW + 80 * MINUTE,
     "text": "llama-sft-7 waits",
 }
 WHY = {"workload": "llama-sft-7", "explanations": [EXPLANATION]}

@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 from tests.cli.harness import Ganglion
 
+from ganglion.bench.registry import BENCHES
+
 HEADER = "job_id,submit_s,duration_s,num_gpus,user,vc,status,model\n"
 
 
@@ -18,7 +20,7 @@ def traces(tmp_path: Path) -> Path:
 def test_without_a_name_all_benchmarks_are_listed(ganglion: Ganglion) -> None:
     done = ganglion("bench", "-o", "json")
     listed = {each["name"]: each for each in json.loads(done.out)}
-    assert list(listed) == ["pack-openb", "jct-itp", "jct-muri", "decisions"]
+    assert list(listed) == list(BENCHES)
     assert "srsf" in listed["jct-muri"]["policies"]
 
 

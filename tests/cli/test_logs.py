@@ -125,11 +125,13 @@ def test_diagnose_prints_the_events_of_the_job_alone(
         "gang_placed",
         "gang_started",
         "gang_ended",
+        "gang_stopping",
+        "checkpoint_committed",
     ]
     assert asked(logging) == {"after": "0", "follow": "false"}
 
 
-@pytest.mark.parametrize(("job", "count"), [("train", 4), ("train/0", 4), ("train/1", 0)])
+@pytest.mark.parametrize(("job", "count"), [("train", 6), ("train/0", 6), ("train/1", 0)])
 def test_events_of_a_job_or_of_one_gang_are_chosen(
     ganglion: Ganglion, logging: FakeServer, job: str, count: int
 ) -> None:
