@@ -1,5 +1,7 @@
 """Queues that lend to each other, on one node with room for everything."""
 
+from msgspec.structs import replace
+
 from ganglion.engine.borrowing import Borrowing, Cells
 from ganglion.engine.record import GangRecord
 from ganglion.engine.rules_kueue import Asker
@@ -7,23 +9,19 @@ from ganglion.engine.state import ClusterState
 from ganglion.engine.taking import victims_for
 from ganglion.model import events as ev
 from ganglion.model.placement import Placement, PodPlacement
-from ganglion.model.policy import Entitlement, Future, Placing, Policy
+from ganglion.model.policy import Entitlement, Future, Order, Placing, Policy
 from ganglion.model.queue import Preemption, Queue, Victims
 from ganglion.model.resources import WHOLE, Amount
 from tests.engine.build import gang, node, state_of
 
 CLASSIC = Policy(
+    order=Order.FIFO,
     heads_only=True,
     entitlement=Entitlement.QUOTA,
     placement=Placing.TIGHT,
-    future=Future(learn=False),
+    future=Future(reservations=0),
 )
-FAIR = Policy(
-    heads_only=True,
-    entitlement=Entitlement.DOMINANT,
-    placement=Placing.TIGHT,
-    future=Future(learn=False),
-)
+FAIR = replace(CLASSIC, entitlement=Entitlement.DOMINANT)
 FREELY = Preemption(Victims.LOWER, Victims.ANY)
 NOBODY = Preemption(Victims.NEVER, Victims.NEVER)
 CELL = ("H100", "gpu_milli")

@@ -145,4 +145,7 @@ def test_victims_help_are_needed_and_none_is_within_its_quota(
     free = 12_000 - sum(before.values())
     assert not taken or free + sum(sizes) >= gpus * 1000
     if set(found.values()) == {"preempted"}:
-        assert free + sum(sizes) - min(sizes) < gpus * 1000
+        # One less would not be enough, or leave the queue beyond its quota.
+        spared = sum(sizes) - min(sizes)
+        short = free + spared < gpus * 1000
+        assert short or before["a"] - spared + gpus * 1000 > 4000

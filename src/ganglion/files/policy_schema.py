@@ -61,9 +61,9 @@ class FutureFile(Mapping):
         f"what may overtake a blocked gang: {r.among(Backfill)}", Backfill.EASY
     )
     reservations: r.Count = described("how many of the first blocked gangs hold reservations", 1)
-    learn: f.Flag = described("the order among equals follows learnt run times", False)
+    learn: f.Flag = described("the order among equals follows learnt run times", True)
     ageing: f.Duration = described(
-        "waiting so long makes up for one step of the order among equals; 0 = never", 0
+        "waiting so long makes up for one step of the order among equals; 0 = never", 86_400_000
     )
     assumed: f.Duration = described(
         "run time assumed of gangs without limit and without history", 86_400_000
