@@ -158,8 +158,11 @@ def _key(task: TaskAt) -> tuple[str, int]:
 
 
 def _placing(policy: Policy, config: kai.Config) -> Policy:
-    spread = config.node_placement == "spread"
-    return replace(policy, scores=(Weighted("spread"),)) if spread else policy
+    """Where pods go; whoever spreads them does not consolidate."""
+    if config.node_placement != "spread":
+        return policy
+    repack = replace(policy.repack, consolidate=False)
+    return replace(policy, scores=(Weighted("spread"),), repack=repack)
 
 
 def _only(policy: Policy, action: str | None) -> Policy:

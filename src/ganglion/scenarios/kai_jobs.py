@@ -147,7 +147,8 @@ def _groups(job: kai.Job, tasks: list[kai.Task]) -> dict[str, _Group]:
     for (subgroup, _), members in kinds.items():
         own = subgroups.get(subgroup)
         total = own.min_member if own else job.min_member
-        left = needed.setdefault(subgroup, len(tasks) if total is None else total)
+        # A minimum of none still takes one pod to be running.
+        left = needed.setdefault(subgroup, len(tasks) if total is None else max(total, 1))
         least = min(left, len(members))
         if not least:
             raise FieldError(
