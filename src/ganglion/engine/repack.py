@@ -9,33 +9,26 @@ horizon: without news moving comes to an end.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from heapq import nlargest
-from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from ganglion.engine import price
-from ganglion.engine.condition import Sight
 from ganglion.engine.evict import TRIED, Trade
 from ganglion.engine.find import find
 from ganglion.engine.fits import Rules as PlaceRules
+from ganglion.engine.grounds import Ground, grounds_of
 from ganglion.engine.market import Market
 from ganglion.engine.numbers import renumbered
-from ganglion.engine.place import Demand, levels_for, required_level, rules_of
 from ganglion.engine.quota import asked
 from ganglion.engine.record import SETTLED, GangRecord
-from ganglion.engine.shapes import times
 from ganglion.engine.state import ClusterState
 from ganglion.engine.tentative import Tentative
 from ganglion.engine.victims import Cause, Rules, Unit
-from ganglion.model.levels import DEPTH, Level
 from ganglion.model.placement import Placement
 from ganglion.model.reasons import Reason, Token
-
-NODES = 64
-"""Nodes looked at beyond those that the gang needs, the emptiest first."""
 
 SEARCHES = 4
 """Gangs for which a search may fail in one cycle."""
@@ -46,22 +39,6 @@ RETRIES = 12
 _ANY = PlaceRules()
 
 ABOUT_ROOM = (Token.CAPACITY, Token.TOPOLOGY)
-
-
-class _Ground(NamedTuple):
-    """Where a gang might be made to fit.
-
-    Attributes:
-        ranks: nodes looked at.
-        sight: the shape to make room for.
-        slots: how many of it are wanted.
-        free: most thousandths of GPUs that the gang could find free there already.
-    """
-
-    ranks: Sequence[int]
-    sight: Sight
-    slots: int
-    free: int
 
 
 class Mover:
@@ -130,7 +107,7 @@ class Mover:
         best: Trade | None = None
         gain = milli * self._state.policy.repack.horizon_ms
         named = {each.record.gang.id for each in victims}
-        for ground in self._grounds(asker):
+        for ground in grounds_of(self._state, asker):
             units = [
                 each
                 for each in self._movable(ground.ranks)
@@ -186,30 +163,8 @@ class Mover:
             return False
         return all(each.may_stop(gang, asker.gang, self._now) for each in vetoes)
 
-    def _grounds(self, asker: GangRecord) -> Iterator[_Ground]:
-        """One node, then domains from narrow to wide."""
-        state, demand = self._state, Demand(asker.gang, asker.shapes)
-        widest = max(demand.sets, key=lambda each: each.request.gpu.count * each.least)
-        shape = demand.shapes[demand.sets.index(widest)]
-        sight, total = state.table.sight(shape), sum(each.least for each in demand.sets)
-        levels = levels_for(state.indexes, asker.gang)
-        free = _free(state)
-        if Level.NODE in levels or required_level(asker.gang) or total == 1:
-            whole = sight if total == 1 else state.table.sight(times(shape, total, None))
-            yield _ground(range(len(free)), whole, 1, 1, free)
-        if total == 1:
-            return
-        rules = rules_of(asker.gang, widest, False, widest.least)
-        unit = shape if not rules.inner else times(shape, rules.inner[1], rules.inner[0])
-        bare = state.empty().fits(unit, rules)
-        for level in (each for each in levels if DEPTH[each] < DEPTH[Level.NODE]):
-            domains = [state.tree.ranks_in(each) for each in bare.domains(level, widest.least)]
-            domains.sort(key=lambda ranks: (-sum(free[rank] for rank in ranks), ranks[0]))
-            for ranks in domains[: state.policy.evict.tries]:
-                yield _ground(ranks, sight, widest.least, total, free)
-
     def _search(
-        self, asker: GangRecord, ground: _Ground, units: Sequence[Unit], gain: int
+        self, asker: GangRecord, ground: Ground, units: Sequence[Unit], gain: int
     ) -> Trade | None:
         """The cheapest moves on some nodes; gangs that find no other place are passed over."""
         pure = self._rules is None
@@ -335,20 +290,6 @@ class Mover:
 
 def _is_whole(unit: Unit) -> bool:
     return unit.whole
-
-
-def _free(state: ClusterState) -> list[int]:
-    """Thousandths of GPUs that are free on every node."""
-    known = state.table.known
-    return [sum(known[each].usable) if known[each].open else 0 for each in state.tree.conditions]
-
-
-def _ground(
-    ranks: Sequence[int], sight: Sight, slots: int, pods: int, free: Sequence[int]
-) -> _Ground:
-    """The emptiest of some nodes; a gang of so many pods lies on no more nodes than that."""
-    chosen = nlargest(slots + NODES, ranks, key=lambda rank: (free[rank], -rank))
-    return _Ground(chosen, sight, slots, sum(free[rank] for rank in chosen[:pods]))
 
 
 def may_move(state: ClusterState, record: GangRecord, now: int) -> bool:

@@ -1,0 +1,71 @@
+"""Where room might be made for a gang: nodes and domains, the emptiest first."""
+
+from collections.abc import Iterator, Sequence
+from heapq import nlargest
+from typing import NamedTuple
+
+from ganglion.engine.condition import Sight
+from ganglion.engine.fits import Rules
+from ganglion.engine.place import Demand, levels_for, required_level, rules_of
+from ganglion.engine.record import GangRecord
+from ganglion.engine.shapes import times
+from ganglion.engine.state import ClusterState
+from ganglion.model.levels import DEPTH, Level
+
+NODES = 64
+"""Nodes looked at beyond those that the gang needs, the emptiest first."""
+
+
+class Ground(NamedTuple):
+    """Where a gang might be made to fit.
+
+    Attributes:
+        ranks: nodes looked at.
+        sight: the shape to make room for.
+        slots: how many of it are wanted.
+        free: most thousandths of GPUs that the gang could find free there already.
+    """
+
+    ranks: Sequence[int]
+    sight: Sight
+    slots: int
+    free: int
+
+
+def grounds_of(state: ClusterState, asker: GangRecord) -> Iterator[Ground]:
+    """One node, then domains from narrow to wide."""
+    demand = Demand(asker.gang, asker.shapes)
+    widest = max(demand.sets, key=lambda each: each.request.gpu.count * each.least)
+    shape = demand.shapes[demand.sets.index(widest)]
+    sight, total = state.table.sight(shape), sum(each.least for each in demand.sets)
+    levels = levels_for(state.indexes, asker.gang)
+    free = _free(state)
+    if Level.NODE in levels or required_level(asker.gang) or total == 1:
+        whole = shape if total == 1 else times(shape, total, None)
+        rooms = state.empty().fits(whole, Rules()).rooms
+        ranks = [rank for rank, room in enumerate(rooms) if room]
+        yield _ground(ranks, state.table.sight(whole), 1, 1, free)
+    if total == 1:
+        return
+    rules = rules_of(asker.gang, widest, False, widest.least)
+    unit = shape if not rules.inner else times(shape, rules.inner[1], rules.inner[0])
+    bare = state.empty().fits(unit, rules)
+    for level in (each for each in levels if DEPTH[each] < DEPTH[Level.NODE]):
+        domains = [state.tree.ranks_in(each) for each in bare.domains(level, widest.least)]
+        domains.sort(key=lambda ranks: (-sum(free[rank] for rank in ranks), ranks[0]))
+        for ranks in domains[: state.policy.evict.tries]:
+            yield _ground(ranks, sight, widest.least, total, free)
+
+
+def _free(state: ClusterState) -> list[int]:
+    """Thousandths of GPUs that are free on every node."""
+    known = state.table.known
+    return [sum(known[each].usable) if known[each].open else 0 for each in state.tree.conditions]
+
+
+def _ground(
+    ranks: Sequence[int], sight: Sight, slots: int, pods: int, free: Sequence[int]
+) -> Ground:
+    """The emptiest of some nodes; a gang of so many pods lies on no more nodes than that."""
+    chosen = nlargest(slots + NODES, ranks, key=lambda rank: (free[rank], -rank))
+    return Ground(chosen, sight, slots, sum(free[rank] for rank in chosen[:pods]))
