@@ -52,6 +52,7 @@ def test_the_sample_is_what_the_program_says(
 
     explanation = msgspec.convert(msgspec.to_builtins(explain(state, waiting.id, 0)), Explained)
     monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setattr("ganglion.cli.explanation.now_ms", lambda: 0)
     screen.out.cache_clear()
     print_why(Why("llama-sft-12", (explanation,)))
     screen.out.cache_clear()
