@@ -129,6 +129,44 @@ def test_a_mistake_is_told_with_its_place() -> None:
     assert "queues" in error.value.key
 
 
+@pytest.mark.parametrize(
+    ("more", "named"),
+    [
+        ({"cluster": "nowhere"}, "nowhere"),
+        ({"workloads": [{"name": "w", "queue": "none", "req": {"gpu": 1}}]}, "none"),
+        (
+            {
+                "cluster_inline": {"levels": ["rack", "host"], "nodes": {"n": {"at": ["r"]}}},
+                "workloads": [
+                    {"name": "w", "podsets": [{"topology": {"required": "rock"}}]},
+                ],
+            },
+            "rock",
+        ),
+        (
+            {
+                "workloads": [
+                    {"name": "w", "req": {}, "running": {"placement": {"main": {"gone": 1}}}}
+                ]
+            },
+            "gone",
+        ),
+    ],
+)
+def test_what_is_not_there_is_named(more: dict[str, object], named: str) -> None:
+    with pytest.raises(FieldError, match=named):
+        play(setup(case(**more), {}, KUEUE))
+
+
+def test_a_wish_for_topology_needs_a_flavor_that_has_one() -> None:
+    podset = {"count": 1, "per_pod": {"gpu": 1}, "topology": {"preferred": "rack"}}
+    asked = case(workloads=[{"name": "w", "podsets": [podset]}])
+
+    outcome = play(setup(asked, {}, KUEUE))
+
+    assert (outcome.admitted, outcome.pending) == ([], ["w"])
+
+
 @PUBLISHED
 def test_every_scenario_of_the_first_tier_passes_or_is_a_listed_deviation() -> None:
     found = results(SHARED / "kueue.yaml", "kueue")

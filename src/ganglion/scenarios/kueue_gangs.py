@@ -1,5 +1,6 @@
 """Workloads of a scenario as gangs, and where the running ones run."""
 
+from ganglion.model.errors import FieldError
 from ganglion.model.node import Node
 from ganglion.model.placement import Placement, PodPlacement
 from ganglion.model.resources import WHOLE, GpuRequest, PodRequest
@@ -42,9 +43,9 @@ def _pod_set(each: said.PodSet, ground: Ground, grouped: bool) -> PodSet:
     gpu = milli(each.per_pod.get("gpu", 0))
     shared = 0 < gpu < WHOLE
     types: tuple[str, ...] = ()
-    if ground.mixed:
-        on = each.topology is not None
-        types = tuple(name for name, fabric in ground.flavors.items() if fabric is on)
+    fabric = each.topology is not None
+    if ground.mixed or fabric:
+        types = tuple(name for name, on in ground.flavors.items() if on is fabric) or (NONE,)
     request = GpuRequest(1 if shared else gpu // WHOLE, gpu if shared else WHOLE, types=types)
     layers = each.topology.slices if each.topology else ()
     return PodSet(
@@ -66,6 +67,10 @@ def _topology(topology: said.Topology | None, ground: Ground) -> Topology:
     )
 
 
+NONE = "no flavor"
+"""Device type of pods that want a topology where no flavor has one."""
+
+
 class Seats:
     """Hands out the nodes and devices that running workloads begin with."""
 
@@ -78,12 +83,17 @@ class Seats:
         """Seats for the pods of each set, by node."""
         pods = []
         for each in gang.pod_sets:
+            if each.name not in where:
+                problem = f"the placement of {gang.id} leaves out pod set {each.name}"
+                raise FieldError(problem, key="placement")
             nodes = [name for name, count in where[each.name].items() for _ in range(count)]
             for index, node in enumerate(nodes):
                 pods.append(self._seat(each, index, node))
         return Placement(tuple(pods))
 
     def _seat(self, each: PodSet, index: int, node: str) -> PodPlacement:
+        if node not in self._free:
+            raise FieldError(f"there is no node {node} to run on", key="placement")
         gpu = each.request.gpu
         free = self._free[node]
         if gpu.milli < WHOLE and gpu.count:

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 
+from ganglion.files.wording import meant
+from ganglion.model.errors import FieldError
 from ganglion.model.levels import ABOVE_NODE, Level
 from ganglion.model.node import Device, Node
 from ganglion.model.resources import WHOLE
@@ -26,6 +28,9 @@ class Ground:
 
     def __init__(self, case: said.Case, clusters: dict[str, said.Cluster], apart: bool) -> None:
         self._case = case
+        if case.cluster and case.cluster not in clusters:
+            hint = meant(case.cluster, clusters)
+            raise FieldError(f"there is no cluster {case.cluster}", key="cluster", hint=hint)
         self.cluster = case.cluster_inline or clusters.get(case.cluster)
         names = [q.flavor for queue in case.queues or (DEFAULT_QUEUE,) for q in queue.quota]
         names += [q.flavor for cohort in case.cohorts for q in cohort.quota]
@@ -48,8 +53,12 @@ class Ground:
         levels = [
             each for each in (self.cluster.levels if self.cluster else ()) if each not in HOST
         ]
-        if name in HOST or name not in levels:
+        if name in HOST or not levels:
             return Level.NODE
+        if name not in levels:
+            raise FieldError(
+                f"the cluster has no level {name}", key="levels", hint=meant(name, levels)
+            )
         return ABOVE_NODE[-1 - len(levels) : -1][levels.index(name)]
 
     def nodes(self) -> Iterator[Node]:

@@ -6,6 +6,7 @@ from ganglion.engine.cycle import cycle
 from ganglion.engine.record import SETTLED
 from ganglion.engine.state import ClusterState
 from ganglion.model import events as ev
+from ganglion.model.errors import FieldError
 from ganglion.model.placement import Placement
 from ganglion.model.plan import Phase, Plan
 from ganglion.scenarios.kueue_setup import Setup, settles_at
@@ -47,6 +48,8 @@ def play(setup: Setup) -> Outcome:
     for event in setup.before:
         state.apply(event)
     plan = cycle(state, setup.news, settles_at(0))
+    for each in plan.rejected:
+        raise FieldError(each.message, key="workloads")
     state.validate()
     outcome = Outcome()
     _first(state, setup, plan, outcome)

@@ -1,8 +1,12 @@
 """Scenarios in Kueue's words, as types: what a file may say, and nothing else."""
 
-from typing import Any
+from typing import Any, Literal
 
 from msgspec import Struct, field
+
+Within = Literal["Never", "LowerPriority", "LowerOrNewerEqualPriority"]
+Reclaim = Literal["Never", "LowerPriority", "Any"]
+Search = Literal["MayStopSearch", "TryNextFlavor"]
 
 
 class Bound(Struct, frozen=True, forbid_unknown_fields=True):
@@ -25,24 +29,26 @@ class Quota(Struct, frozen=True, forbid_unknown_fields=True):
 class Borrowing(Struct, frozen=True, forbid_unknown_fields=True):
     """Whether others are stopped while the queue borrows itself."""
 
-    policy: str = "Never"
+    policy: Literal["Never", "LowerPriority"] = "Never"
     max_priority: int | None = None
 
 
 class Preemption(Struct, frozen=True, forbid_unknown_fields=True):
     """Whom the workloads of a queue may have stopped."""
 
-    within_queue: str = "Never"
-    reclaim_within_cohort: str = "Never"
+    within_queue: Within = "Never"
+    reclaim_within_cohort: Reclaim = "Never"
     borrow_within_cohort: Borrowing = Borrowing()
 
 
 class Fungibility(Struct, frozen=True, forbid_unknown_fields=True):
     """When the search through flavors ends."""
 
-    when_can_borrow: str = "MayStopSearch"
-    when_can_preempt: str = "TryNextFlavor"
-    preference: str = "BorrowingOverPreemption"
+    when_can_borrow: Search = "MayStopSearch"
+    when_can_preempt: Search = "TryNextFlavor"
+    preference: Literal["BorrowingOverPreemption", "PreemptionOverBorrowing"] = (
+        "BorrowingOverPreemption"
+    )
 
 
 class Cohort(Struct, frozen=True, forbid_unknown_fields=True):
@@ -62,7 +68,7 @@ class Queue(Struct, frozen=True, forbid_unknown_fields=True):
     quota: tuple[Quota, ...] = ()
     weight: float = 1
     preemption: Preemption = Preemption()
-    strategy: str = "BestEffortFIFO"
+    strategy: Literal["StrictFIFO", "BestEffortFIFO"] = "BestEffortFIFO"
     flavor_fungibility: Fungibility = Fungibility()
 
 
