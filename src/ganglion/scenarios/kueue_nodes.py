@@ -53,7 +53,7 @@ class Ground:
         levels = [
             each for each in (self.cluster.levels if self.cluster else ()) if each not in HOST
         ]
-        if name in HOST or not levels:
+        if name in HOST or self.cluster is None:
             return Level.NODE
         if name not in levels:
             raise FieldError(

@@ -166,7 +166,7 @@ def _runs(gang: Gang, running: said.Running, site: _Site) -> Iterator[ev.Event]:
 def _seat(each: PodSet, gang: Gang, running: said.Running, site: _Site) -> dict[str, int]:
     """A node for all pods of a set: one of the flavor, or the first of the queue's flavors."""
     queues = site.case.queues or (DEFAULT_QUEUE,)
-    quota = next(queue.quota for queue in queues if queue.name == gang.queue)
+    quota = next((queue.quota for queue in queues if queue.name == gang.queue), ())
     asked = "gpu" if each.request.gpu.count else "cpu"
     flavor = running.flavor or next(
         (cell.flavor for cell in quota if getattr(cell, asked) is not None),
