@@ -136,15 +136,6 @@ def test_a_mistake_is_told_with_its_place() -> None:
         ({"workloads": [{"name": "w", "queue": "none", "req": {"gpu": 1}}]}, "none"),
         (
             {
-                "cluster_inline": {"levels": ["rack", "host"], "nodes": {"n": {"at": ["r"]}}},
-                "workloads": [
-                    {"name": "w", "podsets": [{"topology": {"required": "rock"}}]},
-                ],
-            },
-            "rock",
-        ),
-        (
-            {
                 "workloads": [
                     {"name": "w", "req": {}, "running": {"placement": {"main": {"gone": 1}}}}
                 ]
@@ -156,6 +147,16 @@ def test_a_mistake_is_told_with_its_place() -> None:
 def test_what_is_not_there_is_named(more: dict[str, object], named: str) -> None:
     with pytest.raises(FieldError, match=named):
         play(setup(case(**more), {}, KUEUE))
+
+
+def test_pods_that_want_a_level_the_cluster_lacks_wait() -> None:
+    podset = {"count": 1, "per_pod": {"gpu": 1}, "topology": {"required": "zone"}}
+    cluster = {"levels": ["rack", "host"], "nodes": {"n": {"at": ["r"], "gpu": 1}}}
+    asked = case(cluster_inline=cluster, workloads=[{"name": "w", "podsets": [podset]}])
+
+    outcome = play(setup(asked, {}, KUEUE))
+
+    assert (outcome.admitted, outcome.pending) == ([], ["w"])
 
 
 def test_a_wish_for_topology_needs_a_flavor_that_has_one() -> None:

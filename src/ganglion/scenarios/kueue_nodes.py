@@ -13,6 +13,9 @@ from ganglion.scenarios.kueue_queues import DEFAULT_QUEUE, milli
 HOST = ("host", "hostname", "kubernetes.io/hostname")
 """Names of the level of single nodes."""
 
+UNKNOWN = Level.NVLINK
+"""Stands for levels that the cluster does not have: as in Kueue, pods that want one wait."""
+
 MEMORY_MIB = 1 << 30
 ROOMY_CPU_MILLI = 10**10
 
@@ -56,9 +59,7 @@ class Ground:
         if name in HOST or self.cluster is None:
             return Level.NODE
         if name not in levels:
-            raise FieldError(
-                f"the cluster has no level {name}", key="levels", hint=meant(name, levels)
-            )
+            return UNKNOWN
         return ABOVE_NODE[-1 - len(levels) : -1][levels.index(name)]
 
     def nodes(self) -> Iterator[Node]:
