@@ -80,6 +80,19 @@ class Trader:
             return None
         if self._rules.hopeless(self._state, asker, self._now):
             return None
+        yielding = self._yielding(asker)
+        if not yielding:
+            return self._work_out(asker)
+        with self._state.future.apart_from(*yielding):
+            return self._work_out(asker)
+
+    def _yielding(self, asker: GangRecord) -> list[str]:
+        """Whoever it might take running gangs from has to let it pass with a reservation, too."""
+        held = self._state.future.reservations()
+        state, allows, now = self._state, self._rules.allows, self._now
+        return [e.record.gang.id for e in held if allows(state, asker, _as_if_there(e), now)]
+
+    def _work_out(self, asker: GangRecord) -> Trade | None:
         if self._in_order:
             return self._attempt(asker, self._by_rules(asker))
         return self._by_price(asker)
@@ -274,7 +287,7 @@ class Trader:
     def _settle(self, asker: GangRecord, taken: list[Unit], tentative: Tentative) -> Trade | None:
         """Drop whoever is not needed, seat the gang, and move whoever fits elsewhere."""
         units = self._thin(asker, taken, tentative)
-        placement = self._place_by_right(asker)
+        placement = self._place(asker)
         if placement is None:
             return None
         tentative.seat(asker, placement)
@@ -310,17 +323,6 @@ class Trader:
                 moves.append((record, place))
         return moves
 
-    def _place_by_right(self, asker: GangRecord) -> Placement | None:
-        """A place for the asker; whom it may take running gangs from has to let it pass."""
-        future = self._state.future
-        yielding = [
-            each.record.gang.id
-            for each in future.reservations()
-            if self._rules.allows(self._state, asker, _as_if_there(each), self._now)
-        ]
-        with future.apart_from(*yielding):
-            return self._place(asker)
-
     def _place(self, record: GangRecord) -> Placement | None:
         """A place that neither quota nor reservations nor bookings forbid."""
         state, now = self._state, self._now
@@ -330,7 +332,7 @@ class Trader:
     def _fits(self, asker: GangRecord) -> bool:
         if spent(self._state, asker)[0]:
             return False
-        return self._place_by_right(asker) is not None
+        return self._place(asker) is not None
 
     def _cost(self, units: Sequence[Unit], moved: int) -> Cost:
         worst = max(unit.hurts for unit in units)
