@@ -120,9 +120,9 @@ class GangReserved(_Event, frozen=True, tag="gang_reserved"):
 
 
 class StartPlanned(_Event, frozen=True, tag="start_planned"):
-    """Decision: a blocked gang's reservation. It starts there by then at the latest, and nobody
-    may start who would be in its way. None takes the reservation back.
+    """Decision: a blocked gang's reservation; None takes it back.
 
+    It starts there by then at the latest, and nobody may start who would be in its way.
     `start_ms` is the time told, `end_ms` when it ends at the latest; `cause` says why a
     reservation was moved to a later time.
     """

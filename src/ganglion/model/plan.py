@@ -85,7 +85,7 @@ class Plan(Struct):
         stops: gangs to stop.
         resizes: elastic gangs to grow or shrink.
         waits: groups of equal gangs whose reason is new or changed in this cycle.
-        decisions: all that was decided, reservations too, as events, to be recorded after the facts.
+        decisions: all that was decided as events, to be recorded after the facts.
         rejected: events that made no sense and were left out.
     """
 
