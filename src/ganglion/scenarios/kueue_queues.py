@@ -6,6 +6,8 @@ most it may use, so that is the limit of its root.
 
 from collections.abc import Callable, Iterator
 
+from msgspec.structs import replace
+
 from ganglion.model.queue import Flavors, Preemption, Queue, Victims
 from ganglion.model.resources import WHOLE, Amount
 from ganglion.scenarios import kueue_schema as said
@@ -49,6 +51,10 @@ def queues_of(case: said.Case, rank: Rank) -> Iterator[Queue]:
     for above in (*(each.parent for each in case.cohorts), *(each.cohort for each in queues)):
         cohorts.setdefault(above, said.Cohort(above))
     cohorts.pop("", None)
+    queues = tuple(
+        _shut(each) if _runs_in_a_circle(each.cohort, cohorts) else each for each in queues
+    )
+    cohorts = {name: each for name, each in cohorts.items() if not _runs_in_a_circle(name, cohorts)}
     owned = _owned(queues, cohorts)
     for cohort in _parents_first(cohorts):
         yield _cohort(cohort, owned[cohort.name])
@@ -116,6 +122,21 @@ def _owned(queues: tuple[said.Queue, ...], cohorts: dict[str, said.Cohort]) -> d
             for cell, number in numbers.items():
                 owned[name][cell] = owned[name].get(cell, 0) + number
     return owned
+
+
+def _runs_in_a_circle(cohort: str, cohorts: dict[str, said.Cohort]) -> bool:
+    """Whether the way up from a cohort never ends: as in Kueue, nothing below it is admitted."""
+    path = list(_path(cohort, cohorts))
+    return bool(path) and bool(cohorts[path[-1]].parent)
+
+
+def _shut(queue: said.Queue) -> said.Queue:
+    """The queue by itself, with quota of nothing."""
+    none = said.Bound(0)
+    quota = tuple(
+        replace(each, gpu=each.gpu and none, cpu=each.cpu and none) for each in queue.quota
+    )
+    return replace(queue, cohort="", quota=quota)
 
 
 def _path(cohort: str, cohorts: dict[str, said.Cohort]) -> Iterator[str]:
