@@ -246,8 +246,10 @@ class _Replay:
         )
 
     def _expected(self, number: int) -> int:
-        """What the engine orders by: what is left to do, or whether it was demoted."""
-        return self._left[number] if self._recipe.told else int(self._demoted[number])
+        """What the engine orders by: what is left to do, or 1 and, once it was demoted, 2."""
+        if self._recipe.told:
+            return self._left[number]
+        return 1 + self._demoted[number] if self._recipe.demotes_at else 0
 
     def _check(self) -> None:
         if len(self._done) < len(self._jobs):
