@@ -3,13 +3,14 @@
 from msgspec.structs import replace
 
 from ganglion.engine.cycle import cycle
-from ganglion.engine.seek import resolve
+from ganglion.engine.seek import resolve, seek
 from ganglion.engine.state import ClusterState
 from ganglion.model import events as ev
 from ganglion.model.booking import Booking
 from ganglion.model.plan import Phase, Plan
 from ganglion.model.policy import Future
 from ganglion.model.queue import Preemption, Queue, Victims
+from ganglion.model.reasons import Token
 from ganglion.model.resources import Amount
 from tests.engine.build import gang, node, started, state_of
 from tests.engine.lenders import CLASSIC, FAIR, FREELY, NOBODY, lenders, queue, runs, waits
@@ -183,6 +184,19 @@ def test_asking_why_tells_what_the_cycle_would_do() -> None:
     assert resolve(state, high, 100).stops == ("low/0",)
     assert resolve(state, equal, 100).reason is not None
     assert (list(state.tree.conditions), dict(state.shares.usage["q"])) == before
+
+
+def test_looking_for_a_place_alone_stops_nobody() -> None:
+    state = lenders(queue("q", 4))
+    runs(state, "low", "q", 4, priority=1)
+    high = waits(state, "high", "q", 2, priority=9)
+
+    reason, place = seek(state, high, 100)
+
+    assert place is None
+    assert reason
+    assert reason.token is Token.QUOTA
+    assert resolve(state, high, 100).stops == ("low/0",)
 
 
 def test_a_reservation_keeps_others_from_overtaking_where_the_policy_makes_them() -> None:

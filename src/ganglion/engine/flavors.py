@@ -81,6 +81,7 @@ class Assigner:
         record: the gang.
         eligible: which flavors its pod sets may use.
         now: the time in ms.
+        trades: whether others may be stopped for it.
     """
 
     def __init__(
@@ -90,8 +91,10 @@ class Assigner:
         record: GangRecord,
         eligible: Eligible,
         now: int,
+        *,
+        trades: bool = True,
     ) -> None:
-        self._now = now
+        self._now, self._trades = now, trades
         self._state, self._borrowing, self._record = state, borrowing, record
         self._eligible, self._queue = eligible, record.gang.queue
         self._rules = state.queues[self._queue].flavors or Flavors()
@@ -242,6 +245,8 @@ class Assigner:
 
     def _with_victims(self, cell: Cell, amount: int) -> Quality:
         borrowing, queue = self._borrowing, self._queue
+        if not self._trades:
+            return Quality(Mode.NO_VICTIMS, borrowing.reach(queue, cell, amount)[0])
         asker = Asker(self._record, {cell: amount}, frozenset((cell,)), self._now)
         victims = [record for record, _ in victims_for(self._state, borrowing, asker, None)]
         for record in victims:

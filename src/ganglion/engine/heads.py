@@ -99,15 +99,16 @@ def heads(state: ClusterState, now: int) -> Iterator[Head]:
         round_.give_back()
 
 
-def look(state: ClusterState, record: GangRecord, now: int) -> Head:
+def look(state: ClusterState, record: GangRecord, now: int, *, trades: bool = True) -> Head:
     """What would come of a gang if it were the only head now; the state is left as it is.
 
     Args:
         state: the fleet and the queues.
         record: the gang; it need not be one of the state's own.
         now: the time in ms.
+        trades: whether others may be stopped for it.
     """
-    round_ = _Round(state, now)
+    round_ = _Round(state, now, trades=trades)
     try:
         return round_.look(record)
     finally:
@@ -115,10 +116,10 @@ def look(state: ClusterState, record: GangRecord, now: int) -> Head:
 
 
 class _Round:
-    def __init__(self, state: ClusterState, now: int) -> None:
+    def __init__(self, state: ClusterState, now: int, *, trades: bool = True) -> None:
         self._state, self._now = state, now
         self._borrowing = Borrowing(state.shares)
-        self._nominator = Nominator(state, self._borrowing, now)
+        self._nominator = Nominator(state, self._borrowing, now, trades=trades)
         self._reserved: list[tuple[Nomination, Cells]] = []
         self._seen: set[str] = set()
         self._lanes: dict[str, list[Lane]] = {}

@@ -56,10 +56,14 @@ class Nominator:
         state: left as it is by every call.
         borrowing: reads the queues.
         now: the time in ms.
+        trades: whether others may be stopped for a gang.
     """
 
-    def __init__(self, state: ClusterState, borrowing: Borrowing, now: int) -> None:
+    def __init__(
+        self, state: ClusterState, borrowing: Borrowing, now: int, *, trades: bool = True
+    ) -> None:
         self._state, self._borrowing, self._now = state, borrowing, now
+        self._trades = trades
         self._places: dict[Hashable, Placement | None] = {}
 
     def nominate(self, record: GangRecord, flavors: Assignment | None = None) -> Nomination:
@@ -128,7 +132,12 @@ class Nominator:
         self, record: GangRecord, counts: Sequence[int], flavors: Assignment | None
     ) -> Nomination:
         assigner = Assigner(
-            self._state, self._borrowing, record, self._eligible(record, flavors), self._now
+            self._state,
+            self._borrowing,
+            record,
+            self._eligible(record, flavors),
+            self._now,
+            trades=self._trades,
         )
         assignment = assigner.assign(counts)
         found = Nomination(record, assignment)
@@ -148,14 +157,15 @@ class Nominator:
                 return found._replace(reason=diagnose(state, demand))
             assignment = assignment._replace(needs=frozenset(assignment.wants))
         found = found._replace(assignment=assignment)
-        victims = victims_for(
-            state,
-            self._borrowing,
-            self._asker(record, assignment),
-            lambda: self.place(found) is not None,
-        )
-        if victims:
-            return found._replace(victims=tuple(victims))
+        if self._trades:
+            victims = victims_for(
+                state,
+                self._borrowing,
+                self._asker(record, assignment),
+                lambda: self.place(found) is not None,
+            )
+            if victims:
+                return found._replace(victims=tuple(victims))
         reason = self._short(record, assignment) if has_room else diagnose(state, demand)
         return found._replace(reason=reason, waits_for_room=True)
 

@@ -12,9 +12,7 @@ from ganglion.engine.rules import rules
 from ganglion.engine.state import ClusterState
 from ganglion.model.placement import Placement
 from ganglion.model.plan import Start
-from ganglion.model.reasons import Reason, Token
-
-_AFTER = Reason(Token.CAPACITY, "others have to stop for it first")
+from ganglion.model.reasons import Reason
 
 
 class Outcome(NamedTuple):
@@ -47,8 +45,8 @@ def seek(state: ClusterState, record: GangRecord, now: int, known: Reason | None
         known: an earlier reason to repeat when there still is no place; None = find out anew.
     """
     if state.policy.entitlement in SIDE_BY_SIDE:
-        head = look(state, record, now)
-        return (None, head.placement) if head.placement else (head.reason or _AFTER, None)
+        head = look(state, record, now, trades=False)
+        return head.reason, head.placement
     found = find(state, record, now, known)
     return state.future.settle(record, now, found, lambda: find(state, record, now, found[0]))
 
@@ -74,6 +72,19 @@ class Dealer:
             starts: all starts of the cycle so far.
         """
         return self._mover.undecided or self._trader.is_undecided(record, starts)
+
+    def proven(self, reason: Reason) -> Reason:
+        """The reason of the last gang, with the proof that stopping others would not help it."""
+        proof = self._trader.refusal
+        if proof is None or reason.token not in ABOUT_ROOM or not proof.evidence:
+            return reason
+        if not proof.evidence.get("takeable_milli") or "takeable_milli" in reason.evidence:
+            return reason
+        return replace(
+            reason,
+            message=f"{reason.message}; {proof.message}",
+            evidence=reason.evidence | proof.evidence,
+        )
 
     def deal(self, record: GangRecord, reason: Reason | None) -> Trade | None:
         """The trade that would let a gang start; None when there is none.
