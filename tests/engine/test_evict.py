@@ -254,3 +254,16 @@ def test_a_cancelled_asker_gives_its_promise_back() -> None:
     plan = leave(state, "low", now=HOUR + 2)
 
     assert [each.gang.workload for each in plan.starts] == ["low"]
+
+
+def test_a_refusal_says_what_could_be_taken_and_that_it_is_too_little() -> None:
+    state = state_of(node("n0"), node("n1"))
+    run(state, gang("low", gpus=8), gang("fixed", gpus=8, preemptible=False))
+
+    submit(state, gang("high", pods=2, gpus=8, priority=80), now=HOUR)
+
+    reason = state.reason("high/0")
+    assert reason and reason.evidence["takeable_milli"] == 8000
+    assert reason.message.endswith(
+        "it needs 16 GPUs; 0 are free and gangs that may be stopped for it hold 8"
+    )

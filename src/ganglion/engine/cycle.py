@@ -86,6 +86,7 @@ class _Round:
             turns.traded()
         else:
             assert reason
+            reason = self._dealer.proven(reason)
             decide(state, state.future.plan(record, reason, plan.at), plan)
             undecided = self._dealer.is_undecided(record, plan.starts)
             ask_again = undecided or bool(state.plugins.permits)

@@ -62,10 +62,14 @@ class Trader:
         state: left as it is by every call.
         rules: who may take from whom.
         now: the time in ms.
+
+    Attributes:
+        refusal: why nobody could be stopped for the last gang, by arithmetic; None = unknown.
     """
 
     def __init__(self, state: ClusterState, rules: Rules, now: int) -> None:
         self._state, self._rules, self._now = state, rules, now
+        self.refusal: Reason | None = None
         self._pools: dict[object, list[Unit]] = {}
         self._markets: dict[object, Market] = {}
         evict = state.policy.evict
@@ -76,9 +80,11 @@ class Trader:
 
     def trade(self, asker: GangRecord) -> Trade | None:
         """The best trade for a gang that found no place; None when there is none."""
+        self.refusal = None
         if not self._state.policy.evict.enabled:
             return None
-        if self._rules.hopeless(self._state, asker, self._now):
+        self.refusal = self._rules.hopeless(self._state, asker, self._now)
+        if self.refusal:
             return None
         yielding = self._yielding(asker)
         if not yielding:

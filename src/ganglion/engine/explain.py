@@ -4,7 +4,7 @@ from ganglion.engine.holders import holders_of
 from ganglion.engine.order import waiting_in_order
 from ganglion.engine.promise import blockers
 from ganglion.engine.record import GangRecord
-from ganglion.engine.seek import seek
+from ganglion.engine.seek import Dealer, seek
 from ganglion.engine.state import ClusterState
 from ganglion.engine.suggest import NOT_HELPED, sketch, suggestions, try_out
 from ganglion.model.plan import Phase, Verdict
@@ -121,4 +121,8 @@ def _promised(state: ClusterState, record: GangRecord) -> Explanation:
 def _present_reason(state: ClusterState, record: GangRecord, now: int) -> Reason:
     """The reason as of now: what the last cycle found may have changed since."""
     reason, _ = seek(state, record, now)
-    return reason or state.reason(record.gang.id) or _UNSEEN
+    if reason is None:
+        return state.reason(record.gang.id) or _UNSEEN
+    dealer = Dealer(state, now)
+    dealer.deal(record, reason)
+    return dealer.proven(reason)

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from ganglion.engine.evict import Trade, Trader
 from ganglion.engine.find import Found, find
 from ganglion.engine.heads import SIDE_BY_SIDE, look
@@ -12,7 +14,10 @@ from ganglion.engine.rules import rules
 from ganglion.engine.state import ClusterState
 from ganglion.model.placement import Placement
 from ganglion.model.plan import Start
-from ganglion.model.reasons import Reason
+from ganglion.model.reasons import Reason, Token
+
+ABOUT_ROOM = (Token.CAPACITY, Token.TOPOLOGY)
+"""Reasons that stopping others might do away with."""
 
 
 class Outcome(NamedTuple):
