@@ -421,7 +421,7 @@ def test_a_dry_run_that_waits_shows_why_and_exits_with_1(
     done = ganglion("submit", workload, "--dry-run")
     assert done.code == 1
     assert done.out.splitlines()[0] == f"train would wait: {answers.REASON['message']}"
-    assert "Starts now with  let it span racks" in done.out
+    assert "Would start it  let it span racks" in done.out
 
 
 def test_a_dry_run_tells_never_from_not_now(

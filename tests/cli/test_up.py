@@ -164,7 +164,8 @@ def test_a_server_goes_up_runs_work_and_goes_down(home: Path) -> None:
     assert _ended(call, waiting) == "SUCCEEDED"
     kinds = [json.loads(line)["event"]["type"] for line in _lines(call, "events", waiting)]
     assert [kind for kind in kinds if kind.startswith("gang_")] == [
-        f"gang_{what}" for what in ("submitted", "updated", "placed", "started", "ended")
+        f"gang_{what}"
+        for what in ("submitted", "updated", "reserved", "placed", "started", "ended")
     ]
     assert "start_expected" in kinds
 

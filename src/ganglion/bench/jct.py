@@ -54,9 +54,12 @@ TEXTBOOK: dict[str, Recipe] = {
 """Published policies by name; all place by best fit."""
 
 OWN: dict[str, Engine] = {
-    "default": Engine(Policy(future=Future(learn=True))),
+    "default": Engine(Policy()),
     "timeshare": Engine(
-        Policy(future=Future(backfill=Backfill.ANY, reservations=0, learn=True)),
+        Policy(
+            future=Future(backfill=Backfill.ANY, reservations=0),
+            repack=Repack(consolidate=False),
+        ),
         timeshare_ms=LAS_GPU_HOURS * HOUR_MS,
     ),
 }
@@ -79,7 +82,7 @@ POLICY_NOTES: dict[str, tuple[str, ...]] = {
         "default",
         "timeshare",
     ),
-    "timeshare: the same without reservations, and jobs that have had 8 GPU-hours yield.": (
+    "timeshare: the same without reservations and moves; jobs that had 8 GPU-hours yield.": (
         "timeshare",
     ),
     "default, timeshare, las-charged: a restart costs 7 s for one GPU, 30 s up to eight, 60 s"

@@ -16,7 +16,7 @@ from ganglion.engine.state import ClusterState
 from ganglion.engine.swap import swap
 from ganglion.engine.trimming import trim
 from ganglion.model.errors import GanglionError
-from ganglion.model.events import Event, GangSubmitted, TypicalPods
+from ganglion.model.events import Event, TypicalPods
 from ganglion.model.plan import Plan, Rejection, Wait
 from ganglion.model.reasons import Reason, Token
 
@@ -41,7 +41,7 @@ def cycle(state: ClusterState, events: Iterable[Event], now: int) -> Plan:
         nothing else.
     """
     plan = Plan(at=now)
-    fresh = _take_in(state, events, plan)
+    _take_in(state, events, plan)
     state.settle()
     state.wake(now)
     state.deserved.refresh(now)
@@ -56,7 +56,7 @@ def cycle(state: ClusterState, events: Iterable[Event], now: int) -> Plan:
     elif take_heads(state, plan, lambda head: _shut(state, head, plan)):
         state.again_at = now + 1
     grow(state, plan)
-    _foretell(state, plan, fresh)
+    _foretell(state, plan)
     empty_nodes(state, plan)
     return plan
 
@@ -122,24 +122,19 @@ def _is_about_room(reason: Reason | None) -> bool:
     return reason is not None and reason.token in (Token.CAPACITY, Token.TOPOLOGY)
 
 
-def _take_in(state: ClusterState, events: Iterable[Event], plan: Plan) -> list[str]:
-    """Apply events; returns the first of the gangs that were submitted."""
-    fresh: list[str] = []
+def _take_in(state: ClusterState, events: Iterable[Event], plan: Plan) -> None:
     for event in events:
         try:
-            changed = state.apply(event)
+            state.apply(event)
         except GanglionError as error:
             plan.rejected.append(Rejection(event, error.code, error.message))
-            continue
-        if changed and isinstance(event, GangSubmitted) and len(fresh) < FORETOLD:
-            fresh.append(event.gang.id)
-    return fresh
 
 
-def _foretell(state: ClusterState, plan: Plan, fresh: list[str]) -> None:
+def _foretell(state: ClusterState, plan: Plan) -> None:
     """Tell the gangs that have just begun to wait when to expect their start."""
-    waiting = (state.records[gang] for gang in fresh)
-    decide(state, state.bands.tell(waiting, plan.at), plan)
+    fresh = [state.records[gang] for gang in state.fresh[:FORETOLD] if gang in state.records]
+    state.fresh.clear()
+    decide(state, state.bands.tell(fresh, plan.at), plan)
 
 
 def _keep_waiting(

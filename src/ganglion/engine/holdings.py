@@ -52,6 +52,7 @@ class Holdings:
         promised: gangs that hold a promise, in the order they got it.
         short: gangs that run with fewer pods than they might.
         oversized: gangs that may have more pods than are wanted of them.
+        fresh: gangs submitted since the last cycle.
         freed: grows whenever something became possible that was not before.
         turn: decisions made so far.
         clock: time of the latest event, in ms.
@@ -76,6 +77,7 @@ class Holdings:
         self.promised: dict[str, None] = {}
         self.short: dict[str, None] = {}
         self.oversized: dict[str, None] = {}
+        self.fresh: list[str] = []
         self.freed = 0
         self.turn = 0
         self.clock = 0

@@ -26,6 +26,7 @@ def submitted(state: Holdings, event: ev.GangSubmitted) -> bool:
     _check_leaf(state, gang.queue)
     record = GangRecord(gang, shapes_of(gang, state.plugins.filters), None)
     state.records[gang.id] = record
+    state.fresh.append(gang.id)
     state.gates.add(gang)
     state.census.add(gang)
     state.wait(record)
