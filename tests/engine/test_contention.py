@@ -16,7 +16,7 @@ POLICIES = {
 
 
 @pytest.mark.parametrize("name", POLICIES)
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", (*range(8), 100292, 100549, 100851))
 def test_queues_that_fight_come_to_rest(name: str, seed: int) -> None:
     contention = Contention(Random(seed), POLICIES[name])
 

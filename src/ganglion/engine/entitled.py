@@ -31,6 +31,10 @@ class Entitled:
         """The keys under which use of a flavor is compared."""
         return tuple(key for key in (flavor, ANY_FLAVOR) if key in self._accounts) or (ANY_FLAVOR,)
 
+    def all_accounts(self) -> tuple[str, ...]:
+        """All keys under which any use is compared."""
+        return tuple(sorted(self._accounts)) or (ANY_FLAVOR,)
+
     def quota(self, queue: str, account: str, kind: str) -> int | None:
         """What the queue is guaranteed; None = it is not governed.
 

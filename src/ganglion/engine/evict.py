@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from ganglion.engine.find import find
 from ganglion.engine.fits import Rules as PlaceRules
+from ganglion.engine.growth import Growth, Use
 from ganglion.engine.market import Cost, Market, Offer
 from ganglion.engine.numbers import renumbered
 from ganglion.engine.place import Demand, levels_for, rules_of
@@ -69,6 +70,7 @@ class Trader:
 
     def __init__(self, state: ClusterState, rules: Rules, now: int) -> None:
         self._state, self._rules, self._now = state, rules, now
+        self._growth = Growth(state)
         self.refusal: Reason | None = None
         self._pools: dict[object, list[Unit]] = {}
         self._markets: dict[object, Market] = {}
@@ -283,20 +285,25 @@ class Trader:
         return taken
 
     def _attempt(self, asker: GangRecord, take: Take) -> Trade | None:
-        tentative = Tentative(self._state)
+        tentative, before = Tentative(self._state), self._growth.use_of(asker)
         try:
             taken = take(tentative)
-            return self._settle(asker, taken, tentative) if taken else None
+            return self._settle(asker, taken, tentative, before) if taken else None
         finally:
             tentative.undo()
 
-    def _settle(self, asker: GangRecord, taken: list[Unit], tentative: Tentative) -> Trade | None:
+    def _settle(
+        self, asker: GangRecord, taken: list[Unit], tentative: Tentative, before: Use
+    ) -> Trade | None:
         """Drop whoever is not needed, seat the gang, and move whoever fits elsewhere."""
         units = self._thin(asker, taken, tentative)
         placement = self._place(asker)
         if placement is None:
             return None
         tentative.seat(asker, placement)
+        within = any(unit.cause is Cause.PREEMPTED for unit in units)
+        if within and self._growth.is_beyond_share(asker, before):
+            return None
         moves: list[tuple[GangRecord, Placement]] = []
         if self._state.policy.evict.move:
             with self._state.future.apart_from(asker.gang.id):
