@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from ganglion.engine.find import find
 from ganglion.engine.fits import Rules as PlaceRules
-from ganglion.engine.growth import Growth, Use
+from ganglion.engine.growth import BY_RIGHT, Growth, Use
 from ganglion.engine.market import Cost, Market, Offer
 from ganglion.engine.numbers import renumbered
 from ganglion.engine.place import Demand, levels_for, rules_of
@@ -301,8 +301,8 @@ class Trader:
         if placement is None:
             return None
         tentative.seat(asker, placement)
-        within = any(unit.cause is Cause.PREEMPTED for unit in units)
-        if within and self._growth.is_beyond_share(asker, before):
+        judged = any(unit.cause in BY_RIGHT for unit in units)
+        if judged and self._growth.is_beyond_share(asker, before):
             return None
         moves: list[tuple[GangRecord, Placement]] = []
         if self._state.policy.evict.move:

@@ -20,6 +20,7 @@ from ganglion.engine.evict import TRIED, Trade
 from ganglion.engine.find import find
 from ganglion.engine.fits import Rules as PlaceRules
 from ganglion.engine.grounds import Ground, grounds_of
+from ganglion.engine.growth import BY_RIGHT, Growth, Use
 from ganglion.engine.market import Market
 from ganglion.engine.numbers import renumbered
 from ganglion.engine.quota import asked
@@ -58,6 +59,8 @@ class Mover:
         self._most = state.policy.repack.moves
         self._left = SEARCHES
         self._rules: Rules | None = None
+        self._growth = Growth(state)
+        self._before: Use = {}
         self._bound: set[str] = set()
 
     def room(self, asker: GangRecord, reason: Reason) -> Trade | None:
@@ -96,7 +99,7 @@ class Mover:
         victims = [each for each in rules.victims(state, asker, now, useful) if each.pods]
         if not victims:
             return None
-        self._rules = rules
+        self._rules, self._before = rules, self._growth.use_of(asker)
         with state.future.apart_from(asker.gang.id):
             best = self._best(asker, milli, victims)
         self._rules = None
@@ -257,6 +260,9 @@ class Mover:
             moves.append((unit.record, again))
         moved = {record.gang.id for record, _ in moves}
         stopped = [each for each in units if each.record.gang.id not in moved]
+        judged = next((each for each in stopped if each.cause in BY_RIGHT), None)
+        if judged and self._growth.is_beyond_share(asker, self._before):
+            return judged
         worst = max((each.hurts for each in stopped), default=())
         age = -sum(unit.record.gang.submitted for unit in units)
         cost = (worst, sum(unit.price for unit in units), len(stopped), len(units), age)
