@@ -267,3 +267,27 @@ def test_a_refusal_says_what_could_be_taken_and_that_it_is_too_little() -> None:
     assert reason.message.endswith(
         "it needs 16 GPUs; 0 are free and gangs that may be stopped for it hold 8"
     )
+
+
+def test_a_trade_waits_for_a_checkpoint_that_is_near_when_that_is_cheaper() -> None:
+    policy = Policy(evict=Evict(checkpoint_wait_ms=HOUR // 2))
+    state = state_of(node("n0"), policy=policy)
+    run(state, gang("low", gpus=8, checkpoint=Checkpoint(interval_ms=HOUR)))
+    asked = HOUR * 9 // 10
+
+    plan = submit(state, gang("high", gpus=8, priority=80, submitted=asked), now=asked)
+
+    reason, wake = state.reason("high/0"), state.next_wake()
+    assert plan.stops == [] and reason and reason.message.endswith("those in its way")
+    assert wake and HOUR < wake < asked + HOUR // 2
+    assert stopped(cycle(state, [], wake)) == {"low": "preempted"}
+
+
+def test_a_trade_does_not_wait_for_a_checkpoint_that_is_far() -> None:
+    policy = Policy(evict=Evict(checkpoint_wait_ms=HOUR // 2))
+    state = state_of(node("n0"), policy=policy)
+    run(state, gang("low", gpus=8, checkpoint=Checkpoint(interval_ms=9 * HOUR)))
+
+    plan = submit(state, gang("high", gpus=8, priority=80, submitted=HOUR), now=HOUR)
+
+    assert stopped(plan) == {"low": "preempted"}

@@ -87,6 +87,8 @@ class _Round:
         else:
             assert reason
             reason = self._dealer.proven(reason)
+            if self._dealer.wait_until:
+                state.alarm(self._dealer.wait_until, record.gang.id)
             decide(state, state.future.plan(record, reason, plan.at), plan)
             undecided = self._dealer.is_undecided(record, plan.starts)
             ask_again = undecided or bool(state.plugins.permits)

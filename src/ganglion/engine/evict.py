@@ -17,6 +17,7 @@ from ganglion.engine.fits import Rules as PlaceRules
 from ganglion.engine.growth import BY_RIGHT, Growth, Use
 from ganglion.engine.market import Cost, Market, Offer
 from ganglion.engine.numbers import renumbered
+from ganglion.engine.patience import better_later
 from ganglion.engine.place import Demand, levels_for, rules_of
 from ganglion.engine.quota import spent
 from ganglion.engine.record import GangRecord
@@ -66,12 +67,14 @@ class Trader:
 
     Attributes:
         refusal: why nobody could be stopped for the last gang, by arithmetic; None = unknown.
+        wait_until: when the last gang's trade will be cheaper, in ms; None = no such time.
     """
 
     def __init__(self, state: ClusterState, rules: Rules, now: int) -> None:
         self._state, self._rules, self._now = state, rules, now
         self._growth = Growth(state)
         self.refusal: Reason | None = None
+        self.wait_until: int | None = None
         self._pools: dict[object, list[Unit]] = {}
         self._markets: dict[object, Market] = {}
         evict = state.policy.evict
@@ -82,7 +85,7 @@ class Trader:
 
     def trade(self, asker: GangRecord) -> Trade | None:
         """The best trade for a gang that found no place; None when there is none."""
-        self.refusal = None
+        self.refusal, self.wait_until = None, None
         if not self._state.policy.evict.enabled:
             return None
         self.refusal = self._rules.hopeless(self._state, asker, self._now)
@@ -90,9 +93,17 @@ class Trader:
             return None
         yielding = self._yielding(asker)
         if not yielding:
-            return self._work_out(asker)
+            return self._now_or_later(asker)
         with self._state.future.apart_from(*yielding):
-            return self._work_out(asker)
+            return self._now_or_later(asker)
+
+    def _now_or_later(self, asker: GangRecord) -> Trade | None:
+        """The best trade, unless it had better wait for the checkpoints of its victims."""
+        found, evict = self._work_out(asker), self._state.policy.evict
+        if found and evict.checkpoint_wait_ms:
+            left = asker.gang.submitted + evict.checkpoint_wait_ms - self._now
+            self.wait_until = better_later(asker, found.units, self._now, left, evict.restart_ms)
+        return None if self.wait_until else found
 
     def _yielding(self, asker: GangRecord) -> list[str]:
         """Whoever it might take running gangs from has to let it pass with a reservation, too."""

@@ -104,6 +104,7 @@ class Holdings:
             record = self.records.get(gang)
             if record and record.phase is Phase.PENDING and record.not_before <= now:
                 record.not_before = 0
+                self.freed += 1
                 self.wait(record)
             elif record and record.phase is Phase.RUNNING:
                 self.took_turn(record, now)

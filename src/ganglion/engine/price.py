@@ -42,11 +42,12 @@ def saved_at(record: GangRecord, now: int) -> int:
 
 
 def next_save(record: GangRecord, now: int) -> int | None:
-    """When the next checkpoint is due, in ms; None = unknown."""
+    """When the next checkpoint is certainly over, in ms; None = unknown."""
     contract = record.gang.checkpoint
     if not contract or not contract.interval_ms or not record.started:
         return None
-    return saved_at(record, now) + contract.interval_ms
+    late = LATE_MS + (contract.interval_ms >> 4)
+    return saved_at(record, now) + contract.interval_ms + late
 
 
 def unsaved_ms(record: GangRecord, now: int) -> int:

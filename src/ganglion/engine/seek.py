@@ -80,6 +80,10 @@ class Dealer:
 
     def proven(self, reason: Reason) -> Reason:
         """The reason of the last gang, with the proof that stopping others would not help it."""
+        until = self._trader.wait_until
+        if until:
+            told = f"{reason.message}; it takes over at the next checkpoint of those in its way"
+            return replace(reason, message=told, evidence=reason.evidence | {"until": until})
         proof = self._trader.refusal
         if proof is None or reason.token not in ABOUT_ROOM or not proof.evidence:
             return reason
@@ -90,6 +94,11 @@ class Dealer:
             message=f"{reason.message}; {proof.message}",
             evidence=reason.evidence | proof.evidence,
         )
+
+    @property
+    def wait_until(self) -> int | None:
+        """When the last gang's trade will be cheaper, in ms; None = no such time."""
+        return self._trader.wait_until
 
     def deal(self, record: GangRecord, reason: Reason | None) -> Trade | None:
         """The trade that would let a gang start; None when there is none.
@@ -102,6 +111,8 @@ class Dealer:
             return self._trader.trade(record)
         moved = self._mover.room(record, reason)
         found = moved or self._trader.trade(record)
+        if self._trader.wait_until:
+            return None
         return found or self._mover.room_with(record, reason, self._rules)
 
 

@@ -49,7 +49,6 @@ class EvictFile(Mapping):
         "a queue over its entitlement by no more than this part of it is not reclaimed from", 0
     )
     checkpoint_wait: f.Duration = described("most time to wait for a victim's next checkpoint", 0)
-    stale: f.Duration = described("a gang below its minimum for so long is stopped whole", 60_000)
     move: f.Flag = described("victims that fit elsewhere at once are moved there", True)
     tries: r.Tries = described("most domains in which a trade is worked out", 8)
 
@@ -178,7 +177,6 @@ ALIASES: dict[str, dict[str, str]] = {
     "": KNOB_ALIASES,
     **queue_schema.ALIASES,
     "bookings": bookings.ALIASES,
-    "evict": {"stalenessGracePeriod": "stale", "defaultStalenessGracePeriod": "stale"},
     "usage": {
         "PriorityDecayHalfLife": "half_life",
         "halfLife": "half_life",

@@ -85,7 +85,6 @@ class Evict(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
         dead_zone_permille: a queue is not reclaimed from while it is over its entitlement by no
             more than this part of it.
         checkpoint_wait_ms: most time to wait for a victim's next checkpoint.
-        stale_ms: a gang below its minimum for so long is stopped whole.
         move: whether victims that fit elsewhere at once are moved there.
         tries: most domains in which a trade is worked out.
     """
@@ -95,7 +94,6 @@ class Evict(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
     restart_ms: int = 60_000
     dead_zone_permille: int = 0
     checkpoint_wait_ms: int = 0
-    stale_ms: int = 60_000
     move: bool = True
     tries: int = 8
 
