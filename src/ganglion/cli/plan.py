@@ -59,7 +59,8 @@ def _subject(document: "Document") -> str:
 def _print(name: str, verdict: "Verdict") -> None:
     console = out()
     if verdict.placement:
-        after = f" once {' and '.join(verdict.stops)} yield" if verdict.stops else " now"
+        verb = "yields" if len(verdict.stops) == 1 else "yield"
+        after = f" once {' and '.join(verdict.stops)} {verb}" if verdict.stops else " now"
         told = f" would start{after}"
         console.print(Text.assemble((name, "bold"), told, _near(verdict.placement)))
         print_table(table_of(COLUMNS, shares(verdict.placement)))
