@@ -86,7 +86,7 @@ DISCIPLINES: dict[str, Discipline] = {
     ),
     "conservative": Discipline(_ALL, overtaking=Overtaking.CONSERVATIVE),
     "conservative-exact": Discipline(_ALL, exactly, Overtaking.CONSERVATIVE, exact=True),
-    "default": Discipline(Policy(future=Future(learn=True))),
+    "default": Discipline(Policy()),
 }
 """Policies by name; all but Ganglion's own have a textbook definition."""
 

@@ -20,6 +20,7 @@ from ganglion.bench.registry import (
     Report,
     Table,
     check_policies,
+    compared,
 )
 from ganglion.bench.waits import Waited, wait_figures
 from ganglion.model.policy import Backfill, Evict, Future, Policy, Repack, Weighted
@@ -136,11 +137,7 @@ def _table(load: str, policies: dict[str, dict[str, Any]]) -> Table:
         f"load {load}: {first['pods']:,.0f} pods on {first['nodes']:.0f} nodes with"
         f" {first['gpus']:.0f} GPUs"
     )
-    rows = [
-        (name, *(form.format(entry[key]) for key, form in _COLUMNS.values()))
-        for name, entry in policies.items()
-    ]
-    return Table(title, ("policy", *_COLUMNS), tuple(rows))
+    return compared(title, "policy", _COLUMNS, policies)
 
 
 BENCH = Bench(

@@ -27,6 +27,7 @@ from ganglion.bench.registry import (
     Report,
     Table,
     check_policies,
+    compared,
 )
 from ganglion.bench.replay import nodes_of
 from ganglion.model.errors import FieldError
@@ -167,12 +168,8 @@ _COLUMNS = {
 
 
 def _table(policies: dict[str, dict[str, Any]], seeds: int) -> Table:
-    rows = [
-        (name, *(form.format(entry[key]) for key, form in _COLUMNS.values()))
-        for name, entry in policies.items()
-    ]
     title = f"{NODES} nodes of 8 GPUs over {DAYS} days, mean of {seeds} seeds"
-    return Table(title, ("victims", *_COLUMNS), tuple(rows))
+    return compared(title, "victims", _COLUMNS, policies)
 
 
 BENCH = Bench(

@@ -3,7 +3,7 @@
 A benchmark is one module with a `BENCH`; nothing of it is imported before it is asked for.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
@@ -61,6 +61,21 @@ class Table(Struct, frozen=True):
     title: str
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
+
+
+Forms = Mapping[str, tuple[str, str]]
+"""Heading -> (figure, how it is written)."""
+
+
+def compared(
+    title: str, what: str, forms: Forms, entries: Mapping[str, Mapping[str, Any]]
+) -> Table:
+    """One row of figures per entry; `what` heads the names."""
+    rows = [
+        (name, *(form.format(entry[key]) for key, form in forms.values()))
+        for name, entry in entries.items()
+    ]
+    return Table(title, (what, *forms), tuple(rows))
 
 
 class Report(Struct, frozen=True):

@@ -38,7 +38,7 @@ from ganglion.engine.state import ClusterState
 from ganglion.model.errors import FieldError
 from ganglion.model.events import Event
 from ganglion.model.plan import Plan
-from ganglion.model.policy import Future, Policy
+from ganglion.model.policy import Policy
 
 RESTART_MS = 60_000
 
@@ -118,7 +118,7 @@ def _shared(
         nodes_of(tenants.nodes),
         tenants.queues(),
         tenants.jobs(),
-        Policy(future=Future(learn=True)),
+        Policy(),
         lambda _: RESTART_MS,
         saves=False,
     )

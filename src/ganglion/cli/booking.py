@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 import rich_click as click
 
 from ganglion.cli.connect import complete_nodes, complete_queues, connect
-from ganglion.cli.formats import DASH, clock
+from ganglion.cli.formats import DASH, clock, now_ms
 from ganglion.cli.options import command, list_output, output, settings
-from ganglion.cli.ps import now
 from ganglion.cli.tables import Column, print_data, print_list
 
 if TYPE_CHECKING:
@@ -91,7 +90,7 @@ def add(
     """
     from ganglion.files.grammar.instants import parse_when, print_instant
 
-    time = now()
+    time = now_ms()
     document: dict[str, object] = {"begin": print_instant(parse_when(begin, time))}
     if end:
         document["end"] = print_instant(parse_when(end, time))

@@ -7,7 +7,7 @@ DASH = "-"
 
 
 def now_ms() -> int:
-    """Return the time in ms."""
+    """Return the time in ms since 1970."""
     return time.time_ns() // 1_000_000
 
 

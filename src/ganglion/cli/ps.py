@@ -1,13 +1,12 @@
 """`ganglion ps`."""
 
-import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import rich_click as click
 
 from ganglion.cli.connect import complete_queues, connect
-from ganglion.cli.formats import DASH, age, clock
+from ganglion.cli.formats import DASH, age, clock, now_ms
 from ganglion.cli.options import command, list_output, watch
 from ganglion.cli.tables import Column, print_list, table_of
 from ganglion.cli.watching import watch_screen
@@ -84,7 +83,7 @@ def ps(
             watch_screen(lambda: table_of(shown(form), rows()))
         else:
             empty = "no workloads" if ended else "nothing runs or waits; --all shows what ended"
-            print_list(rows(), columns(now()), form, empty=empty)
+            print_list(rows(), columns(now_ms()), form, empty=empty)
 
 
 def fetch(
@@ -113,9 +112,4 @@ def fetch(
 
 def shown(form: str) -> "list[Column[WorkloadBase]]":
     """Return the columns of a form, as of now."""
-    return [c for c in columns(now()) if form == "wide" or not c.wide]
-
-
-def now() -> int:
-    """Return the time in ms since 1970."""
-    return time.time_ns() // 1_000_000
+    return [c for c in columns(now_ms()) if form == "wide" or not c.wide]

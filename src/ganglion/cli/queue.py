@@ -5,9 +5,8 @@ from typing import TYPE_CHECKING
 import rich_click as click
 
 from ganglion.cli.connect import complete_queues, connect
-from ganglion.cli.formats import DASH, age
+from ganglion.cli.formats import DASH, age, now_ms
 from ganglion.cli.options import command, list_output, watch
-from ganglion.cli.ps import now
 from ganglion.cli.tables import Column, print_list, table_of
 from ganglion.cli.watching import watch_screen
 
@@ -48,7 +47,7 @@ def _fetch(client: "Client", queue: str | None, user: str | None) -> "list[Order
 
 
 def _columns() -> "list[Column[OrderItem]]":
-    time = now()
+    time = now_ms()
     return [
         Column("POS", lambda i: str(i.position or DASH), right=True),
         Column("ID", lambda i: i.gang, least=14),

@@ -21,8 +21,7 @@ from ganglion.engine.promise import is_clear
 from ganglion.engine.quota import asked
 from ganglion.engine.record import SETTLED, GangRecord
 from ganglion.engine.rules import rules
-from ganglion.engine.standing import Rank
-from ganglion.engine.standing_share import KaiStanding, ShareStanding
+from ganglion.engine.standing_share import KaiStanding, Rank, ShareStanding
 from ganglion.engine.state import ClusterState
 from ganglion.engine.tentative import Tentative
 from ganglion.engine.trial import common

@@ -201,7 +201,7 @@ class Trader:
     def _from_offer(self, asker: GangRecord, market: Market, offer: Offer) -> Take:
         def take(tentative: Tentative) -> list[Unit] | None:
             market.open()
-            done = self._accept(asker, market, offer.units, tentative)
+            done = market.accept(offer, tentative, self._allowed(asker))
             return done if done and self._fits(asker) else None
 
         return take
@@ -262,13 +262,14 @@ class Trader:
 
     def _buy(self, asker: GangRecord, market: Market, tentative: Tentative) -> list[Unit] | None:
         """Take the cheapest offers until the gang fits."""
+        allowed = self._allowed(asker)
         taken: list[Unit] = []
         market.open()
         while True:
             offer = market.best()
             if offer is None:
                 return None
-            done = self._accept(asker, market, offer.units, tentative)
+            done = market.accept(offer, tentative, allowed)
             if done is None:
                 continue
             taken += done
@@ -277,23 +278,8 @@ class Trader:
             if not done:
                 market.skip(offer)
 
-    def _accept(
-        self, asker: GangRecord, market: Market, units: Sequence[Unit], tentative: Tentative
-    ) -> list[Unit] | None:
-        """Take the units of an offer; None when one of them may not be taken any more."""
-        taken: list[Unit] = []
-        for unit in units:
-            for each in market.with_surplus(unit):
-                if not self._rules.allows(self._state, asker, each, self._now):
-                    for done in reversed(taken):
-                        tentative.give_back(done)
-                    market.reopen(taken)
-                    market.drop(each)
-                    return None
-                tentative.take(each)
-                market.take(each)
-                taken.append(each)
-        return taken
+    def _allowed(self, asker: GangRecord) -> Callable[[Unit], bool]:
+        return lambda unit: self._rules.allows(self._state, asker, unit, self._now)
 
     def _attempt(self, asker: GangRecord, take: Take) -> Trade | None:
         tentative, before = Tentative(self._state), self._growth.use_of(asker)

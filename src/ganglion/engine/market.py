@@ -5,7 +5,7 @@ a shape there. Offers follow the tree's log of changes, so that a thousand equal
 each need a victim look at every node once.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from heapq import heapify, heappop, heappush, nsmallest
 from typing import NamedTuple
 
@@ -14,6 +14,7 @@ from ganglion.engine.holdings import Holdings
 from ganglion.engine.knapsack import Item, cheapest
 from ganglion.engine.price import gpu_milli
 from ganglion.engine.record import SETTLED
+from ganglion.engine.tentative import Tentative
 from ganglion.engine.victims import Grade, Unit, UnitKey
 from ganglion.model.resources import WHOLE
 
@@ -77,6 +78,28 @@ class Market:
         for rank in self._by_node:
             self._renew(rank)
         heapify(self._heap)
+
+    def accept(
+        self, offer: Offer, tentative: Tentative, allowed: Callable[[Unit], bool]
+    ) -> list[Unit] | None:
+        """Take the units of an offer, with all that must be taken before them.
+
+        Returns:
+            The units taken; None when one of them is not allowed, which then is dropped.
+        """
+        taken: list[Unit] = []
+        for unit in offer.units:
+            for each in self.with_surplus(unit):
+                if not allowed(each):
+                    for done in reversed(taken):
+                        tentative.give_back(done)
+                    self.reopen(taken)
+                    self.drop(each)
+                    return None
+                tentative.take(each)
+                self.take(each)
+                taken.append(each)
+        return taken
 
     def open(self) -> None:
         """Begin with nothing taken."""

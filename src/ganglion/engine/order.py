@@ -4,8 +4,7 @@ from heapq import heapify, heappop, heappush, heapreplace
 
 from ganglion.engine.lanes import Key, Lane
 from ganglion.engine.record import GangRecord
-from ganglion.engine.standing import Rank
-from ganglion.engine.standing_share import KaiStanding, ShareStanding
+from ganglion.engine.standing_share import KaiStanding, Rank, ShareStanding
 from ganglion.engine.state import ClusterState
 from ganglion.model.policy import Entitlement
 from ganglion.model.reasons import Reason, Token

@@ -199,7 +199,7 @@ class Mover:
             moved = (each for each in (*taken, *offer.units) if each.cause is Cause.MOVED)
             if sum(each.price for each in moved) >= gain:
                 return None
-            done = self._accept(asker, market, offer.units, tentative)
+            done = market.accept(offer, tentative, partial(self._may_take, asker))
             if done is None:
                 continue
             taken += done
@@ -210,24 +210,6 @@ class Mover:
             if not done:
                 market.skip(offer)
         return None
-
-    def _accept(
-        self, asker: GangRecord, market: Market, units: Sequence[Unit], tentative: Tentative
-    ) -> list[Unit] | None:
-        """Take the units of an offer; None when one of them may neither leave nor be moved."""
-        taken: list[Unit] = []
-        for unit in units:
-            for each in market.with_surplus(unit):
-                if not self._may_take(asker, each):
-                    for done in reversed(taken):
-                        tentative.give_back(done)
-                    market.reopen(taken)
-                    market.drop(each)
-                    return None
-                tentative.take(each)
-                market.take(each)
-                taken.append(each)
-        return taken
 
     def _may_take(self, asker: GangRecord, unit: Unit) -> bool:
         """Whether a unit may be stopped as things stand, or else be moved as a whole."""

@@ -5,12 +5,14 @@ from collections.abc import Iterable
 from ganglion.engine.deserved import Deserved, Scene
 from ganglion.engine.quota import asked
 from ganglion.engine.record import GangRecord
-from ganglion.engine.standing import Rank
 from ganglion.engine.usage import PastUse
 from ganglion.model.policy import Order
 from ganglion.model.queue import ANY_FLAVOR
 from ganglion.model.resources import Usage
 from ganglion.model.workload import PodSet
+
+Rank = tuple[int, ...]
+"""Smaller goes first; compared before the gang's priority where the rules say so."""
 
 _ENDLESS = 1 << 40
 _NOTHING = Usage()
