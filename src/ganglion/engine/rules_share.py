@@ -7,7 +7,8 @@ own; or when the asker stays within its quota there and the other is above its q
 Source: the semantics of KAI-Scheduler's reclaim and preempt actions, as documented there.
 """
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
+from heapq import heappop, heappush
 from typing import NamedTuple
 
 from ganglion.engine import price
@@ -70,17 +71,7 @@ class ShareRules:
         """
         search = self._searching(state, asker, now)
         pools = {} if search.waits else search.pools(useful)
-        while pools:
-            heads = [units[-1] for units in pools.values()]
-            ready = [unit for unit in heads if search.may_take(unit)]
-            if not ready and search.in_order:
-                return
-            unit = min(ready or heads, key=search.key)
-            queue = unit.record.gang.queue
-            pools[queue].pop()
-            if not pools[queue]:
-                del pools[queue]
-            yield unit
+        return search.in_turn(pools) if search.is_fluid else search.by_price(pools)
 
     def _searching(self, state: Holdings, asker: GangRecord, now: int) -> "_Search":
         made = (now, len(state.records))
@@ -139,6 +130,7 @@ class _Search:
         self.in_order = policy.evict.victims in (VictimOrder.NEWEST, VictimOrder.YOUNGEST)
         self._kinds = [kind for kind in KINDS if getattr(self.more, kind)]
         self._by_queue = policy.entitlement is Entitlement.KAI
+        self.is_fluid = self.in_order or self._by_queue
         self._branches: dict[str, _Branch] = {}
         self._grades: dict[str, Grade] = {}
 
@@ -181,6 +173,49 @@ class _Search:
         if not branch.mine:
             return self._outranks(unit.record, self.rights.preempt)
         return any(self._may_reclaim(branch, unit, each) for each in self._flavors_of(unit))
+
+    def in_turn(self, pools: dict[str, list[Unit]]) -> Iterator[Unit]:
+        """The first that may be taken of the queues' next ones, looked at anew for each."""
+        while pools:
+            heads = [units[-1] for units in pools.values()]
+            ready = [unit for unit in heads if self.may_take(unit)]
+            if not ready and self.in_order:
+                return
+            unit = min(ready or heads, key=self.key)
+            queue = unit.record.gang.queue
+            pools[queue].pop()
+            if not pools[queue]:
+                del pools[queue]
+            yield unit
+
+    def by_price(self, pools: dict[str, list[Unit]]) -> Iterator[Unit]:
+        """The same where only the price counts, so that one look at each is enough."""
+        known: dict[Hashable, bool] = {}
+        heads: list[tuple[bool, Key, Unit]] = []
+
+        def expose(units: list[Unit]) -> None:
+            if not units:
+                return
+            unit, alike = units[-1], self._alike(units[-1])
+            if alike not in known:
+                known[alike] = self.may_take(unit)
+            heappush(heads, (not known[alike], self.key(unit), unit))
+
+        for units in pools.values():
+            expose(units)
+        while heads:
+            *_, unit = heappop(heads)
+            yield unit
+            units = pools[unit.record.gang.queue]
+            units.pop()
+            expose(units)
+
+    def _alike(self, unit: Unit) -> Hashable:
+        """Units of which this is equal may all be taken, or none."""
+        gang = unit.record.gang
+        newer = gang.submitted > self.asker.gang.submitted
+        frees = tuple(kind for kind in self._kinds if _frees(unit, kind))
+        return gang.queue, gang.priority, newer, tuple(self._flavors_of(unit)), frees
 
     def key(self, unit: Unit) -> Key:
         """Order of units of different queues: others' before the own queue's."""
