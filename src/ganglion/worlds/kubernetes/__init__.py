@@ -1,0 +1,1 @@
+"""Real clusters, through their API server."""

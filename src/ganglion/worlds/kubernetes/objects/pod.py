@@ -1,0 +1,147 @@
+"""Pods."""
+
+from msgspec import field
+
+from ganglion.worlds.kubernetes.objects.affinity import Affinity, SpreadConstraint, Toleration
+from ganglion.worlds.kubernetes.objects.meta import Condition, Meta, Object
+
+Quantities = dict[str, str | int]
+"""Resource name -> quantity as written, as `{"cpu": "500m", "nvidia.com/gpu": 8}`."""
+
+
+class Resources(Object, frozen=True):
+    """What a container, or a whole pod, asks for."""
+
+    requests: Quantities = field(default_factory=dict)
+    limits: Quantities = field(default_factory=dict)
+
+
+class Port(Object, frozen=True):
+    """A port of a container."""
+
+    container_port: int = 0
+    host_port: int = 0
+    host_ip: str = field(default="", name="hostIP")
+    protocol: str = "TCP"
+
+
+class EnvVar(Object, frozen=True):
+    """A variable of a container's environment; those with other sources have no value."""
+
+    name: str = ""
+    value: str = ""
+
+
+class Container(Object, frozen=True):
+    """A container of a pod; `restart_policy` `Always` makes an init container a sidecar."""
+
+    name: str = ""
+    resources: Resources = Resources()
+    ports: tuple[Port, ...] = ()
+    restart_policy: str = ""
+
+
+class ClaimSource(Object, frozen=True):
+    """A volume that is a persistent volume claim."""
+
+    claim_name: str = ""
+
+
+class Volume(Object, frozen=True):
+    """A volume; only those that bear on placement are read."""
+
+    name: str = ""
+    persistent_volume_claim: ClaimSource | None = None
+    ephemeral: dict[str, object] | None = None
+
+
+class Named(Object, frozen=True):
+    """Something with a name."""
+
+    name: str = ""
+
+
+class ResourceClaim(Object, frozen=True):
+    """A claim on devices by dynamic resource allocation."""
+
+    name: str = ""
+    resource_claim_name: str = ""
+    resource_claim_template_name: str = ""
+
+
+class SchedulingGroup(Object, frozen=True):
+    """Upstream's own mark of a gang."""
+
+    pod_group_name: str = ""
+
+
+class PodSpec(Object, frozen=True):
+    """`spec` of a pod."""
+
+    scheduler_name: str = ""
+    node_name: str = ""
+    containers: tuple[Container, ...] = ()
+    init_containers: tuple[Container, ...] = ()
+    overhead: Quantities = field(default_factory=dict)
+    resources: Resources | None = None
+    node_selector: dict[str, str] = field(default_factory=dict)
+    affinity: Affinity | None = None
+    tolerations: tuple[Toleration, ...] = ()
+    topology_spread_constraints: tuple[SpreadConstraint, ...] = ()
+    priority: int | None = None
+    priority_class_name: str = ""
+    preemption_policy: str = ""
+    scheduling_gates: tuple[Named, ...] = ()
+    volumes: tuple[Volume, ...] = ()
+    host_network: bool = False
+    termination_grace_period_seconds: int | None = None
+    resource_claims: tuple[ResourceClaim, ...] = ()
+    scheduling_group: SchedulingGroup | None = None
+    active_deadline_seconds: int | None = None
+
+
+class ContainerStatus(Object, frozen=True):
+    """What became of a container."""
+
+    name: str = ""
+    ready: bool = False
+    restart_count: int = 0
+    allocated_resources: Quantities = field(default_factory=dict)
+
+
+class PodStatus(Object, frozen=True):
+    """`status` of a pod; the phase is Pending, Running, Succeeded, Failed or Unknown."""
+
+    phase: str = "Pending"
+    reason: str = ""
+    message: str = ""
+    nominated_node_name: str = ""
+    conditions: tuple[Condition, ...] = ()
+    container_statuses: tuple[ContainerStatus, ...] = ()
+
+
+class Pod(Object, frozen=True):
+    """A pod."""
+
+    metadata: Meta = Meta()
+    spec: PodSpec = PodSpec()
+    status: PodStatus = PodStatus()
+
+    @property
+    def key(self) -> str:
+        """`namespace/name`."""
+        return self.metadata.key
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it has ended and holds nothing any more."""
+        return self.status.phase in ("Succeeded", "Failed")
+
+    @property
+    def is_leaving(self) -> bool:
+        """Whether it was told to go; it holds what it has until it is gone or over."""
+        return bool(self.metadata.deletion_timestamp)
+
+    def condition(self, kind: str) -> Condition | None:
+        """The condition of a type."""
+        return next((each for each in self.status.conditions if each.type == kind), None)
