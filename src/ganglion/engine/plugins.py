@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ganglion.model.placement import Placement
 from ganglion.model.reasons import Reason
 from ganglion.model.resources import PodRequest
-from ganglion.model.workload import Gang
+from ganglion.model.workload import Gang, PodSet
 
 Ints = NDArray[np.int64]
 
@@ -88,11 +88,11 @@ class Filter(Protocol):
 
     name: str
 
-    def key(self, gang: Gang) -> Hashable:
-        """What of the gang the answer depends on; equal keys share one cached answer."""
+    def key(self, gang: Gang, pod_set: PodSet) -> Hashable:
+        """What of the pods the answer depends on; equal keys share one cached answer."""
 
     def allows(self, key: Hashable, node: NodeClass) -> bool:
-        """Whether gangs with this key may use nodes of this class."""
+        """Whether pods with this key may use nodes of this class."""
 
 
 @runtime_checkable

@@ -56,12 +56,19 @@ class View(Struct, frozen=True):
 
 def shapes_of(gang: Gang, filters: tuple[Filter, ...]) -> tuple[Shape, ...]:
     """The shape of each pod set of a gang."""
-    keys = tuple(plugin.key(gang) for plugin in filters) if filters else ()
     rules = gang.constraints
     labels, avoid = _sorted(rules.labels), _sorted(rules.avoid)
     tenancy = _tenancy(gang, rules)
     return tuple(
-        Shape(each.request, labels, avoid, rules.residency, tenancy, (), keys)
+        Shape(
+            each.request,
+            labels,
+            avoid,
+            rules.residency,
+            tenancy,
+            (),
+            tuple(plugin.key(gang, each) for plugin in filters),
+        )
         for each in gang.pod_sets
     )
 
