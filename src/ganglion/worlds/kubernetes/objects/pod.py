@@ -101,12 +101,13 @@ class PodSpec(Object, frozen=True):
 
 
 class ContainerStatus(Object, frozen=True):
-    """What became of a container."""
+    """What became of a container; `resources` is what it runs with, empty when not known."""
 
     name: str = ""
     ready: bool = False
     restart_count: int = 0
     allocated_resources: Quantities = field(default_factory=dict)
+    resources: Resources | None = None
 
 
 class PodStatus(Object, frozen=True):
@@ -118,6 +119,9 @@ class PodStatus(Object, frozen=True):
     nominated_node_name: str = ""
     conditions: tuple[Condition, ...] = ()
     container_statuses: tuple[ContainerStatus, ...] = ()
+    init_container_statuses: tuple[ContainerStatus, ...] = ()
+    allocated_resources: Quantities = field(default_factory=dict)
+    resources: Resources | None = None
 
 
 class Pod(Object, frozen=True):
