@@ -44,14 +44,15 @@ class FoundSet(Struct, frozen=True):
 
     Attributes:
         name: unique within the gang.
-        count: pods wanted now. Seats have distinct indexes, which may have gaps where pods
-            of a batch have already succeeded.
+        count: pods wanted now.
         least: fewest pods that are useful; equal to `count` unless elastic.
         request: what stands for each pod: a living one, or the owner's template.
         topology: constraint among the pods of this set.
         slices: nested sub-groups by index, outermost first.
-        later: its pods are made only once other sets run; a place is kept for them, and the
-            gang may start without them.
+        seats: indexes of members are distinct and below this; more than `count` once some
+            pods of a batch have succeeded.
+        upfront: pods that exist before anything of the gang runs. The rest is made by their
+            controller later, as executors are by their driver: a place is kept for it.
     """
 
     name: str
@@ -60,7 +61,8 @@ class FoundSet(Struct, frozen=True):
     request: Pod
     topology: Topology = Topology()
     slices: tuple[Slice, ...] = ()
-    later: bool = False
+    seats: int = 0
+    upfront: int = 0
 
 
 class Found(Struct, frozen=True):
