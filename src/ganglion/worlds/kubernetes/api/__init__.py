@@ -1,0 +1,1 @@
+"""The way to a cluster's API server: configuration, requests, watches, errors."""

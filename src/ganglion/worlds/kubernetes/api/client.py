@@ -1,0 +1,287 @@
+"""Requests to an API server: JSON in, narrow structs out, errors as exceptions."""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from typing import Generic, TypeVar, overload
+
+import msgspec
+from msgspec import Struct
+
+from ganglion.worlds.kubernetes.api.config import Endpoint
+from ganglion.worlds.kubernetes.api.errors import ApiError, Broken, Gone
+from ganglion.worlds.kubernetes.api.line import JSON, Line, Params
+from ganglion.worlds.kubernetes.api.patches import Patch
+from ganglion.worlds.kubernetes.api.retry import pause_s, worth_repeating
+
+T = TypeVar("T")
+
+READ_TRIES = 3
+"""Reads may be repeated; this is how often they are, unless the caller says otherwise."""
+
+SILENCE_S = 150.0
+"""Watches are quiet for no longer than a bookmark takes, which is sent every 60 to 75 s."""
+
+Lines = list[bytes]
+
+_PAGED_TRIES = 3
+"""Lists in pages that a compaction cut short before the whole is asked for at once."""
+
+
+class Listing(Struct, Generic[T]):
+    """All objects of a kind at one moment.
+
+    Attributes:
+        items: the objects, in the server's order.
+        version: of the whole list; a watch from here misses nothing.
+    """
+
+    items: list[T]
+    version: str
+
+
+class _ListMeta(Struct, rename={"version": "resourceVersion", "more": "continue"}):
+    version: str = ""
+    more: str = ""
+
+
+class _Page(Struct, Generic[T]):
+    metadata: _ListMeta
+    items: list[T] | None = None
+
+
+class Api:
+    """One cluster, within one event loop.
+
+    Args:
+        endpoint: which cluster, as whom.
+        in_flight: requests at a time; more wait. Streams are not counted.
+        timeout_s: longest time for one request, from sending it to the end of the answer.
+
+    Every method raises `ApiError`, and `EnvironmentFault` where credentials cannot be had. Paths
+    are those of the API, as `/api/v1/namespaces/ns/pods/name`. Bodies are structs or plain data.
+
+    Writes are sent once, unless the caller gives more `tries` because repeating them does no
+    harm: then they are repeated after time-outs, lost connections, 5xx and 429.
+    """
+
+    def __init__(self, endpoint: Endpoint, *, in_flight: int = 64, timeout_s: float = 10.0) -> None:
+        self.endpoint = endpoint
+        self._line = Line(endpoint, in_flight, timeout_s)
+        self._decoders: dict[object, msgspec.json.Decoder[object]] = {}
+
+    async def get(
+        self, path: str, kind: type[T], *, params: Params | None = None, tries: int = READ_TRIES
+    ) -> T:
+        """Return one object."""
+        raw = await self.call("GET", path, params=params, tries=tries)
+        return self._decoded(path, raw, kind)
+
+    async def list(
+        self, path: str, kind: type[T], *, params: Params | None = None, limit: int = 500
+    ) -> Listing[T]:
+        """Return all objects below a path, asked for in pages of `limit`; 0 = all at once."""
+        for _ in range(_PAGED_TRIES if limit else 0):
+            try:
+                return await self._pages(path, kind, {**(params or {}), "limit": limit})
+            except Gone:
+                continue  # the pages that are left belong to a version that is forgotten
+        return await self._pages(path, kind, params or {})
+
+    @overload
+    async def create(
+        self, path: str, body: object, *, params: Params | None = None, tries: int = 1
+    ) -> None: ...
+    @overload
+    async def create(
+        self,
+        path: str,
+        body: object,
+        kind: type[T],
+        *,
+        params: Params | None = None,
+        tries: int = 1,
+    ) -> T: ...
+    async def create(
+        self,
+        path: str,
+        body: object,
+        kind: type[T] | None = None,
+        *,
+        params: Params | None = None,
+        tries: int = 1,
+    ) -> T | None:
+        """Create an object, or use a sub-resource as `binding`; return what became of it."""
+        raw = await self.call("POST", path, body, params=params, tries=tries)
+        return self._decoded(path, raw, kind) if kind else None
+
+    @overload
+    async def patch(
+        self,
+        path: str,
+        body: object,
+        form: Patch,
+        *,
+        manager: str = "",
+        force: bool = False,
+        params: Params | None = None,
+        tries: int = 1,
+    ) -> None: ...
+    @overload
+    async def patch(
+        self,
+        path: str,
+        body: object,
+        form: Patch,
+        kind: type[T],
+        *,
+        manager: str = "",
+        force: bool = False,
+        params: Params | None = None,
+        tries: int = 1,
+    ) -> T: ...
+    async def patch(
+        self,
+        path: str,
+        body: object,
+        form: Patch,
+        kind: type[T] | None = None,
+        *,
+        manager: str = "",
+        force: bool = False,
+        params: Params | None = None,
+        tries: int = 1,
+    ) -> T | None:
+        """Change a part of an object.
+
+        Args:
+            path: of the object, or of its status or scale.
+            body: what to change, in the form given.
+            form: how the body is meant.
+            kind: type of the answer; None = the answer is thrown away.
+            manager: who owns the fields, as `ganglion`; needed for `Patch.APPLY`.
+            force: take fields from other managers; only for `Patch.APPLY`.
+            params: query.
+            tries: how often it may be sent.
+        """
+        query: dict[str, str | int | bool] = dict(params or {})
+        if manager:
+            query["fieldManager"] = manager
+        if force:
+            query["force"] = True
+        raw = await self.call("PATCH", path, body, content=form, params=query, tries=tries)
+        return self._decoded(path, raw, kind) if kind else None
+
+    @overload
+    async def replace(self, path: str, body: object, *, tries: int = 1) -> None: ...
+    @overload
+    async def replace(self, path: str, body: object, kind: type[T], *, tries: int = 1) -> T: ...
+    async def replace(
+        self, path: str, body: object, kind: type[T] | None = None, *, tries: int = 1
+    ) -> T | None:
+        """Put an object in the place of the version that its metadata names."""
+        raw = await self.call("PUT", path, body, tries=tries)
+        return self._decoded(path, raw, kind) if kind else None
+
+    async def delete(
+        self,
+        path: str,
+        *,
+        uid: str = "",
+        grace: int | None = None,
+        propagation: str = "",
+        tries: int = 1,
+    ) -> None:
+        """Delete an object.
+
+        Args:
+            path: of the object.
+            uid: only this one, not a later one of the same name (409 then); empty = any.
+            grace: seconds it has to end; None = what it says itself.
+            propagation: `Background`, `Foreground` or `Orphan`; empty = as the kind does.
+            tries: how often it may be sent.
+        """
+        options: dict[str, object] = {"apiVersion": "v1", "kind": "DeleteOptions"}
+        if uid:
+            options["preconditions"] = {"uid": uid}
+        if grace is not None:
+            options["gracePeriodSeconds"] = grace
+        if propagation:
+            options["propagationPolicy"] = propagation
+        await self.call("DELETE", path, options, tries=tries)
+
+    async def call(
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        *,
+        content: str = JSON,
+        params: Params | None = None,
+        tries: int = 1,
+    ) -> bytes:
+        """Send any request and return the body of the answer as it is."""
+        encoded = b"" if body is None else msgspec.json.encode(body)
+        for attempt in range(tries):
+            try:
+                return await self._line.call(method, path, encoded, content, params)
+            except ApiError as error:
+                if attempt + 1 >= tries or not worth_repeating(error):
+                    raise
+                await asyncio.sleep(pause_s(attempt, error))
+        raise ValueError(f"tries has to be 1 or more, not {tries}")
+
+    async def stream(
+        self, path: str, params: Params | None = None, *, silence_s: float = SILENCE_S
+    ) -> AsyncIterator[bytes]:
+        """Yield an endless answer line by line, without line ends; see `batches`."""
+        async with aclosing(self.batches(path, params, silence_s=silence_s)) as batches:
+            async for batch in batches:
+                for line in batch:
+                    yield line
+
+    async def batches(
+        self, path: str, params: Params | None = None, *, silence_s: float = SILENCE_S
+    ) -> AsyncGenerator[Lines, None]:
+        """Yield an endless answer as lists of whole lines, one list for each read of the socket.
+
+        Returns when the server ends the answer; a last line without its end is left out, unless
+        the server ended in good order.
+
+        Raises:
+            ApiError: the request was refused; `Broken` when the connection is lost or the server
+                is silent for longer than `silence_s`.
+        """
+        async with aclosing(self._line.pieces(path, params, silence_s)) as pieces:
+            rest = b""
+            async for piece in pieces:
+                *lines, rest = (rest + piece).split(b"\n")
+                if lines:
+                    yield lines
+        if rest:
+            yield [rest]
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._line.close()
+
+    async def _pages(self, path: str, kind: type[T], params: Params) -> Listing[T]:
+        found: Listing[T] = Listing([], "")
+        query = dict(params)
+        while True:
+            raw = await self.call("GET", path, params=query, tries=READ_TRIES)
+            page = self._decoded(path, raw, _Page[kind])  # type: ignore[valid-type]
+            found.items += page.items or ()
+            if not page.metadata.more:
+                found.version = page.metadata.version
+                return found
+            query["continue"] = page.metadata.more
+
+    def _decoded(self, path: str, raw: bytes, kind: type[T]) -> T:
+        decoder = self._decoders.get(kind)
+        if decoder is None:
+            decoder = self._decoders[kind] = msgspec.json.Decoder(kind)
+        try:
+            return decoder.decode(raw)  # type: ignore[return-value]
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise Broken(f"{path}: unexpected answer: {error}") from error

@@ -1,0 +1,173 @@
+"""What an API server can answer, as exceptions.
+
+ApiError                 everything below; exit code 1
+├── Forbidden   401 403  wrong credentials, or not allowed to
+├── Absent      404      no such object, or no such kind of object
+├── Conflict    409      exists already, or was changed in between
+├── Gone        410      the version asked for is too old
+├── Refused     4xx      the object or the request is wrong
+├── TooMany     429      too many requests, or a disruption budget says no
+└── Broken      5xx      the server failed, cannot be reached, or fell silent
+"""
+
+from collections.abc import Mapping
+
+import msgspec
+from msgspec import Struct
+
+from ganglion.model.errors import EnvironmentFault
+
+
+class Cause(Struct, frozen=True):
+    """One of several reasons within an answer, as a `DisruptionBudget` that forbids."""
+
+    reason: str = ""
+    message: str = ""
+    field: str = ""
+
+
+class _Details(Struct, frozen=True, rename="camel"):
+    retry_after_seconds: int = 0
+    causes: tuple[Cause, ...] | None = None
+
+
+class Status(Struct, frozen=True):
+    """The body of every error, and of an `ERROR` event of a watch."""
+
+    message: str = ""
+    reason: str = ""
+    code: int = 0
+    details: _Details | None = None
+
+
+class ApiError(EnvironmentFault):
+    """The API server did not do what it was asked.
+
+    Args:
+        message: names the request and what is wrong.
+        hint: what to do about it.
+        status: HTTP status; 0 when there was no answer.
+        reason: the server's word for it, as `AlreadyExists`; empty when it gave none.
+        retry_after_s: how long the server asks to wait, in seconds; 0 when it does not say.
+        causes: details the server gave.
+    """
+
+    code = "environment.kubernetes"
+
+    def __init__(
+        self,
+        message: str,
+        hint: str = "",
+        *,
+        status: int = 0,
+        reason: str = "",
+        retry_after_s: int = 0,
+        causes: tuple[Cause, ...] = (),
+    ) -> None:
+        super().__init__(message, hint)
+        self.status, self.reason = status, reason
+        self.retry_after_s, self.causes = retry_after_s, causes
+
+    def caused_by(self, reason: str) -> bool:
+        """Tell whether one of the causes has this reason."""
+        return any(cause.reason == reason for cause in self.causes)
+
+
+class Forbidden(ApiError):
+    """The credentials are not accepted (401), or do not allow this (403)."""
+
+    code = "environment.kubernetes.forbidden"
+
+
+class Absent(ApiError):
+    """No such object, or no such kind of object in this cluster."""
+
+    code = "environment.kubernetes.absent"
+
+
+class Conflict(ApiError):
+    """An object of that name exists, or it was changed in between; `reason` tells which."""
+
+    code = "environment.kubernetes.conflict"
+
+
+class Gone(ApiError):
+    """The version asked for is older than what the server remembers."""
+
+    code = "environment.kubernetes.gone"
+
+
+class Refused(ApiError):
+    """The server finds the request or the object wrong; sending it again will not help."""
+
+    code = "environment.kubernetes.refused"
+
+
+class TooMany(ApiError):
+    """Not now: too many requests, or a disruption budget says no."""
+
+    code = "environment.kubernetes.too_many"
+
+
+class Broken(ApiError):
+    """The server failed, cannot be reached or fell silent; what was asked may have been done."""
+
+    code = "environment.kubernetes.broken"
+
+
+_BY_STATUS: Mapping[int, type[ApiError]] = {
+    401: Forbidden,
+    403: Forbidden,
+    404: Absent,
+    409: Conflict,
+    410: Gone,
+    429: TooMany,
+}
+
+_HINTS: Mapping[int, str] = {
+    401: "the credentials are missing, wrong or have expired; compare: kubectl auth whoami",
+    403: "a cluster role has to allow it; compare: kubectl auth can-i",
+}
+
+_status = msgspec.json.Decoder(Status)
+_SHOWN = 300
+"""Characters of an answer that is no Status, as a proxy's, which are shown."""
+
+
+def error_of(request: str, status: int, body: bytes, retry_after: str = "") -> ApiError:
+    """Return the exception for an answer.
+
+    Args:
+        request: method and path, as `POST /api/v1/pods`.
+        status: HTTP status.
+        body: what came with it: a Status, or any text.
+        retry_after: value of the header of that name, in seconds.
+    """
+    try:
+        said = _status.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        said = Status(message=body[:_SHOWN].decode("utf-8", "replace").strip())
+    return _error(request, status, said, int(retry_after) if retry_after.isdecimal() else 0)
+
+
+def error_of_event(request: str, body: bytes | msgspec.Raw) -> ApiError:
+    """Return the exception for the object of an `ERROR` event of a watch."""
+    said = _status.decode(body)
+    return _error(request, said.code, said, 0)
+
+
+def _error(request: str, status: int, said: Status, retry_after_s: int) -> ApiError:
+    details = said.details or _Details()
+    return class_of(status)(
+        f"{request}: {said.message or f'the server answered {status}'}",
+        _HINTS.get(status, ""),
+        status=status,
+        reason=said.reason,
+        retry_after_s=max(retry_after_s, details.retry_after_seconds),
+        causes=details.causes or (),
+    )
+
+
+def class_of(status: int) -> type[ApiError]:
+    """Return the exception that stands for an HTTP status."""
+    return _BY_STATUS.get(status) or (Refused if 400 <= status < 500 else Broken)

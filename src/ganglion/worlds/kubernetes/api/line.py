@@ -1,0 +1,166 @@
+"""Requests as bytes, with who we are; answers, or the exceptions they stand for."""
+
+import asyncio
+import re
+from collections.abc import AsyncGenerator, Mapping
+from urllib.parse import urlencode
+
+from ganglion import __version__
+from ganglion.model.errors import InputError
+from ganglion.worlds.kubernetes.api.config import Endpoint
+from ganglion.worlds.kubernetes.api.credentials import Proof, credentials_of
+from ganglion.worlds.kubernetes.api.dial import address_of
+from ganglion.worlds.kubernetes.api.errors import ApiError, Broken, error_of
+from ganglion.worlds.kubernetes.api.pool import Pool
+from ganglion.worlds.kubernetes.api.tls import context_of, with_pair
+from ganglion.worlds.kubernetes.api.wire import Answer, Garbled, Head, Wire
+
+Params = Mapping[str, str | int | bool]
+JSON = "application/json"
+
+_PATH = re.compile(r"/[A-Za-z0-9/._~:@!$&'()*+,;=%-]*")
+_LOST = (OSError, asyncio.IncompleteReadError, Garbled, TimeoutError)
+_UNAUTHORIZED = 401
+
+
+class Line:
+    """Talks to one API server.
+
+    Args:
+        endpoint: which, and as whom.
+        in_flight: requests at a time.
+        timeout_s: longest time for one.
+    """
+
+    def __init__(self, endpoint: Endpoint, in_flight: int, timeout_s: float) -> None:
+        self._endpoint, self._in_flight, self._timeout_s = endpoint, in_flight, timeout_s
+        self._address = address_of(endpoint)
+        self._credentials = credentials_of(endpoint)
+        self._proof = Proof()
+        self._heads: dict[str, bytes] = {}
+        """Headers that every request has, by content type, for the present proof."""
+        self._pool = Pool(self._address, context_of(endpoint), in_flight)
+
+    async def call(
+        self, method: str, path: str, body: bytes, content: str, params: Params | None
+    ) -> bytes:
+        """Return the body of a good answer.
+
+        Raises:
+            ApiError: any other answer, or none.
+            EnvironmentFault: no credentials can be had.
+            InputError: this is no path.
+        """
+        target = self._target(path, params)
+        answer = await self._ask(method, target, body, content)
+        if answer.head.status == _UNAUTHORIZED and self._credentials.refused():
+            # Nothing was done; the token may have been replaced since it was read.
+            answer = await self._ask(method, target, body, content)
+        if answer.head.status >= 300:
+            raise _error(f"{method} {path}", answer)
+        return answer.body
+
+    async def pieces(
+        self, path: str, params: Params | None, silence_s: float
+    ) -> AsyncGenerator[bytes, None]:
+        """Yield an answer as it arrives, on a connection of its own.
+
+        Raises:
+            ApiError: as `call`, and `Broken` after a silence.
+        """
+        request = await self._request("GET", self._target(path, params), b"", JSON)
+        try:
+            async with self._pool.own(self._timeout_s) as wire:
+                head = await self._begin(wire, request, path)
+                pieces = wire.pieces(head)
+                while True:
+                    async with asyncio.timeout(silence_s):
+                        piece = await anext(pieces, None)
+                    if piece is None:
+                        return
+                    yield piece
+        except _LOST as error:
+            raise _broken(f"GET {path}", error, silence_s) from error
+
+    async def close(self) -> None:
+        """Close all connections."""
+        self._pool.forget()
+        await asyncio.sleep(0)  # closing takes one turn of the loop
+
+    async def _ask(self, method: str, target: str, body: bytes, content: str) -> Answer:
+        request = await self._request(method, target, body, content)
+        try:
+            return await self._pool.ask(request, self._timeout_s)
+        except _LOST as error:
+            path = target.partition("?")[0]
+            raise _broken(f"{method} {path}", error, self._timeout_s) from error
+
+    async def _begin(self, wire: Wire, request: bytes, path: str) -> Head:
+        async with asyncio.timeout(self._timeout_s):
+            head = await wire.send(request)
+            if head.status >= 300:
+                if head.status == _UNAUTHORIZED:
+                    self._credentials.refused()
+                raise _error(f"GET {path}", Answer(head, await wire.rest(head)))
+            return head
+
+    async def _request(self, method: str, target: str, body: bytes, content: str) -> bytes:
+        proof = await self._credentials.proof()
+        if proof is not self._proof:
+            self._adopt(proof)
+        common = self._heads.get(content)
+        if common is None:
+            common = self._heads[content] = self._common(content)
+        return b"%b %b HTTP/1.1\r\n%bContent-Length: %d\r\n\r\n%b" % (
+            method.encode(),
+            target.encode(),
+            common,
+            len(body),
+            body,
+        )
+
+    def _adopt(self, proof: Proof) -> None:
+        """Another token changes the headers; another certificate the connections as well."""
+        if proof.person is not None and proof.person != self._proof.person:
+            context = context_of(self._endpoint)
+            if context is not None:
+                with_pair(context, self._endpoint, proof.person)
+            self._pool.forget()
+            self._pool = Pool(self._address, context, self._in_flight)
+        self._proof = proof
+        self._heads.clear()
+
+    def _common(self, content: str) -> bytes:
+        person = self._endpoint.person
+        lines = [
+            f"Host: {self._address.authority}",
+            f"User-Agent: ganglion/{__version__}",
+            "Accept: application/json",
+            f"Content-Type: {content}",
+        ]
+        if self._proof.header:
+            lines.append(f"Authorization: {self._proof.header}")
+        if person.acts_as:
+            lines.append(f"Impersonate-User: {person.acts_as}")
+        lines += [f"Impersonate-Group: {group}" for group in person.acts_as_groups]
+        return "\r\n".join([*lines, ""]).encode()
+
+    def _target(self, path: str, params: Params | None) -> str:
+        if not _PATH.fullmatch(path):
+            raise InputError(f"not a path of the API: {path!r}")
+        query = f"?{urlencode({k: _plain(v) for k, v in params.items()})}" if params else ""
+        return f"{self._address.prefix}{path}{query}"
+
+
+def _plain(value: str | int | bool) -> str:
+    return ("true" if value else "false") if isinstance(value, bool) else str(value)
+
+
+def _error(request: str, answer: Answer) -> ApiError:
+    return error_of(request, answer.head.status, answer.body, answer.head.retry_after)
+
+
+def _broken(request: str, error: BaseException, timeout_s: float) -> Broken:
+    if isinstance(error, TimeoutError):
+        return Broken(f"{request}: no answer within {timeout_s:g} s")
+    return Broken(f"{request}: the connection failed: {error}")
