@@ -1,0 +1,204 @@
+"""Objects of a cluster into queues and a policy, with what became of each of them."""
+
+from collections.abc import Collection, Iterable, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ganglion.files.bookings import booked
+from ganglion.files.cluster_queues import queues_of
+from ganglion.files.policy import PolicyFile
+from ganglion.files.queue_schema import QueueFile
+from ganglion.files.queue_tree import (
+    Finding,
+    above_parent,
+    below_quota,
+    entitled_to_nothing,
+    lent_beyond_quota,
+    overcommitted,
+    parents_first,
+)
+from ganglion.files.yaml import Path, dotted
+from ganglion.model.booking import Booking
+from ganglion.model.errors import FieldError, InputError
+from ganglion.model.node import Node
+from ganglion.model.policy import Policy
+from ganglion.model.queue import Preemption, Queue
+from ganglion.worlds.kubernetes.config.documents import policy_file, queue_file, told
+from ganglion.worlds.kubernetes.config.forest import Fault, Sapling, settle
+from ganglion.worlds.kubernetes.config.verdicts import Candidate, Reason, Verdict, candidates
+from ganglion.worlds.kubernetes.objects.meta import Anything
+
+IN_FORCE = "default"
+"""Name of the `Policy` that decides, where nothing else is said."""
+
+CHECKS = (above_parent, overcommitted, below_quota, lent_beyond_quota, entitled_to_nothing)
+"""What is doubtful between queues; objects change one at a time, so that it stops nothing."""
+
+
+class Configuration(Struct, frozen=True):
+    """What the objects of a cluster say together.
+
+    Attributes:
+        policy: how the engine decides.
+        queues: the whole tree, parents before their children.
+        file: the policy as it was written; None = the built-in one decides.
+        verdicts: what became of every object, by kind and name.
+    """
+
+    policy: Policy
+    queues: tuple[Queue, ...]
+    file: PolicyFile | None
+    verdicts: tuple[Verdict, ...]
+
+    def bookings(self, fleet: Iterable[Node]) -> tuple[tuple[Booking, ...], tuple[str, ...]]:
+        """The bookings of the policy on these nodes, and what is wrong with the others."""
+        known, found, wrong = list(fleet), list[Booking](), list[str]()
+        files = (self.file.bookings if self.file else None) or ()
+        for at, each in enumerate(files):
+            try:
+                found.append(booked(each, known, ("bookings", at), _wrong))
+            except FieldError as error:
+                wrong.append(told(error))
+        return tuple(found), tuple(wrong)
+
+
+def configuration(
+    queues: Iterable[Anything],
+    policies: Iterable[Anything],
+    flavors: Collection[str] = (),
+    in_force: str = IN_FORCE,
+) -> Configuration:
+    """Read all objects; what is wrong is set apart with its reason, and everything else counts.
+
+    An object whose present spec is wrong counts with the last one that was accepted, which its
+    status keeps.
+
+    Args:
+        queues: every `Queue`.
+        policies: every `Policy`.
+        flavors: those of the nodes; empty = any may be named. Others are warned of.
+        in_force: name of the policy that decides.
+    """
+    file, verdicts = _policy(sorted(policies, key=_name), in_force)
+    policy = file.policy if file else Policy()
+    found, more = _queues(sorted(queues, key=_name), policy.preemption, flavors)
+    return Configuration(policy, found, file, (*verdicts, *more))
+
+
+def _policy(items: Sequence[Anything], in_force: str) -> tuple[PolicyFile | None, list[Verdict]]:
+    file, verdicts = None, list[Verdict]()
+    for item in items:
+        if item.metadata.name == in_force:
+            file, verdict = _deciding(item)
+        else:
+            why = f"the policy named `{in_force}` decides; this one is not looked at"
+            verdict = _apart("Policy", item, Fault(Reason.UNUSED, why))
+        verdicts.append(verdict)
+    return file, verdicts
+
+
+def _deciding(item: Anything) -> tuple[PolicyFile | None, Verdict]:
+    fault = None
+    for each in candidates(item):
+        try:
+            return policy_file(each.spec), _verdict("Policy", item, each, fault)
+        except InputError as error:
+            fault = fault or Fault(Reason.INVALID, told(error))
+    assert fault is not None
+    fault = replace(fault, message=f"{fault.message}; the built-in policy decides")
+    return None, _apart("Policy", item, fault)
+
+
+def _queues(
+    items: Sequence[Anything], preemption: Preemption, flavors: Collection[str]
+) -> tuple[tuple[Queue, ...], list[Verdict]]:
+    saplings = {item.metadata.name: _sapling(item, preemption) for item in items}
+    settle(saplings)
+    found: dict[str, Queue] = {}
+    warnings: dict[str, list[str]] = {}
+    for name, each in saplings.items():
+        if each.options:
+            found[name], warnings[name] = _built(each.options[0][1], preemption, flavors)
+    for check in CHECKS:
+        for finding in check(tuple(found.values())):
+            warnings[finding.queue].append(_warned(finding))
+    verdicts = [
+        _of_queue(item, saplings[item.metadata.name], warnings.get(item.metadata.name, []))
+        for item in items
+    ]
+    return parents_first(found.values()), verdicts
+
+
+def _sapling(item: Anything, preemption: Preemption) -> Sapling:
+    name, fault = item.metadata.name, None
+    options: list[tuple[Candidate, QueueFile]] = []
+    for each in candidates(item):
+        try:
+            file = queue_file(name, each.spec)
+            _built(file, preemption, ())
+            options.append((each, file))
+        except InputError as error:
+            # An earlier spec that is no good any more is no news while the present one is.
+            if not options:
+                fault = fault or Fault(Reason.INVALID, told(error))
+    return Sapling(name, options, fault)
+
+
+def _built(
+    file: QueueFile, preemption: Preemption, flavors: Collection[str]
+) -> tuple[Queue, list[str]]:
+    """The queue, and what is doubtful about it. Raises FieldError."""
+    # Alone it is a root: what lies between queues is judged for all of them together.
+    alone = file.model_copy(update={"parent": ""})
+    unknown: list[FieldError] = []
+    (queue,) = queues_of([alone], flavors, preemption, _wrong, unknown)
+    return replace(queue, parent=file.parent), [told(each) for each in unknown]
+
+
+def _wrong(problem: str, path: Path, hint: str = "") -> FieldError:
+    inner = path[2:] if path[:1] == ("queues",) else path
+    return FieldError(problem, key=dotted(inner), hint=hint)
+
+
+def _warned(finding: Finding) -> str:
+    key = ".".join(part for part in ("spec", finding.key, finding.flavor) if part)
+    return f"{key}: {finding.problem}" + (f" ({finding.hint})" if finding.hint else "")
+
+
+def _of_queue(item: Anything, sapling: Sapling, warnings: Sequence[str]) -> Verdict:
+    if not sapling.options:
+        assert sapling.fault is not None
+        return _apart("Queue", item, sapling.fault)
+    return _verdict("Queue", item, sapling.options[0][0], sapling.fault, warnings)
+
+
+def _verdict(
+    kind: str, item: Anything, used: Candidate, fault: Fault | None, warnings: Sequence[str] = ()
+) -> Verdict:
+    if fault:
+        message = f"{fault.message}; generation {used.generation} stays in force"
+        fault = replace(fault, message=message)
+    elif warnings:
+        fault = Fault(Reason.WARNED, "; ".join(sorted(warnings)))
+    else:
+        fault = Fault(Reason.ACCEPTED, "in force")
+    meta = item.metadata
+    return Verdict(
+        kind,
+        meta.name,
+        meta.generation,
+        fault.reason,
+        fault.message,
+        used.spec,
+        used.generation,
+    )
+
+
+def _apart(kind: str, item: Anything, fault: Fault) -> Verdict:
+    meta = item.metadata
+    return Verdict(kind, meta.name, meta.generation, fault.reason, fault.message)
+
+
+def _name(item: Anything) -> str:
+    return item.metadata.name

@@ -1,0 +1,74 @@
+"""What became of an object that people wrote."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any
+
+from msgspec import Struct, field
+
+from ganglion.worlds.kubernetes.objects.meta import Anything
+
+Spec = Mapping[str, Any]
+
+
+class Reason(StrEnum):
+    """Reasons of the condition `Accepted`; the first two go with True."""
+
+    ACCEPTED = "Accepted"
+    WARNED = "AcceptedWithWarnings"
+    INVALID = "Invalid"
+    """A key or value is wrong."""
+    NO_PARENT = "NoParent"
+    """Its parent does not exist, or is set apart."""
+    CIRCLE = "Circle"
+    """It is above itself in the tree."""
+    UNUSED = "NotInForce"
+    """A policy of another name decides."""
+
+
+class Verdict(Struct, frozen=True):
+    """What became of one object.
+
+    Attributes:
+        kind: `Queue` or `Policy`.
+        name: of the object.
+        generation: of the spec that was looked at.
+        reason: why it counts or not.
+        message: for people: key, value, and what to do.
+        spec: what counts; None = nothing of it does.
+        spec_generation: generation that `spec` comes from.
+    """
+
+    kind: str
+    name: str
+    generation: int
+    reason: Reason
+    message: str
+    spec: Spec | None = None
+    spec_generation: int = 0
+
+    @property
+    def accepted(self) -> bool:
+        """Whether the present spec counts."""
+        return self.reason in (Reason.ACCEPTED, Reason.WARNED)
+
+
+class Candidate(Struct, frozen=True):
+    """A spec of an object that may count: the present one, or the last that was accepted."""
+
+    generation: int
+    spec: Spec = field(default_factory=dict)
+
+
+def candidates(item: Anything) -> tuple[Candidate, ...]:
+    """The specs of an object that may count, the present one first."""
+    present = Candidate(item.metadata.generation, item.spec)
+    kept = item.status.get("inForce")
+    if not isinstance(kept, dict) or not isinstance(kept.get("spec"), dict):
+        return (present,)
+    earlier = Candidate(_number(kept.get("generation")), kept["spec"])
+    return (present,) if earlier.spec == present.spec else (present, earlier)
+
+
+def _number(value: object) -> int:
+    return value if isinstance(value, int) else 0
