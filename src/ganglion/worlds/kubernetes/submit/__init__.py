@@ -1,0 +1,5 @@
+"""Workload files in a cluster: what objects they become, and how these are made and found again."""
+
+from ganglion.worlds.kubernetes.submit.compiling import compile_workload
+
+__all__ = ["compile_workload"]

@@ -1,0 +1,145 @@
+"""What a cluster cannot do with a workload: refused by the key it stands under, or told."""
+
+import re
+from collections.abc import Iterator
+
+from ganglion.model.errors import FieldError
+from ganglion.model.workload import Kind, Workload
+from ganglion.worlds.kubernetes.submit.environment import CLAIM
+from ganglion.worlds.kubernetes.submit.launcher import STOP_SIGNAL
+from ganglion.worlds.kubernetes.submit.placing import is_free
+from ganglion.worlds.kubernetes.submit.pod import claimed
+from ganglion.worlds.kubernetes.submit.shape import Gang, trials
+
+MOST_NAME = 63
+MOST_SET_NAME = 52
+"""StatefulSets add a hash of ten characters to their name in a label."""
+MOST_OBJECTS = 500
+"""Most controllers of one workload."""
+
+_LABEL_KEY = re.compile(
+    r"(?:[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9](?:[-\w.]{0,61}[A-Za-z0-9])?"
+)
+_LABEL_VALUE = re.compile(r"(?:[A-Za-z0-9](?:[-\w.]{0,61}[A-Za-z0-9])?)?", re.ASCII)
+_DNS = re.compile(r"[a-z0-9](?:[-a-z0-9.]*[a-z0-9])?")
+
+
+def check(workload: Workload, gangs: tuple[Gang, ...]) -> None:
+    """Refuse what would be wrong, or silently something else, in a cluster.
+
+    Raises:
+        FieldError: a key asks for what a cluster cannot do, or one that it needs is missing.
+    """
+    if not workload.run.image:
+        hint = "a cluster runs containers: give the workload an `image`, or --image"
+        raise FieldError("the key `image` is missing", key="image", hint=hint)
+    if not workload.run.command:
+        raise FieldError("there is no command to run", key="run", hint="give it a `run`")
+    if workload.run.workdir and not workload.run.workdir.startswith("/"):
+        raise FieldError(f"{workload.run.workdir} is not an absolute path", key="workdir")
+    _check_order(workload)
+    _check_labels(workload)
+    _check_signal(workload)
+    _check_path(workload)
+    _check_groups(workload)
+    _check_names(workload, gangs)
+
+
+def _check_order(workload: Workload) -> None:
+    if workload.after:
+        raise FieldError(
+            "in a cluster nothing waits for the end of another workload",
+            key="after",
+            hint="submit this one when the other has succeeded",
+        )
+    if workload.held and workload.kind in (Kind.SERVICE, Kind.WORKSPACE):
+        raise FieldError(f"a {workload.kind} cannot be held in a cluster", key="hold")
+
+
+def _check_labels(workload: Workload) -> None:
+    for key, value in workload.labels.items():
+        if not _LABEL_KEY.fullmatch(key) or not _LABEL_VALUE.fullmatch(value):
+            raise FieldError(
+                f"`{key}: {value}` cannot be a label in Kubernetes",
+                key="labels",
+                hint="letters, digits, and - _ . inside, at most 63 characters",
+            )
+
+
+def _check_signal(workload: Workload) -> None:
+    signal = workload.checkpoint.signal if workload.checkpoint else STOP_SIGNAL
+    if signal in ("SIGINT", "SIGQUIT", "SIGHUP"):
+        raise FieldError(
+            f"{signal} does not reach processes that a shell starts in a container",
+            key="checkpoint.signal",
+            hint="use SIGTERM, SIGUSR1 or SIGUSR2",
+        )
+
+
+def _check_path(workload: Workload) -> None:
+    path = workload.checkpoint.path if workload.checkpoint else ""
+    claim = claimed(workload.checkpoint)
+    if claim:
+        if not _DNS.fullmatch(claim[0]) or ".." in claim[1].split("/"):
+            hint = f"as {CLAIM}my-claim/some/folder"
+            raise FieldError(f"{path} names no claim", key="checkpoint.path", hint=hint)
+    elif path and not path.startswith("/"):
+        hint = f"an absolute path of the container, or {CLAIM}CLAIM/FOLDER"
+        raise FieldError(f"{path} is not an absolute path", key="checkpoint.path", hint=hint)
+
+
+def _check_groups(workload: Workload) -> None:
+    for pods in workload.pod_sets:
+        required = next((each for each in pods.slices if each.required), None)
+        if required:
+            raise FieldError(
+                f"in a cluster nothing says that every {required.size} pods share one "
+                f"{required.required}",
+                key="groups",
+                hint=f"say `preferred: {required.required}`, or `placement: {required.required}`",
+            )
+
+
+def _check_names(workload: Workload, gangs: tuple[Gang, ...]) -> None:
+    crews = [(gang, crew) for gang in gangs for crew in gang.crews]
+    if len(crews) > MOST_OBJECTS:
+        raise FieldError(
+            f"it would take {len(crews)} objects of several pods; most are {MOST_OBJECTS}",
+            key="params" if workload.params else "replicas",
+            hint="submit it in parts",
+        )
+    if workload.parallel and workload.kind is Kind.SWEEP and not gangs[0].crews[0].alone:
+        raise FieldError(
+            "in a cluster trials of several nodes cannot be bounded",
+            key="parallel",
+            hint="leave it out, or give the queue a limit",
+        )
+    jobs = workload.kind not in (Kind.SERVICE, Kind.WORKSPACE)
+    for _, crew in crews:
+        count = trials(workload) if crew.alone else crew.pods.count
+        most = MOST_NAME - len(f"-{count - 1}") if jobs else MOST_SET_NAME
+        if len(crew.name) > most:
+            raise FieldError(
+                f"{crew.name} has {len(crew.name)} characters; most are {most}, as pods add to it",
+                key="name",
+                hint="choose a shorter one",
+            )
+
+
+def unheeded(workload: Workload) -> Iterator[str]:
+    """What a cluster does not do with a workload, though it takes it; one sentence each."""
+    stays = workload.kind in (Kind.SERVICE, Kind.WORKSPACE)
+    if stays and workload.time_limit_ms:
+        yield f"time_limit: nothing stops a {workload.kind} in a cluster after it"
+    if workload.idle_timeout_ms:
+        yield "idle_timeout: nothing suspends an idle workspace in a cluster"
+    if workload.checkpoint and not workload.checkpoint.path:
+        yield f"checkpoint: nothing is kept without a `path`, as {CLAIM}CLAIM/FOLDER"
+    if any(pods.slices for pods in workload.pod_sets):
+        yield "groups: pods are placed near each other, but by no groups"
+    if any(pods.request.together for pods in workload.pod_sets):
+        yield "resources.together: which GPUs of a node a pod gets is up to its kubelet"
+    if len(workload.pod_sets) > 1 and any(not is_free(p.topology) for p in workload.pod_sets):
+        yield "pod_sets.placement: understood for each pod set as far as its pods say it"
+    if len(set(workload.retry.on) & {"preemption", "node_failure"}) == 1:
+        yield "retry.on: a cluster does not tell preemption from the loss of a node"
