@@ -1,8 +1,9 @@
 """Requests to an API server: JSON in, narrow structs out, errors as exceptions."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing
+from functools import partial
 from typing import Generic, TypeVar, overload
 
 import msgspec
@@ -38,6 +39,13 @@ class Listing(Struct, Generic[T]):
 
     items: list[T]
     version: str
+
+
+class Unreadable(Struct, frozen=True):
+    """An object in a list that is not of the form expected."""
+
+    raw: msgspec.Raw
+    error: Broken
 
 
 class _ListMeta(Struct, rename={"version": "resourceVersion", "more": "continue"}):
@@ -78,15 +86,31 @@ class Api:
         return self._decoded(path, raw, kind)
 
     async def list(
-        self, path: str, kind: type[T], *, params: Params | None = None, limit: int = 500
+        self,
+        path: str,
+        kind: type[T],
+        *,
+        params: Params | None = None,
+        limit: int = 500,
+        unreadable: Callable[[Unreadable], None] | None = None,
     ) -> Listing[T]:
-        """Return all objects below a path, asked for in pages of `limit`; 0 = all at once."""
+        """Return all objects below a path.
+
+        Args:
+            path: of the collection.
+            kind: struct of one object.
+            params: selectors.
+            limit: objects in one page; 0 = all at once.
+            unreadable: gets every object that does not fit `kind`, which is then left out; None
+                = one such object fails the whole list.
+        """
+        read = partial(self._page, path, kind, unreadable)
         for _ in range(_PAGED_TRIES if limit else 0):
             try:
-                return await self._pages(path, kind, {**(params or {}), "limit": limit})
+                return await self._pages(path, read, {**(params or {}), "limit": limit})
             except Gone:
                 continue  # the pages that are left belong to a version that is forgotten
-        return await self._pages(path, kind, params or {})
+        return await self._pages(path, read, params or {})
 
     @overload
     async def create(
@@ -265,23 +289,49 @@ class Api:
         """Close all connections."""
         await self._line.close()
 
-    async def _pages(self, path: str, kind: type[T], params: Params) -> Listing[T]:
+    async def _pages(
+        self, path: str, read: Callable[[bytes], _Page[T]], params: Params
+    ) -> Listing[T]:
         found: Listing[T] = Listing([], "")
         query = dict(params)
         while True:
-            raw = await self.call("GET", path, params=query, tries=READ_TRIES)
-            page = self._decoded(path, raw, _Page[kind])  # type: ignore[valid-type]
+            page = read(await self.call("GET", path, params=query, tries=READ_TRIES))
             found.items += page.items or ()
             if not page.metadata.more:
                 found.version = page.metadata.version
                 return found
             query["continue"] = page.metadata.more
 
-    def _decoded(self, path: str, raw: bytes, kind: type[T]) -> T:
+    def _page(
+        self,
+        path: str,
+        kind: type[T],
+        unreadable: Callable[[Unreadable], None] | None,
+        raw: bytes,
+    ) -> _Page[T]:
+        try:
+            return self._decoded(path, raw, _Page[kind])  # type: ignore[valid-type]  # known at run time
+        except Broken:
+            if unreadable is None:
+                raise
+        each = self._decoded(path, raw, _Page[msgspec.Raw])
+        items = (self._one(path, item, kind, unreadable) for item in each.items or ())
+        return _Page(each.metadata, [item for item in items if item is not None])
+
+    def _one(
+        self, path: str, raw: msgspec.Raw, kind: type[T], unreadable: Callable[[Unreadable], None]
+    ) -> T | None:
+        try:
+            return self._decoded(path, raw, kind)
+        except Broken as error:
+            unreadable(Unreadable(raw, error))
+            return None
+
+    def _decoded(self, path: str, raw: bytes | msgspec.Raw, kind: type[T]) -> T:
         decoder = self._decoders.get(kind)
         if decoder is None:
             decoder = self._decoders[kind] = msgspec.json.Decoder(kind)
         try:
-            return decoder.decode(raw)  # type: ignore[return-value]
+            return decoder.decode(raw)  # type: ignore[return-value]  # it is the decoder of `kind`
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise Broken(f"{path}: unexpected answer: {error}") from error

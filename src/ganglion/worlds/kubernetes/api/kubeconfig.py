@@ -41,6 +41,10 @@ class Person(User, kw_only=True):
     acts_as: str | None = field(name="as", default=None)
     acts_as_groups: tuple[str, ...] = field(name="as-groups", default=())
 
+    def __repr__(self) -> str:
+        """Secrets stay out of logs."""
+        return f"Person({self.username or self.acts_as or '...'})"
+
 
 class _NamedServer(Struct):
     name: str

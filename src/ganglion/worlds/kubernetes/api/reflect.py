@@ -1,0 +1,278 @@
+"""A copy of all objects of a kind that follows the cluster and loses no deletion.
+
+The whole is listed once; a watch tells what changes from the version of that list on. Every
+event and every bookmark carries a version, so after a broken connection, a silent one, or a
+stream that the server ended because we were slow, the watch goes on where it was. Only when the
+server has forgotten that version is everything listed again and compared with what is known.
+"""
+
+import asyncio
+import random
+from collections.abc import Callable, Mapping
+from contextlib import aclosing
+from time import monotonic
+from typing import Generic, Literal, Protocol, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from ganglion.model.errors import GanglionError
+from ganglion.worlds.kubernetes.api.client import SILENCE_S, Api, Unreadable
+from ganglion.worlds.kubernetes.api.errors import (
+    Absent,
+    ApiError,
+    Broken,
+    Gone,
+    Refused,
+    error_of_event,
+)
+from ganglion.worlds.kubernetes.api.line import Params
+from ganglion.worlds.kubernetes.api.retry import pause_s
+from ganglion.worlds.kubernetes.objects.meta import Meta
+
+LONGEST_PAUSE_S = 5.0
+ABSENT_PAUSE_S = 30.0
+"""How often it is looked whether a kind that the cluster lacks has been installed."""
+
+ABSENT_TRIES = 5
+"""Answers that there is no such kind, in a row, before its objects are taken for deleted."""
+
+_WATCH_S = (300, 600)
+"""How long the server is asked to keep a watch; a random time between, so that they spread."""
+
+_TOO_LARGE = "ResourceVersionTooLarge"
+"""The version is from before the cluster's state was restored from a copy."""
+
+
+class HasMeta(Protocol):
+    """Any object of the API."""
+
+    @property
+    def metadata(self) -> Meta:
+        """Its metadata."""
+
+
+T = TypeVar("T", bound=HasMeta)
+
+
+class Change(Struct, Generic[T], frozen=True):
+    """One thing that happened.
+
+    Attributes:
+        kind: `put`: the object is new or changed. `gone`: it was deleted, or left the selection;
+            `item` is the last that is known of it. `synced`: everything listed has been told;
+            comes after every list, with no item.
+        item: the object.
+    """
+
+    kind: Literal["put", "gone", "synced"]
+    item: T | None = None
+
+
+class _Event(Struct):
+    type: str
+    object: msgspec.Raw
+
+
+class _Mark(Struct, frozen=True, rename="camel"):
+    uid: str = ""
+    name: str = ""
+    resource_version: str = ""
+
+
+class _Marked(Struct):
+    metadata: _Mark = _Mark()
+
+
+_event = msgspec.json.Decoder(_Event)
+_marked = msgspec.json.Decoder(_Marked)
+
+
+class Reflector(Generic[T]):
+    """Follows one path.
+
+    Args:
+        api: the cluster.
+        path: of a collection, as `/api/v1/pods`.
+        kind: struct of its objects.
+        sink: gets the changes in order, all that one read of the socket brought at once. It is
+            called in the event loop and should be quick. Objects are told apart by UID: one of
+            the same name that was deleted and made again is `gone`, then `put`.
+        params: selectors, as `{"labelSelector": "a=b"}`.
+        on_trouble: gets every failure; the reflector goes on trying whatever it is.
+        silence_s: silence after which the connection is taken for dead, in seconds.
+        limit: objects in one page of a list.
+
+    Attributes:
+        synced: everything was listed at least once.
+        trouble: the last failure; None since the server was last heard.
+        heard: when the server was last heard, by the monotonic clock; 0 = never.
+    """
+
+    def __init__(
+        self,
+        api: Api,
+        path: str,
+        kind: type[T],
+        sink: Callable[[list[Change[T]]], None],
+        *,
+        params: Params | None = None,
+        on_trouble: Callable[[GanglionError], None] | None = None,
+        silence_s: float = SILENCE_S,
+        limit: int = 500,
+    ) -> None:
+        self._api, self._path, self._sink = api, path, sink
+        self._kind, self._decoder = kind, msgspec.json.Decoder(kind)
+        self._params: Mapping[str, str | int | bool] = params or {}
+        self._on_trouble, self._silence_s, self._limit = on_trouble, silence_s, limit
+        self._known: dict[str, T] = {}
+        self._version = ""
+        self._failures = 0
+        self.synced = False
+        self.trouble: GanglionError | None = None
+        self.heard = 0.0
+
+    async def run(self) -> None:
+        """List and watch for ever; ends by cancellation only."""
+        while True:
+            before = self.heard
+            try:
+                await self._follow()
+            except GanglionError as error:
+                self._failed(error)
+            if self.heard > before and self.trouble is None:
+                continue  # the stream ended in good order: no event may wait
+            self._failures += 1
+            await asyncio.sleep(self._pause_s())
+
+    async def _follow(self) -> None:
+        if not self._version:
+            await self._list()
+        await self._watch()
+
+    def _failed(self, error: GanglionError) -> None:
+        if _needs_list(error):
+            self._version = ""
+        if isinstance(error, Absent):
+            self._lacking()
+        self._tell(error)
+
+    def _tell(self, error: GanglionError) -> None:
+        self.trouble = error
+        if self._on_trouble:
+            self._on_trouble(error)
+
+    def _pause_s(self) -> float:
+        longest = ABSENT_PAUSE_S if isinstance(self.trouble, Absent) else LONGEST_PAUSE_S
+        error = self.trouble if isinstance(self.trouble, ApiError) else None
+        return pause_s(self._failures - 1, error, longest)
+
+    def _lacking(self) -> None:
+        """No such kind: none to wait for, but none is deleted because of one odd answer."""
+        if not self._known or self._failures + 1 >= ABSENT_TRIES:
+            self._compare({})
+
+    def _hear(self) -> None:
+        self.heard, self.trouble = monotonic(), None
+
+    async def _list(self) -> None:
+        kept: dict[str, T] = {}
+        listing = await self._api.list(
+            self._path,
+            self._kind,
+            params=self._params,
+            limit=self._limit,
+            unreadable=lambda found: self._keep(found, kept),
+        )
+        self._hear()
+        fresh = {item.metadata.uid: item for item in listing.items}
+        self._compare(fresh | kept)
+        self._version = listing.version
+
+    def _keep(self, found: Unreadable, kept: dict[str, T]) -> None:
+        """An object that cannot be read is not deleted: what was known of it stays."""
+        uid = _marked.decode(found.raw).metadata.uid
+        if uid in self._known:
+            kept[uid] = self._known[uid]
+        self._tell(found.error)
+
+    def _compare(self, fresh: dict[str, T]) -> None:
+        old, self._known = self._known, fresh
+        changes: list[Change[T]] = [
+            Change("gone", item) for uid, item in old.items() if uid not in fresh
+        ]
+        changes += [
+            Change("put", item) for uid, item in fresh.items() if _differs(old.get(uid), item)
+        ]
+        self.synced = True
+        self._sink([*changes, Change("synced")])
+
+    async def _watch(self) -> None:
+        query: Params = {
+            **self._params,
+            "watch": True,
+            "allowWatchBookmarks": True,
+            "resourceVersion": self._version,
+            "timeoutSeconds": random.randint(*_WATCH_S),
+        }
+        batches = self._api.batches(self._path, query, silence_s=self._silence_s)
+        async with aclosing(batches):
+            async for lines in batches:
+                self._hear()
+                self._take(lines)
+                self._failures = 0  # a list alone proves little: the watch may fail each time
+
+    def _take(self, lines: list[bytes]) -> None:
+        changes: list[Change[T]] = []
+        try:
+            for line in lines:
+                self._read(line, changes)
+        finally:
+            # What came before an error event has happened all the same.
+            if changes:
+                self._sink(changes)
+
+    def _read(self, line: bytes, changes: list[Change[T]]) -> None:
+        event = self._decoded_event(line)
+        if event.type == "ERROR":
+            raise error_of_event(f"watch {self._path}", event.object)
+        if event.type == "BOOKMARK":
+            self._version = _marked.decode(event.object).metadata.resource_version
+        elif item := self._item(event.object):
+            self._version = item.metadata.resource_version
+            self._note(event.type, item, changes)
+
+    def _decoded_event(self, line: bytes) -> _Event:
+        try:
+            return _event.decode(line)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise Broken(f"watch {self._path}: not an event: {error}") from None
+
+    def _item(self, raw: msgspec.Raw) -> T | None:
+        try:
+            return self._decoder.decode(raw)
+        except msgspec.ValidationError as error:
+            mark = _marked.decode(raw).metadata
+            self._version = mark.resource_version
+            self._tell(Broken(f"{self._path}: {mark.name} cannot be read: {error}"))
+            return None
+
+    def _note(self, kind: str, item: T, changes: list[Change[T]]) -> None:
+        uid = item.metadata.uid
+        if kind == "DELETED":
+            if self._known.pop(uid, None) is not None:
+                changes.append(Change("gone", item))
+        elif _differs(self._known.get(uid), item):
+            self._known[uid] = item
+            changes.append(Change("put", item))
+
+
+def _differs(known: HasMeta | None, item: HasMeta) -> bool:
+    return known is None or known.metadata.resource_version != item.metadata.resource_version
+
+
+def _needs_list(error: GanglionError) -> bool:
+    """Tell whether no watch can go on from the version we have."""
+    if isinstance(error, Gone | Refused | Absent):
+        return True
+    return isinstance(error, ApiError) and error.caused_by(_TOO_LARGE)
