@@ -1,0 +1,72 @@
+"""Fixtures with a real API server; a `conftest.py` imports those that its tests use."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+
+import pytest
+from tests.controlplane.build import programs
+from tests.controlplane.cluster import Cluster
+
+from ganglion.bench.controlplane import ControlPlane
+from ganglion.bench.controlplane_flags import Options
+from ganglion.bench.programs import Programs
+from ganglion.model.errors import EnvironmentFault
+
+MANAGER = "kube-controller-manager"
+
+
+@pytest.fixture(scope="session")
+def control_plane_programs(request: pytest.FixtureRequest) -> Programs:
+    """The binaries; skips where there are none."""
+    screen = request.config.pluginmanager.get_plugin("terminalreporter")
+
+    def say(text: str) -> None:
+        if screen:
+            screen.ensure_newline()
+            screen.write_line(text)
+
+    try:
+        return programs(say)
+    except EnvironmentFault as fault:
+        pytest.skip(f"{fault.message}: {fault.hint}")
+
+
+@pytest.fixture(scope="session")
+def control_plane(control_plane_programs: Programs) -> Iterator[ControlPlane]:
+    """One API server for all tests of this process."""
+    with ControlPlane(control_plane_programs) as plane:
+        yield plane
+
+
+@pytest.fixture
+def cluster(control_plane: ControlPlane) -> Iterator[Cluster]:
+    """The API server without anything in it; what a test makes is gone after it."""
+    with ExitStack() as left:
+        left.callback(control_plane.wipe)
+        client = Cluster(control_plane)
+        left.callback(client.close)
+        yield client
+
+
+@pytest.fixture
+def manager(control_plane: ControlPlane) -> Iterator[None]:
+    """kube-controller-manager beside it: Jobs, garbage collection, service accounts."""
+    if not control_plane.programs.has(MANAGER):
+        pytest.skip(f"{control_plane.programs.path} has no {MANAGER}")
+    control_plane.launch(MANAGER)
+    yield
+    control_plane.end(MANAGER)
+
+
+@pytest.fixture
+def another_cluster(control_plane_programs: Programs) -> Iterator[Callable[[Options], Cluster]]:
+    """A way to API servers of a test's own, with feature gates or to be broken."""
+    with ExitStack() as left:
+
+        def start(options: Options) -> Cluster:
+            plane = left.enter_context(ControlPlane(control_plane_programs, options))
+            client = Cluster(plane)
+            left.callback(client.close)
+            return client
+
+        yield start

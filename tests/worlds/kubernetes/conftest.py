@@ -1,0 +1,11 @@
+"""Tests of the Kubernetes world run against a real API server."""
+
+from tests.controlplane.fixtures import (
+    another_cluster,
+    cluster,
+    control_plane,
+    control_plane_programs,
+    manager,
+)
+
+__all__ = ["another_cluster", "cluster", "control_plane", "control_plane_programs", "manager"]
