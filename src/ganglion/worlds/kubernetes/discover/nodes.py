@@ -1,0 +1,132 @@
+"""A node of a cluster as the model sees it."""
+
+from collections.abc import Iterator, Mapping
+
+from msgspec import Struct
+
+from ganglion.model.node import Node
+from ganglion.worlds.kubernetes.discover import dra
+from ganglion.worlds.kubernetes.discover.devices import Layout, lay_out
+from ganglion.worlds.kubernetes.discover.foreign import Held
+from ganglion.worlds.kubernetes.discover.kinds import model_of
+from ganglion.worlds.kubernetes.discover.openness import why_closed, why_doubtful
+from ganglion.worlds.kubernetes.discover.stock import WHOLE_GPUS, Offer, offer_of
+from ganglion.worlds.kubernetes.discover.topology import DISCOVERED, Sources, domains_of
+from ganglion.worlds.kubernetes.objects import node as objects
+from ganglion.worlds.kubernetes.objects.pod import Quantities
+from ganglion.worlds.kubernetes.objects.quantity import exactly, units, whole_mib
+
+
+class Deficit(Struct, frozen=True):
+    """By how much what is in use exceeds what a node has.
+
+    Attributes:
+        cpu_milli, memory_mib, pods: taken by others beyond what pods may have.
+        gpus: resource -> devices in use, by us or by others, beyond those that work; sorted.
+    """
+
+    cpu_milli: int = 0
+    memory_mib: int = 0
+    pods: int = 0
+    gpus: tuple[tuple[str, int], ...] = ()
+
+
+class Described(Struct, frozen=True):
+    """A node, and what its description does not hold.
+
+    Attributes:
+        node: what our pods may have of it, in use by them or not.
+        resources: for each device, the resource that pods ask for it by.
+        deficit: what is missing where too much is in use.
+        troubles: what a person should know, in plain words.
+    """
+
+    node: Node
+    resources: tuple[str, ...] = ()
+    deficit: Deficit = Deficit()
+    troubles: tuple[str, ...] = ()
+
+
+def describe(
+    node: objects.Node,
+    held: Held,
+    ours: Mapping[int, str],
+    labels: Mapping[str, str],
+    cluster: str = "",
+    *,
+    sources: Sources = DISCOVERED,
+    published: dra.Published = dra.NOTHING,
+) -> Described:
+    """Describe a node of a cluster.
+
+    Args:
+        node: as the API server has it.
+        held: what pods that are not ours take of it.
+        ours: index -> resource (as `nvidia.com/gpu`, which an empty one stands for) of the
+            devices that our pods hold; what is in use stays described whatever becomes of it.
+        labels: what the model's node has for labels.
+        cluster: name of its cluster; empty = it is the only one.
+        sources: where levels of the topology are read from.
+        published: devices of dynamic resource allocation in the cluster.
+
+    Raises:
+        InputError: a quantity of the node is none.
+    """
+    name = node.metadata.name
+    known = {index: resource or WHOLE_GPUS for index, resource in ours.items()}
+    offer = offer_of(node, held, tuple(known.values()))
+    layout = lay_out(offer.stocks, known)
+    cpu, memory, pods = _left(node.status.allocatable, held)
+    described = Node(
+        name=name,
+        cpu_milli=max(0, cpu),
+        memory_mib=max(0, memory),
+        devices=layout.devices,
+        domains=domains_of(
+            published.attributes.get(name, {}) | node.metadata.labels,
+            cluster=cluster,
+            spans_nodes=model_of(node.metadata.labels).spans_nodes,
+            is_azure=node.spec.provider_id.startswith("azure:"),
+            sources=sources,
+        ),
+        labels=dict(labels),
+        max_pods=max(0, pods),
+        cordoned=why_closed(node),
+    )
+    deficit = Deficit(max(0, -cpu), max(0, -memory), max(0, -pods), layout.deficit)
+    troubles = _troubles(node, offer, layout, deficit, published.counts.get(name, {}))
+    return Described(described, layout.resources, deficit, tuple(troubles))
+
+
+def _left(allocatable: Quantities, held: Held) -> tuple[int, int, int]:
+    """CPU in milli, memory in MiB and pod slots that others leave; negative when they use more."""
+    cpu = exactly(allocatable.get("cpu", 0)) * 1000 // 1
+    memory = whole_mib(allocatable.get("memory", 0))
+    pods = units(allocatable.get("pods", 0))
+    return cpu - held.ask.cpu_milli, memory - held.ask.memory_mib, pods - held.pods
+
+
+def _troubles(
+    node: objects.Node, offer: Offer, layout: Layout, deficit: Deficit, claims: Mapping[str, int]
+) -> Iterator[str]:
+    name = node.metadata.name
+    yield from (f"node {name}: {each}" for each in offer.troubles)
+    doubt = why_doubtful(node)
+    if doubt:
+        yield f"node {name}: {doubt}"
+    for resource, missing in layout.deficit:
+        yield f"node {name}: {missing} more {resource} in use than work; which have died is unknown"
+    short = _short(deficit)
+    if short:
+        yield f"node {name}: others use {short} more than pods may have"
+    if claims:
+        yield f"node {name}: {dra.told(claims)}"
+
+
+def _short(deficit: Deficit) -> str:
+    parts = [
+        f"{deficit.cpu_milli}m CPU" if deficit.cpu_milli else "",
+        f"{deficit.memory_mib} MiB of memory" if deficit.memory_mib else "",
+        f"{deficit.pods} pod slots" if deficit.pods else "",
+    ]
+    return ", ".join(part for part in parts if part)
