@@ -1,0 +1,125 @@
+"""Nodes as the engine sees them: by those labels alone that some rule speaks of.
+
+Nodes that no rule can tell apart get equal labels and so fall into one class, which keeps the
+classes few on clusters where every node has a name and dozens of labels of its own.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from msgspec import Struct, field
+
+from ganglion.worlds.kubernetes.filters.clauses import NODE_NAME, requirements_in
+from ganglion.worlds.kubernetes.filters.rule import BARRED, Rule, taint_label
+from ganglion.worlds.kubernetes.filters.selectors import number
+from ganglion.worlds.kubernetes.filters.taints import barring_taints, integer
+from ganglion.worlds.kubernetes.objects.node import Node
+
+OTHER = "*"
+"""A value that no rule names; no real value looks like it."""
+
+_NUMBERS = ("Gt", "Lt")
+
+
+class Words(Struct, frozen=True):
+    """What rules say of one label or taint.
+
+    Attributes:
+        values: the values they name.
+        presence: whether it matters that it is there, whatever its value.
+        numbers: whether its value is compared as a number.
+    """
+
+    values: frozenset[str] = frozenset()
+    presence: bool = False
+    numbers: bool = False
+
+    def plus(self, other: "Words") -> "Words":
+        """Both together."""
+        return Words(
+            self.values | other.values,
+            self.presence or other.presence,
+            self.numbers or other.numbers,
+        )
+
+
+class Mentioned(Struct, frozen=True):
+    """What rules speak of: labels, and taints by key."""
+
+    labels: dict[str, Words] = field(default_factory=dict)
+    taints: dict[str, Words] = field(default_factory=dict)
+
+    def covers(self, other: "Mentioned") -> bool:
+        """Whether nodes encoded by this can be told apart as `other` needs it."""
+        return _covers(self.labels, other.labels) and _covers(self.taints, other.taints)
+
+
+def mentioned_by(rules: Iterable[Rule]) -> Mentioned:
+    """What these rules speak of."""
+    labels: dict[str, Words] = {}
+    taints: dict[str, Words] = {}
+    for rule in set(rules):
+        for key, words in _words_on_labels(rule):
+            labels[key] = labels.get(key, Words()).plus(words)
+        for key, words in _words_on_taints(rule):
+            taints[key] = taints.get(key, Words()).plus(words)
+    return Mentioned(labels, taints)
+
+
+def labels_of(
+    node: Node, mentioned: Mentioned, barred: frozenset[str] = frozenset()
+) -> dict[str, str]:
+    """The labels of a node for the engine.
+
+    Args:
+        node: the node.
+        mentioned: what living rules speak of.
+        barred: identifiers of the sets of closed nodes that it is in.
+    """
+    found = dict(_told(_named(node), mentioned))
+    for taint in barring_taints(node):
+        words = mentioned.taints.get(taint.key, Words())
+        compared = words.numbers and integer(taint.value) is not None
+        plain = compared or taint.value in words.values
+        found[taint_label(taint)] = taint.value if plain else OTHER
+    return found | {BARRED + each: "true" for each in sorted(barred)}
+
+
+def all_labels_of(node: Node) -> dict[str, str]:
+    """Everything that any rule could ever ask about a node."""
+    return _named(node) | {taint_label(each): each.value for each in barring_taints(node)}
+
+
+def _told(labels: Mapping[str, str], mentioned: Mentioned) -> Iterator[tuple[str, str]]:
+    for key, words in mentioned.labels.items():
+        value = labels.get(key)
+        if value is None:
+            continue
+        if value in words.values or (words.numbers and number(value) is not None):
+            yield key, value
+        elif words.presence:
+            yield key, OTHER
+
+
+def _named(node: Node) -> dict[str, str]:
+    return node.metadata.labels | {NODE_NAME: node.metadata.name}
+
+
+def _words_on_labels(rule: Rule) -> Iterator[tuple[str, Words]]:
+    for each in requirements_in(rule.clauses):
+        if each.operator in ("In", "NotIn"):
+            yield each.key, Words(frozenset(each.values))
+        else:
+            compared = each.operator in _NUMBERS
+            yield each.key, Words(presence=not compared, numbers=compared)
+
+
+def _words_on_taints(rule: Rule) -> Iterator[tuple[str, Words]]:
+    for each in rule.tolerations:
+        if each.operator in _NUMBERS:
+            yield each.key, Words(numbers=True)
+        elif each.operator != "Exists":
+            yield each.key, Words(frozenset((each.value,)))
+
+
+def _covers(wide: Mapping[str, Words], narrow: Mapping[str, Words]) -> bool:
+    return all(wide.get(key, Words()).plus(words) == wide.get(key) for key, words in narrow.items())

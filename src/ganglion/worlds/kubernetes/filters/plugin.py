@@ -1,0 +1,39 @@
+"""The static rules as a plugin of the engine."""
+
+from collections.abc import Hashable
+
+from ganglion.engine.plugins import NodeClass
+from ganglion.model.errors import InvariantBroken
+from ganglion.model.workload import Gang, PodSet
+from ganglion.worlds.kubernetes.filters.rule import Rule, obstacle
+
+NO_RULE = Rule()
+"""The rule of pods about which nothing is known: any node without taints."""
+
+
+class KubernetesFilter:
+    """Keeps gangs off nodes that their pods may not use.
+
+    Attributes:
+        rules: (gang, pod set) -> rule. Every rule in it has to be covered by what the labels of
+            the nodes were encoded with, or nodes are ruled out that would do.
+    """
+
+    name = "kubernetes"
+
+    def __init__(self) -> None:
+        self.rules: dict[tuple[str, str], Rule] = {}
+
+    def key(self, gang: Gang, pod_set: PodSet) -> Hashable:
+        """The rule of the pod set."""
+        return self.rules.get((gang.id, pod_set.name), NO_RULE)
+
+    def allows(self, key: Hashable, node: NodeClass) -> bool:
+        """Whether the rule leaves nodes of this class."""
+        return not self.why_not(key, node)
+
+    def why_not(self, key: Hashable, node: NodeClass) -> str:
+        """What keeps pods with this rule off nodes of this class; empty = nothing."""
+        if not isinstance(key, Rule):
+            raise InvariantBroken(f"{key!r} is no rule of this filter")
+        return obstacle(key, dict(node.labels))
