@@ -67,7 +67,7 @@ def _broken(standing: Mapping[str, Sapling]) -> bool:
     """Break every circle; whether there was one."""
     found = False
     for circle in list(_circles(standing)):
-        shown = " > ".join([*reversed(circle), circle[-1]])
+        shown = " > ".join([circle[0], *reversed(circle)])
         fault = Fault(Reason.CIRCLE, f"spec.parent: the queue tree runs in a circle: {shown}")
         able = [name for name in circle if len(standing[name].options) > 1]
         for name in able or circle:
