@@ -1,0 +1,41 @@
+"""Promises: `status.nominatedNodeName` of pods whose place others still have to leave.
+
+They are written for all pods of a beneficiary before any victim is told, so that whoever looks
+at the cluster alone knows for whom a victim goes, and where. A binding clears the nomination.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from ganglion.worlds.kubernetes.act.calls import PACE, Pace, each_of
+from ganglion.worlds.kubernetes.act.outcome import Identity, Outcome
+from ganglion.worlds.kubernetes.act.patch import patch_pod
+from ganglion.worlds.kubernetes.api.client import Api
+from ganglion.worlds.kubernetes.api.patches import Patch
+
+
+async def nominate(
+    api: Api, places: Sequence[tuple[Identity, str]], pace: Pace = PACE
+) -> dict[str, Outcome]:
+    """Write where pods are going to run. Returns pod uid -> outcome.
+
+    Args:
+        api: the cluster's.
+        places: pods and names of nodes; "" = nowhere any more.
+        pace: how hard to try, and how many at once.
+    """
+
+    async def write(index: int) -> Outcome:
+        who, node = places[index]
+        return await patch_pod(api, who, _nomination(node), Patch.MERGE, "status", pace)
+
+    return await each_of([who for who, _ in places], write, pace.at_once)
+
+
+async def unnominate(api: Api, whos: Sequence[Identity], pace: Pace = PACE) -> dict[str, Outcome]:
+    """Take promises back. Returns pod uid -> outcome."""
+    return await nominate(api, [(who, "") for who in whos], pace)
+
+
+def _nomination(node: str) -> dict[str, Any]:
+    return {"status": {"nominatedNodeName": node or None}}

@@ -1,0 +1,75 @@
+"""Disruption budgets and priority classes."""
+
+from msgspec import field
+
+from ganglion.worlds.kubernetes.objects.meta import LabelSelector, Meta, Object, Requirement
+from ganglion.worlds.kubernetes.objects.pod import Pod
+
+
+class BudgetSpec(Object, frozen=True):
+    """`spec` of a budget; an empty selector selects every pod of the namespace, None no pod."""
+
+    selector: LabelSelector | None = None
+    unhealthy_pod_eviction_policy: str = ""
+
+
+class BudgetStatus(Object, frozen=True):
+    """`status` of a budget, kept by the disruption controller.
+
+    Attributes:
+        disruptions_allowed: how many more pods may be evicted now.
+        current_healthy: pods that are ready.
+        desired_healthy: pods that have to be.
+        observed_generation: generation of the spec that the numbers are about.
+        disrupted_pods: name -> when, of pods that were evicted but have not left yet.
+    """
+
+    disruptions_allowed: int = 0
+    current_healthy: int = 0
+    desired_healthy: int = 0
+    observed_generation: int = 0
+    disrupted_pods: dict[str, str] = field(default_factory=dict)
+
+
+class PodDisruptionBudget(Object, frozen=True):
+    """A PodDisruptionBudget of `policy/v1`."""
+
+    metadata: Meta = Meta()
+    spec: BudgetSpec = BudgetSpec()
+    status: BudgetStatus = BudgetStatus()
+
+    def guards(self, pod: Pod) -> bool:
+        """Tell whether the budget is about a pod."""
+        same = pod.metadata.namespace == self.metadata.namespace
+        return same and self.spec.selector is not None and selects(self.spec.selector, pod)
+
+
+class PriorityClass(Object, frozen=True):
+    """A PriorityClass of `scheduling.k8s.io/v1`; values are -2^31..2^31-1."""
+
+    metadata: Meta = Meta()
+    value: int = 0
+    global_default: bool = False
+    preemption_policy: str = ""
+
+
+def selects(selector: LabelSelector, pod: Pod) -> bool:
+    """Tell whether a selector selects a pod."""
+    labels = pod.metadata.labels
+    return all(labels.get(key) == value for key, value in selector.match_labels.items()) and all(
+        _meets(each, labels) for each in selector.match_expressions
+    )
+
+
+def _meets(requirement: Requirement, labels: dict[str, str]) -> bool:
+    present = requirement.key in labels
+    match requirement.operator:
+        case "Exists":
+            return present
+        case "DoesNotExist":
+            return not present
+        case "In":
+            return present and labels[requirement.key] in requirement.values
+        case "NotIn":
+            return not present or labels[requirement.key] not in requirement.values
+    return False
