@@ -6,6 +6,8 @@ from contextlib import ExitStack
 import pytest
 from tests.controlplane.build import programs
 from tests.controlplane.cluster import Cluster
+from tests.controlplane.kubelet import Kubelets
+from tests.controlplane.proxy import Proxy
 
 from ganglion.bench.controlplane import ControlPlane
 from ganglion.bench.controlplane_flags import Options
@@ -13,6 +15,9 @@ from ganglion.bench.programs import Programs
 from ganglion.model.errors import EnvironmentFault
 
 MANAGER = "kube-controller-manager"
+
+# Every conftest that imports the fixture has one of its own; they share what the first started.
+_running: list[ControlPlane] = []
 
 
 @pytest.fixture(scope="session")
@@ -34,8 +39,13 @@ def control_plane_programs(request: pytest.FixtureRequest) -> Programs:
 @pytest.fixture(scope="session")
 def control_plane(control_plane_programs: Programs) -> Iterator[ControlPlane]:
     """One API server for all tests of this process."""
+    if _running:
+        yield _running[0]
+        return
     with ControlPlane(control_plane_programs) as plane:
+        _running.append(plane)
         yield plane
+        _running.clear()
 
 
 @pytest.fixture
@@ -70,3 +80,19 @@ def another_cluster(control_plane_programs: Programs) -> Iterator[Callable[[Opti
             return client
 
         yield start
+
+
+@pytest.fixture
+def proxy(control_plane: ControlPlane) -> Iterator[Proxy]:
+    """A proxy before the API server that makes trouble when told to."""
+    running = Proxy(control_plane).start()
+    yield running
+    running.stop()
+
+
+@pytest.fixture
+def kubelets(cluster: Cluster) -> Iterator[Kubelets]:
+    """Somebody who plays the kubelets of all nodes."""
+    running = Kubelets(cluster.plane).start()
+    yield running
+    running.stop()

@@ -5,7 +5,17 @@ from tests.controlplane.fixtures import (
     cluster,
     control_plane,
     control_plane_programs,
+    kubelets,
     manager,
+    proxy,
 )
 
-__all__ = ["another_cluster", "cluster", "control_plane", "control_plane_programs", "manager"]
+__all__ = [
+    "another_cluster",
+    "cluster",
+    "control_plane",
+    "control_plane_programs",
+    "kubelets",
+    "manager",
+    "proxy",
+]
