@@ -1,0 +1,69 @@
+"""Whether a whole gang may be put where it is meant to go, all members at once."""
+
+from collections.abc import Iterable, Sequence
+
+from ganglion.worlds.kubernetes.filters.company import lonely
+from ganglion.worlds.kubernetes.filters.crowd import Crowd
+from ganglion.worlds.kubernetes.filters.fleet import Fleet
+from ganglion.worlds.kubernetes.filters.needs import Resident, resident
+from ganglion.worlds.kubernetes.filters.others import Distances
+from ganglion.worlds.kubernetes.filters.spread import Balance
+from ganglion.worlds.kubernetes.objects.pod import Pod
+
+Trouble = tuple[str, str]
+"""A node, and why a member may not go there."""
+
+
+def check(
+    members: Sequence[tuple[Pod, str]], crowd: Crowd, fleet: Fleet, gone: Iterable[str] = ()
+) -> Trouble | None:
+    """Check the dynamic rules for pods that are placed together.
+
+    Members count for each other: ports, resources and claims add up, anti-affinity and spreading
+    are judged with all of them in place, and affinity needs an order in which each member finds
+    the pods that it has to be near, the first of its kind excepted.
+
+    Args:
+        members: pods, each with its node.
+        crowd: who is on the nodes; unchanged afterwards. Members in it are taken out first.
+        fleet: the nodes.
+        gone: uids of pods that will have left by then.
+
+    Returns:
+        The first trouble found, or None.
+    """
+    found = [resident(pod, node, _uid(pod, at)) for at, (pod, node) in enumerate(members)]
+    unknown = next((each.node for each in found if each.node not in fleet.views), None)
+    if unknown is not None:
+        return unknown, "the node is gone"
+    with crowd.supposing((*gone, *(each.uid for each in found))) as suppose:
+        trouble = lonely(found, crowd, fleet)
+        for each in found:
+            trouble = trouble or _no_room(each, crowd, fleet)
+            if trouble:
+                return trouble
+            suppose(each)
+        return _in_place(found, crowd, fleet)
+
+
+def _no_room(one: Resident, crowd: Crowd, fleet: Fleet) -> Trouble | None:
+    needs, node = one.needs, one.node
+    why = (
+        crowd.ports.clash(needs.ports, node)
+        or crowd.counted.shortage(needs, fleet, node)
+        or crowd.mounted.trouble(needs, node)
+    )
+    return (node, why) if why else None
+
+
+def _in_place(found: Sequence[Resident], crowd: Crowd, fleet: Fleet) -> Trouble | None:
+    distances, balance = Distances(crowd, fleet), Balance(crowd, fleet)
+    for each in found:
+        why = distances.too_close(each) or balance.uneven(each)
+        if why:
+            return each.node, why
+    return None
+
+
+def _uid(pod: Pod, at: int) -> str:
+    return pod.metadata.uid or f"member {at}"

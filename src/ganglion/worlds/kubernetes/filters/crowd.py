@@ -1,0 +1,113 @@
+"""All pods that are on nodes, indexed by what they do to others."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Protocol
+
+from ganglion.worlds.kubernetes.filters.counted import Counted
+from ganglion.worlds.kubernetes.filters.guards import Guards
+from ganglion.worlds.kubernetes.filters.mounted import Mounted
+from ganglion.worlds.kubernetes.filters.needs import Resident, resident
+from ganglion.worlds.kubernetes.filters.ports import Ports
+from ganglion.worlds.kubernetes.filters.tallies import Tallies
+from ganglion.worlds.kubernetes.filters.volumes import Volumes
+from ganglion.worlds.kubernetes.objects.pod import Pod
+
+
+class Index(Protocol):
+    """One thing that is known of pods on nodes."""
+
+    def add(self, one: Resident) -> None:
+        """A pod came."""
+
+    def remove(self, one: Resident) -> None:
+        """A pod left."""
+
+
+class Crowd:
+    """The pods of all schedulers that hold something on a node.
+
+    Args:
+        volumes: what is known of storage.
+
+    Attributes:
+        namespaces: labels of each namespace.
+        tallies, guards, ports, counted, mounted: the indexes.
+    """
+
+    def __init__(self, volumes: Volumes | None = None) -> None:
+        self.namespaces: dict[str, Mapping[str, str]] = {}
+        self.tallies = Tallies(self.namespaces)
+        self.guards = Guards(self.namespaces)
+        self.ports = Ports()
+        self.counted = Counted()
+        self.mounted = Mounted(volumes or Volumes())
+        self._residents: dict[str, Resident] = {}
+        self._indexes: tuple[Index, ...] = (
+            self.tallies,
+            self.guards,
+            self.ports,
+            self.counted,
+            self.mounted,
+        )
+
+    def __len__(self) -> int:
+        return len(self._residents)
+
+    def put(self, pod: Pod, node: str) -> None:
+        """A pod is on a node, or is about to be; one that is over holds nothing any more.
+
+        Raises:
+            InputError: a quantity of the pod is none.
+        """
+        if pod.is_over:
+            self.drop(pod.metadata.uid)
+        else:
+            self.add(resident(pod, node))
+
+    def drop(self, uid: str) -> None:
+        """A pod is on no node any more."""
+        known = self._residents.pop(uid, None)
+        if known:
+            for index in self._indexes:
+                index.remove(known)
+
+    def add(self, one: Resident) -> None:
+        """A pod is on a node, in place of whatever was known of it."""
+        if self._residents.get(one.uid) == one:
+            return
+        self.drop(one.uid)
+        self._residents[one.uid] = one
+        for index in self._indexes:
+            index.add(one)
+
+    def put_namespace(self, name: str, labels: Mapping[str, str]) -> None:
+        """A namespace came or changed."""
+        if self.namespaces.get(name) != labels:
+            self.namespaces[name] = dict(labels)
+            self.tallies.forget()
+
+    def drop_namespace(self, name: str) -> None:
+        """A namespace is gone."""
+        if self.namespaces.pop(name, None):
+            self.tallies.forget()
+
+    @contextmanager
+    def supposing(self, gone: Iterable[str] = ()) -> Iterator[Callable[[Resident], None]]:
+        """For a moment: without the pods in `gone`, and with those given to what is yielded."""
+        missing = [self._residents[uid] for uid in sorted(set(gone)) if uid in self._residents]
+        added: list[str] = []
+
+        def suppose(one: Resident) -> None:
+            added.append(one.uid)
+            self.add(one)
+
+        for each in missing:
+            self.drop(each.uid)
+        try:
+            yield suppose
+        finally:
+            for uid in added:
+                self.drop(uid)
+            for each in missing:
+                self.add(each)

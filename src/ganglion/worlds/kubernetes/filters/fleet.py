@@ -1,0 +1,109 @@
+"""The nodes as dynamic rules see them, by name and by the value of any label."""
+
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Mapping
+from typing import TypeVar, cast
+
+from msgspec import Struct
+
+from ganglion.worlds.kubernetes.filters.clauses import NODE_NAME
+from ganglion.worlds.kubernetes.filters.taints import BARRING
+from ganglion.worlds.kubernetes.gpu_resources import is_gpu_resource
+from ganglion.worlds.kubernetes.objects.node import Node, Taint
+from ganglion.worlds.kubernetes.objects.quantity import units
+
+T = TypeVar("T")
+
+_ENGINES = ("cpu", "memory", "pods")
+"""Resources that the engine keeps count of itself."""
+
+_QUESTIONS = 4096
+
+
+class NodeView(Struct, frozen=True):
+    """What dynamic rules read of a node.
+
+    Attributes:
+        labels: its labels, and its name as one of them.
+        taints: those with an effect that bars pods.
+        extras: allocatable amounts besides CPU, memory, pod slots and GPUs.
+    """
+
+    labels: dict[str, str]
+    taints: tuple[Taint, ...]
+    extras: dict[str, int]
+
+
+class Fleet:
+    """All nodes.
+
+    Attributes:
+        views: name -> node.
+    """
+
+    def __init__(self) -> None:
+        self.views: dict[str, NodeView] = {}
+        self._memory: dict[Hashable, object] = {}
+
+    def put(self, node: Node) -> None:
+        """A node came or changed."""
+        view = _view(node)
+        if self.views.get(node.metadata.name) != view:
+            self.views[node.metadata.name] = view
+            self._memory.clear()
+
+    def drop(self, name: str) -> None:
+        """A node is gone."""
+        if self.views.pop(name, None):
+            self._memory.clear()
+
+    def remembered(self, question: Hashable, answer: Callable[[], T]) -> T:
+        """The answer to a question about nodes alone, worked out again only when they change."""
+        if question not in self._memory:
+            if len(self._memory) >= _QUESTIONS:
+                self._memory.clear()
+            self._memory[question] = answer()
+        return cast("T", self._memory[question])
+
+    def by_value(self, key: str) -> Mapping[str, list[str]]:
+        """Value of a label -> names of the nodes that have it."""
+        return self.remembered(("value", key), lambda: self._by_value(key))
+
+    def lacking(self, key: str) -> list[str]:
+        """Names of the nodes without a label."""
+        return self.remembered(("lacking", key), lambda: self._lacking(key))
+
+    def domains(self, counts: Mapping[str, int], key: str) -> dict[str, int]:
+        """Numbers by node added up by the value of a label; nodes without it do not count."""
+        found: dict[str, int] = {}
+        for name, count in counts.items():
+            view = self.views.get(name)
+            value = view.labels.get(key) if view else None
+            if value is not None:
+                found[value] = found.get(value, 0) + count
+        return found
+
+    def value(self, name: str, key: str) -> str | None:
+        """The value of a label of a node."""
+        view = self.views.get(name)
+        return view.labels.get(key) if view else None
+
+    def _by_value(self, key: str) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = defaultdict(list)
+        for name, view in self.views.items():
+            if key in view.labels:
+                found[view.labels[key]].append(name)
+        return dict(found)
+
+    def _lacking(self, key: str) -> list[str]:
+        return [name for name, view in self.views.items() if key not in view.labels]
+
+
+def _view(node: Node) -> NodeView:
+    extras = {
+        name: units(quantity)
+        for name, quantity in node.status.allocatable.items()
+        if name not in _ENGINES and not is_gpu_resource(name)
+    }
+    taints = tuple(Taint(t.key, t.value, t.effect) for t in node.spec.taints if t.effect in BARRING)
+    return NodeView(node.metadata.labels | {NODE_NAME: node.metadata.name}, taints, extras)

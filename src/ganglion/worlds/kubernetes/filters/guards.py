@@ -1,0 +1,67 @@
+"""Pods that keep others away from them: required anti-affinity works both ways."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+
+from ganglion.worlds.kubernetes.filters.needs import Resident, Term, meant
+
+Where = Mapping[str, int]
+"""Node -> how many."""
+
+
+class Guards:
+    """Where pods with anti-affinity are, by the pods that they keep away.
+
+    Args:
+        namespaces: labels of all namespaces.
+    """
+
+    def __init__(self, namespaces: Mapping[str, Mapping[str, str]]) -> None:
+        self._namespaces = namespaces
+        self._held: dict[Term, dict[str, int]] = {}
+        self._by_label: dict[tuple[str, str] | None, dict[Term, None]] = defaultdict(dict)
+
+    def add(self, one: Resident) -> None:
+        """A pod came."""
+        for term in one.needs.apart:
+            if term.pattern.selector.nothing:
+                continue
+            self._by_label[_telling(term)][term] = None
+            held = self._held.setdefault(term, {})
+            held[one.node] = held.get(one.node, 0) + 1
+
+    def remove(self, one: Resident) -> None:
+        """A pod left."""
+        for term in one.needs.apart:
+            if term.pattern.selector.nothing:
+                continue
+            held = self._held[term]
+            held[one.node] -= 1
+            if not held[one.node]:
+                del held[one.node]
+            if not held:
+                self._forget(term)
+
+    def _forget(self, term: Term) -> None:
+        del self._held[term]
+        listed = self._by_label[_telling(term)]
+        del listed[term]
+        if not listed:
+            del self._by_label[_telling(term)]
+
+    def against(self, one: Resident) -> Iterator[tuple[Term, Where]]:
+        """Every term that keeps a pod away, and where pods with that term are."""
+        if not self._held:
+            return
+        for label in (None, *one.needs.labels):
+            for term in self._by_label.get(label, ()):
+                if meant((term.pattern,), one, self._namespaces):
+                    yield term, self._held[term]
+
+
+def _telling(term: Term) -> tuple[str, str] | None:
+    """A label that all pods which are meant have; None = there is no such label."""
+    for each in term.pattern.selector.requirements:
+        if each.operator == "In" and len(each.values) == 1:
+            return each.key, each.values[0]
+    return None

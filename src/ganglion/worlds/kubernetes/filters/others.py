@@ -1,0 +1,86 @@
+"""Affinity and anti-affinity between pods."""
+
+from collections.abc import Iterator
+
+from ganglion.worlds.kubernetes.filters.crowd import Crowd
+from ganglion.worlds.kubernetes.filters.fleet import Fleet
+from ganglion.worlds.kubernetes.filters.needs import Resident, Term, meant
+
+Barred = Iterator[tuple[str, str]]
+"""Nodes, with why."""
+
+
+def kept_away(one: Resident, crowd: Crowd, fleet: Fleet) -> Barred:
+    """Nodes in the domains of pods that this one must keep away from, or that keep it away."""
+    for term in one.needs.apart:
+        there = fleet.domains(crowd.tallies.where((term.pattern,)), term.key)
+        yield from _nodes_in(there, term.key, "has a pod it must keep away from", fleet)
+    for term, where in crowd.guards.against(one):
+        there = fleet.domains(where, term.key)
+        yield from _nodes_in(there, term.key, "has a pod that keeps it away", fleet)
+
+
+def alone(one: Resident, crowd: Crowd, fleet: Fleet) -> Barred:
+    """Nodes outside the domains of pods that this one has to be near.
+
+    The first of pods that want to be near each other may go anywhere.
+    """
+    near = one.needs.near
+    if not near:
+        return
+    for term in near:
+        yield from ((node, f"no label {term.key}") for node in fleet.lacking(term.key))
+    where = crowd.tallies.where(tuple(term.pattern for term in near))
+    there = [fleet.domains(where, term.key) for term in near]
+    if not any(there) and is_its_own_kind(one, crowd):
+        return
+    for term, domains in zip(near, there, strict=True):
+        for value, nodes in fleet.by_value(term.key).items():
+            if value not in domains:
+                why = f"{term.key} {value} lacks a pod it has to be near"
+                yield from ((node, why) for node in nodes)
+
+
+def is_its_own_kind(one: Resident, crowd: Crowd) -> bool:
+    """Whether the pods that a pod has to be near are pods like itself."""
+    return meant([term.pattern for term in one.needs.near], one, crowd.namespaces)
+
+
+class Distances:
+    """Anti-affinity among pods that are all in place; each question costs a look-up."""
+
+    def __init__(self, crowd: Crowd, fleet: Fleet) -> None:
+        self._crowd = crowd
+        self._fleet = fleet
+        self._meant: dict[Term, dict[str, int]] = {}
+        self._guards: dict[Term, dict[str, int]] = {}
+
+    def too_close(self, one: Resident) -> str:
+        """Why a pod may not be where it is; empty = it may."""
+        for term in one.needs.apart:
+            itself = meant((term.pattern,), one, self._crowd.namespaces)
+            if self._others(self._meant_by(term), term, one, itself):
+                return f"{term.key} has a pod it must keep away from"
+        for term, where in self._crowd.guards.against(one):
+            if term not in self._guards:
+                self._guards[term] = self._fleet.domains(where, term.key)
+            if self._others(self._guards[term], term, one, term in one.needs.apart):
+                return f"{term.key} has a pod that keeps it away"
+        return ""
+
+    def _meant_by(self, term: Term) -> dict[str, int]:
+        if term not in self._meant:
+            where = self._crowd.tallies.where((term.pattern,))
+            self._meant[term] = self._fleet.domains(where, term.key)
+        return self._meant[term]
+
+    def _others(self, domains: dict[str, int], term: Term, one: Resident, itself: bool) -> bool:
+        value = self._fleet.value(one.node, term.key)
+        return value is not None and domains.get(value, 0) > int(itself)
+
+
+def _nodes_in(there: dict[str, int], key: str, why: str, fleet: Fleet) -> Barred:
+    nodes = fleet.by_value(key) if there else {}
+    for value in there:
+        said = f"{key} {value} {why}"
+        yield from ((node, said) for node in nodes[value])

@@ -1,0 +1,95 @@
+"""Even spreading over domains."""
+
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from ganglion.worlds.kubernetes.filters.clauses import meets
+from ganglion.worlds.kubernetes.filters.crowd import Crowd
+from ganglion.worlds.kubernetes.filters.fleet import Fleet, NodeView
+from ganglion.worlds.kubernetes.filters.needs import Among, Resident, Spread, meant
+from ganglion.worlds.kubernetes.filters.taints import tolerated
+
+
+class Standing(Struct, frozen=True):
+    """Pods by domain.
+
+    Attributes:
+        counts: value of the label -> pods.
+        least: what the fewest count as.
+        nodes: the nodes that count, with their domains.
+    """
+
+    counts: dict[str, int]
+    least: int
+    nodes: dict[str, str]
+
+
+def standing(spread: Spread, crowd: Crowd, fleet: Fleet) -> Standing:
+    """How the pods of a constraint are spread now."""
+    nodes = fleet.remembered(spread.among, lambda: _counting(spread.among, fleet))
+    counts = dict.fromkeys(nodes.values(), 0)
+    for node, many in crowd.tallies.where((spread.pattern,)).items():
+        if node in nodes:
+            counts[nodes[node]] += many
+    few = len(counts) < spread.min_domains
+    return Standing(counts, 0 if few else min(counts.values()), nodes)
+
+
+def crowded(one: Resident, crowd: Crowd, fleet: Fleet) -> Iterator[tuple[str, str]]:
+    """Nodes where one more pod would make the spread too uneven."""
+    for spread in one.needs.spreads:
+        key = spread.among.key
+        yield from ((node, f"no label {key}") for node in fleet.lacking(key))
+        now = standing(spread, crowd, fleet)
+        room = now.least + spread.max_skew - int(meant((spread.pattern,), one, crowd.namespaces))
+        for value, nodes in fleet.by_value(key).items():
+            if now.counts.get(value, 0) > room:
+                why = f"{key} {value} has too many pods like it already"
+                yield from ((node, why) for node in nodes)
+
+
+class Balance:
+    """Spreading of pods that are all in place; each question costs a look-up."""
+
+    def __init__(self, crowd: Crowd, fleet: Fleet) -> None:
+        self._crowd = crowd
+        self._fleet = fleet
+        self._standings: dict[Spread, Standing] = {}
+
+    def uneven(self, one: Resident) -> str:
+        """Why a pod may not be where it is; empty = it may."""
+        for spread in one.needs.spreads:
+            key = spread.among.key
+            value = self._fleet.value(one.node, key)
+            if value is None:
+                return f"no label {key}"
+            now = self._standing(spread)
+            uncounted = one.node not in now.nodes and meant(
+                (spread.pattern,), one, self._crowd.namespaces
+            )
+            if now.counts.get(value, 0) + int(uncounted) - now.least > spread.max_skew:
+                return f"{key} {value} would have too many pods like it"
+        return ""
+
+    def _standing(self, spread: Spread) -> Standing:
+        if spread not in self._standings:
+            self._standings[spread] = standing(spread, self._crowd, self._fleet)
+        return self._standings[spread]
+
+
+def _counting(among: Among, fleet: Fleet) -> dict[str, str]:
+    return {
+        name: view.labels[among.key] for name, view in fleet.views.items() if _counts(among, view)
+    }
+
+
+def _counts(among: Among, view: NodeView) -> bool:
+    return (
+        all(key in view.labels for key in among.keys)
+        and meets(among.clauses, view.labels)
+        and (
+            among.tolerations is None
+            or all(tolerated(among.tolerations, taint) for taint in view.taints)
+        )
+    )
