@@ -85,7 +85,7 @@ def _devices(parts: list[ResourceSlice]) -> Iterator[tuple[str, str, Device]]:
     if not _is_complete(parts):
         return
     for part in parts:
-        for device in part.spec.devices:
+        for device in part.spec.devices or ():
             node = device.node_name or part.spec.node_name
             if node:
                 yield node, part.spec.driver, device

@@ -16,6 +16,9 @@ NVIDIA_MEMORY = (
 )
 """Labels with the memory of one device in MiB."""
 
+GB = 1_000_000_000
+"""The smallest that clouds mean by a gigabyte."""
+
 USUAL = {
     "nvidia.com": "nvidia.com/gpu",
     "amd.com": "amd.com/gpu",
@@ -76,7 +79,8 @@ def memory_of(vendor: str, labels: Mapping[str, str]) -> int:
         return vram_mib(labels)
     if vendor != "nvidia.com":
         return 0
-    return next((found for key in NVIDIA_MEMORY if (found := number(labels.get(key, "")))), 0)
+    told = next((found for key in NVIDIA_MEMORY if (found := number(labels.get(key, "")))), 0)
+    return told or number(labels.get("gpu.nvidia.com/vram", "")) * GB >> 20
 
 
 def model_of(labels: Mapping[str, str]) -> Product:

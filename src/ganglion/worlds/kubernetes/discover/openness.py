@@ -63,9 +63,9 @@ def _reasons(node: Node) -> Iterator[str]:
 
 
 def _evidence(node: Node, taint: Taint) -> str:
-    kind = EVIDENCE.get(taint.key, "")
-    condition = _condition(node, kind) if kind else None
-    return _told(condition) if condition else ""
+    condition = _condition(node, EVIDENCE.get(taint.key, ""))
+    good = "True" if condition and condition.type == "Ready" else "False"
+    return _told(condition) if condition and condition.status != good else ""
 
 
 def _told(condition: Condition) -> str:

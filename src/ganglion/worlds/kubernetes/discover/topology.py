@@ -126,14 +126,13 @@ def _told(labels: Mapping[str, str], sources: Sources) -> dict[Level, str]:
 
 
 def _fabric(labels: Mapping[str, str]) -> dict[Level, str]:
-    for fabric in FABRICS:
-        found = {
-            Level.BLOCK: _value(labels, fabric.block),
-            Level.RACK: _value(labels, fabric.rack),
-        }
-        if any(found.values()):
-            return found
-    return {}
+    """Rack and block by one source: the first that knows the rack, else that knows anything."""
+    found = [
+        {Level.RACK: _value(labels, each.rack), Level.BLOCK: _value(labels, each.block)}
+        for each in FABRICS
+    ]
+    exact = (each for each in found if each[Level.RACK])
+    return next(exact, None) or next((each for each in found if any(each.values())), {})
 
 
 def _link(labels: Mapping[str, str], spans_nodes: bool) -> str:

@@ -50,12 +50,12 @@ class Pool(Object, frozen=True):
 
 
 class SliceSpec(Object, frozen=True):
-    """`spec` of a slice."""
+    """`spec` of a slice. Versions before `v1` write null for no devices."""
 
     driver: str = ""
     pool: Pool = Pool()
     node_name: str = ""
-    devices: tuple[Device, ...] = ()
+    devices: tuple[Device, ...] | None = ()
 
 
 class ResourceSlice(Object, frozen=True):

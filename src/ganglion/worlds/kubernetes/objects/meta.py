@@ -71,10 +71,10 @@ class LabelSelector(Object, frozen=True):
 
 
 class Condition(Object, frozen=True):
-    """One condition of a status."""
+    """One condition of a status. The server writes null for a time that nobody has set."""
 
     type: str = ""
     status: str = ""
     reason: str = ""
     message: str = ""
-    last_transition_time: str = ""
+    last_transition_time: str | None = ""
