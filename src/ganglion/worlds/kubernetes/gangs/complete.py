@@ -1,0 +1,103 @@
+"""Why a gang cannot be considered yet, and why it never will be."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+
+from ganglion.worlds.kubernetes import names
+from ganglion.worlds.kubernetes.gangs.draft import Draft
+from ganglion.worlds.kubernetes.gangs.found import Member
+from ganglion.worlds.kubernetes.gangs.shape import SetShape
+from ganglion.worlds.kubernetes.objects.pod import Pod
+
+_NAMED = 3
+"""Missing pods that are named; the rest is counted."""
+
+
+def lacking(draft: Draft, members: Sequence[Member]) -> str:
+    """What has to happen before the gang can start; empty = nothing."""
+    return draft.missing or _absent(draft, members) or _gated([each.pod for each in members])
+
+
+def _absent(draft: Draft, members: Sequence[Member]) -> str:
+    """Pods that do not exist yet."""
+    needed = draft.least or draft.total
+    if needed:
+        return _few(len(members), needed, draft.least < draft.total or not draft.total)
+    taken: dict[str, set[int]] = {each.name: set() for each in draft.shapes}
+    for member in members:
+        taken[member.pod_set].add(member.index)
+    short = {each.name: _need(each) - len(taken[each.name]) for each in draft.shapes}
+    if max(short.values(), default=0) <= 0:
+        return ""
+    wanted = sum(each.upfront for each in draft.shapes)
+    missing = [
+        name
+        for each in draft.shapes
+        if short[each.name] > 0
+        for name in _names(each, taken[each.name], short[each.name])
+    ]
+    return f"{len(members)} of {wanted} pods exist; missing: {_listed(missing)}"
+
+
+def _few(have: int, needed: int, open_ended: bool) -> str:
+    if have >= needed:
+        return ""
+    return f"{have} of {'at least ' if open_ended else ''}{needed} pods exist"
+
+
+def _need(shape: SetShape) -> int:
+    return min(shape.upfront, shape.least)
+
+
+def _names(shape: SetShape, taken: set[int], short: int) -> Iterable[str]:
+    if shape.seats != shape.count:
+        return [f"{short} of {shape.name}"]
+    return islice(_free(shape, taken), short)
+
+
+def _free(shape: SetShape, taken: set[int]) -> Iterator[str]:
+    return (f"{shape.name}-{i + shape.first}" for i in range(shape.seats) if i not in taken)
+
+
+def _listed(missing: list[str]) -> str:
+    more = len(missing) - _NAMED
+    return ", ".join(missing[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def _gated(pods: Sequence[Pod]) -> str:
+    """Pods that somebody else still holds back."""
+    held = {
+        pod.key: gate.name
+        for pod in pods
+        for gate in pod.spec.scheduling_gates
+        if gate.name != names.GATE
+    }
+    if not held:
+        return ""
+    gates = ", ".join(sorted(set(held.values())))
+    return f"{len(held)} of {len(pods)} pods are held back by the scheduling gate {gates}"
+
+
+def at_odds(members: Sequence[Member], queues: dict[str, str]) -> str:
+    """How the pods contradict each other; empty = they do not.
+
+    Args:
+        members: pods of the gang.
+        queues: UID of a pod -> the queue that is named for it.
+    """
+    if not members:
+        return ""
+    first = members[0].pod
+    for each in members:
+        pod = each.pod
+        one, other = queues[first.metadata.uid], queues[pod.metadata.uid]
+        if one != other:
+            return f"its pods name different queues: {_says(first, one)}, {_says(pod, other)}"
+        if (pod.spec.priority or 0) != (first.spec.priority or 0):
+            one, other = str(first.spec.priority or 0), str(pod.spec.priority or 0)
+            return f"its pods have different priorities: {_says(first, one)}, {_says(pod, other)}"
+    return ""
+
+
+def _says(pod: Pod, text: str) -> str:
+    return f"{pod.metadata.name} {text or '(none)'}"

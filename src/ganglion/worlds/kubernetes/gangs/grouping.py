@@ -1,0 +1,261 @@
+"""Keeps the gangs of a cluster while its pods and their owners come, change and go."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeVar
+
+from msgspec import Struct, field
+
+from ganglion.model.errors import InputError
+from ganglion.worlds.kubernetes.gangs import marked, owned
+from ganglion.worlds.kubernetes.gangs.build import found_of
+from ganglion.worlds.kubernetes.gangs.chain import Lookup, Wanted
+from ganglion.worlds.kubernetes.gangs.draft import Draft
+from ganglion.worlds.kubernetes.gangs.found import Found
+from ganglion.worlds.kubernetes.gangs.groups import Group, Terms, terms_of
+from ganglion.worlds.kubernetes.gangs.home import Home, home_of, is_ours
+from ganglion.worlds.kubernetes.gangs.said import STANDARD_LABELS, Levels
+from ganglion.worlds.kubernetes.gangs.seats import Held
+from ganglion.worlds.kubernetes.gangs.sources import Need, Sources, needs_met_by
+from ganglion.worlds.kubernetes.objects.meta import Anything, Meta
+from ganglion.worlds.kubernetes.objects.pod import Pod
+
+Part = TypeVar("Part")
+
+
+class _Band(Struct):
+    """Living pods with one key, and what was made of them last."""
+
+    key: str
+    group: Group | None
+    pods: dict[str, Pod] = field(default_factory=dict)
+    unsettled: set[str] = field(default_factory=set)
+    draft: Draft | None = None
+    held: Held = field(default_factory=dict)
+    found: dict[str, Found] = field(default_factory=dict)
+    needs: frozenset[Need] = frozenset()
+    missing: frozenset[Wanted] = frozenset()
+
+
+class Grouping:
+    """The gangs of one cluster.
+
+    Changes cost the same whatever the size of the cluster; a gang is put together again when
+    somebody asks for it, or for what changed, after one of its pods or owners did.
+
+    Args:
+        owners: looks up objects other than pods; those that are not known are in `wanted_owners`.
+        levels: what node labels mean as levels of the topology.
+    """
+
+    def __init__(self, owners: Lookup, levels: Levels = STANDARD_LABELS.get) -> None:
+        self._owners = owners
+        self._levels = levels
+        self._metas: dict[str, Meta] = {}
+        self._ours: set[str] = set()
+        self._bands: dict[str, _Band] = {}
+        self._band_of: dict[str, str] = {}
+        self._needed_by: dict[Need, set[str]] = {}
+        self._wanted_by: dict[Wanted, set[str]] = {}
+        self._stale: set[str] = set()
+        self._dirty: set[str] = set()
+        self._found: dict[str, Found] = {}
+
+    def put(self, pod: Pod) -> None:
+        """A pod is there, or has changed. Pods of others, and those that ended, are no members."""
+        uid = pod.metadata.uid
+        if uid not in self._ours and not is_ours(pod):
+            return
+        self._ours.add(uid)
+        known = uid in self._metas
+        self._metas[uid] = pod.metadata
+        if not known:
+            self._changed((uid,))
+        if pod.is_over or pod.is_leaving:
+            self._leave(uid)
+        else:
+            self._settle(pod)
+
+    def drop(self, uid: str) -> None:
+        """A pod is gone. Unknown ones are ignored."""
+        self._ours.discard(uid)
+        self._leave(uid)
+        if self._metas.pop(uid, None) is not None:
+            self._changed((uid,))
+
+    def owner_changed(self, thing: Anything) -> None:
+        """An object that is not a pod is there, has changed, or is gone."""
+        self._changed(needs_met_by(thing))
+
+    def levels_changed(self) -> None:
+        """Node labels mean other levels than before."""
+        self._stale.update(self._bands)
+
+    def take_dirty(self) -> set[str]:
+        """Keys of gangs that have appeared, changed or gone since this was asked last."""
+        self._flush()
+        dirty, self._dirty = self._dirty, set()
+        return dirty
+
+    def found(self, key: str) -> Found | None:
+        """A gang; None = it has no living pods."""
+        self._flush()
+        return self._found.get(key)
+
+    def keys(self) -> list[str]:
+        """Keys of all gangs, sorted."""
+        self._flush()
+        return sorted(self._found)
+
+    def wanted_owners(self) -> set[Wanted]:
+        """Objects that have to be known before some gang can be understood."""
+        self._flush()
+        return set(self._wanted_by)
+
+    def _changed(self, needs: Iterable[Need]) -> None:
+        for need in needs:
+            self._stale.update(self._needed_by.get(need, ()))
+
+    def _settle(self, pod: Pod) -> None:
+        """Put a pod into the band it belongs to."""
+        uid = pod.metadata.uid
+        home = home_of(pod, self._sources().chain(pod))
+        before = self._band_of.get(uid)
+        if before and not home.settled and uid not in self._bands[before].unsettled:
+            # What made it is being deleted: it stays what it was.
+            home = Home(before, self._bands[before].group)
+        if before and before != home.key:
+            self._leave(uid)
+        self._join(pod, home)
+
+    def _join(self, pod: Pod, home: Home) -> None:
+        uid = pod.metadata.uid
+        band = self._bands.setdefault(home.key, _Band(home.key, home.group))
+        band.pods[uid] = pod
+        if home.settled:
+            band.unsettled.discard(uid)
+        else:
+            band.unsettled.add(uid)
+        self._band_of[uid] = home.key
+        self._stale.add(home.key)
+
+    def _leave(self, uid: str) -> None:
+        key = self._band_of.pop(uid, None)
+        if key is None:
+            return
+        band = self._bands[key]
+        del band.pods[uid]
+        band.unsettled.discard(uid)
+        band.held.pop(uid, None)
+        self._stale.add(key)
+
+    def _flush(self) -> None:
+        """Put together what changed; pods whose owner became known may move meanwhile."""
+        while self._stale:
+            band = self._bands[self._stale.pop()]
+            for uid in sorted(band.unsettled):
+                self._settle(band.pods[uid])
+            self._stale.discard(band.key)
+            self._rebuild(band)
+
+    def _sources(self) -> Sources:
+        return Sources(self._owners, self._metas.get)
+
+    def _rebuild(self, band: _Band) -> None:
+        sources = self._sources()
+        found = {each.key: each for each in self._understand(band, sources)}
+        self._dirty.update(band.found, found)
+        for key, old in band.found.items():
+            # A pod that left may meanwhile have been put together under the same key elsewhere.
+            if self._found.get(key) is old:
+                del self._found[key]
+        self._found.update(found)
+        band.found = found
+        self._note(band, frozenset(sources.needs), frozenset(sources.missing))
+        if not band.pods:
+            del self._bands[band.key]
+
+    def _note(self, band: _Band, needs: frozenset[Need], missing: frozenset[Wanted]) -> None:
+        """Remember what a band depends on."""
+        _move(self._needed_by, band.key, band.needs, needs)
+        _move(self._wanted_by, band.key, band.missing, missing)
+        band.needs, band.missing = needs, missing
+
+    def _understand(self, band: _Band, sources: Sources) -> Iterator[Found]:
+        pods = sorted(band.pods.values(), key=lambda pod: pod.metadata.name)
+        if not pods:
+            return
+        if band.group is None:
+            yield self._of_owner(band, pods, sources)
+        else:
+            yield from self._of_group(band, band.group, pods, sources)
+
+    def _of_owner(self, band: _Band, pods: Sequence[Pod], sources: Sources) -> Found:
+        draft, wrong = owned.draft_of(band.key, pods, sources.chain, band.draft)
+        found = found_of(draft, pods, band.held, self._levels, wrong)
+        if not draft.missing and not wrong:
+            band.draft = draft
+            band.held = _held(found)
+        return found
+
+    def _of_group(
+        self, band: _Band, group: Group, pods: Sequence[Pod], sources: Sources
+    ) -> Iterator[Found]:
+        described = sources.described(group.reference, pods[0].metadata.namespace)
+        parts = marked.split(pods, sources.chain, described)
+        for pod in parts.strangers:
+            draft, error = marked.stranger(pod, group, parts.whose)
+            yield found_of(draft, (pod,), {}, self._levels, error)
+        terms, wrong = _terms(group, parts.rightful, described)
+        if not terms.is_gang:
+            for pod in parts.rightful:
+                yield found_of(marked.alone(pod), (pod,), {}, self._levels)
+            return
+        yield self._of_marks(band, group, parts.rightful, sources, described, terms, wrong)
+
+    def _of_marks(
+        self,
+        band: _Band,
+        group: Group,
+        pods: Sequence[Pod],
+        sources: Sources,
+        described: Anything | None,
+        terms: Terms,
+        wrong: InputError | None,
+    ) -> Found:
+        try:
+            draft = marked.draft_of(
+                band.key, group, pods, sources.chain, described, terms, band.draft
+            )
+        except InputError as error:
+            draft, wrong = marked.crowd(band.key, group, pods), error
+        found = found_of(draft, pods, band.held, self._levels, wrong)
+        if not found.lacking and not found.refused:
+            band.draft = draft
+            band.held = _held(found)
+        return found
+
+
+def _terms(
+    group: Group, pods: Sequence[Pod], described: Anything | None
+) -> tuple[Terms, InputError | None]:
+    if group.reference and described is None:
+        return Terms(), None
+    try:
+        return terms_of(group, pods, described), None
+    except InputError as error:
+        return Terms(), error
+
+
+def _held(found: Found) -> Held:
+    return {each.pod.metadata.uid: (each.pod_set, each.index) for each in found.members}
+
+
+def _move(
+    index: dict[Part, set[str]], key: str, before: frozenset[Part], after: frozenset[Part]
+) -> None:
+    for each in before - after:
+        index[each].discard(key)
+        if not index[each]:
+            del index[each]
+    for each in after - before:
+        index.setdefault(each, set()).add(key)

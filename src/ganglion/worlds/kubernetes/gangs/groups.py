@@ -1,0 +1,253 @@
+"""Groups that pods name themselves, in the words of whichever system they were written for."""
+
+from collections.abc import Callable, Sequence
+from hashlib import sha256
+from typing import Any
+
+import msgspec
+from msgspec import Struct, structs
+
+from ganglion.model.errors import FieldError, InputError
+from ganglion.worlds.kubernetes import names
+from ganglion.worlds.kubernetes.gangs import markers, reading
+from ganglion.worlds.kubernetes.gangs.shape import (
+    ANYWHERE,
+    MAIN,
+    Seat,
+    SetShape,
+    label_index,
+    of_count,
+    ordinal,
+)
+from ganglion.worlds.kubernetes.objects.meta import Anything, Meta, OwnerReference
+from ganglion.worlds.kubernetes.objects.pod import Pod
+from ganglion.worlds.kubernetes.requests import ask_of
+
+
+class Group(Struct, frozen=True):
+    """A group as a pod names it.
+
+    Attributes:
+        source: the label, annotation or field it is named by.
+        name: its name within the namespace.
+        api_version: of the PodGroup that describes it; empty = its pods do.
+    """
+
+    source: str
+    name: str
+    api_version: str = ""
+
+    @property
+    def reference(self) -> OwnerReference | None:
+        """The PodGroup that describes it; pods do not know its UID."""
+        if not self.api_version:
+            return None
+        return OwnerReference(self.api_version, "PodGroup", self.name)
+
+    @property
+    def key(self) -> str:
+        """Tells it from groups of the same name in other systems."""
+        group = self.api_version.partition("/")[0]
+        return f"PodGroup.{group}/{self.name}" if group else f"{self.source}/{self.name}"
+
+
+UPSTREAM = "scheduling.k8s.io/v1alpha2"
+_DESCRIBED = (
+    (markers.COSCHEDULING, "scheduling.x-k8s.io/v1alpha1"),
+    (markers.VOLCANO, "scheduling.volcano.sh/v1beta1"),
+    (markers.KAI, "scheduling.run.ai/v2alpha2"),
+)
+
+
+def group_of(pod: Pod) -> Group | None:
+    """The group a pod says it is in; its own field first, then ours, then the others' marks."""
+    if pod.spec.scheduling_group and pod.spec.scheduling_group.pod_group_name:
+        return Group("schedulingGroup", pod.spec.scheduling_group.pod_group_name, UPSTREAM)
+    for key in (names.GANG, markers.KUEUE_GROUP):
+        if name := _mark(pod, key):
+            return Group(key, name)
+    for key, api_version in _DESCRIBED:
+        if name := _mark(pod, key):
+            return Group(key, name, api_version)
+    return None
+
+
+def _mark(pod: Pod, key: str) -> str:
+    return pod.metadata.labels.get(key) or pod.metadata.annotations.get(key, "")
+
+
+class Terms(Struct, frozen=True):
+    """What is known about the size of a group.
+
+    Attributes:
+        total: pods it has when it is complete; 0 = as many as there are.
+        least: fewest that may start; 0 = all.
+        sets: fewest by set.
+        is_gang: whether its pods need each other at all.
+        said: what its PodGroup says in fields of its own, as annotations.
+        levels: set -> annotations that constrain it.
+    """
+
+    total: int = 0
+    least: int = 0
+    sets: dict[str, int] = {}
+    is_gang: bool = True
+    said: Meta = Meta()
+    levels: dict[str, Meta] = {}
+
+
+def terms_of(group: Group, pods: Sequence[Pod], described: Anything | None) -> Terms:
+    """What a group's pods and its PodGroup say. Raises InputError."""
+    if described is not None:
+        return _TERMS[group.source](described.spec)
+    total_key = names.GANG_SIZE if group.source == names.GANG else markers.KUEUE_TOTAL
+    total = _agreed(group, pods, total_key)
+    least = _agreed(group, pods, names.GANG_MIN) if group.source == names.GANG else 0
+    if not total:
+        raise InputError(
+            f"no pod of group {group.name!r} says how many there are",
+            f"give them the annotation {total_key}",
+        )
+    if least > total:
+        raise FieldError(f"{least} is more than the {total} of {total_key}", key=names.GANG_MIN)
+    if len(pods) > total:
+        raise InputError(f"group {group.name!r} has {len(pods)} pods, but {total_key} is {total}")
+    return Terms(total, least)
+
+
+def _agreed(group: Group, pods: Sequence[Pod], key: str) -> int:
+    """The number that all pods give. Raises InputError when they differ."""
+    given = {text: pod for pod in pods if (text := pod.metadata.annotations.get(key))}
+    if len(given) > 1:
+        (one, pod), (two, other) = sorted(given.items())[:2]
+        raise InputError(
+            f"the pods of group {group.name!r} disagree on {key}: "
+            f"{pod.metadata.name} says {one}, {other.metadata.name} says {two}"
+        )
+    text = next(iter(given), "0")
+    if not text.isdecimal() or int(text) > reading.MOST_PODS:
+        raise FieldError(f"should be a number of pods, not {text!r}", key=key)
+    return int(text)
+
+
+def _upstream(spec: dict[str, Any]) -> Terms:
+    where = "spec.schedulingPolicy"
+    policy = reading.inside(spec, "spec", "schedulingPolicy")
+    gang = reading.inside(policy, where, "gang")
+    limits = reading.inside(spec, "spec", "schedulingConstraints")
+    keys = reading.listing(limits.get("topology"), "spec.schedulingConstraints.topology")
+    said = {names.TOPOLOGY_REQUIRED: reading.text(keys[0], "key")} if keys else {}
+    least = reading.number(gang, "minCount", 1, f"{where}.gang")
+    return Terms(least=least, is_gang="basic" not in policy, said=Meta(annotations=said))
+
+
+def _coscheduling(spec: dict[str, Any]) -> Terms:
+    return Terms(least=reading.number(spec, "minMember", 1))
+
+
+def _volcano(spec: dict[str, Any]) -> Terms:
+    tasks = reading.inside(spec, "spec", "minTaskMember")
+    least = {name: reading.number(tasks, name, 0, "spec.minTaskMember") for name in sorted(tasks)}
+    said = Meta(annotations={names.QUEUE: reading.text(spec, "queue")})
+    return Terms(least=reading.number(spec, "minMember", 1), sets=least, said=said)
+
+
+def _kai(spec: dict[str, Any]) -> Terms:
+    groups = reading.listing(spec.get("subGroups"), "spec.subGroups")
+    least = {
+        reading.text(each, "name"): reading.number(each, "minMember", 0, "spec.subGroups")
+        for each in groups
+    }
+    levels = {reading.text(each, "name"): Meta(annotations=_kai_levels(each)) for each in groups}
+    said = {names.QUEUE: reading.text(spec, "queue"), **_kai_levels(spec)}
+    if reading.text(spec, "preemptibility") == "non-preemptible":
+        said[names.PREEMPTIBLE] = "false"
+    total = sum(least.values()) or 1
+    return Terms(
+        least=reading.number(spec, "minMember", total) or 1,
+        sets=least,
+        said=Meta(annotations=said),
+        levels=levels,
+    )
+
+
+def _kai_levels(found: dict[str, Any]) -> dict[str, str]:
+    limits = reading.inside(found, "spec", "topologyConstraint")
+    return {
+        names.TOPOLOGY_REQUIRED: reading.text(limits, "requiredTopologyLevel"),
+        names.TOPOLOGY_PREFERRED: reading.text(limits, "preferredTopologyLevel"),
+    }
+
+
+_TERMS: dict[str, Callable[[dict[str, Any]], Terms]] = {
+    "schedulingGroup": _upstream,
+    markers.COSCHEDULING: _coscheduling,
+    markers.VOLCANO: _volcano,
+    markers.KAI: _kai,
+}
+
+
+def seat(pod: Pod, made: Seat | None) -> Seat:
+    """Where a pod of a group belongs.
+
+    Args:
+        pod: the pod.
+        made: where the rule for what made it puts it; None = nothing is known about that.
+    """
+    known = made if made is not None and made.pod_set != MAIN else None
+    name = _mark(pod, names.POD_SET) or _mark(pod, markers.KAI_SUBGROUP)
+    name = name or _mark(pod, markers.VOLCANO_TASK) or (known.pod_set if known else "")
+    index = _index(pod)
+    if index == ANYWHERE and made is not None:
+        return Seat(name or _alike(pod), made.index, made.block)
+    return Seat(name or _alike(pod), ordinal(pod) if index == ANYWHERE else index)
+
+
+def _index(pod: Pod) -> int:
+    label = pod.metadata.annotations.get(markers.KUEUE_INDEX_LABEL, markers.KUEUE_INDEX)
+    found = (label_index(pod, key) for key in (names.INDEX, label, markers.VOLCANO_INDEX))
+    return next((each for each in found if each != ANYWHERE), ANYWHERE)
+
+
+def _alike(pod: Pod) -> str:
+    """A name that pods of the same needs share, now and when they are made anew."""
+    spec = pod.spec
+    needs = (ask_of(pod), spec.node_selector, spec.affinity, spec.tolerations)
+    return f"pods-{sha256(msgspec.json.encode(needs, order='deterministic')).hexdigest()[:6]}"
+
+
+def sets(terms: Terms, pods: Sequence[Pod], seat_of: Callable[[Pod], Seat]) -> list[SetShape]:
+    """Sets of the pods that exist, with the fewest of each that may start. Raises InputError."""
+    by_set: dict[str, list[Pod]] = {}
+    for pod in pods:
+        by_set.setdefault(seat_of(pod).pod_set, []).append(pod)
+    for name, alike in by_set.items():
+        _equal(name, alike)
+    wanted = terms.least or terms.total
+    least = _leasts({name: len(alike) for name, alike in by_set.items()}, terms.sets, wanted)
+    return [
+        structs.replace(
+            of_count(name, len(by_set[name]), by_set[name][0], least[name]), strict=False
+        )
+        for name in sorted(by_set)
+    ]
+
+
+def _equal(name: str, pods: Sequence[Pod]) -> None:
+    first = ask_of(pods[0])
+    for pod in pods[1:]:
+        if ask_of(pod) != first:
+            raise InputError(
+                f"pods of one set ask for different things: {pods[0].metadata.name} and "
+                f"{pod.metadata.name} of {name!r}",
+                f"tell them apart by the annotation {names.POD_SET}",
+            )
+
+
+def _leasts(counts: dict[str, int], given: dict[str, int], wanted: int) -> dict[str, int]:
+    """Fewest pods by set, so that all together are `wanted`; large sets spare the rest."""
+    least = {name: min(given.get(name, 0), count) for name, count in counts.items()}
+    for name in sorted(counts, key=lambda each: (counts[each], each)):
+        more = min(counts[name] - least[name], max(wanted - sum(least.values()), 0))
+        least[name] += more
+    return least

@@ -1,0 +1,74 @@
+"""Which gang a pod belongs to."""
+
+from msgspec import Struct
+
+from ganglion.worlds.kubernetes import names
+from ganglion.worlds.kubernetes.gangs.chain import Chain, ident
+from ganglion.worlds.kubernetes.gangs.groups import Group, group_of
+from ganglion.worlds.kubernetes.gangs.kinds import ident_of
+from ganglion.worlds.kubernetes.gangs.rules import family_of
+from ganglion.worlds.kubernetes.objects.meta import Anything, OwnerReference
+from ganglion.worlds.kubernetes.objects.pod import Pod
+
+
+class Home(Struct, frozen=True):
+    """A gang as one of its pods names it.
+
+    Attributes:
+        key: of the gang.
+        group: the group it is, if the pod names one.
+        settled: whether it stays that; else an owner that is not known yet may change it.
+    """
+
+    key: str
+    group: Group | None = None
+    settled: bool = True
+
+
+def is_ours(pod: Pod) -> bool:
+    """Whether we are asked to place a pod: by its scheduler's name or by our gate.
+
+    A pod that was let through our gate carries the index it was given.
+    """
+    gated = any(gate.name == names.GATE for gate in pod.spec.scheduling_gates)
+    return gated or pod.spec.scheduler_name == names.SCHEDULER or names.INDEX in _annotations(pod)
+
+
+def _annotations(pod: Pod) -> dict[str, str]:
+    return pod.metadata.annotations
+
+
+def owner_key(thing: Anything) -> str:
+    """`namespace/Kind/name/uid` of an object."""
+    meta = thing.metadata
+    return f"{meta.namespace}/{thing.kind}/{meta.name}/{meta.uid}"
+
+
+def pod_key(pod: Pod) -> str:
+    """The key of a pod that is a gang of its own and was made by nobody."""
+    meta = pod.metadata
+    return f"{meta.namespace}/Pod/{meta.name}/{meta.uid}"
+
+
+def home_of(pod: Pod, chain: Chain) -> Home:
+    """The gang of a pod, as far as its makers are known."""
+    group = group_of(pod)
+    if group:
+        return Home(f"{pod.metadata.namespace}/{group.key}", group)
+    owner = chain.owner
+    if owner is not None:
+        part = family_of(ident(owner), pod).part(pod)
+        return Home(_joined(owner_key(owner), part), settled=chain.missing is None)
+    ref = pod.metadata.controller
+    if ref is None:
+        return Home(pod_key(pod))
+    part = family_of(ident_of(ref) if chain.missing else None, pod).part(pod)
+    return Home(_joined(_reference_key(pod, ref), part), settled=chain.missing is None)
+
+
+def _joined(key: str, part: str) -> str:
+    return f"{key}/{part}" if part else key
+
+
+def _reference_key(pod: Pod, ref: OwnerReference) -> str:
+    return f"{pod.metadata.namespace}/{ref.kind}/{ref.name}/{ref.uid}"

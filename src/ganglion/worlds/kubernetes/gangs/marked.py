@@ -1,0 +1,185 @@
+"""Gangs that pods name themselves."""
+
+from collections.abc import Sequence
+
+from msgspec import Struct, structs
+
+from ganglion.model.errors import InputError
+from ganglion.model.workload import Kind
+from ganglion.worlds.kubernetes.gangs import groups
+from ganglion.worlds.kubernetes.gangs.chain import Chain, ident
+from ganglion.worlds.kubernetes.gangs.draft import Draft
+from ganglion.worlds.kubernetes.gangs.found import Owner
+from ganglion.worlds.kubernetes.gangs.groups import Group, Terms
+from ganglion.worlds.kubernetes.gangs.home import pod_key
+from ganglion.worlds.kubernetes.gangs.owned import Chains, owner_of
+from ganglion.worlds.kubernetes.gangs.rules import family_of
+from ganglion.worlds.kubernetes.gangs.said import created_ms
+from ganglion.worlds.kubernetes.gangs.shape import MAIN, Seat, of_count
+from ganglion.worlds.kubernetes.objects.meta import Anything
+from ganglion.worlds.kubernetes.objects.pod import Pod
+
+
+class Split(Struct, frozen=True):
+    """The pods that name a group.
+
+    Attributes:
+        rightful: those it belongs to.
+        strangers: those that somebody else made.
+        whose: who made the rightful ones, for people.
+    """
+
+    rightful: tuple[Pod, ...]
+    strangers: tuple[Pod, ...] = ()
+    whose: str = ""
+
+
+def split(pods: Sequence[Pod], chains: Chains, described: Anything | None) -> Split:
+    """Tell the pods of a group from those of others that borrow its name.
+
+    A PodGroup that nobody owns is open to all pods of its namespace. One with an owner belongs to
+    that. Without a PodGroup the group belongs to whoever made the pod that was first on a node, or
+    else the oldest.
+    """
+    if described is not None and described.metadata.controller is None:
+        return Split(tuple(pods))
+    if described is not None and described.metadata.controller is not None:
+        ref = described.metadata.controller
+        mine = tuple(pod for pod in pods if ref.uid in _makers(pod, chains(pod)))
+        # The owner may lie above the last kind that is understood.
+        if mine:
+            return _divided(pods, mine, f"{ref.kind} {ref.name}")
+    first = min(pods, key=_age)
+    root = _root(first, chains(first))
+    mine = tuple(pod for pod in pods if _root(pod, chains(pod)) == root)
+    return _divided(pods, mine, _whose(first, chains(first)))
+
+
+def _divided(pods: Sequence[Pod], mine: tuple[Pod, ...], whose: str) -> Split:
+    own = {pod.metadata.uid for pod in mine}
+    return Split(mine, tuple(pod for pod in pods if pod.metadata.uid not in own), whose)
+
+
+def _age(pod: Pod) -> tuple[bool, str, str]:
+    return (not pod.spec.node_name, pod.metadata.creation_timestamp, pod.metadata.name)
+
+
+def _makers(pod: Pod, chain: Chain) -> set[str]:
+    metas = (pod.metadata, *(each.metadata for each in chain.things))
+    above = {each.controller.uid for each in metas if each.controller}
+    return {*above, pod.metadata.uid}
+
+
+def _root(pod: Pod, chain: Chain) -> str:
+    if chain.owner is not None:
+        return chain.owner.metadata.uid
+    return pod.metadata.controller.uid if pod.metadata.controller else ""
+
+
+def _whose(pod: Pod, chain: Chain) -> str:
+    if chain.owner is not None:
+        return f"{chain.owner.kind} {chain.owner.metadata.name}"
+    ref = pod.metadata.controller
+    return f"{ref.kind} {ref.name}" if ref else f"pods like {pod.metadata.name}, which nobody owns"
+
+
+def stranger(pod: Pod, group: Group, whose: str) -> tuple[Draft, InputError]:
+    """A pod that borrows the name of a group: a gang of its own that is refused."""
+    message = f"it names group {group.name!r}, which belongs to {whose}"
+    return alone(pod), InputError(message, "give the group a name of its own")
+
+
+def alone(pod: Pod) -> Draft:
+    """A pod that is a gang of its own."""
+    key = pod_key(pod)
+    return Draft(
+        key=key,
+        workload=key,
+        name=pod.metadata.name,
+        kind=Kind.BATCH,
+        shapes=(of_count(MAIN, 1, pod),),
+        seat_of=lambda _: Seat(MAIN, 0),
+    )
+
+
+def draft_of(
+    key: str,
+    group: Group,
+    pods: Sequence[Pod],
+    chains: Chains,
+    described: Anything | None,
+    terms: Terms,
+    known: Draft | None,
+) -> Draft:
+    """The gang of a group. Raises InputError.
+
+    Args:
+        key: of the gang.
+        group: as its pods name it.
+        pods: its living pods, by name.
+        chains: their makers.
+        described: its PodGroup; None = it has none, or that is not known yet.
+        terms: what is said about its size.
+        known: what it was when it was last complete.
+    """
+
+    def seat_of(pod: Pod) -> Seat:
+        chain = chains(pod)
+        if chain.owner is None:
+            return groups.seat(pod, None)
+        family = family_of(ident(chain.owner), pod)
+        return groups.seat(pod, family.seat(pod, chain.below) if family.ranked else None)
+
+    shapes = tuple(groups.sets(terms, pods, seat_of))
+    if known and len(pods) < (terms.least or terms.total):
+        # Pods that are missing come back; their sets are known from when they were there.
+        shapes = known.shapes
+    things = (described, *chains(pods[0]).things)
+    return Draft(
+        key=key,
+        workload=key,
+        name=group.name,
+        kind=Kind.TRAIN,
+        shapes=shapes,
+        seat_of=seat_of,
+        layers=(terms.said, *(each.metadata for each in things if each is not None)),
+        levels=terms.levels,
+        owner=_owner(pods, chains, described),
+        created_ms=created_ms(described.metadata) if described else 0,
+        least=terms.least,
+        total=terms.total,
+        missing=_missing(key, group, pods, chains, described),
+    )
+
+
+def _missing(
+    key: str, group: Group, pods: Sequence[Pod], chains: Chains, described: Anything | None
+) -> str:
+    if group.reference and described is None:
+        return f"its PodGroup {key.partition('/')[0]}/{group.name} is not known yet"
+    unknown = next((chains(pod).missing for pod in pods if chains(pod).missing), None)
+    return f"its {unknown} is not known yet" if unknown else ""
+
+
+def _owner(pods: Sequence[Pod], chains: Chains, described: Anything | None) -> Owner | None:
+    """The one owner of all pods; it may be suspended only if the group was made for it."""
+    owners = {each.metadata.uid: each for pod in pods if (each := chains(pod).owner)}
+    if len(owners) != 1 or any(chains(pod).owner is None for pod in pods):
+        return owner_of(described, shared=True) if described else None
+    owner = next(iter(owners.values()))
+    ref = described.metadata.controller if described else None
+    made_for = ref is not None and ref.uid == owner.metadata.uid
+    return owner_of(owner, shared=not made_for or owner is not chains(pods[0]).top)
+
+
+def crowd(key: str, group: Group, pods: Sequence[Pod]) -> Draft:
+    """Pods of a group of which nothing is known but that they exist."""
+    shape = of_count(MAIN, len(pods), pods[0])
+    return Draft(
+        key=key,
+        workload=key,
+        name=group.name,
+        kind=Kind.TRAIN,
+        shapes=(structs.replace(shape, strict=False),),
+        seat_of=lambda _: Seat(MAIN),
+    )

@@ -1,0 +1,17 @@
+"""The rule for a pod, by its owner's kind and its own labels."""
+
+from ganglion.model.workload import Kind
+from ganglion.worlds.kubernetes.gangs import batch, kinds, markers, serving, wrapper
+from ganglion.worlds.kubernetes.gangs.families import FAMILIES
+from ganglion.worlds.kubernetes.gangs.kinds import Ident
+from ganglion.worlds.kubernetes.gangs.shape import Family
+from ganglion.worlds.kubernetes.objects.pod import Pod
+
+_ALL = {**FAMILIES, kinds.APP_WRAPPER: wrapper.FAMILY}
+
+
+def family_of(owner: Ident | None, pod: Pod) -> Family:
+    """The rule for a pod; without an owner that is understood, it is alone."""
+    if owner == kinds.JOB and pod.metadata.labels.get(markers.KIND) == Kind.SWEEP:
+        return batch.TRIAL_FAMILY
+    return _ALL.get(owner, serving.ALONE_FAMILY) if owner else serving.ALONE_FAMILY
