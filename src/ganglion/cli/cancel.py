@@ -5,6 +5,7 @@ import sys
 import rich_click as click
 
 from ganglion.cli.connect import complete_jobs, connect
+from ganglion.cli.contexts import Where, context_options
 from ganglion.cli.formats import plural
 from ganglion.cli.options import command
 from ganglion.cli.ps import fetch
@@ -16,7 +17,10 @@ from ganglion.model.errors import GanglionError, InputError, StateError
 @click.option("-a", "--all", "everything", is_flag=True, help="All of yours that have not ended.")
 @click.option("--force", is_flag=True, help="Kill at once, without time to save.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
-def cancel(jobs: tuple[str, ...], everything: bool, force: bool, yes: bool) -> None:
+@context_options
+def cancel(
+    jobs: tuple[str, ...], everything: bool, force: bool, yes: bool, where: Where | None
+) -> None:
     """Stop workloads.
 
     Each process gets SIGTERM and its grace period to save its work, then SIGKILL.
@@ -25,7 +29,7 @@ def cancel(jobs: tuple[str, ...], everything: bool, force: bool, yes: bool) -> N
     """
     if bool(jobs) == everything:
         raise click.UsageError("name the workloads to cancel, or give --all")
-    with connect() as client:
+    with connect(where=where) as client:
         chosen = [view.id for view in fetch(client)] if everything else list(jobs)
         if everything and chosen and not yes:
             _ask(len(chosen))

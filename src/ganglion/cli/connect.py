@@ -1,23 +1,31 @@
 """The connection that commands share, and live names for shell completion."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import click
 from click.shell_completion import CompletionItem
 
 if TYPE_CHECKING:
+    from ganglion.cli.contexts import Where
     from ganglion.client import Client
 
 COMPLETION_TIMEOUT_S = 1.0
 """Longest that pressing Tab may wait for the server."""
 
 
-def connect(timeout_s: float = 30.0) -> "Client":
-    """Connect to the server of this user.
+def connect(timeout_s: float = 30.0, where: "Where | None" = None) -> "Client":
+    """Connect to the server of this user, or to a cluster.
+
+    Args:
+        timeout_s: longest silence, in seconds.
+        where: which cluster; None = the server.
 
     Raises:
-        EnvironmentFault: no server is running.
+        EnvironmentFault: no server is running, or no cluster is configured.
     """
+    if where is not None:
+        # It answers the calls of the commands that take --context, and no others.
+        return cast("Client", where.open(timeout_s))
     from ganglion.client import Client
 
     return Client.from_home(timeout_s=timeout_s)

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import rich_click as click
 
 from ganglion.cli.connect import complete_jobs, connect
+from ganglion.cli.contexts import Where, context_options
 from ganglion.cli.options import command, output
 from ganglion.cli.tables import print_data
 
@@ -18,15 +19,16 @@ MOST_GANGS = 20
 
 @command("describe", "describe train", "describe sweep-12 -o json")
 @click.argument("job", shell_complete=complete_jobs)
+@context_options
 @output("text", "json", "yaml")
-def describe(job: str, form: str) -> None:
+def describe(job: str, form: str, where: Where | None) -> None:
     """Tell everything about a workload.
 
     Its state and times, where its gangs run, why they wait, and what was submitted.
 
     JOB is an id, the beginning of one, or a name.
     """
-    with connect() as client:
+    with connect(where=where) as client:
         view = client.workload(job)
     if form == "text":
         _print(view)

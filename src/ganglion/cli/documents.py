@@ -52,10 +52,12 @@ class Job(NamedTuple):
     Attributes:
         document: the workload file in canonical keys.
         made_up: whether nobody chose its name, so that another one is as good.
+        inherited: variables whose values come from the person's own shell.
     """
 
     document: Document
     made_up: bool = False
+    inherited: frozenset[str] = frozenset()
 
 
 def workload_options(function: F) -> F:
@@ -81,7 +83,8 @@ def from_files(paths: Sequence[str], flags: Mapping[str, Any]) -> list[Job]:
     docs = [doc for path in paths for doc in load_workloads(path)]
     for warning in (text for doc in docs for text in doc.warnings):
         note(f"Warning: {warning}")
-    return [Job(prepared(apply_overrides(doc, overrides(flags)))) for doc in docs]
+    changed = [apply_overrides(doc, overrides(flags)) for doc in docs]
+    return [Job(prepared(doc), inherited=_inherited(doc)) for doc in changed]
 
 
 def from_words(words: Sequence[str], flags: Mapping[str, Any]) -> Job:
@@ -105,6 +108,10 @@ def prepared(doc: "WorkloadFile") -> Document:
         env = {name: os.environ[name] for name in SHELL if name in os.environ} | env
         sent["workdir"] = str(Path(doc.workdir or ".").expanduser().absolute())
     return sent | ({"env": env} if env else {})
+
+
+def _inherited(doc: "WorkloadFile") -> frozenset[str]:
+    return frozenset(name for name, value in doc.env.items() if value is None)
 
 
 def freely_named(client: "Client", job: Job) -> Document:

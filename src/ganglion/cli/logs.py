@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 
 from ganglion.cli.connect import complete_jobs, connect
+from ganglion.cli.contexts import Where, context_options
 from ganglion.cli.events import print_history
 from ganglion.cli.options import command
 from ganglion.cli.pump import Options, Pump, log_name
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 @click.option("--since", metavar="TIME", help="Only what was written since, as 10m.")
 @click.option("--previous", is_flag=True, help="Of the attempt before the last restart.")
 @click.option("--diagnose", is_flag=True, help="What the scheduler did with it instead.")
+@context_options
 def logs(
     job: str,
     follow: bool,
@@ -43,15 +45,19 @@ def logs(
     since: str | None,
     previous: bool,
     diagnose: bool,
+    where: Where | None,
 ) -> None:
     """Print what a workload wrote.
 
     JOB is an id, the beginning of one, or a name; JOB/3 is its replica or trial 3.
+    In a cluster there is one log for each pod, and ranks count pods.
     """
     if sum((rank is not None, all_ranks, node is not None)) > 1:
         raise click.UsageError("--rank, --all-ranks and --node exclude each other")
+    if diagnose and where:
+        raise click.UsageError("--diagnose is told by a server; in a cluster: kubectl get events")
     ref, index = _reference(job, index)
-    with connect() as client:
+    with connect(where=where) as client:
         if diagnose:
             print_history(client, job, follow=follow)
             return
@@ -90,10 +96,10 @@ def _ranks_on(view: "WorkloadDetail", gang: "GangView", node: str) -> list[int]:
     """Return the ranks on one node.
 
     Ranks count through the pods in the order of the placement, and through the processes of
-    each pod.
+    each pod; where every pod has one log, through the pods alone.
     """
-    procs = _procs(view.document)
     pods = gang.placement.pods if gang.placement else ()
+    procs = {} if gang.ranks == len(pods) else _procs(view.document)
     nodes = [pod.node for pod in pods for _ in range(procs.get(pod.pod_set, 1))]
     ranks = [rank for rank, name in enumerate(nodes) if name == node]
     if not ranks:

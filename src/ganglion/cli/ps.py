@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import rich_click as click
 
 from ganglion.cli.connect import complete_queues, connect
+from ganglion.cli.contexts import Where, context_options
 from ganglion.cli.formats import DASH, age, clock, now_ms
 from ganglion.cli.options import command, list_output, watch
 from ganglion.cli.tables import Column, print_list, table_of
@@ -59,6 +60,7 @@ def _reason(view: "WorkloadBase") -> str:
 )
 @click.option("--kind", metavar="KIND", help="Those of this kind, as train or service.")
 @click.option("-n", "--limit", type=click.IntRange(min=1), help="At most so many rows.")
+@context_options
 @watch
 @list_output
 def ps(
@@ -69,12 +71,14 @@ def ps(
     limit: int | None,
     watch: bool,
     form: str,
+    where: Where | None,
 ) -> None:
     """List your workloads.
 
     Only those that have not ended, unless --all is given. `ganglion queue` shows everyone's.
+    In a cluster: those of the namespace.
     """
-    with connect() as client:
+    with connect(where=where) as client:
 
         def rows() -> "Sequence[WorkloadView]":
             return fetch(client, ended=ended, user=user, queue=queue, kind=kind, limit=limit)

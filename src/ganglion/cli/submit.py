@@ -5,6 +5,7 @@ from typing import Any
 import rich_click as click
 
 from ganglion.cli.connect import connect
+from ganglion.cli.contexts import Where, context_options
 from ganglion.cli.documents import from_files, workload_options
 from ganglion.cli.options import command, output
 from ganglion.cli.submitting import Mode, carry_out, submit_options
@@ -16,11 +17,13 @@ from ganglion.cli.submitting import Mode, carry_out, submit_options
     "submit train.sh --queue research -d",
     "submit train.yaml --gpus H100:8 --dry-run",
     "submit - < jobs.yaml",
+    "submit train.yaml --context prod --dry-run -o yaml",
 )
 @click.argument("files", nargs=-1, metavar="FILE...", type=click.Path())
 @click.option("-f", "--file", "more", multiple=True, hidden=True, type=click.Path())
 @workload_options
 @submit_options
+@context_options
 @output("text", "json", "yaml")
 def submit(
     files: tuple[str, ...],
@@ -31,6 +34,7 @@ def submit(
     dry_run: bool,
     force: bool,
     form: str,
+    where: Where | None,
     **flags: Any,  # noqa: ANN401  # the flags of `workload_options`
 ) -> int:
     """Submit workload files or #SBATCH scripts.
@@ -41,9 +45,17 @@ def submit(
 
     FILE is YAML, JSON or a script with #SBATCH lines; - is the standard input. Flags win over
     keys of the file. --dry-run exits with 0 when it would start now and 1 when it would wait.
+
+    With --context the workload becomes objects of that cluster; --dry-run has the cluster check
+    them, and -o yaml prints them.
     """
     if not files + more:
         raise click.UsageError("which file? as: ganglion submit train.yaml, or - for stdin")
     jobs = from_files(files + more, flags)
+    mode = Mode(detach, wait, all_ranks, dry_run, force, form)
+    if where is not None:
+        from ganglion.cli.cluster.submitting import carry_out_in
+
+        return carry_out_in(where, jobs, mode)
     with connect() as client:
-        return carry_out(client, jobs, Mode(detach, wait, all_ranks, dry_run, force, form))
+        return carry_out(client, jobs, mode)

@@ -28,7 +28,11 @@ OPTIONS = (
 
 
 class Mode(NamedTuple):
-    """What to do after a submit."""
+    """What to do after a submit.
+
+    Attributes:
+        where: flags that commands about it need, as ` --context prod`; empty = none.
+    """
 
     detach: bool
     wait: bool
@@ -36,6 +40,7 @@ class Mode(NamedTuple):
     dry_run: bool
     force: bool
     form: str
+    where: str = ""
 
 
 def submit_options(function: F) -> F:
@@ -58,7 +63,7 @@ def carry_out(client: "Client", jobs: "Sequence[Job]", mode: Mode) -> int:
     if mode.form != "text" and not mode.wait:
         print_data(answers[0] if len(answers) == 1 else answers, mode.form)
     elif mode.detach:
-        _say_submitted(answers)
+        _say_submitted(answers, mode.where)
     else:
         return _stay(client, answers, mode)
     return 0
@@ -87,12 +92,12 @@ def _submit(client: "Client", wanted: "Job", nth: int, force: bool) -> "Submitte
         raise
 
 
-def _say_submitted(answers: "Sequence[Submitted]") -> None:
+def _say_submitted(answers: "Sequence[Submitted]", where: str) -> None:
     """Print ids on stdout, for scripts, and what to do next on stderr, for people."""
     for answer in answers:
         click.echo(answer.id)
     if len(answers) == 1:
-        note(next_commands(answers[0].id))
+        note(next_commands(answers[0].id + where))
 
 
 def next_commands(job: str) -> str:
@@ -115,10 +120,10 @@ def _stay(client: "Client", answers: "Sequence[Submitted]", mode: Mode) -> int:
             follower = Follower(client, answer.id, logs=not mode.wait, all_ranks=mode.all_ranks)
             codes.append(follower.run())
         except KeyboardInterrupt:
-            _say_detached(answer.id)
+            _say_detached(answer.id, mode.where)
             return INTERRUPTED
         except EnvironmentFault:
-            _say_detached(answer.id)
+            _say_detached(answer.id, mode.where)
             raise
     if mode.form != "text":
         views = [client.workload(answer.id) for answer in answers]
@@ -126,9 +131,9 @@ def _stay(client: "Client", answers: "Sequence[Submitted]", mode: Mode) -> int:
     return next((code for code in codes if code), 0)
 
 
-def _say_detached(job: str) -> None:
+def _say_detached(job: str, where: str) -> None:
     note(
         f"\nDetached; {job} goes on.\n"
-        f"  ganglion logs {job} -f   attach again\n"
-        f"  ganglion cancel {job}    stop it"
+        f"  ganglion logs {job}{where} -f   attach again\n"
+        f"  ganglion cancel {job}{where}    stop it"
     )

@@ -3,14 +3,16 @@
 import rich_click as click
 
 from ganglion.cli.connect import complete_jobs, connect
+from ganglion.cli.contexts import Where, context_options
 from ganglion.cli.options import command, output
 from ganglion.cli.tables import print_data
 
 
 @command("why", "why train", "why sweep-12/3", "why train -o json")
 @click.argument("job", shell_complete=complete_jobs)
+@context_options
 @output("text", "json", "yaml")
-def why(job: str, form: str) -> None:
+def why(job: str, form: str, where: Where | None) -> None:
     """Say why a workload waits and what would help.
 
     One reason that dominates, the numbers it was read from, who goes first, which nodes were
@@ -18,7 +20,7 @@ def why(job: str, form: str) -> None:
 
     JOB is an id, the beginning of one, or a name.
     """
-    with connect() as client:
+    with connect(where=where) as client:
         answer = client.why(job)
     if form != "text":
         print_data(answer, form)

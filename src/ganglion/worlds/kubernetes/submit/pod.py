@@ -68,7 +68,7 @@ class Making:
 def template(making: Making, gang: Gang, crew: Crew) -> Manifest:
     """Pod template of a crew."""
     index = {} if crew.alone else {marks.GANG_INDEX: str(crew.index)}
-    group = {names.GANG: gang.name.replace("/", "-")} if len(gang.crews) > 1 else {}
+    group = {names.GANG: gang.group} if len(gang.crews) > 1 else {}
     labels = making.labels() | {names.POD_SET: crew.pods.name} | index | group
     notes = _notes(making.workload, gang, crew)
     return {"metadata": {"labels": labels, "annotations": notes}, "spec": _spec(making, gang, crew)}
@@ -86,7 +86,8 @@ def _notes(workload: Workload, gang: Gang, crew: Crew) -> dict[str, str]:
         marks.GPU_TYPES: ",".join(gpu.types),
         names.PREEMPTIBLE: "" if workload.preemptible else "false",
         names.TIME_LIMIT: _duration(workload.time_limit_ms),
-        marks.RANKS: str(crew.pods.procs) if crew.pods.procs > 1 else "",
+        marks.PROCS: str(crew.pods.procs) if crew.pods.procs > 1 else "",
+        marks.FIRST_POD: str(crew.first_pod or ""),
         **_contract(workload.checkpoint),
         **topology_notes(workload, crew.pods),
         **notes_of(workload),

@@ -40,11 +40,13 @@ class Gang(Struct, frozen=True):
     Attributes:
         name: `<workload>/<index>`, or the workload's where pods are gangs of their own.
         crews: its controllers, by rank.
+        group: name that joins the pods of several controllers.
         domain: headless service in which its pods have names; empty = a pod needs none.
     """
 
     name: str
     crews: tuple[Crew, ...]
+    group: str = ""
     domain: str = ""
 
     @property
@@ -104,7 +106,7 @@ def _gang(workload: Workload, index: int) -> Gang:
         for each, pod, rank in zip(sets, pods, ranks, strict=False)
     )
     named = _pods(workload) > 1 or workload.kind is Kind.WORKSPACE
-    return Gang(f"{workload.name}/{index}", crews, domain_of(stem) if named else "")
+    return Gang(f"{workload.name}/{index}", crews, stem, domain_of(stem) if named else "")
 
 
 def domain_of(stem: str) -> str:

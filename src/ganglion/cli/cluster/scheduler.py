@@ -1,0 +1,87 @@
+"""What the scheduler of a cluster knows: its views, through the service proxy of the API server."""
+
+import os
+import re
+from typing import TypeVar
+from urllib.parse import quote
+
+from ganglion.cli.screen import note
+from ganglion.client.views import Why, WorkloadDetail, WorkloadPage, WorkloadView
+from ganglion.model.errors import InputError
+from ganglion.worlds.kubernetes.api.client import Api
+from ganglion.worlds.kubernetes.api.errors import Absent, ApiError, Broken, Forbidden
+
+T = TypeVar("T")
+
+VARIABLE = "GANGLION_SCHEDULER"
+DEFAULT = "ganglion-system/ganglion:8080"
+"""Namespace, service and port where the chart puts it."""
+MOST_ROWS = 1000
+
+_WHERE = re.compile(r"([a-z0-9-]+)/([a-z0-9-]+):([a-z0-9-]+)")
+
+
+class Scheduler:
+    """Asks the scheduler as long as it can be asked.
+
+    Args:
+        api: the cluster.
+        namespace: whose workloads are of interest.
+
+    Raises:
+        InputError: `$GANGLION_SCHEDULER` is no `NAMESPACE/SERVICE:PORT`.
+    """
+
+    def __init__(self, api: Api, namespace: str) -> None:
+        where = os.environ.get(VARIABLE) or DEFAULT
+        found = _WHERE.fullmatch(where)
+        if not found:
+            raise InputError(f"${VARIABLE} is {where!r}", f"as {DEFAULT}")
+        self._api, self._namespace, self._where = api, namespace, where
+        home, service, port = found.groups()
+        self._root = f"/api/v1/namespaces/{home}/services/http:{service}:{port}/proxy/v1"
+        self._silent = False
+
+    async def workloads(self) -> list[WorkloadView] | None:
+        """What it knows of the namespace; None = it cannot be asked."""
+        found: list[WorkloadView] = []
+        after = ""
+        while True:
+            params = {"user": self._namespace, "limit": str(MOST_ROWS)}
+            page = await self._get(
+                "/workloads", WorkloadPage, params | ({"after": after} if after else {})
+            )
+            if page is None:
+                return None
+            found += page.items
+            if not page.next:
+                return found
+            after = page.next
+
+    async def workload(self, key: str) -> WorkloadDetail | None:
+        """Everything about a workload; None = it cannot be asked, or knows nothing of it."""
+        return await self._get(f"/workloads/{quote(key)}", WorkloadDetail)
+
+    async def why(self, key: str) -> Why | None:
+        """Why a workload waits; None = it cannot be asked, or knows nothing of it."""
+        return await self._get(f"/workloads/{quote(key)}/why", Why)
+
+    async def _get(
+        self, path: str, kind: type[T], params: dict[str, str] | None = None
+    ) -> T | None:
+        if self._silent:
+            return None
+        try:
+            return await self._api.get(self._root + path, kind, params=params or {}, tries=1)
+        except (Absent, Broken, Forbidden) as error:
+            if "state.not_found" not in error.message:
+                self._give_up(error)
+            return None
+
+    def _give_up(self, error: ApiError) -> None:
+        """Say once that, and why, only the cluster itself is asked."""
+        self._silent = True
+        why = {Forbidden: "you may not use its service", Absent: "there is no such service"}
+        said = why.get(type(error), "it does not answer")
+        note(f"The scheduler at {self._where} is not asked: {said}. What follows is what")
+        note(f"the cluster itself says. ${VARIABLE} names another place.")

@@ -1,0 +1,61 @@
+"""`ganglion submit --context`: what is told about a cluster, and what a dry run prints."""
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, cast
+
+from ganglion.cli.contexts import VARIABLE, Where
+from ganglion.cli.documents import Job
+from ganglion.cli.screen import note, out
+from ganglion.cli.submitting import Mode, carry_out
+from ganglion.cli.tables import print_data, yaml_text
+from ganglion.worlds.kubernetes.submit.checks import unheeded
+from ganglion.worlds.kubernetes.submit.places import title
+from ganglion.worlds.kubernetes.submit.pod import Manifest
+
+if TYPE_CHECKING:
+    from ganglion.cli.cluster.client import ClusterClient
+    from ganglion.client import Client
+
+
+def carry_out_in(where: Where, jobs: Sequence[Job], mode: Mode) -> int:
+    """Try or submit jobs in a cluster and return the exit code."""
+    with where.open(30.0) as client:
+        client.secrets = {str(job.document["name"]): job.inherited for job in jobs}
+        for job in jobs:
+            for warning in unheeded(client.understood(job.document)):
+                note(f"Warning: {warning}")
+        if mode.dry_run:
+            return _rehearse(client, jobs, mode.form)
+        # It answers every call that submitting and following make.
+        return carry_out(cast("Client", client), jobs, mode._replace(where=_flags(where)))
+
+
+def _flags(where: Where) -> str:
+    """What the next commands need, unless the environment says it."""
+    given = os.environ.get(VARIABLE)
+    parts = [f" --context {where.context}" if where.context and where.context != given else ""]
+    parts.append(f" --kubeconfig {where.kubeconfig}" if where.kubeconfig else "")
+    parts.append(f" -N {where.namespace}" if where.namespace else "")
+    return "".join(parts)
+
+
+def _rehearse(client: "ClusterClient", jobs: Sequence[Job], form: str) -> int:
+    """Print the objects, or have the cluster check them and name them."""
+    found = [each for job in jobs for each in client.manifests(job.document)]
+    if form == "yaml":
+        sys.stdout.write("---\n".join(yaml_text(each) for each in found))
+    elif form == "json":
+        print_data({"apiVersion": "v1", "kind": "List", "items": found}, form)
+    else:
+        for job in jobs:
+            client.rehearse(job.document)
+        _say(found)
+    return 0
+
+
+def _say(found: Sequence[Manifest]) -> None:
+    out().print("the cluster would take:")
+    for each in found:
+        out().print(f"  {title(each)}")

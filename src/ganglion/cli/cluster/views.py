@@ -1,0 +1,119 @@
+"""Workloads of a cluster as commands show them, from what the cluster itself says."""
+
+from typing import Any
+
+import msgspec
+
+from ganglion.cli.cluster.gangs import gang_view
+from ganglion.cli.cluster.seats import crowds
+from ganglion.client.views import GangView, WorkloadDetail, WorkloadView
+from ganglion.model.resources import WHOLE
+from ganglion.worlds.kubernetes import names
+from ganglion.worlds.kubernetes.objects.quantity import milli
+from ganglion.worlds.kubernetes.submit import marks
+from ganglion.worlds.kubernetes.submit.finding import Seen
+from ganglion.worlds.kubernetes.submit.objects import Main, ms
+from ganglion.worlds.kubernetes.submit.pod import GPU
+
+_LIVE_FIRST = {
+    "running": "RUNNING",
+    "starting": "STARTING",
+    "stopping": "STOPPING",
+    "reserved": "QUEUED",
+    "pending": "QUEUED",
+}
+_WORST_FIRST = {"failed": "FAILED", "timed_out": "TIMED_OUT", "succeeded": "SUCCEEDED"}
+_WORDS = {"service": "replicas", "sweep": "trials"}
+
+
+def detail(seen: Seen) -> WorkloadDetail:
+    """Everything about a workload."""
+    gangs = tuple(gang_view(seen.name, crowd) for crowd in crowds(seen))
+    document = seen.mains[0].metadata.annotations.get(marks.DOCUMENT, "{}")
+    return WorkloadDetail(**_base(seen, gangs), gangs=gangs, document=msgspec.json.decode(document))
+
+
+def view(seen: Seen) -> WorkloadView:
+    """One line about a workload."""
+    gangs = tuple(gang_view(seen.name, crowd) for crowd in crowds(seen))
+    return WorkloadView(**_base(seen, gangs), gangs=len(gangs))
+
+
+def _base(seen: Seen, gangs: tuple[GangView, ...]) -> dict[str, Any]:
+    main = seen.mains[0]
+    labels, notes = main.metadata.labels, main.metadata.annotations
+    state = _state(gangs)
+    ends = [gang for gang in gangs if gang.phase == "ended"]
+    over = gangs and len(ends) == len(gangs)
+    waits = next((gang.reason for gang in gangs if gang.reason), None)
+    gpus, pods = _size(seen.mains, len(gangs))
+    return {
+        "id": seen.name,
+        "name": seen.name,
+        "kind": labels.get(marks.KIND, ""),
+        "queue": labels.get(names.QUEUE, ""),
+        "user": notes.get(marks.USER, ""),
+        "priority": int(notes.get(marks.PRIORITY, "0")),
+        "state": state,
+        "reason": str(waits.token) if waits else "",
+        "message": _message(state, gangs, labels.get(marks.KIND, "")),
+        "gpus": gpus / WHOLE,
+        "pods": pods,
+        "running": sum(gang.phase == "running" for gang in gangs),
+        "succeeded": sum(gang.outcome == "succeeded" for gang in ends),
+        "failed": sum(gang.outcome != "succeeded" for gang in ends),
+        "submitted": ms(main.metadata.creation_timestamp),
+        "started": min((gang.started for gang in gangs if gang.started), default=None),
+        "ended": max((gang.ended or 0 for gang in ends), default=0) or None if over else None,
+        "exit_code": _exit_code(ends) if over else None,
+    }
+
+
+def _state(gangs: tuple[GangView, ...]) -> str:
+    """The state users see; a service without replicas waits."""
+    phases = {gang.phase for gang in gangs} or {"pending"}
+    live = next((state for phase, state in _LIVE_FIRST.items() if phase in phases), None)
+    if live:
+        return live
+    outcomes = {gang.outcome for gang in gangs}
+    return next(state for outcome, state in _WORST_FIRST.items() if outcome in outcomes)
+
+
+def _message(state: str, gangs: tuple[GangView, ...], kind: str) -> str:
+    waits = [gang.reason.message for gang in gangs if gang.reason]
+    if waits and state == "QUEUED":
+        return waits[0]
+    if waits:
+        what = _WORDS.get(kind, "gangs")
+        return f"{len(waits)} of {len(gangs)} {what} wait: {waits[0]}"
+    return next((gang.message for gang in gangs if gang.message), "")
+
+
+def _exit_code(ends: list[GangView]) -> int | None:
+    bad = [gang.exit_code for gang in ends if gang.outcome != "succeeded"]
+    return next((code for code in bad if code), None) if bad else 0
+
+
+def _size(mains: tuple[Main, ...], gangs: int) -> tuple[int, int]:
+    """Thousandths of GPUs, and pods, of all gangs together."""
+    milli_each = [(_gpu_milli(main), _pods(main, gangs)) for main in mains]
+    return sum(gpu * pods for gpu, pods in milli_each), sum(pods for _, pods in milli_each)
+
+
+def _pods(main: Main, gangs: int) -> int:
+    if main.kind == "Job":
+        return main.spec.completions or 1
+    return gangs if main.kind == "Deployment" else main.spec.replicas or 0
+
+
+def _gpu_milli(main: Main) -> int:
+    """What one pod asks for; parts of a GPU given as memory count as nothing."""
+    fraction = main.spec.template.metadata.annotations.get(names.GPU_FRACTION)
+    if fraction:
+        return milli(fraction)
+    limits = (each.get("resources", {}).get("limits", {}) for each in _containers(main))
+    return sum(milli(each.get(GPU, 0)) for each in limits)
+
+
+def _containers(main: Main) -> tuple[dict[str, Any], ...]:
+    return main.spec.template.spec.containers

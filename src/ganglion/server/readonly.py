@@ -1,0 +1,258 @@
+"""The server's views over a state that somebody else keeps: what a cluster's scheduler serves.
+
+The same answers as the server's own, under `/v1`; nothing can be changed through it, so it asks
+for no token. Who may reach it is up to the network, or to the API server's service proxy.
+"""
+
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from itertools import islice
+from typing import Annotated, Any, Protocol
+
+from fastapi import APIRouter, Depends, FastAPI, Query, Request, Response
+from fastapi.responses import JSONResponse
+from prometheus_client import CollectorRegistry, generate_latest
+
+from ganglion import __version__
+from ganglion.engine.record import WAITING
+from ganglion.engine.report import capacity
+from ganglion.model.errors import Conflict, NotFound
+from ganglion.model.workload import Kind
+from ganglion.server import cluster_views, problems, schemas
+from ganglion.server.draft import Mind
+from ganglion.server.metrics import Gauges
+from ganglion.server.views import detail, view
+
+PREFIX = "/v1"
+MOST = (1 << 63) - 1
+MOST_EXPLAINED = 20
+"""Most gangs of a workload that one request explains."""
+MOST_NAMED = 5
+
+
+class Source(Protocol):
+    """Who keeps the state.
+
+    A workload of a cluster has the namespace as its user, `namespace/name` as its name, and an id
+    that begins with the namespace. Workloads that are over are not kept.
+    """
+
+    @property
+    def registry(self) -> CollectorRegistry:
+        """What Prometheus asks for; gauges of the state are added to it."""
+
+    def read(self) -> AbstractContextManager[Mind]:
+        """Hold the state still; several threads may ask."""
+
+    def now(self) -> int:
+        """Time in ms since 1970."""
+
+    def endpoints(self) -> Mapping[str, str]:
+        """Gang id -> `address:port` where it listens."""
+
+    def trouble(self) -> str:
+        """Why it does not work and should be started anew; empty = it works."""
+
+    def unready(self) -> str:
+        """Why its answers are of no use yet; empty = they are."""
+
+
+def _source(request: Request) -> Source:
+    found: Source = request.app.state.source
+    return found
+
+
+Here = Annotated[Source, Depends(_source)]
+router = APIRouter(prefix=PREFIX, responses=problems.ERRORS)
+probes = APIRouter()
+
+
+def make_readonly_app(source: Source) -> FastAPI:
+    """Build the application.
+
+    Args:
+        source: who keeps the state.
+    """
+    app = FastAPI(
+        title="Ganglion",
+        version=__version__,
+        openapi_url=f"{PREFIX}/openapi.json",
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+    )
+    app.state.source = source
+    problems.install(app)
+    app.include_router(router)
+    app.include_router(probes)
+    source.registry.register(_gauges(source))
+    return app
+
+
+def _gauges(source: Source) -> Gauges:
+    def waiting() -> dict[str, int]:
+        with source.read() as mind:
+            return cluster_views.waiting_by_reason(mind.state)
+
+    def fleet() -> list[Any]:
+        with source.read() as mind:
+            return capacity(mind.state)
+
+    return Gauges(waiting, fleet)
+
+
+@router.get("/workloads")
+def list_workloads(
+    here: Here,
+    queue: Annotated[str | None, Query(max_length=1000)] = None,
+    user: Annotated[str | None, Query(max_length=200, description="a namespace")] = None,
+    kind: Kind | None = None,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+    after: Annotated[int, Query(ge=0, le=MOST, description="`next` of the page before")] = MOST,
+) -> schemas.WorkloadPage:
+    """List live workloads, newest first."""
+    wanted = {"queue": queue and queue.rpartition("/")[2], "user": user, "kind": kind}
+    with here.read() as mind:
+        fitting = (
+            entry
+            for entry in reversed(mind.book.entries.values())
+            if entry.number < after
+            and all(str(getattr(entry.workload, k)) == v for k, v in wanted.items() if v)
+        )
+        chosen = list(islice(fitting, limit + 1))
+        places = cluster_views.positions(mind.state) if chosen else {}
+        items = tuple(view(mind, entry.id, places) for entry in chosen[:limit])
+    more = str(chosen[limit - 1].number) if len(chosen) > limit else None
+    return schemas.WorkloadPage(items=items, next=more)
+
+
+@router.get("/workloads/{ref:path}/why")
+def why(here: Here, ref: str) -> schemas.Why:
+    """Say why a workload waits: gang by gang, what waits first, at most 20 of them."""
+    with here.read() as mind:
+        workload, gang = find(mind, ref)
+        gangs = [gang] if gang else mind.book.gangs[workload]
+        chosen = sorted(gangs, key=lambda each: mind.state.records[each].phase not in WAITING)
+        now = here.now()
+        found = tuple(
+            cluster_views.explanation(mind.state, each, now) for each in chosen[:MOST_EXPLAINED]
+        )
+    return schemas.Why(workload=workload, explanations=found)
+
+
+@router.get("/workloads/{ref:path}")
+def show(here: Here, ref: str) -> schemas.WorkloadDetail:
+    """Show everything about a workload."""
+    with here.read() as mind:
+        workload, _ = find(mind, ref)
+        places = cluster_views.positions(mind.state)
+        return detail(mind, workload, places, here.endpoints())
+
+
+def find(mind: Mind, ref: str) -> tuple[str, str]:
+    """Workload and gang that a reference means; the gang is empty where it names none.
+
+    An id of either, a name with or without its namespace, `name/3`, or the only beginning of an id.
+
+    Raises:
+        NotFound: there is none.
+        Conflict: it fits several workloads.
+    """
+    if ref in mind.book.entries:
+        return ref, ""
+    record = mind.state.records.get(ref)
+    if record is not None:
+        return record.gang.workload, ref
+    head, slash, tail = ref.rpartition("/")
+    if slash and tail.isascii() and tail.isdigit():
+        workload = _only(mind, head)
+        if workload:
+            return workload, _gang(mind, workload, int(tail))
+    workload = _only(mind, ref)
+    if not workload:
+        raise NotFound(f"there is no workload {ref!r}", "see `ganglion ps`")
+    return workload, ""
+
+
+def _only(mind: Mind, ref: str) -> str:
+    """The workload that a name or the beginning of an id means; empty = there is none."""
+    known = mind.book.entries
+    if ref in known:
+        return ref
+    named = [each.id for each in known.values() if _is_called(each.workload.name, ref)]
+    found = named or [key for key in known if ref and key.startswith(ref)]
+    if len(found) > 1:
+        shown = ", ".join(sorted(found)[:MOST_NAMED])
+        raise Conflict(f"{ref!r} fits several workloads", f"write more of the id: {shown}")
+    return found[0] if found else ""
+
+
+def _is_called(name: str, ref: str) -> bool:
+    return ref in (name, name.rpartition("/")[2])
+
+
+def _gang(mind: Mind, workload: str, index: int) -> str:
+    gangs = mind.book.gangs[workload]
+    found = (each for each in gangs if mind.state.records[each].gang.index == index)
+    gang = next(found, None)
+    if gang is None:
+        raise NotFound(f"{workload} has no number {index}", f"it has {len(gangs)}")
+    return gang
+
+
+@router.get("/queues")
+def list_queues(here: Here) -> schemas.QueuePage:
+    """List queues with their usage."""
+    with here.read() as mind:
+        return cluster_views.queue_page(mind.state)
+
+
+@router.get("/nodes")
+def list_nodes(here: Here) -> schemas.NodePage:
+    """List nodes and what is free on them."""
+    with here.read() as mind:
+        return cluster_views.node_page(mind.state)
+
+
+@router.get("/gpus")
+def list_gpus(here: Here) -> schemas.CapacityPage:
+    """Say by flavor how many GPUs there are, are used and are free."""
+    with here.read() as mind:
+        return cluster_views.capacity_page(mind.state)
+
+
+@router.get("/order")
+def order(here: Here) -> schemas.OrderPage:
+    """List everything that waits, in order."""
+    with here.read() as mind:
+        return cluster_views.order_page(mind.state)
+
+
+@probes.get("/healthz", responses={503: {"model": schemas.Health}})
+def health(here: Here) -> Response:
+    """Say whether it works; 503 = it should be started anew."""
+    return _health(here.trouble())
+
+
+@probes.get("/readyz", responses={503: {"model": schemas.Health}})
+def ready(here: Here) -> Response:
+    """Say whether its answers are of use; 503 = not yet."""
+    return _health(here.trouble() or here.unready())
+
+
+def _health(trouble: str) -> Response:
+    body = schemas.Health(status="trouble" if trouble else "ok", trouble=trouble)
+    return JSONResponse(body.model_dump(), 503 if trouble else 200)
+
+
+@probes.get("/version")
+def version() -> schemas.VersionView:
+    """Say which version it has."""
+    return schemas.VersionView(version=__version__)
+
+
+@probes.get("/metrics", include_in_schema=False)
+def metrics(here: Here) -> Response:
+    """Everything Prometheus may ask."""
+    text = generate_latest(here.registry)
+    return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")

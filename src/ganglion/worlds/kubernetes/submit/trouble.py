@@ -1,0 +1,36 @@
+"""Why a controller makes no pods: a quota, an admission webhook, a missing service account."""
+
+from ganglion.worlds.kubernetes.api.client import Api
+from ganglion.worlds.kubernetes.api.errors import Forbidden
+from ganglion.worlds.kubernetes.objects.meta import Meta, Object
+from ganglion.worlds.kubernetes.submit.finding import Seen
+
+FAILED_CREATE = "FailedCreate"
+
+
+class Event(Object, frozen=True):
+    """Something that was said about an object."""
+
+    metadata: Meta = Meta()
+    reason: str = ""
+    message: str = ""
+
+
+async def trouble_of(api: Api, namespace: str, seen: Seen) -> str:
+    """What was said last about pods that could not be made; empty = nothing.
+
+    Args:
+        api: the cluster.
+        namespace: where the workload is.
+        seen: the workload.
+    """
+    found: list[Event] = []
+    for main in seen.mains:
+        selector = f"involvedObject.uid={main.metadata.uid},reason={FAILED_CREATE}"
+        path, params = f"/api/v1/namespaces/{namespace}/events", {"fieldSelector": selector}
+        try:
+            found += (await api.list(path, Event, params=params)).items
+        except Forbidden:
+            return ""
+    latest = max(found, key=lambda each: each.metadata.creation_timestamp, default=None)
+    return latest.message if latest else ""
