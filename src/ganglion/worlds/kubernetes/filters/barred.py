@@ -11,7 +11,7 @@ from ganglion.worlds.kubernetes.filters.spread import crowded
 
 
 def barred(needs: Needs, crowd: Crowd, fleet: Fleet) -> dict[str, str]:
-    """Nodes that are closed to a pod with these needs, with the first reason found."""
+    """Nodes that are closed to a pod with these needs, each with one of the reasons."""
     one = Resident("", "", needs, dict(needs.labels))
     found: dict[str, str] = {}
     for each in (
@@ -22,8 +22,7 @@ def barred(needs: Needs, crowd: Crowd, fleet: Fleet) -> dict[str, str]:
         alone(one, crowd, fleet),
         crowded(one, crowd, fleet),
     ):
-        for node, why in each:
-            found.setdefault(node, why)
+        found |= _least(pair for pair in each if pair[0] not in found)
     return {node: why for node, why in found.items() if node in fleet.views}
 
 
@@ -34,3 +33,12 @@ def bar_id(nodes: Iterable[str]) -> str:
     """
     names = sorted(set(nodes))
     return blake2b("\n".join(names).encode(), digest_size=8).hexdigest() if names else ""
+
+
+def _least(reasons: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """One reason per node that does not depend on who came first."""
+    found: dict[str, str] = {}
+    for node, why in reasons:
+        if node not in found or why < found[node]:
+            found[node] = why
+    return found

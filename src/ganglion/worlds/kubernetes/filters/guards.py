@@ -42,6 +42,10 @@ class Guards:
             if not held:
                 self._forget(term)
 
+    def is_needed(self) -> bool:
+        """Whether anybody keeps others away at all."""
+        return bool(self._held)
+
     def _forget(self, term: Term) -> None:
         del self._held[term]
         listed = self._by_label[_telling(term)]

@@ -61,12 +61,14 @@ class Distances:
             itself = meant((term.pattern,), one, self._crowd.namespaces)
             if self._others(self._meant_by(term), term, one, itself):
                 return f"{term.key} has a pod it must keep away from"
+        return min(self._kept_away(one), default="")
+
+    def _kept_away(self, one: Resident) -> Iterator[str]:
         for term, where in self._crowd.guards.against(one):
             if term not in self._guards:
                 self._guards[term] = self._fleet.domains(where, term.key)
             if self._others(self._guards[term], term, one, term in one.needs.apart):
-                return f"{term.key} has a pod that keeps it away"
-        return ""
+                yield f"{term.key} has a pod that keeps it away"
 
     def _meant_by(self, term: Term) -> dict[str, int]:
         if term not in self._meant:

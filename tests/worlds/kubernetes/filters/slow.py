@@ -1,0 +1,201 @@
+"""The rules once more, straight from the objects: every pod against every pod, every order."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import permutations
+from typing import Any
+
+from ganglion.worlds.kubernetes.objects.affinity import PodTerm, SpreadConstraint
+from ganglion.worlds.kubernetes.objects.meta import LabelSelector, Requirement
+from ganglion.worlds.kubernetes.objects.node import Node
+from ganglion.worlds.kubernetes.objects.pod import Pod
+
+Placed = Sequence[tuple[Pod, str]]
+Nodes = Mapping[str, Node]
+Namespaces = Mapping[str, Mapping[str, str]]
+
+
+def fits(pod: Pod, node: str, nodes: Nodes, placed: Placed, spaces: Namespaces) -> bool:
+    """Whether one pod may join the others on a node, by the dynamic rules."""
+    return (
+        room(pod, node, nodes, placed)
+        and not clashes(pod, node, placed)
+        and distance(pod, node, nodes, placed, spaces)
+        and company(pod, node, nodes, placed, spaces)
+        and all(even(pod, node, nodes, placed, each) for each in hard(pod))
+    )
+
+
+def together(members: Placed, nodes: Nodes, placed: Placed, spaces: Namespaces) -> bool:
+    """Whether all members may go where they are meant to, at once."""
+    everybody = [*placed, *members]
+    for at, (pod, node) in enumerate(members):
+        others = [*placed, *members[:at], *members[at + 1 :]]
+        if clashes(pod, node, others) or not distance(pod, node, nodes, others, spaces):
+            return False
+        if not room(pod, node, nodes, others):
+            return False
+        if any(not balanced(pod, node, nodes, everybody, each) for each in hard(pod)):
+            return False
+    return any(
+        all(
+            company(pod, node, nodes, [*placed, *order[:at]], spaces)
+            for at, (pod, node) in enumerate(order)
+        )
+        for order in permutations(members)
+    )
+
+
+def room(pod: Pod, node: str, nodes: Nodes, placed: Placed) -> bool:
+    here = [other for other, where in placed if where == node]
+    for name, amount in asked(pod).items():
+        there = int(nodes[node].status.allocatable.get(name, 0))
+        if amount and there - sum(asked(other).get(name, 0) for other in here) < amount:
+            return False
+    return True
+
+
+def asked(pod: Pod) -> dict[str, int]:
+    return {k: int(v) for c in pod.spec.containers for k, v in c.resources.requests.items()}
+
+
+def clashes(pod: Pod, node: str, placed: Placed) -> bool:
+    return any(
+        mine.host_port == other.host_port
+        and mine.protocol == other.protocol
+        and ("" in (mine.host_ip, other.host_ip) or mine.host_ip == other.host_ip)
+        for there, where in placed
+        if where == node
+        for mine in ports(pod)
+        for other in ports(there)
+    )
+
+
+def ports(pod: Pod) -> list[Any]:
+    return [each for c in pod.spec.containers for each in c.ports if each.host_port]
+
+
+def distance(pod: Pod, node: str, nodes: Nodes, placed: Placed, spaces: Namespaces) -> bool:
+    for other, where in placed:
+        for term in apart(pod):
+            if same(term.topology_key, node, where, nodes) and means(term, pod, other, spaces):
+                return False
+        for term in apart(other):
+            if same(term.topology_key, node, where, nodes) and means(term, other, pod, spaces):
+                return False
+    return True
+
+
+def company(pod: Pod, node: str, nodes: Nodes, placed: Placed, spaces: Namespaces) -> bool:
+    terms = near(pod)
+    if any(each.topology_key not in nodes[node].metadata.labels for each in terms):
+        return False
+    meant = [(o, w) for o, w in placed if all(means(t, pod, o, spaces) for t in terms)]
+    if all(any(same(t.topology_key, node, w, nodes) for _, w in meant) for t in terms):
+        return True
+    somewhere = any(t.topology_key in nodes[w].metadata.labels for _, w in meant for t in terms)
+    return not somewhere and all(means(t, pod, pod, spaces) for t in terms)
+
+
+def even(pod: Pod, node: str, nodes: Nodes, placed: Placed, rule: SpreadConstraint) -> bool:
+    """Before the pod is placed."""
+    own = nodes[node].metadata.labels.get(rule.topology_key)
+    if own is None:
+        return False
+    counts = standing(pod, nodes, placed, rule)
+    itself = int(chosen(rule.label_selector, pod.metadata.labels))
+    return counts.get(own, 0) + itself - fewest(counts, rule) <= rule.max_skew
+
+
+def balanced(pod: Pod, node: str, nodes: Nodes, placed: Placed, rule: SpreadConstraint) -> bool:
+    """After everybody is placed."""
+    own = nodes[node].metadata.labels.get(rule.topology_key)
+    if own is None:
+        return False
+    counts = standing(pod, nodes, placed, rule)
+    blind = not counted(pod, nodes[node], rule)
+    unseen = int(blind and chosen(rule.label_selector, pod.metadata.labels))
+    return counts.get(own, 0) + unseen - fewest(counts, rule) <= rule.max_skew
+
+
+def standing(pod: Pod, nodes: Nodes, placed: Placed, rule: SpreadConstraint) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for name, each in nodes.items():
+        if counted(pod, each, rule):
+            value = each.metadata.labels[rule.topology_key]
+            counts[value] = counts.get(value, 0) + sum(
+                chosen(rule.label_selector, other.metadata.labels)
+                for other, where in placed
+                if where == name
+                and other.metadata.namespace == pod.metadata.namespace
+                and not other.metadata.deletion_timestamp
+            )
+    return counts
+
+
+def counted(pod: Pod, node: Node, rule: SpreadConstraint) -> bool:
+    labels = node.metadata.labels
+    if any(each.topology_key not in labels for each in hard(pod)):
+        return False
+    wanted = pod.spec.node_selector.items()
+    if rule.node_affinity_policy == "Honor" and any(labels.get(k) != v for k, v in wanted):
+        return False
+    keys = {each.key for each in pod.spec.tolerations}
+    return rule.node_taints_policy != "Honor" or all(t.key in keys for t in node.spec.taints)
+
+
+def fewest(counts: Mapping[str, int], rule: SpreadConstraint) -> int:
+    return 0 if len(counts) < (rule.min_domains or 1) else min(counts.values())
+
+
+def hard(pod: Pod) -> list[SpreadConstraint]:
+    rules = pod.spec.topology_spread_constraints
+    return [each for each in rules if each.when_unsatisfiable == "DoNotSchedule"]
+
+
+def near(pod: Pod) -> tuple[PodTerm, ...]:
+    found = pod.spec.affinity and pod.spec.affinity.pod_affinity
+    return found.required_during_scheduling_ignored_during_execution if found else ()
+
+
+def apart(pod: Pod) -> tuple[PodTerm, ...]:
+    found = pod.spec.affinity and pod.spec.affinity.pod_anti_affinity
+    return found.required_during_scheduling_ignored_during_execution if found else ()
+
+
+def same(key: str, one: str, other: str, nodes: Nodes) -> bool:
+    value = nodes[one].metadata.labels.get(key)
+    return value is not None and nodes[other].metadata.labels.get(key) == value
+
+
+def means(term: PodTerm, holder: Pod, other: Pod, spaces: Namespaces) -> bool:
+    inside = other.metadata.namespace in term.namespaces
+    if term.namespace_selector is not None:
+        inside = inside or chosen(term.namespace_selector, spaces[other.metadata.namespace])
+    elif not term.namespaces:
+        inside = other.metadata.namespace == holder.metadata.namespace
+    mine, theirs = holder.metadata.labels, other.metadata.labels
+    if any(k in mine and theirs.get(k) != mine[k] for k in term.match_label_keys):
+        return False
+    if any(k in mine and theirs.get(k) == mine[k] for k in term.mismatch_label_keys):
+        return False
+    return inside and chosen(term.label_selector, theirs)
+
+
+def chosen(selector: LabelSelector | None, labels: Mapping[str, str]) -> bool:
+    if selector is None:
+        return False
+    equal = all(labels.get(key) == value for key, value in selector.match_labels.items())
+    return equal and all(_holds(each, labels) for each in selector.match_expressions)
+
+
+def _holds(each: Requirement, labels: Mapping[str, str]) -> bool:
+    return {
+        "In": labels.get(each.key) in each.values,
+        "NotIn": labels.get(each.key) not in each.values,
+        "Exists": each.key in labels,
+        "DoesNotExist": each.key not in labels,
+    }[each.operator]
+
+
+def by_name(nodes: Iterable[Node]) -> dict[str, Node]:
+    return {each.metadata.name: each for each in nodes}
