@@ -126,7 +126,7 @@ class Reflector(Generic[T]):
         self._params: Mapping[str, str | int | bool] = params or {}
         self._on_trouble, self._silence_s, self._limit = on_trouble, silence_s, limit
         self._known: dict[str, T] = {}
-        self._version = ""
+        self.version = ""
         self._failures = 0
         self.synced = False
         self.trouble: GanglionError | None = None
@@ -146,13 +146,13 @@ class Reflector(Generic[T]):
             await asyncio.sleep(self._pause_s())
 
     async def _follow(self) -> None:
-        if not self._version:
+        if not self.version:
             await self._list()
         await self._watch()
 
     def _failed(self, error: GanglionError) -> None:
         if _needs_list(error):
-            self._version = ""
+            self.version = ""
         if isinstance(error, Absent):
             self._lacking()
         self._tell(error)
@@ -187,7 +187,7 @@ class Reflector(Generic[T]):
         self._hear()
         fresh = {item.metadata.uid: item for item in listing.items}
         self._compare(fresh | kept)
-        self._version = listing.version
+        self.version = listing.version
 
     def _keep(self, found: Unreadable, kept: dict[str, T]) -> None:
         """An object that cannot be read is not deleted: what was known of it stays."""
@@ -212,7 +212,7 @@ class Reflector(Generic[T]):
             **self._params,
             "watch": True,
             "allowWatchBookmarks": True,
-            "resourceVersion": self._version,
+            "resourceVersion": self.version,
             "timeoutSeconds": random.randint(*_WATCH_S),
         }
         batches = self._api.batches(self._path, query, silence_s=self._silence_s)
@@ -237,9 +237,9 @@ class Reflector(Generic[T]):
         if event.type == "ERROR":
             raise error_of_event(f"watch {self._path}", event.object)
         if event.type == "BOOKMARK":
-            self._version = _marked.decode(event.object).metadata.resource_version
+            self.version = _marked.decode(event.object).metadata.resource_version
         elif item := self._item(event.object):
-            self._version = item.metadata.resource_version
+            self.version = item.metadata.resource_version
             self._note(event.type, item, changes)
 
     def _decoded_event(self, line: bytes) -> _Event:
@@ -253,7 +253,7 @@ class Reflector(Generic[T]):
             return self._decoder.decode(raw)
         except msgspec.ValidationError as error:
             mark = _marked.decode(raw).metadata
-            self._version = mark.resource_version
+            self.version = mark.resource_version
             self._tell(Broken(f"{self._path}: {mark.name} cannot be read: {error}"))
             return None
 
