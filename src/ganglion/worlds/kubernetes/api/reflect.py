@@ -128,6 +128,7 @@ class Reflector(Generic[T]):
         self._known: dict[str, T] = {}
         self.version = ""
         self._failures = 0
+        self._absences = 0
         self.synced = False
         self.trouble: GanglionError | None = None
         self.heard = 0.0
@@ -169,7 +170,9 @@ class Reflector(Generic[T]):
 
     def _lacking(self) -> None:
         """No such kind: none to wait for, but none is deleted because of one odd answer."""
-        if not self._known or self._failures + 1 >= ABSENT_TRIES:
+        self._absences += 1
+        news = self._absences >= ABSENT_TRIES if self._known else not self.synced
+        if news:
             self._compare({})
 
     def _hear(self) -> None:
@@ -185,6 +188,7 @@ class Reflector(Generic[T]):
             unreadable=lambda found: self._keep(found, kept),
         )
         self._hear()
+        self._absences = 0
         fresh = {item.metadata.uid: item for item in listing.items}
         self._compare(fresh | kept)
         self.version = listing.version
