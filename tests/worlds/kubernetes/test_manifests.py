@@ -1,17 +1,20 @@
 """What is installed is what an API server takes."""
 
+import ssl
 import subprocess
 from typing import Any
 
+import httpx2
 import pytest
 from tests.controlplane.cluster import Cluster, Refused
 from tests.controlplane.manifests import Object
-from tests.worlds.kubernetes.rbac import NAMESPACE, define_kinds, manifests
+from tests.worlds.kubernetes.rbac import NAMESPACE, bind_chart_role, define_kinds, manifests
 from tools.manifests import helm, rendered
 
 needs_helm = pytest.mark.skipif(not helm(), reason="Helm is not there: see tools/manifests.py")
 FOREIGN = ("ServiceMonitor", "PrometheusRule")
 """Kinds of operators that the API server here does not have."""
+ACCOUNT = f"system:serviceaccount:{NAMESPACE}:ganglion"
 DRY = {"dryRun": "All", "fieldManager": "test", "force": "true", "fieldValidation": "Strict"}
 EVERYTHING = (
     "metrics.serviceMonitor.enabled=true",
@@ -68,6 +71,58 @@ def test_another_name_leaves_nothing_with_the_old_one(cluster: Cluster) -> None:
     items = rendered("fullnameOverride=west", "serviceAccount.name=bot", name="other")
     assert refusals(cluster, items) == []
     assert {each["metadata"]["name"].partition("-")[0] for each in items} == {"west", "bot"}
+
+
+def test_its_pods_run_where_only_restricted_ones_may(cluster: Cluster) -> None:
+    items = {each["kind"]: each for each in manifests("ganglion.yaml")}
+    for kind in ("Namespace", "ServiceAccount", "PriorityClass"):
+        cluster.create(items[kind])
+    assert items["Namespace"]["metadata"]["labels"] == {
+        "pod-security.kubernetes.io/enforce": "restricted"
+    }
+    template = items["Deployment"]["spec"]["template"]
+    template["spec"]["schedulerName"] = "nobody"
+    body = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {**template["metadata"], "name": "one", "namespace": NAMESPACE},
+        "spec": template["spec"],
+    }
+    (pod,) = cluster.create(body)
+    assert pod["spec"]["priority"] == items["PriorityClass"]["value"]
+    loose = {**template["spec"], "containers": [{"name": "a", "image": "b"}]}
+    with pytest.raises(Refused, match="violates PodSecurity"):
+        cluster.create({**body, "metadata": {**body["metadata"], "name": "two"}, "spec": loose})
+
+
+def test_the_schedulers_requests_have_a_share_of_their_own(cluster: Cluster) -> None:
+    flows = [
+        each
+        for each in manifests("ganglion.yaml")
+        if each["apiVersion"].startswith("flowcontrol.apiserver.k8s.io/")
+    ]
+    bind_chart_role(cluster, ACCOUNT)
+    lease = f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases/ganglion"
+    try:
+        made = [each for each in cluster.create(*flows) if each["kind"] == "FlowSchema"]
+        uids = {each["metadata"]["name"]: each["metadata"]["uid"] for each in made}
+        for path, name in (("/api/v1/pods", "ganglion"), (lease, "ganglion-leader")):
+            cluster.wait(lambda p=path, n=name: flow_of(cluster, ACCOUNT, p) == uids[n], name)
+        assert flow_of(cluster, "ada", "/api/v1/pods") not in uids.values()
+    finally:
+        for each in flows:
+            cluster.delete(cluster.path(each))
+
+
+def flow_of(cluster: Cluster, user: str, path: str) -> str:
+    """UID of the FlowSchema that a user's request comes under."""
+    answer = httpx2.get(
+        cluster.plane.url + path,
+        headers={"Authorization": f"Bearer {cluster.plane.token(user)}"},
+        verify=ssl.create_default_context(cafile=cluster.plane.ca),
+        trust_env=False,
+    )
+    return str(answer.headers["X-Kubernetes-PF-FlowSchema-UID"])
 
 
 @pytest.mark.parametrize("kind", ["Queue", "Policy"])
