@@ -74,6 +74,11 @@ def test_a_label_that_is_missing_contradicts_nobody() -> None:
     assert racks(nodes) == {"a": "r1", "b": "r1"}
 
 
+def test_clusters_may_lie_in_one_zone() -> None:
+    nodes = [placed("a", cluster="east", zone="z"), placed("b", cluster="west", zone="z")]
+    assert check_levels(nodes).troubles == ()
+
+
 def test_the_order_of_nodes_does_not_matter() -> None:
     nodes = [placed("a", block="b1", rack="r1"), placed("b", block="b2", rack="r1")]
     assert check_levels(nodes) == check_levels(reversed(nodes))
@@ -93,10 +98,11 @@ def test_what_is_left_nests(nodes: list[Node]) -> None:
     for narrow in ABOVE_NODE:
         for wide in ABOVE_NODE:
             if DEPTH[wide] < DEPTH[narrow]:
-                homes: dict[str, set[str]] = {}
+                homes: dict[tuple[str, str], set[str]] = {}
                 for node in settled:
                     if narrow in node.domains and wide in node.domains:
-                        homes.setdefault(node.domains[narrow], set()).add(node.domains[wide])
+                        name = node.domains.get(Level.CLUSTER, ""), node.domains[narrow]
+                        homes.setdefault(name, set()).add(node.domains[wide])
                 assert all(len(each) == 1 for each in homes.values())
 
 

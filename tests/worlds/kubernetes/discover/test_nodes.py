@@ -74,7 +74,11 @@ def test_oracle_is_described_by_its_rdma_labels() -> None:
 def test_coreweave_is_placed_by_its_leaf_groups_and_not_by_its_racks() -> None:
     found = told(coreweave()).node
     assert found.devices[0] == Device("H100", 77_247)
-    assert found.domains == {Level.REGION: "US-EAST-04", Level.BLOCK: "3", Level.RACK: "12"}
+    assert found.domains == {
+        Level.REGION: "US-EAST-04",
+        Level.BLOCK: "us-east-04a-h100/3",
+        Level.RACK: "us-east-04a-h100/12",
+    }
 
 
 def test_bare_metal_is_described_by_discovery_and_by_hand() -> None:

@@ -1,7 +1,16 @@
 """Levels are discovered from labels, and settings outrank what is discovered."""
 
 import pytest
-from tests.worlds.kubernetes.discover.samples import CLUSTER_UUID, aks, eks, gb200, gke, oci, told
+from tests.worlds.kubernetes.discover.samples import (
+    CLUSTER_UUID,
+    aks,
+    coreweave,
+    eks,
+    gb200,
+    gke,
+    oci,
+    told,
+)
 
 from ganglion.model.errors import FieldError
 from ganglion.model.levels import Level
@@ -74,6 +83,28 @@ def test_a_level_can_be_left_out() -> None:
     assert found.keys() == {Level.REGION, Level.RACK}
 
 
+def test_names_that_repeat_in_every_block_can_be_told_apart() -> None:
+    labels = {"topology.kubernetes.io/rack": "r1", "topology.kubernetes.io/block": "b2"}
+    found = domains_of(labels, sources=sources_from({}, relative=["rack"]))
+    assert found == {Level.BLOCK: "b2", Level.RACK: "b2/r1"}
+    alone = {"topology.kubernetes.io/rack": "r1"}
+    assert domains_of(alone, sources=sources_from({}, relative=["rack"])) == {Level.RACK: "r1"}
+
+
+def test_numbers_of_leaf_groups_count_within_their_fabric() -> None:
+    found = told(coreweave()).node.domains
+    assert found[Level.BLOCK] == "us-east-04a-h100/3"
+    nodes = seen(coreweave("a", "12"), coreweave("b", "13"))
+    assert level_of("backend.coreweave.cloud/leafgroup", nodes) is Level.RACK
+
+
+def test_a_part_of_an_nvlink_domain_counts_within_it() -> None:
+    whole = {"accelerator.topograph.run/domain": "rack-7"}
+    assert domains_of(whole) == {Level.NVLINK: "rack-7"}
+    part = whole | {"accelerator.topograph.run/sub-domain": "1"}
+    assert domains_of(part) == {Level.NVLINK: "rack-7/1"}
+
+
 @pytest.mark.parametrize("name", ["row", "node", "fleet", "gpu", ""])
 def test_a_level_that_groups_no_nodes_is_refused(name: str) -> None:
     with pytest.raises(FieldError, match="no level above nodes") as refused:
@@ -101,7 +132,8 @@ def test_a_label_that_divides_nodes_otherwise_stands_for_no_level() -> None:
     assert level_of("topology.k8s.aws/network-node-layer-3", nodes) is None
     assert level_of("topology.kubernetes.io/zone", nodes) is Level.ZONE
     assert level_of("example.com/absent", nodes) is None
-    assert level_of("topology.kubernetes.io/zone", seen(aks())) is None
+    faults = seen(aks("a", "0"), aks("b", "1"))
+    assert level_of("topology.kubernetes.io/zone", faults) is None
 
 
 def test_cliques_stand_for_nvlink_domains() -> None:

@@ -10,7 +10,6 @@ from ganglion.model.levels import DEPTH, Level
 from ganglion.model.node import Node
 
 TRUST: tuple[Level, ...] = (
-    Level.CLUSTER,
     Level.NVLINK,
     Level.REGION,
     Level.ZONE,
@@ -52,7 +51,8 @@ def check_levels(nodes: Iterable[Node]) -> Levels:
 
     Of two levels that contradict each other the less believed one is left out, for the nodes of
     the domain in question only: a placement within it would rest on a guess. What the others say
-    stays in use. Nodes without a label contradict nobody.
+    stays in use. Nodes without a label contradict nobody, nor do nodes of different clusters,
+    which may well lie in one zone.
     """
     dropped: defaultdict[str, set[Level]] = defaultdict(set)
     troubles: list[str] = []
@@ -74,8 +74,10 @@ def check_levels(nodes: Iterable[Node]) -> Levels:
 def _by_level(nodes: Iterable[Node]) -> dict[Level, Domains]:
     found: dict[Level, Domains] = {level: {} for level in TRUST}
     for node in nodes:
-        for level, name in node.domains.items():
-            found[level][node.name] = name
+        cluster = node.domains.get(Level.CLUSTER, "")
+        for level in node.domains.keys() & found.keys():
+            name = node.domains[level]
+            found[level][node.name] = f"{cluster}/{name}" if cluster else name
     return found
 
 

@@ -9,12 +9,13 @@ from ganglion.worlds.kubernetes.discover import dra
 from ganglion.worlds.kubernetes.discover.devices import Layout, lay_out
 from ganglion.worlds.kubernetes.discover.foreign import Held
 from ganglion.worlds.kubernetes.discover.kinds import model_of
+from ganglion.worlds.kubernetes.discover.numbers import amount
 from ganglion.worlds.kubernetes.discover.openness import why_closed, why_doubtful
 from ganglion.worlds.kubernetes.discover.stock import WHOLE_GPUS, Offer, offer_of
 from ganglion.worlds.kubernetes.discover.topology import DISCOVERED, Sources, domains_of
 from ganglion.worlds.kubernetes.objects import node as objects
 from ganglion.worlds.kubernetes.objects.pod import Quantities
-from ganglion.worlds.kubernetes.objects.quantity import exactly, units, whole_mib
+from ganglion.worlds.kubernetes.objects.quantity import MIB
 
 
 class Deficit(Struct, frozen=True):
@@ -80,7 +81,7 @@ def describe(
     described = Node(
         name=name,
         cpu_milli=max(0, cpu),
-        memory_mib=_alike(max(0, memory), whole_mib(node.status.allocatable.get("memory", 0))),
+        memory_mib=_alike(max(0, memory), amount(node.status.allocatable.get("memory", 0)) // MIB),
         devices=layout.devices,
         domains=domains_of(
             published.attributes.get(name, {}) | node.metadata.labels,
@@ -100,9 +101,9 @@ def describe(
 
 def _left(allocatable: Quantities, held: Held) -> tuple[int, int, int]:
     """CPU in milli, memory in MiB and pod slots that others leave; negative when they use more."""
-    cpu = exactly(allocatable.get("cpu", 0)) * 1000 // 1
-    memory = whole_mib(allocatable.get("memory", 0))
-    pods = units(allocatable.get("pods", 0))
+    cpu = amount(allocatable.get("cpu", 0), 1000)
+    memory = amount(allocatable.get("memory", 0)) // MIB
+    pods = amount(allocatable.get("pods", 0))
     return cpu - held.ask.cpu_milli, memory - held.ask.memory_mib, pods - held.pods
 
 

@@ -14,11 +14,13 @@ class Fabric(Struct, frozen=True):
         source: who writes them.
         rack: the nearest tier.
         block: the tier above; empty where there is none.
+        scope: label within whose value the others count, where they are mere numbers.
     """
 
     source: str
     rack: str
     block: str = ""
+    scope: str = ""
 
 
 FABRICS: tuple[Fabric, ...] = (
@@ -58,8 +60,14 @@ FABRICS: tuple[Fabric, ...] = (
         "CoreWeave",
         "backend.coreweave.cloud/leafgroup",
         "backend.coreweave.cloud/superpod",
+        "backend.coreweave.cloud/fabric",
     ),
-    Fabric("CoreWeave, older", "ib.coreweave.cloud/leafgroup", "ib.coreweave.cloud/superpod"),
+    Fabric(
+        "CoreWeave, older",
+        "ib.coreweave.cloud/leafgroup",
+        "ib.coreweave.cloud/superpod",
+        "ib.coreweave.cloud/fabric",
+    ),
     Fabric("Crusoe", "crusoe.ai/pod.id", "crusoe.ai/ib.partition.id"),
     Fabric("Kueue", "cloud.provider.com/topology-rack", "cloud.provider.com/topology-block"),
     Fabric("by hand", "topology.kubernetes.io/rack", "topology.kubernetes.io/block"),
@@ -79,16 +87,21 @@ LINKS: tuple[str, ...] = (
     "topology.k8s.aws/ultraserver-id",
     "ds.coreweave.com/nvlink.domain",
     "topology.nebius.com/nvl-instance-group-id",
-    "accelerator.topograph.run/sub-domain",
-    "accelerator.topograph.run/domain",
 )
 """Labels of nodes whose devices are linked directly; they are there only where that is so."""
 
+SUB_LINKS = ("accelerator.topograph.run/domain", "accelerator.topograph.run/sub-domain")
+"""Topograph's label for a part of such a domain, behind the one within which it counts."""
+
+LINKS_OF_ALL: tuple[str, ...] = ("accelerator.topograph.run/domain",)
+"""Labels for the whole domain, where it has no parts."""
+
 LINKS_OF_RACKS: tuple[str, ...] = (
+    *LINKS_OF_ALL,
     "network.topology.nvidia.com/accelerator",
     "cloud.google.com/gce-topology-subblock",
 )
-"""Labels that mean the same only for models whose links span nodes: a capacity reservation or a
+"""The same and labels that mean it only for models whose links span nodes: a reservation or a
 group of machines otherwise."""
 
 NOWHERE = frozenset(

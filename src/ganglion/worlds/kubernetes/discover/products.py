@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 
 from msgspec import Struct
 
@@ -136,6 +137,7 @@ def product_of(resource: str, labels: Mapping[str, str]) -> Product:
     return Product(model or UNNAMED.get(vendor, f"{vendor.partition('.')[0]}-{name}".upper()))
 
 
+@lru_cache(maxsize=1024)
 def read(text: str) -> Product:
     """Read a product's name: `NVIDIA-A100-SXM4-40GB-MIG-1g.5gb`, `Tesla-T4`, `nvidia-l4`."""
     plain = _SHARED.sub("", text.strip().upper().replace(" ", "-"))
@@ -165,6 +167,7 @@ def _by_id(labels: Mapping[str, str]) -> str:
     return ""
 
 
+@lru_cache(maxsize=1024)
 def _by_instance(instance: str) -> str:
     for pattern, model in INSTANCES:
         found = re.match(pattern, instance)

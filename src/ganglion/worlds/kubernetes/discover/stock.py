@@ -8,13 +8,12 @@ from msgspec import Struct
 from ganglion.worlds.kubernetes.discover.devices import Stock
 from ganglion.worlds.kubernetes.discover.foreign import Held
 from ganglion.worlds.kubernetes.discover.kinds import kind_of
-from ganglion.worlds.kubernetes.discover.numbers import number
+from ganglion.worlds.kubernetes.discover.numbers import amount, number
 from ganglion.worlds.kubernetes.discover.sharing import foreign_sharing, sharing_of
 from ganglion.worlds.kubernetes.discover.slices import MIG_PREFIX
 from ganglion.worlds.kubernetes.gpu_resources import GPU_RESOURCES, is_gpu_resource
 from ganglion.worlds.kubernetes.objects.node import Node
 from ganglion.worlds.kubernetes.objects.pod import Quantities
-from ganglion.worlds.kubernetes.objects.quantity import units
 
 ALIASES: tuple[tuple[str, ...], ...] = (
     ("aws.amazon.com/neuron", "aws.amazon.com/neurondevice", "aws.amazon.com/neuroncore"),
@@ -103,7 +102,7 @@ def _stock(name: str, labels: Mapping[str, str], seen: _Seen, foreign: Mapping[s
 
 
 def _counts(quantities: Quantities) -> dict[str, int]:
-    found = {name: units(each) for name, each in quantities.items() if is_gpu_resource(name)}
+    found = {name: amount(each) for name, each in quantities.items() if is_gpu_resource(name)}
     return {name: count for name, count in sorted(found.items()) if count > 0}
 
 

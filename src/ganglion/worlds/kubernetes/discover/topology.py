@@ -9,9 +9,11 @@ from ganglion.model.levels import ABOVE_NODE, Level
 from ganglion.worlds.kubernetes.discover.presets import (
     FABRICS,
     LINKS,
+    LINKS_OF_ALL,
     LINKS_OF_RACKS,
     NOWHERE,
     PLACES,
+    SUB_LINKS,
 )
 from ganglion.worlds.kubernetes.names import HOSTNAME
 
@@ -26,28 +28,35 @@ class Sources(Struct, frozen=True):
         keys: label key -> level. A level named here is read from these labels alone, in this
             order; the others are discovered.
         ignored: levels that are not used at all.
+        relative: levels whose names only count within the level above, as `r1` in every block.
     """
 
     keys: dict[str, Level] = field(default_factory=dict)
     ignored: frozenset[Level] = frozenset()
+    relative: frozenset[Level] = frozenset()
 
 
 DISCOVERED = Sources()
 """Every level is discovered."""
 
 
-def sources_from(keys: Mapping[str, str], ignored: tuple[str, ...] = ()) -> Sources:
+def sources_from(
+    keys: Mapping[str, str], ignored: Iterable[str] = (), relative: Iterable[str] = ()
+) -> Sources:
     """Sources as settings give them.
 
     Args:
         keys: label key -> name of a level between `cluster` and `nvlink-domain`.
-        ignored: names of levels.
+        ignored: names of levels that are not used.
+        relative: names of levels whose domains are named anew in every domain above.
 
     Raises:
         FieldError: there is no such level above nodes.
     """
     return Sources(
-        {key: _level(name) for key, name in keys.items()}, frozenset(map(_level, ignored))
+        {key: _level(name) for key, name in keys.items()},
+        frozenset(map(_level, ignored)),
+        frozenset(map(_level, relative)),
     )
 
 
@@ -74,11 +83,12 @@ def domains_of(
         found[Level.ZONE] = ""
     found |= _fabric(labels)
     found |= _told(labels, sources)
-    return {
+    known = {
         level: found[level]
         for level in ABOVE_NODE
         if found.get(level) and level not in sources.ignored
     }
+    return _qualified(known, sources.relative) if sources.relative else known
 
 
 def level_of(
@@ -101,10 +111,23 @@ def level_of(
     pairs = [(labels.get(key, ""), domains) for labels, domains in nodes]
     if not any(value for value, _ in pairs):
         return None
-    for level in ABOVE_NODE:
-        if all(value == domains.get(level, "") for value, domains in pairs):
-            return level
-    return None
+    named = (level for level in ABOVE_NODE if _is_same(pairs, level))
+    return next(named, None) or next((lv for lv in ABOVE_NODE if _divides_alike(pairs, lv)), None)
+
+
+_Pairs = list[tuple[str, Mapping[Level, str]]]
+
+
+def _is_same(pairs: _Pairs, level: Level) -> bool:
+    return all(value == domains.get(level, "") for value, domains in pairs)
+
+
+def _divides_alike(pairs: _Pairs, level: Level) -> bool:
+    """Whether each value goes with one domain, and each domain with one value."""
+    found = {(value, domains.get(level, "")) for value, domains in pairs}
+    values, domains = {value for value, _ in found}, {domain for _, domain in found}
+    absent = all(bool(value) == bool(domain) for value, domain in found)
+    return absent and len(found) == len(values) == len(domains)
 
 
 def _level(name: str) -> Level:
@@ -127,16 +150,37 @@ def _told(labels: Mapping[str, str], sources: Sources) -> dict[Level, str]:
 
 def _fabric(labels: Mapping[str, str]) -> dict[Level, str]:
     """Rack and block by one source: the first that knows the rack, else that knows anything."""
+    known = [each for each in FABRICS if each.rack in labels or each.block in labels]
     found = [
-        {Level.RACK: _value(labels, each.rack), Level.BLOCK: _value(labels, each.block)}
-        for each in FABRICS
+        {
+            Level.RACK: _within(labels, each.scope, each.rack),
+            Level.BLOCK: _within(labels, each.scope, each.block),
+        }
+        for each in known
     ]
     exact = (each for each in found if each[Level.RACK])
     return next(exact, None) or next((each for each in found if any(each.values())), {})
 
 
 def _link(labels: Mapping[str, str], spans_nodes: bool) -> str:
-    return _first(labels, LINKS + LINKS_OF_RACKS if spans_nodes else LINKS)
+    found = _first(labels, LINKS) or _within(labels, *SUB_LINKS)
+    return found or _first(labels, LINKS_OF_RACKS if spans_nodes else LINKS_OF_ALL)
+
+
+def _within(labels: Mapping[str, str], scope: str, key: str) -> str:
+    """A value that only counts within that of another label; alone where that one is absent."""
+    found, around = _value(labels, key), _value(labels, scope)
+    return f"{around}/{found}" if found and around else found
+
+
+def _qualified(domains: dict[Level, str], relative: frozenset[Level]) -> dict[Level, str]:
+    """The domains, with relative names behind that of the domain around them."""
+    found: dict[Level, str] = {}
+    around = ""
+    for level, name in domains.items():
+        found[level] = f"{around}/{name}" if around and level in relative else name
+        around = found[level]
+    return found
 
 
 def _first(labels: Mapping[str, str], keys: Iterable[str]) -> str:
