@@ -14,6 +14,7 @@ from ganglion.engine.lanes import Asked, Lanes
 from ganglion.engine.plugins import Plugins
 from ganglion.engine.quantum import level, next_change
 from ganglion.engine.record import SETTLED, GangRecord
+from ganglion.engine.shapes import shapes_of
 from ganglion.engine.shares import Shares
 from ganglion.engine.totals import Totals
 from ganglion.engine.tree import Tree
@@ -191,6 +192,11 @@ class Holdings:
             record.lane = (*_lane_key(record), owner, self._level(record))
             order = (self._among_equals(record), gang.submitted, gang.index, gang.id)
             self.lanes.add(record.lane, gang.queue, gang.priority, order, asked_by(gang))
+
+    def reshape(self, record: GangRecord) -> None:
+        """The Filter plugins see a waiting gang with other eyes than before."""
+        record.shapes = shapes_of(record.gang, self.plugins.filters)
+        self.wait(record)
 
     def expected_ms(self, gang: Gang) -> int:
         """Run time that is expected of a gang; 0 = unknown."""

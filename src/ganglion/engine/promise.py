@@ -7,6 +7,7 @@ from ganglion.engine.holdings import Holdings
 from ganglion.engine.record import GangRecord
 from ganglion.engine.shapes import SHARED, Shape
 from ganglion.model.placement import Placement, PodPlacement
+from ganglion.model.resources import WHOLE
 
 
 def is_clear(state: Holdings, record: GangRecord, placement: Placement, *, counted: bool) -> bool:
@@ -65,6 +66,18 @@ def _tenants_agree(
 ) -> bool:
     tenancies = {shape.tenancy for shape in leaving} | {shapes[pod.pod_set].tenancy for pod in pods}
     return tenancies == {SHARED} or len(tenancies) == 1
+
+
+def overfull(state: Holdings, nodes: Iterable[str]) -> list[str]:
+    """Nodes among these on which more is counted than they have."""
+    found = []
+    for node in dict.fromkeys(nodes):
+        condition = state.table.known[state.tree.conditions[state.tree.rank(node)]]
+        left = (condition.cpu, condition.memory, condition.slots, *condition.gpu)
+        sick = any(condition.gpu[each] < WHOLE for each in condition.sick)
+        if sick or min(left) < 0:
+            found.append(node)
+    return found
 
 
 def blockers(state: Holdings, record: GangRecord) -> tuple[str, ...]:

@@ -54,6 +54,38 @@ def repairs(state: ClusterState, now: int) -> Iterator[GangResized | GangStoppin
                 yield decision
 
 
+def completed(state: ClusterState, record: GangRecord, pods: Pods) -> Placement | None:
+    """A place for a whole gang of which some pods sit already, as after a crash.
+
+    Args:
+        state: the fleet, which does not count the gang; left as it is.
+        record: the gang.
+        pods: at least one that sits, by pod set and index.
+
+    Returns:
+        Those pods and places for all others; None when there are none.
+    """
+    missing = tuple(
+        PodPlacement(each.name, index, pods[0].node)
+        for each in record.gang.pod_sets
+        for index in range(each.count)
+        if not any((pod.pod_set, pod.index) == (each.name, index) for pod in pods)
+    )
+    tentative = Tentative(state)
+    tentative.seat(record, Placement(pods))
+    try:
+        found = _new_places(state, record, pods, missing, tentative)
+    finally:
+        tentative.undo()
+    if found is None:
+        return None
+    everybody = {(pod.pod_set, pod.index): pod for pod in pods} | found
+    names = {each.name: number for number, each in enumerate(record.gang.pod_sets)}
+    order = sorted(everybody, key=lambda each: (names[each[0]], each[1]))
+    level, domain = common(state.indexes, [state.tree.rank(everybody[e].node) for e in order])
+    return Placement(tuple(everybody[each] for each in order), level, domain)
+
+
 def _repair(
     state: ClusterState, record: GangRecord, lost: Pods, now: int
 ) -> GangResized | GangStopping | None:

@@ -70,6 +70,13 @@ class ClusterState(Holdings):
         """Gangs with pods that count on a node, in the order they came."""
         return [self.records[gang] for gang in self._occupants.on(node)]
 
+    def present_on(self, node: str) -> list[PodPlacement]:
+        """Pods that count on a node, are promised a place there, or still leave it."""
+        found = [pod for pods in self._occupants.on(node).values() for pod in pods]
+        for gang in self.leaving.get(node, ()):
+            found += [pod for pod in self.records[gang].leaving if pod.node == node]
+        return found
+
     def replan(self) -> None:
         """The policy is another one: reservations are made anew."""
         self.future = Future(self, self._occupants, self.estimates, self.bookings)

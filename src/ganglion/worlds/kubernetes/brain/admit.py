@@ -1,0 +1,109 @@
+"""Gangs that were found, brought to the engine's notice."""
+
+from ganglion.model.errors import GanglionError
+from ganglion.model.events import GangEnded, GangSubmitted, GangUpdated, Outcome
+from ganglion.model.workload import Gang
+from ganglion.worlds.kubernetes.brain.gang_of import gang_of
+from ganglion.worlds.kubernetes.brain.judge import Judge
+from ganglion.worlds.kubernetes.brain.scene import Scene
+from ganglion.worlds.kubernetes.brain.site import Site
+from ganglion.worlds.kubernetes.gangs.found import Found
+
+_DEFINING = (
+    "queue",
+    "user",
+    "kind",
+    "priority",
+    "preemptible",
+    "pod_sets",
+    "topology",
+    "constraints",
+    "checkpoint",
+    "name",
+)
+"""What makes a waiting gang another one."""
+
+
+def admit(scene: Scene, judge: Judge, site: Site, gang_id: str, now: int) -> None:
+    """Bring one waiting gang up to date, or let the engine forget it."""
+    found, record = scene.founds.get(gang_id), scene.record(gang_id)
+    if found is None:
+        scene.complaints.pop(gang_id, None)
+        if record and gang_id not in scene.awaited:
+            forget(scene, judge, gang_id, now)
+        return
+    if found.members:
+        scene.awaited.pop(gang_id, None)
+    complaint = found.refused or _misfit(scene, found) or found.lacking
+    try:
+        gang = None if complaint else gang_for(scene, judge, site, found, now)
+    except GanglionError as error:
+        complaint, gang = error.message, None
+    if complaint:
+        scene.complaints[gang_id] = complaint
+    else:
+        scene.complaints.pop(gang_id, None)
+    if gang is None:
+        _hold(scene, gang_id, now)
+    elif record is None:
+        scene.apply(GangSubmitted(now, gang))
+    elif any(getattr(record.gang, name) != getattr(gang, name) for name in _DEFINING):
+        forget(scene, judge, gang_id, now)
+        judge.learn(site, gang_id, found)
+        scene.apply(GangSubmitted(now, gang))
+    elif record.gang.held:
+        scene.apply(GangUpdated(now, gang_id, held=False))
+
+
+def forget(scene: Scene, judge: Judge, gang_id: str, now: int) -> None:
+    """A gang that waits is no more."""
+    record = scene.record(gang_id)
+    if record:
+        scene.apply(GangEnded(now, gang_id, record.attempt, Outcome.CANCELLED))
+        scene.state.forget(gang_id)
+    judge.unlearn(gang_id)
+    scene.awaited.pop(gang_id, None)
+    scene.failures.pop(gang_id, None)
+
+
+def queue_of(scene: Scene, found: Found) -> str:
+    """The queue that a gang is charged to."""
+    return found.queue or scene.settings.default_queue
+
+
+def _misfit(scene: Scene, found: Found) -> str:
+    """What is wrong with a gang's queue; empty = nothing."""
+    queue = queue_of(scene, found)
+    if queue not in scene.state.queues:
+        return f"there is no queue {queue}"
+    if not scene.state.shares.is_leaf(queue):
+        return f"queue {queue} has queues under it and takes no pods itself"
+    return ""
+
+
+def gang_for(scene: Scene, judge: Judge, site: Site, found: Found, now: int) -> Gang:
+    """The gang for the engine.
+
+    Raises:
+        GanglionError: what is wrong about its pods.
+    """
+    gang_id = site.prefix + found.key
+    judge.learn(site, gang_id, found)
+    record = scene.record(gang_id)
+    submitted = record.gang.submitted if record else min(found.created_ms or now, now)
+    return gang_of(
+        found,
+        site.types_of,
+        judge.hints(gang_id),
+        prefix=site.prefix,
+        cluster=site.name,
+        queue=queue_of(scene, found),
+        submitted=submitted,
+    )
+
+
+def _hold(scene: Scene, gang_id: str, now: int) -> None:
+    """Keep a gang the engine knows in its place in line, but out of consideration."""
+    record = scene.record(gang_id)
+    if record and not record.gang.held:
+        scene.apply(GangUpdated(now, gang_id, held=True))

@@ -1,0 +1,255 @@
+"""What a scheduler that was killed had begun, found again in the cluster itself.
+
+Pods that are bound run where they are. A gang of which only a part is bound gets places for
+the rest, or is taken apart. Pods that say where they are going to run hold a promise again,
+together with the victims that were marked for it; marks that nobody profits from are lifted.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from ganglion.engine.promise import overfull
+from ganglion.engine.record import GangRecord
+from ganglion.engine.repair import completed
+from ganglion.engine.shapes import shapes_of
+from ganglion.model.events import (
+    GangPlaced,
+    GangReserved,
+    GangStopping,
+    GangSubmitted,
+    GangUpdated,
+)
+from ganglion.model.placement import Placement, PodPlacement
+from ganglion.model.resources import GpuRequest
+from ganglion.model.workload import Gang, PodSet
+from ganglion.worlds.kubernetes import names
+from ganglion.worlds.kubernetes.act.conditions import victim_of
+from ganglion.worlds.kubernetes.brain.admit import admit, gang_for
+from ganglion.worlds.kubernetes.brain.attempt import Attempt, Stage
+from ganglion.worlds.kubernetes.brain.gang_of import request_of
+from ganglion.worlds.kubernetes.brain.judge import Judge
+from ganglion.worlds.kubernetes.brain.orders import Evict, Nominate, Spare
+from ganglion.worlds.kubernetes.brain.scene import Scene
+from ganglion.worlds.kubernetes.brain.site import Site
+from ganglion.worlds.kubernetes.brain.tend import leave
+from ganglion.worlds.kubernetes.gangs.found import Found, Member
+from ganglion.worlds.kubernetes.gangs.home import is_ours
+from ganglion.worlds.kubernetes.objects.pod import Pod
+
+LEAVING = "leaving/"
+"""Ids of pods that were on their way out when the scheduler started."""
+
+
+def adopt(scene: Scene, judge: Judge, now: int) -> None:
+    """Take over a cluster as it is. Nodes and queues are known to the engine already."""
+    for gang, found in sorted(scene.founds.items()):
+        if any(each.pod.spec.node_name for each in found.members):
+            _adopt(scene, judge, scene.site_of(gang), gang, found, now)
+    for site in scene.sites.values():
+        for uid, pod in sorted(site.pods.items()):
+            if is_ours(pod) and pod.is_leaving and pod.spec.node_name in site.nodes:
+                _see_off(scene, site, uid, pod, now)
+    wards = _wards(scene)
+    _resume_victims(scene, wards, now)
+    for gang in sorted(wards):
+        _promise_again(scene, judge, gang, now)
+    _disclaim_others(scene)
+
+
+def claim_everything(scene: Scene) -> None:
+    """Pods of ours that are bound do not count as strangers while nodes are described."""
+    for site in scene.sites.values():
+        for uid, pod in site.pods.items():
+            if is_ours(pod) and pod.spec.node_name:
+                site.claim(uid)
+
+
+def _disclaim_others(scene: Scene) -> None:
+    """Whatever could not be adopted counts as a stranger."""
+    for site in scene.sites.values():
+        for uid, pod in site.pods.items():
+            if is_ours(pod) and pod.spec.node_name and uid not in scene.seated:
+                site.disclaim(uid)
+
+
+def _adopt(scene: Scene, judge: Judge, site: Site, gang_id: str, found: Found, now: int) -> None:
+    """Bring a gang with bound pods to the engine as it sits."""
+    gang = gang_for(scene, judge, site, found, now)
+    seated = [each for each in found.members if each.pod.spec.node_name in site.nodes]
+    if gang is None or not seated:
+        return
+    pods = _sitting(scene, site, gang, seated)
+    place = _whole(scene, gang, pods)
+    if place is None and not _has_begun(found, pods):
+        refs = tuple(site.ref(each.pod) for each in seated)
+        scene.orders.append(Evict(gang_id, 0, refs, "start failed: it was begun but not finished"))
+        return
+    scene.apply(GangSubmitted(now, gang if place else _as_large_as(gang, pods)))
+    place = place or Placement(tuple(pods))
+    scene.apply(GangPlaced(now, gang_id, 1, place))
+    known = {each.name for each in scene.state.record(gang_id).gang.pod_sets}
+    counts = {each.name: each.count for each in gang.pod_sets if each.name in known}
+    scene.apply(GangUpdated(now, gang_id, counts=counts))
+    attempt = Attempt(
+        gang_id,
+        1,
+        site.name,
+        {(pod.pod_set, pod.index): pod for pod in place.pods},
+        stage=Stage.BINDING,
+        since=now,
+        owned=bool(found.owner),
+    )
+    scene.attempts[gang_id] = attempt
+    for member, pod in zip(seated, pods, strict=True):
+        attempt.take(member, (pod.pod_set, pod.index))
+        scene.claim(attempt, member.pod.metadata.uid)
+    scene.touched.add(gang_id)
+
+
+def _sitting(scene: Scene, site: Site, gang: Gang, seated: Sequence[Member]) -> list[PodPlacement]:
+    """Where the engine counts pods that are bound, in its own numbering."""
+    requests = {each.name: each.request.gpu for each in gang.pod_sets}
+    counts: dict[str, int] = {}
+    taken: dict[str, set[int]] = {}
+    found = []
+    for member in seated:
+        number = counts.get(member.pod_set, 0)
+        counts[member.pod_set] = number + 1
+        node = site.prefix + member.pod.spec.node_name
+        gpu = requests[member.pod_set]
+        devices = _devices(scene, node, gpu, member.pod, taken.setdefault(node, set()))
+        milli = _milli(scene, node, gpu, devices)
+        found.append(PodPlacement(member.pod_set, number, node, devices, milli))
+    return found
+
+
+def _devices(
+    scene: Scene, node: str, gpu: GpuRequest, pod: Pod, taken: set[int]
+) -> tuple[int, ...]:
+    """The devices a pod was given, or those that are free as far as anybody knows."""
+    if not gpu.count:
+        return ()
+    known = scene.state.tree.node(node).devices
+    told = pod.metadata.annotations.get(names.DEVICES, "")
+    given = tuple(int(each) for each in told.split(",") if each.isdigit())
+    if len(given) == gpu.count and all(each < len(known) for each in given):
+        return given
+    condition = scene.state.table.known[scene.state.tree.conditions[scene.state.tree.rank(node)]]
+    order = sorted(
+        (i for i in range(len(known)) if i not in taken),
+        key=lambda i: (i in condition.sick, -condition.gpu[i], i),
+    )
+    # A node that lost a GPU may have fewer than are in use.
+    devices = tuple(sorted(order[: gpu.count]))
+    taken.update(devices)
+    return devices
+
+
+def _milli(scene: Scene, node: str, gpu: GpuRequest, devices: tuple[int, ...]) -> int:
+    if not devices:
+        return 0
+    return gpu.milli_on(scene.state.tree.node(node).devices[devices[0]].memory_mib)
+
+
+def _whole(scene: Scene, gang: Gang, pods: list[PodPlacement]) -> Placement | None:
+    """The place of the whole gang, if those that are missing have one."""
+    counts = Counter(pod.pod_set for pod in pods)
+    if all(counts[each.name] >= each.least for each in gang.pod_sets):
+        return Placement(tuple(pods))
+    record = GangRecord(gang, shapes_of(gang, scene.state.plugins.filters), None)
+    return completed(scene.state, record, tuple(pods))
+
+
+def _has_begun(found: Found, pods: Sequence[PodPlacement]) -> bool:
+    """Whether all pods sit that have to be there before anything runs."""
+    counts = Counter(pod.pod_set for pod in pods)
+    return all(counts[each.name] >= min(each.least, each.upfront) for each in found.sets)
+
+
+def _as_large_as(gang: Gang, pods: Sequence[PodPlacement]) -> Gang:
+    """The gang as if it were no more than the pods that sit."""
+    counts = Counter(pod.pod_set for pod in pods)
+    sets = (
+        replace(each, count=counts[each.name], min_count=0, slices=())
+        for each in gang.pod_sets
+        if counts[each.name]
+    )
+    return replace(gang, pod_sets=tuple(sets))
+
+
+def _see_off(scene: Scene, site: Site, uid: str, pod: Pod, now: int) -> None:
+    """A pod that is on its way out holds its place until it is gone, as a gang of its own."""
+    gang_id = f"{site.prefix}{LEAVING}{uid}"
+    queue = pod.metadata.labels.get(names.QUEUE) or scene.settings.default_queue
+    if uid in scene.seated or queue not in scene.state.queues:
+        return
+    pod_set = PodSet("main", 1, request=request_of(pod, site.ask(pod), site.types_of))
+    gang = Gang(gang_id, gang_id, queue, pod_sets=(pod_set,), submitted=now)
+    node = site.prefix + pod.spec.node_name
+    devices = _devices(scene, node, pod_set.request.gpu, pod, set())
+    milli = _milli(scene, node, pod_set.request.gpu, devices)
+    place = PodPlacement("main", 0, node, devices, milli)
+    scene.apply(GangSubmitted(now, gang))
+    scene.apply(GangPlaced(now, gang_id, 1, Placement((place,))))
+    cause = f"preempted for {victim_of(pod) or ''}".removesuffix(" for ")
+    scene.apply(GangStopping(now, gang_id, 1, cause))
+    attempt = Attempt(gang_id, 1, site.name, {("main", 0): place}, stage=Stage.LEAVING, cause=cause)
+    attempt.take(Member(pod, "main", 0), ("main", 0))
+    scene.attempts[gang_id] = attempt
+    scene.claim(attempt, uid)
+
+
+def _wards(scene: Scene) -> set[str]:
+    """Waiting gangs whose pods all say where they are going to run."""
+    return {
+        gang
+        for gang, found in scene.founds.items()
+        if gang not in scene.attempts
+        and found.members
+        and not found.lacking
+        and all(each.pod.status.nominated_node_name for each in found.members)
+    }
+
+
+def _resume_victims(scene: Scene, wards: set[str], now: int) -> None:
+    """Go on with victims whose beneficiary still waits for them; spare the others."""
+    for gang, attempt in sorted(scene.attempts.items()):
+        site = scene.sites[attempt.cluster]
+        marked = [site.pods[uid] for uid in attempt.pods.values() if victim_of(site.pods[uid])]
+        if not marked or attempt.stage is Stage.LEAVING:
+            continue
+        beneficiary = victim_of(marked[0]) or ""
+        if beneficiary in wards:
+            cause = f"preempted for {beneficiary}"
+            scene.apply(GangStopping(now, gang, attempt.number, cause))
+            leave(scene, attempt, cause, beneficiary, now)
+        else:
+            scene.orders.append(Spare(gang, tuple(map(site.ref, marked))))
+
+
+def _promise_again(scene: Scene, judge: Judge, gang_id: str, now: int) -> None:
+    """Give a gang the promise that its pods speak of, if it can be kept."""
+    site, found = scene.site_of(gang_id), scene.founds[gang_id]
+    admit(scene, judge, site, gang_id, now)
+    record = scene.record(gang_id)
+    if record is None or record.gang.held:
+        return
+    nominated = [
+        replace(each, pod=_as_if_bound(each.pod, each.pod.status.nominated_node_name))
+        for each in found.members
+    ]
+    if all(each.pod.spec.node_name in site.nodes for each in nominated):
+        pods = _sitting(scene, site, record.gang, nominated)
+        place = _whole(scene, record.gang, pods)
+        if place and scene.apply(GangReserved(now, gang_id, place)):
+            if not overfull(scene.state, (pod.node for pod in place.pods)):
+                return
+            scene.apply(GangReserved(now, gang_id, None))
+    nobody = tuple((site.ref(each.pod), "") for each in found.members)
+    scene.orders.append(Nominate(gang_id, nobody))
+
+
+def _as_if_bound(pod: Pod, node: str) -> Pod:
+    return replace(pod, spec=replace(pod.spec, node_name=node))

@@ -1,0 +1,287 @@
+"""The brain: what the clusters show goes in, what is to be written comes out.
+
+It does no I/O and reads no clock. Given the same changes at the same times it orders the same
+writes, so all of it can be tested without a cluster.
+"""
+
+from collections.abc import Iterable, Sequence
+from heapq import heappop, heappush
+
+from msgspec.structs import replace
+
+from ganglion.engine.cycle import cycle
+from ganglion.engine.plugins import Plugins
+from ganglion.engine.state import ClusterState
+from ganglion.model.events import (
+    NodeAdded,
+    NodeLost,
+    PolicySet,
+    QueueRemoved,
+    QueueSet,
+)
+from ganglion.model.node import Node
+from ganglion.model.plan import Plan
+from ganglion.model.policy import Policy
+from ganglion.model.queue import Queue
+from ganglion.worlds.kubernetes.act.events import QUARANTINED
+from ganglion.worlds.kubernetes.act.series import About
+from ganglion.worlds.kubernetes.brain.admit import admit, forget
+from ganglion.worlds.kubernetes.brain.adopt import adopt, claim_everything
+from ganglion.worlds.kubernetes.brain.attempt import Attempt, Stage
+from ganglion.worlds.kubernetes.brain.carry import carry, note
+from ganglion.worlds.kubernetes.brain.judge import Judge
+from ganglion.worlds.kubernetes.brain.orders import (
+    Answer,
+    BindDone,
+    Changed,
+    EvictBlocked,
+    EvictDone,
+    Note,
+    Order,
+    Unsuspend,
+)
+from ganglion.worlds.kubernetes.brain.quarantine import Quarantine
+from ganglion.worlds.kubernetes.brain.scene import Scene
+from ganglion.worlds.kubernetes.brain.settings import Settings
+from ganglion.worlds.kubernetes.brain.site import Site
+from ganglion.worlds.kubernetes.brain.telling import Teller
+from ganglion.worlds.kubernetes.brain.tend import answered, lost, tend
+from ganglion.worlds.kubernetes.gangs.chain import Wanted
+from ganglion.worlds.kubernetes.objects.pod import Pod
+
+News = Changed | Answer
+
+
+class Brain:
+    """Decides for one or more clusters.
+
+    Args:
+        clusters: their names; one that is empty where there is only one.
+        settings: how to go about it.
+        policy: how the engine decides.
+        plugins: those of the policy, to which those of Kubernetes are added.
+
+    Attributes:
+        scene: everything that is known.
+        plan: of the last turn.
+    """
+
+    def __init__(
+        self, clusters: Sequence[str], settings: Settings, policy: Policy, plugins: Plugins
+    ) -> None:
+        sites = {name: Site(name) for name in clusters}
+        self._judge = Judge(sites)
+        state = ClusterState(policy, self._judge.plugins(plugins))
+        quarantine = Quarantine(settings.refusals, settings.quarantine_ms)
+        self.scene = Scene(settings, state, sites, quarantine)
+        self.plan = Plan(0)
+        self._teller = Teller()
+        self._timers: list[tuple[int, str]] = []
+        self._answers: list[Answer] = []
+        self._adopted = False
+
+    def configure(self, queues: Sequence[Queue], policy: Policy, now: int) -> None:
+        """Have other queues and another policy; parents come before their children."""
+        scene, state = self.scene, self.scene.state
+        scene.apply(PolicySet(now, policy))
+        for queue in queues:
+            scene.apply(QueueSet(now, queue))
+        wanted = {queue.name for queue in queues}
+        for name in [each for each in reversed(list(state.queues)) if each not in wanted]:
+            scene.apply(QueueRemoved(now, name))
+        scene.touched.update(gang for gang in scene.founds if gang not in scene.attempts)
+
+    def observe(self, news: Iterable[News]) -> None:
+        """Take news in without deciding anything, as one that does not lead does."""
+        for each in news:
+            if isinstance(each, Changed):
+                self.scene.sites[each.cluster].take(each)
+            else:
+                self._answers.append(each)
+
+    def wanted_owners(self, cluster: str) -> set[Wanted]:
+        """Objects that have to be known before some gang can be understood."""
+        return self.scene.sites[cluster].grouping.wanted_owners()
+
+    def cluster_of(self, order: Order) -> str:
+        """The cluster to which an order is to be written."""
+        if isinstance(order, Note | Unsuspend):
+            return order.cluster
+        return self.scene.site_of(order.gang).name
+
+    def turn(self, news: Iterable[News], now: int) -> list[Order]:
+        """Take news in, decide, and say what is to be written, in that order."""
+        scene = self.scene
+        scene.orders, scene.facts = [], []
+        self.observe(news)
+        answers, self._answers = self._answers, []
+        self._follow_pods(now)
+        if not self._adopted:
+            claim_everything(scene)
+        self._judge.refresh(scene)
+        self._describe_nodes(now)
+        if not self._adopted:
+            adopt(scene, self._judge, now)
+            self._adopted = True
+        self._hear(answers, now)
+        self._ring(now)
+        self._attend(now)
+        self._describe_nodes(now)
+        self._judge.open()
+        self.plan = cycle(scene.state, [], now)
+        self._judge.settle(self.plan)
+        carry(scene, self._judge, self.plan)
+        self._attend(now)
+        self._teller.tell(scene, now)
+        return scene.orders
+
+    def next_wake(self, now: int) -> int | None:
+        """When the time alone makes a difference next, in ms; None = never."""
+        times = [
+            self.scene.state.next_wake(),
+            self.scene.quarantine.next_end(),
+            self._timers[0][0] if self._timers else None,
+            None if self._teller.is_done() else now,
+        ]
+        return min((each for each in times if each is not None), default=None)
+
+    def _follow_pods(self, now: int) -> None:
+        """Find out which gangs the pods' changes concern."""
+        scene = self.scene
+        for site in scene.sites.values():
+            for pod in site.news:
+                self._follow(pod.metadata.uid, pod.spec.node_name)
+            for uid, ended in site.gone_pods:
+                gang = scene.seated.get(uid)
+                if gang in scene.attempts:
+                    lost(scene, scene.attempts[gang], uid, ended, now)
+                    scene.touched.add(gang)
+            for pod in site.refused:
+                self._refused(site, pod, now)
+            site.news, site.gone_pods, site.refused = [], [], []
+            for key in site.grouping.take_dirty():
+                gang = site.prefix + key
+                found = site.grouping.found(key)
+                if found is None:
+                    scene.founds.pop(gang, None)
+                else:
+                    scene.founds[gang] = found
+                scene.touched.add(gang)
+
+    def _follow(self, uid: str, node: str) -> None:
+        """A seated pod that is seen bound is bound, whatever its order's answer is."""
+        gang = self.scene.seated.get(uid)
+        attempt = self.scene.attempts.get(gang) if gang else None
+        if attempt is None:
+            return
+        if node and uid not in attempt.bound:
+            attempt.asked.discard(uid)
+            attempt.bound.add(uid)
+        self.scene.touched.add(attempt.gang)
+
+    def _refused(self, site: Site, pod: Pod, now: int) -> None:
+        """A kubelet did not admit a pod."""
+        scene, node = self.scene, pod.spec.node_name
+        why = pod.status.reason
+        if scene.quarantine.refused(site.prefix + node, why, now):
+            site.changed_nodes.add(node)
+            uid = site.nodes[node].metadata.uid if node in site.nodes else ""
+            about = About("v1", "Node", "", node, uid)
+            message = scene.quarantine.reason(site.prefix + node, now)
+            scene.orders.append(Note(site.name, about, QUARANTINED, "Quarantining", message, True))
+
+    def _describe_nodes(self, now: int) -> None:
+        scene, state = self.scene, self.scene.state
+        for site in scene.sites.values():
+            for name in sorted(site.changed_nodes):
+                full = site.prefix + name
+                node = site.described(name, self._ours(site, full))
+                if node is None:
+                    if full in state.tree.index:
+                        scene.apply(NodeLost(now, full))
+                    continue
+                shut = scene.quarantine.reason(full, now)
+                node = replace(node, cordoned=node.cordoned or shut) if shut else node
+                if not _is_known(state, node):
+                    scene.apply(NodeAdded(now, node))
+            site.changed_nodes.clear()
+
+    def _ours(self, site: Site, node: str) -> dict[int, str]:
+        """Devices that our gangs hold or are promised on a node, and what they are asked by."""
+        state = self.scene.state
+        if node not in state.tree.index:
+            return {}
+        resources = site.resources(node.removeprefix(site.prefix))
+        held = {device for pod in state.present_on(node) for device in pod.devices}
+        return {each: resources[each] if each < len(resources) else "" for each in sorted(held)}
+
+    def _hear(self, answers: Sequence[Answer], now: int) -> None:
+        scene = self.scene
+        for answer in answers:
+            attempt = scene.attempts.get(answer.gang)
+            if attempt is None or attempt.number != answer.attempt:
+                continue
+            if isinstance(answer, BindDone):
+                answered(scene, self._judge, attempt, answer, now)
+            elif isinstance(answer, EvictBlocked):
+                self._blocked(attempt, answer, now)
+            elif isinstance(answer, EvictDone):
+                scene.blocked.pop(answer.gang, None)
+            scene.touched.add(answer.gang)
+
+    def _blocked(self, attempt: Attempt, answer: EvictBlocked, now: int) -> None:
+        """A budget keeps victims where they are."""
+        since = self.scene.blocked.setdefault(attempt.gang, now)
+        if since == now:
+            note(
+                self.scene,
+                attempt.gang,
+                "EvictionBlocked",
+                "Evicting",
+                answer.message,
+                warning=True,
+            )
+
+    def _ring(self, now: int) -> None:
+        """Look at whatever only the time has changed."""
+        scene = self.scene
+        while self._timers and self._timers[0][0] <= now:
+            _, gang = heappop(self._timers)
+            scene.touched.add(gang)
+        for node in scene.quarantine.over(now):
+            site, name = scene.site_of_node(node)
+            site.changed_nodes.add(name)
+        for gang, since in list(scene.awaited.items()):
+            if now - since >= scene.settings.assemble_ms:
+                del scene.awaited[gang]
+                if gang not in scene.founds:
+                    forget(scene, self._judge, gang, now)
+
+    def _attend(self, now: int) -> None:
+        """Look at every gang that something happened to."""
+        scene = self.scene
+        while scene.touched:
+            touched, scene.touched = sorted(scene.touched), set()
+            for gang in touched:
+                attempt = scene.attempts.get(gang)
+                if attempt:
+                    tend(scene, self._judge, attempt, now)
+                    self._set_timer(attempt, now)
+                if gang not in scene.attempts:
+                    admit(scene, self._judge, scene.site_of(gang), gang, now)
+
+    def _set_timer(self, attempt: Attempt, now: int) -> None:
+        settings = self.scene.settings
+        if attempt.gang not in self.scene.attempts:
+            return
+        if attempt.stage is Stage.ASSEMBLING:
+            heappush(self._timers, (attempt.since + settings.assemble_ms, attempt.gang))
+        elif attempt.vacant and not attempt.pods:
+            heappush(self._timers, (now + settings.replace_ms, attempt.gang))
+
+
+def _is_known(state: ClusterState, node: Node) -> bool:
+    name = node.name
+    return (
+        name in state.tree.index and not state.tree.is_gone(name) and state.tree.node(name) == node
+    )

@@ -1,0 +1,27 @@
+"""How the scheduler goes about its work, apart from the policy."""
+
+from msgspec import Struct
+
+
+class Settings(Struct, frozen=True):
+    """Settings of one scheduler.
+
+    Attributes:
+        default_queue: queue of pods that name none.
+        assemble_ms: how long a place is kept for pods that are yet to be made.
+        replace_ms: how long a running gang keeps the place of a pod that went.
+        blocked_ms: how long a victim that a disruption budget protects is asked to leave.
+        backoff_ms: wait after a failed start; doubles up to 64 times.
+        quarantine_ms: how long a node that refused pods gets no new ones; doubles up to 8 times.
+        refusals: refusals within that time that put a node into quarantine.
+        retell_ms: least time between two reasons of one sort told on one pod.
+    """
+
+    default_queue: str = "default"
+    assemble_ms: int = 60_000
+    replace_ms: int = 30_000
+    blocked_ms: int = 120_000
+    backoff_ms: int = 1_000
+    quarantine_ms: int = 300_000
+    refusals: int = 2
+    retell_ms: int = 300_000

@@ -1,0 +1,294 @@
+"""One cluster as its API server shows it, kept up to date change by change."""
+
+from collections.abc import Callable, Mapping
+
+from msgspec.structs import replace
+
+from ganglion.model.errors import GanglionError
+from ganglion.model.node import Device, Node
+from ganglion.worlds.kubernetes.brain.gang_of import CLUSTER_LABEL
+from ganglion.worlds.kubernetes.brain.orders import Changed, PodRef
+from ganglion.worlds.kubernetes.brain.quarantine import is_refusal
+from ganglion.worlds.kubernetes.discover.foreign import held_of
+from ganglion.worlds.kubernetes.discover.nodes import describe
+from ganglion.worlds.kubernetes.filters.crowd import Crowd
+from ganglion.worlds.kubernetes.filters.fleet import Fleet
+from ganglion.worlds.kubernetes.filters.labels import Mentioned, labels_of
+from ganglion.worlds.kubernetes.filters.volumes import Stored, Volumes
+from ganglion.worlds.kubernetes.gangs.grouping import Grouping
+from ganglion.worlds.kubernetes.gangs.home import is_ours
+from ganglion.worlds.kubernetes.objects import node as kube
+from ganglion.worlds.kubernetes.objects.disruption import PodDisruptionBudget
+from ganglion.worlds.kubernetes.objects.meta import Anything, OwnerReference
+from ganglion.worlds.kubernetes.objects.pod import Pod
+from ganglion.worlds.kubernetes.requests import Ask, ask_of
+
+
+class Site:
+    """Nodes, pods and whatever bears on them.
+
+    Args:
+        name: of the cluster; empty where there is only one.
+
+    Attributes:
+        prefix: of the names of its nodes and gangs, which makes them unique among clusters.
+        nodes: by name in the cluster.
+        pods: by UID, without those that are over.
+        changed_nodes: names of nodes whose description may be another by now.
+        news: our pods that are new or changed.
+        gone_pods: (UID, phase in which it ended or "") of pods that are gone or over.
+        refused: our pods that kubelets did not admit.
+        troubles: what was wrong with objects, by object.
+        budgets: disruption budgets by namespace and UID.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name, self.prefix = name, f"{name}/" if name else ""
+        self.nodes: dict[str, kube.Node] = {}
+        self.pods: dict[str, Pod] = {}
+        self._owners: dict[str, Anything] = {}
+        self._named: dict[tuple[str, str, str, str], str] = {}
+        self.volumes, self.fleet = Volumes(), Fleet()
+        self.crowd = Crowd(self.volumes)
+        self.grouping = Grouping(self._owner)
+        self.mentioned = Mentioned()
+        self.barred: dict[str, frozenset[str]] = {}
+        self.changed_nodes: set[str] = set()
+        self.gone_pods: list[tuple[str, str]] = []
+        self.news: list[Pod] = []
+        self.refused: list[Pod] = []
+        self.troubles: dict[str, tuple[str, ...]] = {}
+        self.budgets: dict[str, dict[str, PodDisruptionBudget]] = {}
+        self._offers: dict[str, tuple[tuple[str, Device], ...]] = {}
+        self._namespaces: dict[str, str] = {}
+        self._stored: dict[str, Stored] = {}
+        self._asks: dict[str, Ask] = {}
+        self._strangers: dict[str, dict[str, Ask]] = {}
+        self._seated: set[str] = set()
+        self._takers: dict[str, Callable[[Changed], None]] = {
+            "pod": self._take_pod,
+            "node": self._take_node,
+            "owner": self._take_owner,
+            "namespace": self._take_namespace,
+            "budget": self._take_budget,
+        }
+
+    def take(self, change: Changed) -> None:
+        """Take one change in."""
+        taker = self._takers.get(change.kind)
+        if taker:
+            taker(change)
+        elif change.item is not None:
+            self._stored[change.uid] = change.item
+            self.volumes.put(change.item)
+        elif change.uid in self._stored:
+            self.volumes.drop(self._stored.pop(change.uid))
+
+    def ref(self, pod: Pod) -> PodRef:
+        """The pod, for orders."""
+        meta = pod.metadata
+        return PodRef(self.name, meta.namespace, meta.name, meta.uid)
+
+    def ask(self, pod: Pod) -> Ask:
+        """What a pod takes, worked out once."""
+        uid = pod.metadata.uid
+        found = self._asks.get(uid)
+        if found is None:
+            found = self._asks[uid] = ask_of(pod)
+        return found
+
+    def claim(self, uid: str) -> None:
+        """The engine counts a pod itself from now on."""
+        self._seated.add(uid)
+        self._count(uid)
+
+    def disclaim(self, uid: str) -> None:
+        """The engine does not count a pod any more."""
+        self._seated.discard(uid)
+        self._count(uid)
+
+    def described(self, name: str, ours: Mapping[int, str]) -> Node | None:
+        """A node as the engine is told of it; None = it is gone.
+
+        Args:
+            name: in the cluster.
+            ours: device index -> resource of the devices that the engine's gangs hold.
+        """
+        node = self.nodes.get(name)
+        if node is None:
+            return None
+        held = held_of(self._strangers.get(name, {}).values())
+        labels = labels_of(node, self.mentioned, self.barred.get(name, frozenset()))
+        if self.name:
+            labels[CLUSTER_LABEL] = self.name
+        found = describe(node, held, ours, labels, self.name)
+        self.troubles[f"node {name}"] = found.troubles
+        self._offers[name] = tuple(zip(found.resources, found.node.devices, strict=True))
+        return replace(found.node, name=self.prefix + name) if self.prefix else found.node
+
+    def resources(self, name: str) -> tuple[str, ...]:
+        """What each device of a node is asked for by."""
+        return tuple(resource for resource, _ in self._offers.get(name, ()))
+
+    def types_of(self, resource: str) -> tuple[str, ...]:
+        """Types of device that pods ask for by a resource; empty = all there are."""
+        offered = {(name, device.type) for node in self._offers.values() for name, device in node}
+        mine = {kind for name, kind in offered if name == resource}
+        others = {kind for name, kind in offered if name != resource}
+        if not mine:
+            return (resource,)
+        return tuple(sorted(mine)) if others else ()
+
+    def _owner(self, reference: OwnerReference, namespace: str) -> Anything | None:
+        if reference.uid:
+            return self._owners.get(reference.uid)
+        uid = self._named.get((reference.api_version, reference.kind, namespace, reference.name))
+        return self._owners.get(uid) if uid else None
+
+    def _take_node(self, change: Changed) -> None:
+        node: kube.Node | None = change.item
+        if node is None:
+            name = next(
+                (n for n, each in self.nodes.items() if each.metadata.uid == change.uid), ""
+            )
+            self.nodes.pop(name, None)
+            self.fleet.drop(name)
+        else:
+            name = node.metadata.name
+            self.nodes[name] = node
+            self.fleet.put(node)
+        if name:
+            self.changed_nodes.add(name)
+
+    def _take_owner(self, change: Changed) -> None:
+        thing: Anything | None = change.item
+        before = self._owners.pop(change.uid, None)
+        if before is not None:
+            self._named.pop(_name_of(before), None)
+        if thing is not None:
+            self._owners[change.uid] = thing
+            self._named[_name_of(thing)] = change.uid
+        told = thing or before
+        if told is not None:
+            self.grouping.owner_changed(told)
+
+    def _take_namespace(self, change: Changed) -> None:
+        space: Anything | None = change.item
+        name = self._namespaces.pop(change.uid, "")
+        if space is not None:
+            self._namespaces[change.uid] = space.metadata.name
+            self.crowd.put_namespace(space.metadata.name, space.metadata.labels)
+        elif name:
+            self.crowd.drop_namespace(name)
+
+    def _stand(self, pod: Pod, node: str) -> None:
+        try:
+            self.crowd.put(pod, node)
+        except GanglionError as error:
+            self.troubles[f"pod {pod.key}"] = (error.message,)
+
+    def reconsider(self, uid: str) -> None:
+        """A pod was supposed to be on a node; it is where it is seen, or nowhere."""
+        pod = self.pods.get(uid)
+        if pod and pod.spec.node_name:
+            self._stand(pod, pod.spec.node_name)
+        else:
+            self.crowd.drop(uid)
+
+    def suppose(self, uid: str, node: str) -> None:
+        """A pod is about to be bound to a node."""
+        pod = self.pods.get(uid)
+        if pod and not pod.spec.node_name:
+            self._stand(pod, node)
+
+    def _take_budget(self, change: Changed) -> None:
+        budget: PodDisruptionBudget | None = change.item
+        for known in self.budgets.values():
+            known.pop(change.uid, None)
+        if budget is not None:
+            self.budgets.setdefault(budget.metadata.namespace, {})[change.uid] = budget
+
+    def _take_pod(self, change: Changed) -> None:
+        pod: Pod | None = change.item
+        before = self.pods.get(change.uid)
+        if pod is None or pod.is_over:
+            self._lose(change.uid, pod)
+            return
+        self.pods[change.uid] = pod
+        node = pod.spec.node_name
+        if node and (before is None or _stands_otherwise(before, pod)):
+            self._stand(pod, node)
+        if before is None or before.spec.containers != pod.spec.containers:
+            self._asks.pop(change.uid, None)
+        if node:
+            self._count(change.uid)
+        if is_ours(pod):
+            self.grouping.put(pod)
+            self.news.append(pod)
+
+    def _lose(self, uid: str, now: Pod | None) -> None:
+        """A pod is gone, or over: it holds nothing any more."""
+        before = self.pods.pop(uid, None)
+        if now is None:
+            self.grouping.drop(uid)
+        elif is_ours(now):
+            self.grouping.put(now)
+        if before is None:
+            return
+        self.crowd.drop(uid)
+        self._asks.pop(uid, None)
+        self.gone_pods.append((uid, now.status.phase if now else ""))
+        if before.spec.node_name:
+            self._uncount(uid, before.spec.node_name)
+        if now is not None and is_ours(now) and is_refusal(now):
+            self.refused.append(now)
+
+    def _count(self, uid: str) -> None:
+        """Whether a pod counts as a stranger on its node."""
+        pod = self.pods.get(uid)
+        if pod is None or not pod.spec.node_name:
+            return
+        if uid in self._seated:
+            self._uncount(uid, pod.spec.node_name)
+            return
+        try:
+            ask = self.ask(pod)
+        except GanglionError as error:
+            self.troubles[f"pod {pod.key}"] = (error.message,)
+            return
+        here = self._strangers.setdefault(pod.spec.node_name, {})
+        if here.get(uid) != ask:
+            here[uid] = ask
+            self.changed_nodes.add(pod.spec.node_name)
+
+    def _uncount(self, uid: str, node: str) -> None:
+        if self._strangers.get(node, {}).pop(uid, None) is not None:
+            self.changed_nodes.add(node)
+
+    def mention(self, mentioned: Mentioned) -> None:
+        """Describe nodes with whatever live rules ask about."""
+        if mentioned != self.mentioned:
+            self.mentioned = mentioned
+            self.changed_nodes.update(self.nodes)
+
+    def bar(self, barred: dict[str, frozenset[str]]) -> None:
+        """Keep kinds of pods off nodes: node -> their marks."""
+        for name in {*barred, *self.barred}:
+            if barred.get(name) != self.barred.get(name):
+                self.changed_nodes.add(name)
+        self.barred = barred
+
+
+def _stands_otherwise(before: Pod, now: Pod) -> bool:
+    """Whether a pod does something else to others than before."""
+    return (
+        before.spec.node_name != now.spec.node_name
+        or before.is_leaving != now.is_leaving
+        or before.metadata.labels != now.metadata.labels
+        or before.spec.containers != now.spec.containers
+    )
+
+
+def _name_of(thing: Anything) -> tuple[str, str, str, str]:
+    meta = thing.metadata
+    return thing.api_version, thing.kind, meta.namespace, meta.name

@@ -1,0 +1,92 @@
+"""One cluster's side of the scheduler: what is watched and what is written, in one event loop."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+from ganglion.worlds.kubernetes.act.events import Recorder
+from ganglion.worlds.kubernetes.api.client import Api
+from ganglion.worlds.kubernetes.api.config import Endpoint
+from ganglion.worlds.kubernetes.brain.orders import Answer, Changed, Order
+from ganglion.worlds.kubernetes.hands import Hands
+from ganglion.worlds.kubernetes.objects.pod import Pod
+from ganglion.worlds.kubernetes.watches import ALWAYS, Watching
+
+IN_FLIGHT = 64
+
+
+class Connection:
+    """Follows one cluster and writes to it.
+
+    Args:
+        name: of the cluster; empty where there is only one.
+        endpoint: how to reach it.
+        identity: of this process, for events.
+        may: whether we lead.
+        news: called in the event loop with what happened.
+        pod_of: a pod as it was last seen, by UID.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        endpoint: Endpoint,
+        identity: str,
+        *,
+        may: Callable[[], bool],
+        news: Callable[[Sequence[Changed | Answer]], None],
+        pod_of: Callable[[str], Pod | None],
+    ) -> None:
+        self.name = name
+        self._endpoint, self._identity, self._may = endpoint, identity, may
+        self._news, self._pod_of = news, pod_of
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._group: asyncio.TaskGroup | None = None
+        self._watching: Watching | None = None
+        self._hands: Hands | None = None
+
+    async def run(self) -> None:
+        """Follow and write until cancelled."""
+        reading = Api(self._endpoint, in_flight=8, timeout_s=60.0)
+        writing = Api(self._endpoint, in_flight=IN_FLIGHT)
+        self._loop = asyncio.get_running_loop()
+        recorder = Recorder(writing, self._identity)
+        try:
+            async with asyncio.TaskGroup() as group:
+                self._group = group
+                self._watching = Watching(reading, self.name, self._news)
+                self._hands = Hands(
+                    writing, self._may, lambda a: self._news([a]), recorder, self._pod_of, IN_FLIGHT
+                )
+                for reflector in self._watching.reflectors(ALWAYS):
+                    group.create_task(reflector.run())
+                group.create_task(self._hands.run())
+        finally:
+            await reading.close()
+            await writing.close()
+
+    def is_synced(self) -> bool:
+        """Whether everything was listed once."""
+        return self._watching is not None and self._watching.is_synced()
+
+    def troubles(self) -> dict[str, str]:
+        """Path -> why it cannot be followed at present."""
+        return self._watching.troubles() if self._watching else {}
+
+    def give(self, orders: Sequence[Order]) -> None:
+        """Have orders carried out; from any thread."""
+        assert self._hands
+        self._hands.give(orders)
+
+    def follow_owners(self, paths: set[str]) -> bool:
+        """Watch more kinds of owners, from any thread; returns whether any is new."""
+        watching, loop = self._watching, self._loop
+        if watching is None or loop is None or paths <= watching.owners:
+            return False
+
+        def follow() -> None:
+            assert self._group and self._watching
+            for reflector in self._watching.owner_kinds(paths):
+                self._group.create_task(reflector.run())
+
+        loop.call_soon_threadsafe(follow)
+        return True

@@ -1,0 +1,210 @@
+"""The scheduler of one or more clusters: three threads that share as little as they can.
+
+One follows the clusters and writes to them, one decides, one holds the Lease. Nothing is kept
+on disk: the clusters are the only truth, and a scheduler that starts finds in them whatever
+another had begun.
+"""
+
+import asyncio
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+import structlog
+from msgspec.structs import replace
+
+from ganglion.engine.plugins import Plugins
+from ganglion.model.policy import Policy
+from ganglion.worlds.kubernetes.api.config import Endpoint
+from ganglion.worlds.kubernetes.brain.brain import Brain, News
+from ganglion.worlds.kubernetes.brain.orders import Order
+from ganglion.worlds.kubernetes.brain.settings import Settings
+from ganglion.worlds.kubernetes.connection import Connection
+from ganglion.worlds.kubernetes.tree import QueueTree
+
+PAUSE_S = 0.5
+"""Longest time between two turns."""
+GATHER_S = 0.01
+"""How long news is gathered before the next turn, so that a burst is decided at once."""
+MOST_NEWS = 20_000
+
+log = structlog.get_logger(__name__)
+
+
+def now_ms() -> int:
+    """The time in ms since 1970."""
+    return time.time_ns() // 1_000_000
+
+
+class Scheduler:
+    """Schedules the GPU pods of clusters.
+
+    Args:
+        endpoints: by name of the cluster; the name is empty where there is only one.
+        identity: of this process, for events.
+        may: whether we lead.
+        load: makes the plugins of a policy.
+        settings: how to go about it.
+        turned: called after every turn, in the deciding thread, with its orders.
+
+    Attributes:
+        brain: decides; looked at through `read`.
+        ready: set once the clusters are known.
+        trouble: why turns fail; empty = they do not.
+        turns: how many were taken.
+    """
+
+    def __init__(
+        self,
+        endpoints: Mapping[str, Endpoint],
+        identity: str,
+        *,
+        may: Callable[[], bool],
+        load: Callable[[Policy], Plugins],
+        settings: Settings | None = None,
+        turned: Callable[[Sequence[Order]], None] = lambda _orders: None,
+    ) -> None:
+        policy = replace(Policy(), repair=True)
+        self.brain = Brain(list(endpoints), settings or Settings(), policy, load(policy))
+        self._tree = QueueTree()
+        self._may, self._turned = may, turned
+        self._inbox: queue.SimpleQueue[Sequence[News]] = queue.SimpleQueue()
+        self._lock = threading.RLock()
+        self._stopping = threading.Event()
+        self._connections = {
+            name: Connection(
+                name,
+                endpoint,
+                identity,
+                may=may,
+                news=self._inbox.put,
+                pod_of=self.brain.scene.sites[name].pods.get,
+            )
+            for name, endpoint in endpoints.items()
+        }
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._fatal: BaseException | None = None
+        self.ready = threading.Event()
+        self.trouble = ""
+        self.turns = 0
+
+    # --- for other threads ------------------------------------------------------------------
+
+    @contextmanager
+    def read(self) -> Iterator[Brain]:
+        """Look at what is known between turns; it must be left as it is."""
+        with self._lock:
+            yield self.brain
+
+    def troubles(self) -> dict[str, str]:
+        """What cannot be followed at present, and why."""
+        return {
+            f"{name}{path}": why
+            for name, each in self._connections.items()
+            for path, why in each.troubles().items()
+        }
+
+    def start(self) -> None:
+        """Begin to follow the clusters and, with the lead, to decide."""
+        self._io = threading.Thread(target=self._follow, name="clusters", daemon=True)
+        self._mind = threading.Thread(target=self._decide, name="brain", daemon=True)
+        self._io.start()
+        self._mind.start()
+
+    def stop(self) -> None:
+        """Finish the present turn and write no more."""
+        self._stopping.set()
+        self._inbox.put(())
+        self._mind.join()
+        if self._loop:
+            self._loop.call_soon_threadsafe(self._cancel)
+            self._io.join(timeout=10)
+
+    # --- the thread of the clusters ----------------------------------------------------------
+
+    def _follow(self) -> None:
+        try:
+            asyncio.run(self._connect())
+        except asyncio.CancelledError:
+            pass
+        except BaseException as error:
+            log.exception("the connection to the clusters failed")
+            self._fatal = error
+            self.trouble = f"the connection to the clusters failed: {error}"
+            self._stopping.set()
+
+    async def _connect(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._main = asyncio.current_task()
+        async with asyncio.TaskGroup() as group:
+            for each in self._connections.values():
+                group.create_task(each.run())
+
+    def _cancel(self) -> None:
+        if self._main:
+            self._main.cancel()
+
+    # --- the deciding thread -----------------------------------------------------------------
+
+    def _decide(self) -> None:
+        while not self._stopping.is_set():
+            news = self._gather()
+            try:
+                self._turn(news)
+                self.trouble = ""
+            except Exception as error:
+                # Only this thread can decide: it must outlive a bug in one turn, and says so.
+                log.exception("turn failed")
+                self.trouble = f"the last turn failed: {error}"
+
+    def _turn(self, news: Sequence[News]) -> None:
+        brain = self.brain
+        with self._lock:
+            brain.observe(self._tree.sift(news))
+            if not self._is_ready():
+                return
+            if not self._may():
+                return
+            now = now_ms()
+            self._configure(now)
+            orders = brain.turn((), now)
+            self.turns += 1
+            for name, connection in self._connections.items():
+                mine = [each for each in orders if brain.cluster_of(each) == name]
+                if mine:
+                    connection.give(mine)
+            self._turned(orders)
+
+    def _is_ready(self) -> bool:
+        """Whether everything was listed; kinds of owners are found out on the way."""
+        more = False
+        for name, connection in self._connections.items():
+            wanted = {each.collection for each in self.brain.wanted_owners(name)}
+            more |= connection.follow_owners(wanted)
+        synced = all(each.is_synced() for each in self._connections.values())
+        # What was listed last may still lie in the inbox.
+        if synced and not more and self._inbox.empty():
+            self.ready.set()
+        return self.ready.is_set()
+
+    def _configure(self, now: int) -> None:
+        found = self._tree.changed(self.brain.scene.state.totals.flavors())
+        if found:
+            policy = replace(found.policy, repair=True)
+            self.brain.configure(found.queues, policy, now)
+
+    def _gather(self) -> list[News]:
+        """Wait for news, at most until something is due, then take all there is."""
+        found: list[News] = []
+        due = self.brain.next_wake(now_ms()) if self.ready.is_set() else None
+        wait = PAUSE_S if due is None else min(PAUSE_S, max(0.0, (due - now_ms()) / 1000))
+        try:
+            found.extend(self._inbox.get(timeout=max(wait, 0.001)))
+            time.sleep(GATHER_S)
+            while len(found) < MOST_NEWS:
+                found.extend(self._inbox.get_nowait())
+        except queue.Empty:
+            pass
+        return found

@@ -1,0 +1,120 @@
+"""What is watched in a cluster, and as what."""
+
+from collections.abc import Callable
+from typing import Any
+
+from msgspec import Struct
+
+from ganglion.worlds.kubernetes import names
+from ganglion.worlds.kubernetes.api.client import Api
+from ganglion.worlds.kubernetes.api.reflect import Change, Reflector
+from ganglion.worlds.kubernetes.brain.orders import Changed
+from ganglion.worlds.kubernetes.objects import storage
+from ganglion.worlds.kubernetes.objects.disruption import PodDisruptionBudget
+from ganglion.worlds.kubernetes.objects.meta import Anything
+from ganglion.worlds.kubernetes.objects.node import Node
+from ganglion.worlds.kubernetes.objects.pod import Pod
+
+_STORAGE = "/apis/storage.k8s.io/v1"
+_OWN = f"/apis/{names.GROUP}/{names.VERSION}"
+
+
+class Watched(Struct, frozen=True):
+    """One collection.
+
+    Attributes:
+        path: of all objects in all namespaces.
+        kind: struct of one object.
+        role: as what the brain takes it.
+        needed: whether nothing may be decided before it was listed; kinds that a cluster need
+            not have are not waited for.
+    """
+
+    path: str
+    kind: type[Any]
+    role: str
+    needed: bool = True
+
+
+ALWAYS: tuple[Watched, ...] = (
+    Watched("/api/v1/nodes", Node, "node"),
+    Watched("/api/v1/namespaces", Anything, "namespace"),
+    Watched("/apis/policy/v1/poddisruptionbudgets", PodDisruptionBudget, "budget"),
+    Watched("/api/v1/persistentvolumeclaims", storage.PersistentVolumeClaim, "claim"),
+    Watched("/api/v1/persistentvolumes", storage.PersistentVolume, "volume"),
+    Watched(f"{_STORAGE}/storageclasses", storage.StorageClass, "storage class"),
+    Watched(f"{_STORAGE}/csinodes", storage.CSINode, "csi node"),
+    Watched(f"{_STORAGE}/csidrivers", storage.CSIDriver, "csi driver"),
+    Watched(f"{_STORAGE}/csistoragecapacities", storage.CSIStorageCapacity, "csi capacity"),
+    Watched(f"{_STORAGE}/volumeattachments", storage.VolumeAttachment, "attachment"),
+    Watched(f"{_OWN}/queues", Anything, "queue", needed=False),
+    Watched(f"{_OWN}/policies", Anything, "policy", needed=False),
+    Watched("/api/v1/pods", Pod, "pod"),
+)
+"""In the order in which their first lists are taken in."""
+
+
+class Watching:
+    """The reflectors of one cluster.
+
+    Args:
+        api: the cluster's.
+        cluster: its name.
+        sink: called in the event loop with changes, in order.
+
+    Attributes:
+        owners: paths of collections that are watched because pods are owned by such objects.
+    """
+
+    def __init__(self, api: Api, cluster: str, sink: Callable[[list[Changed]], None]) -> None:
+        self._api, self._cluster, self._sink = api, cluster, sink
+        self._reflectors: dict[str, tuple[Watched, Reflector[Any]]] = {}
+        self.owners: set[str] = set()
+
+    def reflectors(self, watched: tuple[Watched, ...]) -> list[Reflector[Any]]:
+        """Make reflectors for collections that have none yet; the caller runs them."""
+        fresh = [each for each in watched if each.path not in self._reflectors]
+        for each in fresh:
+            self._reflectors[each.path] = (each, self._reflector(each))
+        return [self._reflectors[each.path][1] for each in fresh]
+
+    def owner_kinds(self, paths: set[str]) -> list[Reflector[Any]]:
+        """The same for kinds of owners, by the paths of their collections."""
+        fresh = sorted(paths - self.owners)
+        self.owners |= paths
+        return self.reflectors(
+            tuple(Watched(each, Anything, "owner", needed=False) for each in fresh)
+        )
+
+    def is_synced(self) -> bool:
+        """Whether all that is needed was listed, and kinds of owners that the cluster has."""
+        return all(
+            reflector.synced or (not watched.needed and reflector.trouble is not None)
+            for watched, reflector in self._reflectors.values()
+        )
+
+    def troubles(self) -> dict[str, str]:
+        """Path -> why it cannot be followed at present."""
+        return {
+            path: reflector.trouble.message
+            for path, (_, reflector) in self._reflectors.items()
+            if reflector.trouble
+        }
+
+    def _reflector(self, watched: Watched) -> Reflector[Any]:
+        cluster, role = self._cluster, watched.role
+
+        def sink(changes: list[Change[Any]]) -> None:
+            self._sink(
+                [
+                    Changed(cluster, role, each.item.metadata.uid, _now(each))
+                    for each in changes
+                    if each.item is not None
+                ]
+            )
+
+        return Reflector(self._api, watched.path, watched.kind, sink)
+
+
+def _now(change: Change[Any]) -> Any:  # noqa: ANN401 - any object of the API
+    return change.item if change.kind == "put" else None
