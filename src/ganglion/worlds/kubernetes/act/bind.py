@@ -54,12 +54,10 @@ def binding(order: BindOrder) -> dict[str, Any]:
 
 def judge(pod: Pod, node: str) -> Outcome | None:
     """Say what a pod that was read back tells about its binding; None = it can still be bound."""
-    if pod.spec.node_name == node:
-        return Outcome(Verdict.ALREADY_HERE, node=node)
-    if pod.spec.node_name:
-        return Outcome(
-            Verdict.ELSEWHERE, f"pod {pod.key} runs on {pod.spec.node_name}", pod.spec.node_name
-        )
+    if there := pod.spec.node_name:
+        if there == node:
+            return Outcome(Verdict.ALREADY_HERE, node=node)
+        return Outcome(Verdict.ELSEWHERE, f"pod {pod.key} runs on {there}", there)
     if pod.is_leaving or pod.is_over:
         return Outcome(Verdict.GONE, f"pod {pod.key} is {'over' if pod.is_over else 'leaving'}")
     if pod.spec.scheduling_gates:

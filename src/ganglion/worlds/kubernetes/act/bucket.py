@@ -9,27 +9,27 @@ class Bucket:
     Args:
         per_second: tokens that come back each second.
         burst: most tokens at any time, and those at the start.
-        clock: a clock that never goes back, in seconds.
+        clock: a clock that never goes back, in ms.
     """
 
-    def __init__(self, per_second: float, burst: int, clock: Callable[[], float]) -> None:
-        self._per_second, self._burst, self._clock = per_second, burst, clock
-        self._tokens, self._then = float(burst), clock()
+    def __init__(self, per_second: int, burst: int, clock: Callable[[], int]) -> None:
+        self._per_second, self._most, self._clock = per_second, burst * 1000, clock
+        self._milli, self._then_ms = self._most, clock()
 
     def take(self) -> bool:
         """Take a token if there is one."""
         self._refill()
-        if self._tokens < 1:
+        if self._milli < 1000:
             return False
-        self._tokens -= 1
+        self._milli -= 1000
         return True
 
-    def wait_s(self) -> float:
-        """Return how long until there is a token, in seconds."""
+    def wait_ms(self) -> int:
+        """Return how long until there is a token, in ms."""
         self._refill()
-        return max(0.0, (1 - self._tokens) / self._per_second)
+        return max(0, -((self._milli - 1000) // self._per_second))
 
     def _refill(self) -> None:
-        now = self._clock()
-        self._tokens = min(self._burst, self._tokens + (now - self._then) * self._per_second)
-        self._then = now
+        now_ms = self._clock()
+        self._milli = min(self._most, self._milli + (now_ms - self._then_ms) * self._per_second)
+        self._then_ms = now_ms

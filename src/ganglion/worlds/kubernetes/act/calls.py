@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
+from ganglion.model.errors import EnvironmentFault
 from ganglion.worlds.kubernetes.act.outcome import Identity, Outcome, Verdict, path_of
 from ganglion.worlds.kubernetes.api.client import Api
 from ganglion.worlds.kubernetes.api.errors import Absent, ApiError, Forbidden, Refused, TooMany
@@ -74,6 +75,9 @@ async def settle(
             if outcome := await _after(error, look):
                 return outcome
             await asyncio.sleep(max(pause, error.retry_after_s))
+        except EnvironmentFault as fault:  # no credentials just now: nothing was sent
+            last = fault.message
+            await asyncio.sleep(pause)
         else:
             return Outcome(done)
     return Outcome(Verdict.UNKNOWN, last)
@@ -107,7 +111,7 @@ def reader(
             pod = await api.get(path_of(who), Pod)
         except Absent as error:
             return Outcome(Verdict.GONE, error.message)
-        except ApiError:  # still unknown: the write is sent again, and its own error reported
+        except EnvironmentFault:  # still unknown: the write is sent again and its error reported
             return None
         if pod.metadata.uid != who.uid:
             return Outcome(Verdict.GONE, f"pod {pod.key} was made anew")

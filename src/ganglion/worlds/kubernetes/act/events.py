@@ -6,15 +6,13 @@ because decisions matter more than telling of them. Equal events become one that
 
 import asyncio
 import threading
-import time
-from collections import deque
-from collections.abc import Callable
 
+from ganglion.model.errors import EnvironmentFault
 from ganglion.worlds.kubernetes.act.bucket import Bucket
 from ganglion.worlds.kubernetes.act.series import Happened, Series, Shelf
-from ganglion.worlds.kubernetes.act.times import Clock, wall_ms
+from ganglion.worlds.kubernetes.act.times import Clock, steady_ms, wall_ms
 from ganglion.worlds.kubernetes.api.client import Api
-from ganglion.worlds.kubernetes.api.errors import Absent, ApiError
+from ganglion.worlds.kubernetes.api.errors import Absent
 from ganglion.worlds.kubernetes.api.patches import Patch
 
 SCHEDULED = "Scheduled"
@@ -38,7 +36,7 @@ class Recorder:
         most_waiting: series that may wait to be written; later ones are dropped.
         again_ms: least time between two writes of one series, in ms.
         clock: for the times in events.
-        steady: for the limit, in seconds.
+        steady: for the limit; never goes back.
     """
 
     def __init__(
@@ -46,19 +44,18 @@ class Recorder:
         api: Api,
         instance: str,
         *,
-        per_second: float = 50,
+        per_second: int = 50,
         burst: int = 200,
         most_waiting: int = 2000,
         again_ms: int = 30_000,
         clock: Clock = wall_ms,
-        steady: Callable[[], float] = time.monotonic,
+        steady: Clock = steady_ms,
     ) -> None:
         self._api, self._instance, self._clock = api, instance, clock
         self._most_waiting, self._again_ms = most_waiting, again_ms
         self._bucket = Bucket(per_second, burst, steady)
         self._shelf = Shelf(_MOST_SERIES, _ENDS_MS)
-        self._waiting: deque[Series] = deque()
-        self._growing: dict[str, Series] = {}
+        self._queued: dict[str, Series] = {}
         self._lock = threading.Lock()
         self.dropped = 0
         """Events that were never written."""
@@ -66,19 +63,19 @@ class Recorder:
     def record(self, event: Happened) -> None:
         """Take note of what happened."""
         with self._lock:
-            series, is_first = self._shelf.add(event, self._clock())
-            if is_first and len(self._waiting) >= self._most_waiting:
+            series = self._shelf.add(event, self._clock())
+            if series.name in self._queued:
+                return
+            if len(self._queued) < self._most_waiting:
+                self._queued[series.name] = series
+            else:
                 self.dropped += 1
-            elif is_first:
-                self._waiting.append(series)
-            elif series.written:
-                self._growing[series.name] = series
 
     async def run(self, idle_s: float = 0.25) -> None:
         """Write what was recorded, for ever; looks for more every `idle_s` seconds."""
         while True:
             await self.flush()
-            await asyncio.sleep(max(idle_s, self._bucket.wait_s()))
+            await asyncio.sleep(max(idle_s, self._bucket.wait_ms() / 1000))
 
     async def flush(self, *, everything: bool = False) -> None:
         """Write what is due and the limit allows.
@@ -87,30 +84,27 @@ class Recorder:
             everything: also series of which little time has passed since they were written,
                 as at the end.
         """
-        while series := self._next(everything):
+        for series in self._ripe(everything=everything):
+            if not self._bucket.take():
+                return
+            with self._lock:
+                self._queued.pop(series.name, None)
             await self._write(series)
 
-    def _next(self, everything: bool) -> Series | None:
+    def _ripe(self, *, everything: bool) -> list[Series]:
+        """Return the series to be written now, in the order in which they were begun or grew."""
         with self._lock:
             now_ms = self._clock()
-            due = next(
-                (s for s in self._growing.values() if everything or self._due(s, now_ms)), None
-            )
-            if not (self._waiting or due) or not self._bucket.take():
-                return None
-            series = self._waiting.popleft() if self._waiting else due
-            if series is not None:
-                self._growing.pop(series.name, None)
-            return series
+            return [s for s in self._queued.values() if everything or self._due(s, now_ms)]
 
     def _due(self, series: Series, now_ms: int) -> bool:
-        return now_ms - series.written_ms >= self._again_ms
+        return not series.written or now_ms - series.written_ms >= self._again_ms
 
     async def _write(self, series: Series) -> None:
         told = series.count
         try:
             await (self._grow(series) if series.written else self._create(series))
-        except ApiError:
+        except EnvironmentFault:
             with self._lock:
                 self.dropped += told - series.written
         series.written, series.written_ms = told, self._clock()

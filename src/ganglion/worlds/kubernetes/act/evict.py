@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
+from ganglion.model.errors import EnvironmentFault
 from ganglion.worlds.kubernetes.act.budgets import Spent, counted, forbids, guarding
 from ganglion.worlds.kubernetes.act.calls import PACE, Pace, each_of, reader
 from ganglion.worlds.kubernetes.act.conditions import mark_incomplete
@@ -79,6 +80,9 @@ class Evictions:
                 if outcome.verdict is not Verdict.UNKNOWN:
                     return outcome
                 await asyncio.sleep(max(pause, error.retry_after_s))
+            except EnvironmentFault as fault:  # no credentials just now: nothing was sent
+                outcome = Outcome(Verdict.UNKNOWN, fault.message)
+                await asyncio.sleep(pause)
             else:
                 return Outcome(Verdict.DONE)
         return outcome
@@ -107,7 +111,7 @@ class Evictions:
                 return Outcome(Verdict.GONE, absent.message)
             except Conflict as other:
                 return Outcome(Verdict.GONE, other.message)
-            except ApiError as failed:
+            except EnvironmentFault as failed:
                 return Outcome(Verdict.UNKNOWN, failed.message)
 
     async def _delete_guarded(self, who: Identity, grace_s: int | None, error: ApiError) -> Outcome:

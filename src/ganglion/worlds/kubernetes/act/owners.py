@@ -11,10 +11,11 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
+from ganglion.model.errors import EnvironmentFault
 from ganglion.worlds.kubernetes.act.calls import PACE, Pace, settle
 from ganglion.worlds.kubernetes.act.outcome import Outcome, Verdict
 from ganglion.worlds.kubernetes.api.client import Api
-from ganglion.worlds.kubernetes.api.errors import Absent, ApiError
+from ganglion.worlds.kubernetes.api.errors import Absent
 from ganglion.worlds.kubernetes.api.patches import Patch
 from ganglion.worlds.kubernetes.names import GROUP
 from ganglion.worlds.kubernetes.objects.meta import Anything
@@ -98,7 +99,7 @@ async def _turn(api: Api, owner: Suspendable, want: Want, pace: Pace) -> Outcome
             seen = await api.get(owner.path, Anything)
         except Absent as error:
             return Outcome(Verdict.GONE, error.message)
-        except ApiError:  # still unknown: the write is sent again, and its own error reported
+        except EnvironmentFault:  # still unknown: the write is sent again and its error reported
             return None
         return _settled(seen, owner, want)
 

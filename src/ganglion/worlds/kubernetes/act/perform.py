@@ -103,6 +103,21 @@ def _settled(outcome: Outcome) -> bool:
 
 async def _write(api: Api, step: Step, pace: Pace, evictions: Evictions) -> Outcomes:
     match step:
+        case Suspend():
+            outcome = await suspend_owner(api, step.owner, step.beneficiary, pace)
+            return {step.owner.uid: outcome}
+        case Unsuspend():
+            return {step.owner.uid: await resume_owner(api, step.owner, pace)}
+        case TakeApart():
+            return await unbind(api, step.pods, step.message, pace)
+        case Evict():
+            return {step.pod.uid: await evictions.evict(step.pod, step.grace_s)}
+    return await _say(api, step, pace)
+
+
+async def _say(api: Api, step: Step, pace: Pace) -> Outcomes:
+    """Write what is only said on pods."""
+    match step:
         case Nominate():
             return await nominate(api, [(step.pod, step.node)], pace)
         case Withdraw():
@@ -111,13 +126,4 @@ async def _write(api: Api, step: Step, pace: Pace, evictions: Evictions) -> Outc
             return {step.pod.uid: await mark_victim(api, step.pod, step.beneficiary, pace)}
         case Spare():
             return {step.pod.uid: await clear_victim(api, step.pod, pace)}
-        case Suspend():
-            outcome = await suspend_owner(api, step.owner, step.beneficiary, pace)
-            return {step.owner.uid: outcome}
-        case Unsuspend():
-            return {step.owner.uid: await resume_owner(api, step.owner, pace)}
-        case Evict():
-            return {step.pod.uid: await evictions.evict(step.pod, step.grace_s)}
-        case TakeApart():
-            return await unbind(api, step.pods, step.message, pace)
     return {}

@@ -118,16 +118,16 @@ class Shelf:
         self._series: OrderedDict[tuple[object, ...], Series] = OrderedDict()
         self._begun = 0
 
-    def add(self, event: Happened, now_ms: int) -> tuple[Series, bool]:
-        """Count an event. Returns its series, and whether it is the first of it."""
+    def add(self, event: Happened, now_ms: int) -> Series:
+        """Count an event. Returns its series."""
         series = self._series.get(event.same)
         if series and now_ms - series.last_ms < self._ends_ms:
             self._series.move_to_end(event.same)
             series.add(now_ms)
-            return series, False
+            return series
         self._begun += 1
         self._series[event.same] = series = Series(event, now_ms, self._begun)
         self._series.move_to_end(event.same)
         while len(self._series) > self._most:
             self._series.popitem(last=False)
-        return series, True
+        return series

@@ -27,3 +27,8 @@ def micros(now_ms: int) -> str:
 
 def _at(now_ms: int) -> datetime:
     return _EPOCH + timedelta(milliseconds=now_ms)
+
+
+def steady_ms() -> int:
+    """Return a time in ms that never goes back; it has no meaning by itself."""
+    return time.monotonic_ns() // 1_000_000
