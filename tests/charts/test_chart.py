@@ -169,6 +169,15 @@ def test_everything_that_the_image_copies_is_in_the_tree() -> None:
     assert missing == []
 
 
+def test_links_of_the_package_lead_to_what_the_image_copies() -> None:
+    text = (ROOT / "Containerfile").read_text("utf-8")
+    copied = [ROOT / each for each in re.findall(r"^COPY (\S+) \1$", text, re.MULTILINE)]
+    links = [each for each in (ROOT / "src").rglob("*") if each.is_symlink()]
+    assert links
+    for each in links:
+        assert any(each.resolve().is_relative_to(folder) for folder in copied), each
+
+
 def deployment() -> dict[str, Any]:
     (found,) = [each for each in manifests("ganglion.yaml") if each["kind"] == "Deployment"]
     return found
