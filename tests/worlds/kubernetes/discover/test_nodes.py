@@ -144,6 +144,14 @@ def test_a_fresh_node_has_its_devices_once_its_plugin_has_started() -> None:
     assert free(started) == list(range(8))
 
 
+def test_gpus_that_no_plugin_will_offer_are_not_waited_for() -> None:
+    labels = gfd("NVIDIA-H100-80GB-HBM3", 81559, 8)
+    drivers = published([resource_slice("s", "n", [{"name": "gpu-0"}])])
+    assert told(node("n", labels), published=drivers).node.devices == ()
+    machines = labels | {"nvidia.com/gpu.workload.config": "vm-passthrough"}
+    assert told(node("n", machines)).node.devices == ()
+
+
 def test_a_fresh_node_of_which_nothing_tells_is_a_node_of_cpus() -> None:
     found = told(node("new", {"node.kubernetes.io/instance-type": "p5.48xlarge"}))
     assert found.node.devices == ()
@@ -178,6 +186,7 @@ def test_a_gpu_that_died_in_use_is_missed_and_nothing_wraps() -> None:
     assert free(found) == [0, 1, 2, 3, 4, 5]
     assert found.deficit.gpus == (("nvidia.com/gpu", 2),)
     assert found.troubles == (
+        "node n: 2 of 8 nvidia.com/gpu do not work",
         "node n: 2 more nvidia.com/gpu in use than work; which have died is unknown",
     )
 

@@ -75,7 +75,8 @@ def describe(
     """
     name = node.metadata.name
     known = {index: resource or WHOLE_GPUS for index, resource in ours.items()}
-    offer = offer_of(node, held, tuple(known.values()))
+    claims = published.counts.get(name, {})
+    offer = offer_of(node, held, tuple(known.values()), claims)
     layout = lay_out(offer.stocks, known)
     cpu, memory, pods = _left(node.status.allocatable, held)
     described = Node(
@@ -95,7 +96,7 @@ def describe(
         cordoned=why_closed(node),
     )
     deficit = Deficit(max(0, -cpu), max(0, -memory), max(0, -pods), layout.deficit)
-    troubles = _troubles(node, offer, layout, deficit, published.counts.get(name, {}))
+    troubles = _troubles(node, offer, layout, deficit, claims)
     return Described(described, layout.resources, deficit, tuple(troubles))
 
 

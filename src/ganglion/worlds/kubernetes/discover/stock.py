@@ -1,7 +1,7 @@
 """The GPU resources that a node offers."""
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from msgspec import Struct
 
@@ -32,6 +32,9 @@ COUNTS = (
 )
 """Labels that tell how many GPUs a node will offer once its plugin has started, the best first."""
 
+GPU_DRIVER = "gpu.nvidia.com"
+"""Driver of dynamic resource allocation that publishes the GPUs themselves."""
+
 CHANGING = frozenset({"pending", "rebooting"})
 """States of `nvidia.com/mig.config.state` during which slices come and go."""
 
@@ -48,7 +51,9 @@ class Offer(Struct, frozen=True):
     troubles: tuple[str, ...] = ()
 
 
-def offer_of(node: Node, held: Held, ours: Collection[str] = ()) -> Offer:
+def offer_of(
+    node: Node, held: Held, ours: Collection[str] = (), drivers: Collection[str] = ()
+) -> Offer:
     """The GPU resources of a node.
 
     A node of which labels tell that it has devices, and whose plugin offers none yet, has them as
@@ -59,9 +64,12 @@ def offer_of(node: Node, held: Held, ours: Collection[str] = ()) -> Offer:
         node: as the API server has it.
         held: what pods that are not ours take of it.
         ours: the resource of each device that our pods hold; those are there in any case.
+        drivers: of dynamic resource allocation that publish devices of the node.
     """
     foreign = _without_doubles(held.gpus(), _counts(node.status.capacity))
     seen = _seen(node, set(ours), Counter(ours) + Counter(foreign))
+    if not seen.present and not seen.working and not _is_handed_out_otherwise(node, drivers):
+        seen = _only_announced(node.metadata.labels)
     names = _without_aliases({*seen.present, *seen.working}) | set(ours)
     stocks = [_stock(name, node.metadata.labels, seen, foreign) for name in names]
     return Offer(tuple(sorted(stocks, key=_order)), seen.troubles)
@@ -81,12 +89,27 @@ def _seen(node: Node, ours: set[str], in_use: Mapping[str, int]) -> _Seen:
     if sharer:
         trouble = f"{sharer} shows that another scheduler shares out its GPUs"
         return _Seen({}, {name: in_use[name] for name in ours}, (trouble,))
-    if not present and not working:
-        return _only_announced(node.metadata.labels)
     if node.metadata.labels.get("nvidia.com/mig.config.state", "") not in CHANGING:
-        return _Seen(present, working)
+        return _Seen(present, working, tuple(_broken(present, working)))
     resting = {name: in_use.get(name, 0) for name in working if name.startswith("nvidia.com/")}
     return _Seen(present, working | resting, ("its MIG slices are being changed",))
+
+
+def _broken(present: Mapping[str, int], working: Mapping[str, int]) -> Iterator[str]:
+    for name, count in present.items():
+        missing = count - working.get(name, 0)
+        if missing > 0:
+            yield f"{missing} of {count} {name} do not work"
+
+
+def _is_handed_out_otherwise(node: Node, drivers: Collection[str]) -> bool:
+    """Whether no plugin will ever offer the GPUs of a node.
+
+    Drivers, virtual machines, and schedulers that share GPUs out have them then.
+    """
+    workloads = node.metadata.labels.get("nvidia.com/gpu.workload.config", "container")
+    sharer = foreign_sharing(node.status.allocatable, node.metadata.annotations)
+    return GPU_DRIVER in drivers or workloads != "container" or bool(sharer)
 
 
 def _only_announced(labels: Mapping[str, str]) -> _Seen:
