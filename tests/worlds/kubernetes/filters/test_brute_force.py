@@ -1,12 +1,12 @@
 """On small clusters the indexes say what comparing every pod with every pod says."""
 
 from random import Random
-from typing import Any
 
 import msgspec
 import pytest
 from tests.worlds.kubernetes.filters import slow
-from tests.worlds.kubernetes.filters.make import HOST, ZONE, Json, crowd, fleet, node, pod, port
+from tests.worlds.kubernetes.filters.dice import SPACES, some_node, some_pod
+from tests.worlds.kubernetes.filters.make import crowd, fleet
 
 from ganglion.worlds.kubernetes.filters.barred import barred
 from ganglion.worlds.kubernetes.filters.check import check
@@ -15,76 +15,6 @@ from ganglion.worlds.kubernetes.filters.fleet import Fleet
 from ganglion.worlds.kubernetes.filters.needs import needs_of
 from ganglion.worlds.kubernetes.objects.node import Node
 from ganglion.worlds.kubernetes.objects.pod import Pod
-
-SPACES = {"ns": {"team": "a"}, "other": {"team": "b"}}
-KEYS = (HOST, ZONE, "rack")
-HCA = "rdma/hca"
-
-
-def some_node(dice: Random, name: str) -> Node:
-    labels = {key: dice.choice("xy") for key in (ZONE, "rack") if dice.random() < 0.85}
-    taints = [("gone", "", "NoSchedule")] if dice.random() < 0.2 else []
-    return node(name, labels, taints, allocatable={HCA: dice.randint(0, 3)})
-
-
-def selector(dice: Random) -> Json | None:
-    key = dice.choice(("app", "tier"))
-    operator = dice.choice(("In", "In", "NotIn", "Exists", "DoesNotExist"))
-    if operator == "In" and dice.random() < 0.7:
-        return {"matchLabels": {key: dice.choice("ab")}}
-    if dice.random() < 0.1:
-        return dice.choice((None, {}))
-    values = {"values": dice.sample("ab", dice.randint(1, 2))} if "In" in operator else {}
-    return {"matchExpressions": [{"key": key, "operator": operator} | values]}
-
-
-def some_term(dice: Random) -> Json:
-    made: Json = {"topologyKey": dice.choice(KEYS)}
-    chosen = selector(dice)
-    if chosen is not None:
-        made["labelSelector"] = chosen
-        if dice.random() < 0.15:
-            made[dice.choice(("matchLabelKeys", "mismatchLabelKeys"))] = ["rev"]
-    if dice.random() < 0.15:
-        made["namespaces"] = ["other"]
-    if dice.random() < 0.15:
-        made["namespaceSelector"] = dice.choice(({}, {"matchLabels": {"team": "b"}}))
-    return made
-
-
-def some_spread(dice: Random) -> Json:
-    made = {
-        "topologyKey": dice.choice(KEYS),
-        "maxSkew": dice.choice((1, 1, 2)),
-        "whenUnsatisfiable": "DoNotSchedule",
-        "labelSelector": {"matchLabels": {"app": dice.choice("ab")}},
-        "nodeTaintsPolicy": dice.choice(("Honor", "Ignore")),
-        "nodeAffinityPolicy": dice.choice(("Honor", "Ignore")),
-    }
-    return made | ({"minDomains": dice.choice((2, 3))} if dice.random() < 0.3 else {})
-
-
-def some_pod(dice: Random, name: str, busy: float = 0.35) -> Pod:
-    labels = {key: dice.choice("ab") for key in ("app", "tier", "rev") if dice.random() < 0.7}
-    containers: list[Any] = [{"name": "main"}]
-    if dice.random() < busy:
-        number, ip = dice.choice((80, 81)), dice.choice(("", "", "10.0.0.1", "10.0.0.2"))
-        containers = [port(number, ip, dice.choice(("TCP", "UDP")))]
-    if dice.random() < busy:
-        containers[0]["resources"] = {"requests": {HCA: dice.randint(0, 2)}}
-    affinity = {}
-    for kind in ("podAffinity", "podAntiAffinity"):
-        if dice.random() < busy:
-            terms = [some_term(dice) for _ in range(dice.choice((1, 1, 2)))]
-            affinity[kind] = {"requiredDuringSchedulingIgnoredDuringExecution": terms}
-    spec: Json = {"containers": containers, "affinity": affinity}
-    if dice.random() < busy:
-        spec["topologySpreadConstraints"] = [some_spread(dice) for _ in range(dice.choice((1, 2)))]
-    if dice.random() < 0.2:
-        spec["nodeSelector"] = {"rack": dice.choice("xy")}
-    if dice.random() < 0.3:
-        spec["tolerations"] = [{"key": "gone", "operator": "Exists"}]
-    return pod(name, dice.choice(("ns", "ns", "other")), labels, **spec)
 
 
 def leaving(each: Pod) -> Pod:
