@@ -4,15 +4,13 @@ import binascii
 import ssl
 from base64 import b64decode
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-
-from lightkube.config.client_adapter import user_cert, verify_cluster
-from lightkube.config.models import User
+from tempfile import TemporaryDirectory
 
 from ganglion.model.errors import FieldError
 from ganglion.worlds.kubernetes.api.config import Endpoint
-from ganglion.worlds.kubernetes.api.kubeconfig import Person
+from ganglion.worlds.kubernetes.api.kubeconfig import Person, Server
 
 _CA = "certificate-authority"
 _CERT, _KEY = "client-certificate", "client-key"
@@ -27,19 +25,40 @@ def context_of(endpoint: Endpoint) -> ssl.SSLContext | None:
     if not endpoint.url.startswith("https:"):
         return None
     _consistent(endpoint)
-    with _blaming(endpoint, _CA):
-        context = verify_cluster(endpoint.server, User(), Path)
-    # Clusters of years ago carry authorities without the extensions that newer Pythons demand.
-    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    with _blaming(endpoint, _CA, endpoint.server.certificate_auth):
+        context = _trusting(endpoint.server)
     with_pair(context, endpoint, endpoint.person)
     return context
 
 
 def with_pair(context: ssl.SSLContext, endpoint: Endpoint, person: Person) -> None:
     """Let the context show the client certificate of a person, if it has one."""
-    with _blaming(endpoint, _CERT):
-        if pair := user_cert(person, Path):
-            context.load_cert_chain(*pair)
+    files = " or ".join(filter(None, (person.client_cert, person.client_key)))
+    with _blaming(endpoint, _CERT, files), ExitStack() as left:
+        cert = _file(person.client_cert, person.client_cert_data, left)
+        if cert:
+            context.load_cert_chain(cert, _file(person.client_key, person.client_key_data, left))
+
+
+def _trusting(server: Server) -> ssl.SSLContext:
+    data = b64decode(server.certificate_auth_data or "").decode()
+    context = ssl.create_default_context(cafile=server.certificate_auth, cadata=data or None)
+    # Clusters of years ago carry authorities without the extensions that newer Pythons demand.
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    if server.insecure:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    return context
+
+
+def _file(path: str | None, data: str | None, left: ExitStack) -> str | None:
+    """Return a file with these contents, as Python reads certificates and keys from files only."""
+    if not data:
+        return path
+    made = left.enter_context(TemporaryDirectory())
+    file = Path(made) / "pem"  # nobody else may look into the folder
+    file.write_bytes(b64decode(data))
+    return str(file)
 
 
 def _consistent(endpoint: Endpoint) -> None:
@@ -58,16 +77,15 @@ def _consistent(endpoint: Endpoint) -> None:
 
 def _base64(endpoint: Endpoint, key: str, data: str | None) -> None:
     try:
-        b64decode(data or "", validate=True)
+        b64decode("".join((data or "").split()), validate=True)  # lines may be folded
     except binascii.Error as error:
         raise FieldError(f"is no base64: {error}", key=key, file=endpoint.file) from None
 
 
 @contextmanager
-def _blaming(endpoint: Endpoint, key: str) -> Iterator[None]:
+def _blaming(endpoint: Endpoint, key: str, file: str | None) -> Iterator[None]:
     try:
         yield
     except (OSError, ValueError) as error:  # SSLError is an OSError
-        name = getattr(error, "filename", None)
-        message = f"cannot be used: {error}" + (f" ({name})" if name else "")
-        raise FieldError(message, key=key, file=endpoint.file) from error
+        what = f"{file}: {error}" if file else str(error)
+        raise FieldError(f"cannot be used: {what}", key=key, file=endpoint.file) from error
