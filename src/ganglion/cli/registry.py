@@ -34,6 +34,9 @@ SECTIONS = (START, WORK, LOOK, CHANGE, CLUSTER, TRY, TOOLS)
 COMMANDS: dict[str, Entry] = {
     "up": Entry("ganglion.cli.up:up", "Start the server on this machine.", START),
     "down": Entry("ganglion.cli.down:down", "Stop the server.", START),
+    "scheduler": Entry(
+        "ganglion.cli.scheduler:scheduler", "Schedule the GPU pods of Kubernetes clusters.", START
+    ),
     "demo": Entry("ganglion.cli.demo:demo", "Watch three teams share a pretend cluster.", START),
     "run": Entry("ganglion.cli.run:run", "Run a command as a job and follow it.", WORK),
     "submit": Entry(

@@ -138,6 +138,19 @@ class Book:
         if not self._open[workload]:
             self._over[workload] = event.at
 
+    def forget(self, workload: str, gang: str) -> None:
+        """A gang is no more; the last one takes its workload along."""
+        left = self.gangs.get(workload, [])
+        if gang not in left:
+            return
+        left.remove(gang)
+        del self.trails[gang]
+        if not left:
+            del self.gangs[workload], self._open[workload]
+            entry = self.entries.pop(workload, None)
+            if entry and self._names.get(entry.workload.name) == workload:
+                del self._names[entry.workload.name]
+
     def over(self) -> dict[str, int]:
         """Workloads whose gangs have all ended -> when the last one did."""
         return dict(self._over)

@@ -30,6 +30,9 @@ GATHER_S = 0.01
 """How long news is gathered before the next turn, so that a burst is decided at once."""
 MOST_NEWS = 20_000
 
+Turned = Callable[[Brain, Sequence[Order], float], None]
+"""(the brain, its orders, seconds that the turn took)."""
+
 log = structlog.get_logger(__name__)
 
 
@@ -47,7 +50,8 @@ class Scheduler:
         may: whether we lead.
         load: makes the plugins of a policy.
         settings: how to go about it.
-        turned: called after every turn, in the deciding thread, with its orders.
+        turned: called after every turn, in the deciding thread.
+        policy_name: name of the `Policy` object that decides.
 
     Attributes:
         brain: decides; looked at through `read`.
@@ -64,11 +68,12 @@ class Scheduler:
         may: Callable[[], bool],
         load: Callable[[Policy], Plugins],
         settings: Settings | None = None,
-        turned: Callable[[Sequence[Order]], None] = lambda _orders: None,
+        turned: Turned = lambda _brain, _orders, _seconds: None,
+        policy_name: str = "default",
     ) -> None:
         policy = replace(Policy(), repair=True)
         self.brain = Brain(list(endpoints), settings or Settings(), policy, load(policy))
-        self._tree = QueueTree()
+        self._tree = QueueTree(policy_name)
         self._may, self._turned = may, turned
         self._inbox: queue.SimpleQueue[Sequence[News]] = queue.SimpleQueue()
         self._lock = threading.RLock()
@@ -97,6 +102,10 @@ class Scheduler:
         """Look at what is known between turns; it must be left as it is."""
         with self._lock:
             yield self.brain
+
+    def leads(self) -> bool:
+        """Whether it decides."""
+        return self._may()
 
     def troubles(self) -> dict[str, str]:
         """What cannot be followed at present, and why."""
@@ -167,7 +176,7 @@ class Scheduler:
                 return
             if not self._may():
                 return
-            now = now_ms()
+            began, now = time.perf_counter(), now_ms()
             self._configure(now)
             orders = brain.turn((), now)
             self.turns += 1
@@ -175,7 +184,7 @@ class Scheduler:
                 mine = [each for each in orders if brain.cluster_of(each) == name]
                 if mine:
                     connection.give(mine)
-            self._turned(orders)
+            self._turned(brain, orders, time.perf_counter() - began)
 
     def _is_ready(self) -> bool:
         """Whether everything was listed; kinds of owners are found out on the way."""

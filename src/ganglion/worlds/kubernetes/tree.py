@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from ganglion.model.queue import Queue
 from ganglion.worlds.kubernetes.brain.brain import News
 from ganglion.worlds.kubernetes.brain.orders import Changed
-from ganglion.worlds.kubernetes.config.read import Configuration, configuration
+from ganglion.worlds.kubernetes.config.read import IN_FORCE, Configuration, configuration
 from ganglion.worlds.kubernetes.objects.meta import Anything
 
 DEFAULT_QUEUE = "default"
@@ -15,9 +15,17 @@ DEFAULT_QUEUE = "default"
 
 
 class QueueTree:
-    """Keeps the objects, and reads them anew when one has changed."""
+    """Keeps the objects, and reads them anew when one has changed.
 
-    def __init__(self) -> None:
+    Args:
+        in_force: name of the policy that decides.
+
+    Attributes:
+        latest: what they said last.
+    """
+
+    def __init__(self, in_force: str = IN_FORCE) -> None:
+        self._in_force = in_force
         self._queues: dict[str, Anything] = {}
         self._policies: dict[str, Anything] = {}
         self._is_stale = True
@@ -35,7 +43,9 @@ class QueueTree:
         if not self._is_stale:
             return None
         self._is_stale = False
-        found = configuration(self._queues.values(), self._policies.values(), flavors)
+        found = configuration(
+            self._queues.values(), self._policies.values(), flavors, self._in_force
+        )
         if not self._queues and not found.queues:
             found = replace(found, queues=(Queue(DEFAULT_QUEUE),))
         self.latest = found

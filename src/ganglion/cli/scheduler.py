@@ -1,0 +1,138 @@
+"""`ganglion scheduler`."""
+
+import logging
+import os
+import socket
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import rich_click as click
+
+from ganglion.cli.options import command
+from ganglion.cli.screen import note
+
+if TYPE_CHECKING:
+    from ganglion.worlds.kubernetes.api.config import Endpoint
+
+PORT = 8080
+LEVELS = ("debug", "info", "warning", "error")
+
+
+@command(
+    "scheduler",
+    "scheduler --kubeconfig ~/.kube/config",
+    "scheduler --kubeconfig east=east.yaml --kubeconfig west=west.yaml --no-lease",
+)
+@click.option(
+    "--kubeconfig",
+    multiple=True,
+    metavar="[NAME=]FILE",
+    help="A cluster; give it several times, with names, for several clusters.",
+)
+@click.option(
+    "--context", default="", metavar="NAME", help="Context of the file; its current one by default."
+)
+@click.option("--namespace", default="", metavar="NS", help="Namespace of the Lease.")
+@click.option(
+    "--lease", default="ganglion", show_default=True, metavar="NAME", help="Name of the Lease."
+)
+@click.option("--no-lease", is_flag=True, help="Decide at once: nobody else schedules.")
+@click.option("--identity", default="", metavar="NAME", help="Who this is; the host's name else.")
+@click.option(
+    "--listen",
+    default=f"127.0.0.1:{PORT}",
+    show_default=True,
+    metavar="HOST:PORT",
+    help="Where views, probes and metrics are served; port 0 = any free one.",
+)
+@click.option(
+    "--default-queue", default="default", show_default=True, help="Queue of pods that name none."
+)
+@click.option(
+    "--policy", default="default", show_default=True, help="Name of the Policy object that decides."
+)
+@click.option("--log-level", type=click.Choice(LEVELS), default="info", show_default=True)
+def scheduler(
+    kubeconfig: tuple[str, ...],
+    context: str,
+    namespace: str,
+    lease: str,
+    no_lease: bool,
+    identity: str,
+    listen: str,
+    default_queue: str,
+    policy: str,
+    log_level: str,
+) -> None:
+    """Schedule the GPU pods of Kubernetes clusters.
+
+    Places every pod whose schedulerName is `ganglion`, whole gangs at a time. Keeps nothing on
+    disk: what it needs to know is in the cluster, and another one may take over at any time.
+    Several may run; the one that holds the Lease decides.
+    """
+    from ganglion.server.scheduling import Wish, schedule
+    from ganglion.worlds.kubernetes.brain.settings import Settings
+
+    _log_to_stderr(log_level)
+    endpoints = _endpoints(kubeconfig, context)
+    host, port = _address(listen)
+    wish = Wish(
+        namespace=namespace or next(iter(endpoints.values())).namespace,
+        lease="" if no_lease else lease,
+        identity=identity or socket.gethostname(),
+        host=host,
+        port=port,
+        policy=policy,
+        settings=Settings(default_queue=default_queue),
+    )
+    schedule(endpoints, wish, lambda url: note(f"Views, probes and metrics on {url}."))
+
+
+def _endpoints(given: tuple[str, ...], context: str) -> dict[str, "Endpoint"]:
+    from ganglion.model.errors import InputError
+    from ganglion.worlds.kubernetes.api.config import load
+
+    if len(given) < 2:
+        name, file = _named(given[0]) if given else ("", None)
+        return {name: load(file, context or None)}
+    found: dict[str, Endpoint] = {}
+    for each in given:
+        name, file = _named(each)
+        if not name or name in found:
+            what = "the same name" if name else "no name"
+            raise InputError(
+                f"--kubeconfig {each}: of several clusters, this one has {what}",
+                "write --kubeconfig NAME=FILE, each with a name of its own",
+            )
+        found[name] = load(file, context or None)
+    return found
+
+
+def _named(given: str) -> tuple[str, Path]:
+    name, equals, file = given.partition("=")
+    return (name, Path(file)) if equals and os.sep not in name else ("", Path(given))
+
+
+def _address(listen: str) -> tuple[str, int]:
+    from ganglion.model.errors import InputError
+
+    host, _, port = listen.rpartition(":")
+    if not host or not port.isascii() or not port.isdigit():
+        raise InputError(f"--listen {listen}: no address and port", "as 0.0.0.0:8080")
+    return host.strip("[]"), int(port)
+
+
+def _log_to_stderr(level: str) -> None:
+    import structlog
+
+    structlog.configure(
+        processors=[
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            structlog.processors.format_exc_info,
+            structlog.processors.JSONRenderer(),
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(getattr(logging, level.upper())),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+    )

@@ -1,0 +1,122 @@
+"""A cluster's scheduler as the views see it: its state, and the workloads it has found."""
+
+from collections import Counter as Tally
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+from ganglion.model.events import Event, GangEnded, GangSubmitted
+from ganglion.model.workload import Gang, Workload
+from ganglion.server.book import Book, Entry
+from ganglion.server.draft import Mind
+from ganglion.worlds.kubernetes.brain.brain import Brain
+from ganglion.worlds.kubernetes.brain.orders import Bind, Evict, Order
+from ganglion.worlds.kubernetes.scheduler import Scheduler, now_ms
+
+
+class ClusterSource:
+    """What `make_readonly_app` serves of a scheduler.
+
+    Give its `turned` to the scheduler, and the scheduler to `attach`.
+    """
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self._book = Book()
+        self._workload_of: dict[str, str] = {}
+        self._number = 0
+        self._scheduler: Scheduler | None = None
+        self._orders = Counter(
+            "ganglion_orders", "Writes ordered, by kind.", ["kind"], registry=self.registry
+        )
+        self._pods = Counter(
+            "ganglion_pods",
+            "Pods told where to run, or to leave.",
+            ["what"],
+            registry=self.registry,
+        )
+        self._turn = Histogram(
+            "ganglion_turn_seconds", "Time one turn took.", registry=self.registry
+        )
+        self._leads = Gauge(
+            "ganglion_leader", "1 while this scheduler decides.", registry=self.registry
+        )
+
+    def attach(self, scheduler: Scheduler) -> None:
+        """Serve this scheduler."""
+        self._scheduler = scheduler
+        self._leads.set_function(lambda: int(scheduler.leads()))
+
+    def turned(self, brain: Brain, orders: Sequence[Order], seconds: float) -> None:
+        """A turn is over; called while nobody else looks at the state."""
+        self._turn.observe(seconds)
+        for kind, count in Tally(type(each).__name__.lower() for each in orders).items():
+            self._orders.labels(kind).inc(count)
+        for order in orders:
+            if isinstance(order, Bind | Evict):
+                self._pods.labels(type(order).__name__.lower()).inc(len(order.pods))
+        for event in (*brain.scene.facts, *brain.plan.decisions):
+            self._follow(event)
+
+    @contextmanager
+    def read(self) -> Iterator[Mind]:
+        """Hold the state still; several threads may ask."""
+        assert self._scheduler
+        with self._scheduler.read() as brain:
+            yield Mind(brain.scene.state, self._book)
+
+    def now(self) -> int:
+        """Time in ms since 1970."""
+        return now_ms()
+
+    def endpoints(self) -> Mapping[str, str]:
+        """Services of a cluster are reached by its own means."""
+        return {}
+
+    def trouble(self) -> str:
+        """Why it should be started anew; empty = it works."""
+        return self._scheduler.trouble if self._scheduler else ""
+
+    def unready(self) -> str:
+        """Why its answers are of no use yet; empty = they are.
+
+        One that does not lead is ready once it knows the cluster: it stands by.
+        """
+        assert self._scheduler
+        if self._scheduler.ready.is_set():
+            return ""
+        troubles = sorted(self._scheduler.troubles().values())
+        return troubles[0] if troubles else "the cluster is being listed"
+
+    def _follow(self, event: Event) -> None:
+        if isinstance(event, GangSubmitted):
+            self._enter(event.gang)
+        gang = getattr(event, "gang", "")
+        if isinstance(event, GangEnded) and not event.requeue:
+            self._drop(event.gang)
+        elif not isinstance(gang, str) or not gang or gang in self._workload_of:
+            self._book.note(event)
+
+    def _enter(self, gang: Gang) -> None:
+        self._workload_of[gang.id] = gang.workload
+        if gang.workload not in self._book.entries:
+            self._number += 1
+            workload = Workload(
+                name=gang.name,
+                kind=gang.kind,
+                queue=gang.queue,
+                user=gang.user,
+                priority=gang.priority,
+                preemptible=gang.preemptible,
+                pod_sets=gang.pod_sets,
+                topology=gang.topology,
+                constraints=gang.constraints,
+                time_limit_ms=gang.time_limit_ms,
+                checkpoint=gang.checkpoint,
+            )
+            self._book.enter(Entry(gang.workload, self._number, gang.submitted, b"", workload))
+
+    def _drop(self, gang: str) -> None:
+        workload = self._workload_of.pop(gang, "")
+        self._book.forget(workload, gang)

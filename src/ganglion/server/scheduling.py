@@ -1,0 +1,100 @@
+"""Starting and ending a scheduler of clusters: the lead, its views over HTTP, its end."""
+
+import os
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+
+import structlog
+from msgspec import Struct
+
+from ganglion.collector import relax
+from ganglion.extensions import load
+from ganglion.server.cluster_source import ClusterSource
+from ganglion.server.listen import Listener, bind, url_of
+from ganglion.server.readonly import make_readonly_app
+from ganglion.worlds.kubernetes.api.config import Endpoint
+from ganglion.worlds.kubernetes.brain.settings import Settings
+from ganglion.worlds.kubernetes.lead import Lead
+from ganglion.worlds.kubernetes.scheduler import Scheduler
+
+log = structlog.get_logger(__name__)
+
+
+class Wish(Struct, frozen=True):
+    """How a scheduler is to be run.
+
+    Attributes:
+        namespace: of the Lease.
+        lease: name of the Lease; empty = nobody else schedules, so none is needed.
+        identity: of this process.
+        host, port: where its views are served; port 0 = any free one.
+        policy: name of the `Policy` object that decides.
+        settings: of the brain.
+    """
+
+    namespace: str
+    lease: str
+    identity: str
+    host: str = "127.0.0.1"
+    port: int = 8080
+    policy: str = "default"
+    settings: Settings = Settings()
+
+
+def schedule(
+    endpoints: Mapping[str, Endpoint], wish: Wish, ready: Callable[[str], None] = lambda _url: None
+) -> None:
+    """Schedule until SIGTERM or SIGINT; pods run on.
+
+    Whoever loses the lead ends the process at once: another one decides by then, and what
+    starts anew finds in the cluster whatever was begun.
+
+    Args:
+        endpoints: clusters by name; the Lease is in the first.
+        wish: how to go about it.
+        ready: called with the URL once clients can connect.
+
+    Raises:
+        InputError: no address of this machine.
+        EnvironmentFault: the port is taken.
+    """
+    relax()
+    source = ClusterSource()
+    with ExitStack() as stack:
+        lead = _lead(next(iter(endpoints.values())), wish)
+        scheduler = Scheduler(
+            endpoints,
+            wish.identity,
+            may=lead.holds if lead else _always,
+            load=load,
+            settings=wish.settings,
+            turned=source.turned,
+            policy_name=wish.policy,
+        )
+        source.attach(scheduler)
+        taken = stack.enter_context(bind(wish.host, wish.port))
+        if lead:
+            stack.callback(lead.stop)
+            lead.start()
+        scheduler.start()
+        stack.callback(scheduler.stop)
+        url = url_of(taken, wish.host)
+        log.info("scheduling", clusters=list(endpoints), url=url, pid=os.getpid())
+        listener = Listener(make_readonly_app(source), lambda: ready(url), lambda: None)
+        listener.serve_until_told(taken)
+
+
+def _lead(endpoint: Endpoint, wish: Wish) -> Lead | None:
+    if not wish.lease:
+        return None
+    return Lead(endpoint, wish.namespace, wish.lease, wish.identity, on_lost=_die)
+
+
+def _die() -> None:
+    """Another scheduler decides by now: nothing more may be written, not even in good order."""
+    log.error("the lead was lost")
+    os._exit(1)
+
+
+def _always() -> bool:
+    return True
