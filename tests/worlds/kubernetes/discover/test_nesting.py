@@ -74,6 +74,16 @@ def test_a_label_that_is_missing_contradicts_nobody() -> None:
     assert racks(nodes) == {"a": "r1", "b": "r1"}
 
 
+def test_a_level_that_is_left_out_contradicts_no_other() -> None:
+    nodes = [
+        placed("a", zone="z1", block="b1", rack="r1"),
+        placed("b", zone="z2", block="b1", rack="r9"),
+        placed("c", zone="z1", block="b2", rack="r1"),
+    ]
+    assert racks(nodes) == {"a": "r1", "b": "r9", "c": "r1"}
+    assert len(check_levels(nodes).troubles) == 1
+
+
 def test_clusters_may_lie_in_one_zone() -> None:
     nodes = [placed("a", cluster="east", zone="z"), placed("b", cluster="west", zone="z")]
     assert check_levels(nodes).troubles == ()

@@ -57,6 +57,10 @@ def test_a_cordoned_node_keeps_its_devices_and_takes_nothing() -> None:
     assert all(device.healthy for device in found.devices)
 
 
+def test_a_node_is_closed_before_its_taints_have_come() -> None:
+    assert told(node(unschedulable=True)).node.cordoned == "cordoned"
+
+
 @pytest.mark.parametrize(
     "harmless",
     [
