@@ -16,9 +16,10 @@ from tests.worlds.kubernetes.api.double import (
 )
 
 from ganglion.model.errors import InputError
-from ganglion.worlds.kubernetes.api.client import Api, Unreadable
+from ganglion.worlds.kubernetes.api.client import Api
 from ganglion.worlds.kubernetes.api.config import Endpoint
 from ganglion.worlds.kubernetes.api.errors import Broken, Gone, Refused, TooMany
+from ganglion.worlds.kubernetes.api.listing import Unreadable
 from ganglion.worlds.kubernetes.api.patches import Patch
 from ganglion.worlds.kubernetes.objects.meta import Anything
 

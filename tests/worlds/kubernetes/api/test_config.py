@@ -234,11 +234,13 @@ def test_a_proxy_that_is_not_spoken_is_refused(tmp_path: Path, proxy: str) -> No
 def test_the_environment_s_proxy_is_used_except_where_it_says_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    endpoint = load(file(tmp_path, GOOD))
+    here = load(file(tmp_path, GOOD))
+    there = load(file(tmp_path, GOOD.replace("127.0.0.1", "10.1.2.3")))
     monkeypatch.setenv("https_proxy", "http://proxy.example:3128")
-    assert address_of(endpoint).proxy == "http://proxy.example:3128"
-    monkeypatch.setenv("no_proxy", "127.0.0.1")
-    assert address_of(endpoint).proxy == ""
+    assert address_of(there).proxy == "http://proxy.example:3128"
+    assert address_of(here).proxy == ""
+    monkeypatch.setenv("no_proxy", "10.1.2.3")
+    assert address_of(there).proxy == ""
 
 
 @pytest.mark.parametrize(("name", "right"), [("kubernetes", True), ("another.example", False)])

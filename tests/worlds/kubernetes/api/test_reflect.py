@@ -14,7 +14,8 @@ from ganglion.worlds.kubernetes.api import reflect
 from ganglion.worlds.kubernetes.api.client import SILENCE_S, Api
 from ganglion.worlds.kubernetes.api.config import Endpoint, load
 from ganglion.worlds.kubernetes.api.errors import Forbidden
-from ganglion.worlds.kubernetes.api.reflect import Change, Reflector
+from ganglion.worlds.kubernetes.api.known import Change
+from ganglion.worlds.kubernetes.api.reflect import Reflector
 from ganglion.worlds.kubernetes.objects.meta import Anything
 
 

@@ -3,17 +3,18 @@
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing
-from functools import partial
-from typing import Generic, TypeVar, overload
+from typing import TypeVar, overload
 
 import msgspec
-from msgspec import Struct
 
 from ganglion.worlds.kubernetes.api.config import Endpoint
-from ganglion.worlds.kubernetes.api.errors import ApiError, Broken, Gone
+from ganglion.worlds.kubernetes.api.errors import ApiError
 from ganglion.worlds.kubernetes.api.line import JSON, Line, Params
+from ganglion.worlds.kubernetes.api.listing import Listing, Reading, Unreadable
 from ganglion.worlds.kubernetes.api.patches import Patch
 from ganglion.worlds.kubernetes.api.retry import pause_s, worth_repeating
+
+__all__ = ["READ_TRIES", "SILENCE_S", "Api", "Lines", "Listing", "Params"]
 
 T = TypeVar("T")
 
@@ -24,38 +25,6 @@ SILENCE_S = 150.0
 """Watches are quiet for no longer than a bookmark takes, which is sent every 60 to 75 s."""
 
 Lines = list[bytes]
-
-_PAGED_TRIES = 3
-"""Lists in pages that a compaction cut short before the whole is asked for at once."""
-
-
-class Listing(Struct, Generic[T]):
-    """All objects of a kind at one moment.
-
-    Attributes:
-        items: the objects, in the server's order.
-        version: of the whole list; a watch from here misses nothing.
-    """
-
-    items: list[T]
-    version: str
-
-
-class Unreadable(Struct, frozen=True):
-    """An object in a list that is not of the form expected."""
-
-    raw: msgspec.Raw
-    error: Broken
-
-
-class _ListMeta(Struct, rename={"version": "resourceVersion", "more": "continue"}):
-    version: str = ""
-    more: str = ""
-
-
-class _Page(Struct, Generic[T]):
-    metadata: _ListMeta
-    items: list[T] | None = None
 
 
 class Api:
@@ -76,14 +45,14 @@ class Api:
     def __init__(self, endpoint: Endpoint, *, in_flight: int = 64, timeout_s: float = 10.0) -> None:
         self.endpoint = endpoint
         self._line = Line(endpoint, in_flight, timeout_s)
-        self._decoders: dict[object, msgspec.json.Decoder[object]] = {}
+        self._reading = Reading()
 
     async def get(
         self, path: str, kind: type[T], *, params: Params | None = None, tries: int = READ_TRIES
     ) -> T:
         """Return one object."""
         raw = await self.call("GET", path, params=params, tries=tries)
-        return self._decoded(path, raw, kind)
+        return self._reading.read(path, raw, kind)
 
     async def list(
         self,
@@ -104,13 +73,11 @@ class Api:
             unreadable: gets every object that does not fit `kind`, which is then left out; None
                 = one such object fails the whole list.
         """
-        read = partial(self._page, path, kind, unreadable)
-        for _ in range(_PAGED_TRIES if limit else 0):
-            try:
-                return await self._pages(path, read, {**(params or {}), "limit": limit})
-            except Gone:
-                continue  # the pages that are left belong to a version that is forgotten
-        return await self._pages(path, read, params or {})
+
+        async def ask(query: Params) -> bytes:
+            return await self.call("GET", path, params=query, tries=READ_TRIES)
+
+        return await self._reading.listing(path, kind, ask, params or {}, limit, unreadable)
 
     @overload
     async def create(
@@ -137,7 +104,7 @@ class Api:
     ) -> T | None:
         """Create an object, or use a sub-resource as `binding`; return what became of it."""
         raw = await self.call("POST", path, body, params=params, tries=tries)
-        return self._decoded(path, raw, kind) if kind else None
+        return self._reading.read(path, raw, kind) if kind else None
 
     @overload
     async def patch(
@@ -194,7 +161,7 @@ class Api:
         if force:
             query["force"] = True
         raw = await self.call("PATCH", path, body, content=form, params=query, tries=tries)
-        return self._decoded(path, raw, kind) if kind else None
+        return self._reading.read(path, raw, kind) if kind else None
 
     @overload
     async def replace(self, path: str, body: object, *, tries: int = 1) -> None: ...
@@ -205,7 +172,7 @@ class Api:
     ) -> T | None:
         """Put an object in the place of the version that its metadata names."""
         raw = await self.call("PUT", path, body, tries=tries)
-        return self._decoded(path, raw, kind) if kind else None
+        return self._reading.read(path, raw, kind) if kind else None
 
     async def delete(
         self,
@@ -288,50 +255,3 @@ class Api:
     async def close(self) -> None:
         """Close all connections."""
         await self._line.close()
-
-    async def _pages(
-        self, path: str, read: Callable[[bytes], _Page[T]], params: Params
-    ) -> Listing[T]:
-        found: Listing[T] = Listing([], "")
-        query = dict(params)
-        while True:
-            page = read(await self.call("GET", path, params=query, tries=READ_TRIES))
-            found.items += page.items or ()
-            if not page.metadata.more:
-                found.version = page.metadata.version
-                return found
-            query["continue"] = page.metadata.more
-
-    def _page(
-        self,
-        path: str,
-        kind: type[T],
-        unreadable: Callable[[Unreadable], None] | None,
-        raw: bytes,
-    ) -> _Page[T]:
-        try:
-            return self._decoded(path, raw, _Page[kind])  # type: ignore[valid-type]  # known at run time
-        except Broken:
-            if unreadable is None:
-                raise
-        each = self._decoded(path, raw, _Page[msgspec.Raw])
-        items = (self._one(path, item, kind, unreadable) for item in each.items or ())
-        return _Page(each.metadata, [item for item in items if item is not None])
-
-    def _one(
-        self, path: str, raw: msgspec.Raw, kind: type[T], unreadable: Callable[[Unreadable], None]
-    ) -> T | None:
-        try:
-            return self._decoded(path, raw, kind)
-        except Broken as error:
-            unreadable(Unreadable(raw, error))
-            return None
-
-    def _decoded(self, path: str, raw: bytes | msgspec.Raw, kind: type[T]) -> T:
-        decoder = self._decoders.get(kind)
-        if decoder is None:
-            decoder = self._decoders[kind] = msgspec.json.Decoder(kind)
-        try:
-            return decoder.decode(raw)  # type: ignore[return-value]  # it is the decoder of `kind`
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise Broken(f"{path}: unexpected answer: {error}") from error

@@ -4,6 +4,7 @@ import asyncio
 import socket
 import ssl
 from base64 import b64encode
+from ipaddress import ip_address
 from urllib.parse import SplitResult, unquote, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -73,8 +74,17 @@ def _split(url: str, key: str, file: str) -> SplitResult:
 
 
 def _proxy(url: SplitResult, host: str) -> str:
-    """The environment's proxy, as `$HTTPS_PROXY` and `$NO_PROXY` say."""
-    return "" if proxy_bypass(host) else getproxies().get(url.scheme, "")
+    """The environment's proxy, as `$HTTPS_PROXY` and `$NO_PROXY` say; never to this machine."""
+    if _is_loopback(host) or proxy_bypass(host):
+        return ""
+    return getproxies().get(url.scheme, "")
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 async def dial(address: Address, tls: ssl.SSLContext | None) -> Wire:

@@ -11,13 +11,13 @@ import random
 from collections.abc import Callable, Mapping
 from contextlib import aclosing
 from time import monotonic
-from typing import Generic, Literal, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 import msgspec
 from msgspec import Struct
 
 from ganglion.model.errors import GanglionError
-from ganglion.worlds.kubernetes.api.client import SILENCE_S, Api, Unreadable
+from ganglion.worlds.kubernetes.api.client import SILENCE_S, Api
 from ganglion.worlds.kubernetes.api.errors import (
     Absent,
     ApiError,
@@ -26,9 +26,12 @@ from ganglion.worlds.kubernetes.api.errors import (
     Refused,
     error_of_event,
 )
+from ganglion.worlds.kubernetes.api.known import Change, HasMeta, Known
 from ganglion.worlds.kubernetes.api.line import Params
+from ganglion.worlds.kubernetes.api.listing import Unreadable
 from ganglion.worlds.kubernetes.api.retry import pause_s
-from ganglion.worlds.kubernetes.objects.meta import Meta
+
+__all__ = ["Change", "HasMeta", "Reflector"]
 
 LONGEST_PAUSE_S = 5.0
 ABSENT_PAUSE_S = 30.0
@@ -44,29 +47,7 @@ _TOO_LARGE = "ResourceVersionTooLarge"
 """The version is from before the cluster's state was restored from a copy."""
 
 
-class HasMeta(Protocol):
-    """Any object of the API."""
-
-    @property
-    def metadata(self) -> Meta:
-        """Its metadata."""
-
-
 T = TypeVar("T", bound=HasMeta)
-
-
-class Change(Struct, Generic[T], frozen=True):
-    """One thing that happened.
-
-    Attributes:
-        kind: `put`: the object is new or changed. `gone`: it was deleted, or left the selection;
-            `item` is the last that is known of it. `synced`: everything listed has been told;
-            comes after every list, with no item.
-        item: the object.
-    """
-
-    kind: Literal["put", "gone", "synced"]
-    item: T | None = None
 
 
 class _Event(Struct):
@@ -125,7 +106,7 @@ class Reflector(Generic[T]):
         self._kind, self._decoder = kind, msgspec.json.Decoder(kind)
         self._params: Mapping[str, str | int | bool] = params or {}
         self._on_trouble, self._silence_s, self._limit = on_trouble, silence_s, limit
-        self._known: dict[str, T] = {}
+        self._known: Known[T] = Known()
         self.version = ""
         self._failures = 0
         self._absences = 0
@@ -196,18 +177,12 @@ class Reflector(Generic[T]):
     def _keep(self, found: Unreadable, kept: dict[str, T]) -> None:
         """An object that cannot be read is not deleted: what was known of it stays."""
         uid = _marked.decode(found.raw).metadata.uid
-        if uid in self._known:
-            kept[uid] = self._known[uid]
+        if (item := self._known.get(uid)) is not None:
+            kept[uid] = item
         self._tell(found.error)
 
     def _compare(self, fresh: dict[str, T]) -> None:
-        old, self._known = self._known, fresh
-        changes: list[Change[T]] = [
-            Change("gone", item) for uid, item in old.items() if uid not in fresh
-        ]
-        changes += [
-            Change("put", item) for uid, item in fresh.items() if _differs(old.get(uid), item)
-        ]
+        changes = self._known.replace(fresh)
         self.synced = True
         self._sink([*changes, Change("synced")])
 
@@ -244,7 +219,7 @@ class Reflector(Generic[T]):
             self.version = _marked.decode(event.object).metadata.resource_version
         elif item := self._item(event.object):
             self.version = item.metadata.resource_version
-            self._note(event.type, item, changes)
+            changes += self._known.drop(item) if event.type == "DELETED" else self._known.put(item)
 
     def _decoded_event(self, line: bytes) -> _Event:
         try:
@@ -260,19 +235,6 @@ class Reflector(Generic[T]):
             self.version = mark.resource_version
             self._tell(Broken(f"{self._path}: {mark.name} cannot be read: {error}"))
             return None
-
-    def _note(self, kind: str, item: T, changes: list[Change[T]]) -> None:
-        uid = item.metadata.uid
-        if kind == "DELETED":
-            if self._known.pop(uid, None) is not None:
-                changes.append(Change("gone", item))
-        elif _differs(self._known.get(uid), item):
-            self._known[uid] = item
-            changes.append(Change("put", item))
-
-
-def _differs(known: HasMeta | None, item: HasMeta) -> bool:
-    return known is None or known.metadata.resource_version != item.metadata.resource_version
 
 
 def _needs_list(error: GanglionError) -> bool:
