@@ -41,6 +41,7 @@ from ganglion.worlds.kubernetes.act.steps import (
     Withdraw,
 )
 from ganglion.worlds.kubernetes.gangs.found import Found, Member
+from ganglion.worlds.kubernetes.objects.pod import Pod
 
 Room = Callable[[str, frozenset[str]], bool]
 """(gang key, uids of pods) -> whether the unbound pods of the gang fit where they are to go, if
@@ -53,6 +54,7 @@ class Seen(Struct, frozen=True):
     Attributes:
         gangs: all of ours with living pods, and those that wait.
         room: whether a gang fits where it is to go.
+        others: pods of no gang in `gangs`, as those of workloads that were deleted.
         noted: pod uid -> node, from notes on pods that were bound first.
         suspended: key of a gang -> for whom we suspended its owner.
         suspends: whether owners of victims are suspended where their kind can be.
@@ -62,6 +64,7 @@ class Seen(Struct, frozen=True):
 
     gangs: Sequence[Found]
     room: Room
+    others: Sequence[Pod] = ()
     noted: Mapping[str, str] = {}
     suspended: Mapping[str, str] = {}
     suspends: bool = True
@@ -85,15 +88,21 @@ class _Recovery:
                 self._marked[victim_of(member.pod) or ""].append(member)
             for member in gang.leaving:
                 self._told[victim_of(member.pod) or ""].append(member)
-        self._leaving = [m for gang in self._gangs.values() for m in gang.leaving]
         self._gang_of = {
-            m.pod.metadata.uid: key for key, g in self._gangs.items() for m in g.found.members
+            m.pod.metadata.uid: key for key, gang in self._gangs.items() for m in gang.living
         }
+        self._leaving = {pod.metadata.uid: ref_of(pod) for pod in seen.others if pod.is_leaving}
+        for gang in self._gangs.values():
+            self._leaving |= {m.pod.metadata.uid: ref_of(m.pod) for m in gang.leaving}
 
     def steps(self) -> Iterable[Step]:
+        """Yield the steps, gang by gang in the order of keys."""
         for key in sorted(self._gangs.keys() | self._marked.keys()):
             gang = self._gangs.get(key)
             yield from self._about(key, gang) if gang else self._spare(self._marked[key])
+        for pod in self._seen.others:
+            if victim_of(pod) is not None and not pod.is_leaving and not pod.is_over:
+                yield Spare(ref_of(pod))
         for victim, beneficiary in sorted(self._seen.suspended.items()):
             if not self._expects(beneficiary):
                 yield from self._unsuspend(victim)
@@ -118,45 +127,57 @@ class _Recovery:
         return bool(gang.bound or gang.nominated or self._told[key])
 
     def _known(self, key: str, gang: Standing) -> Iterable[Step]:
-        leaving, marked = _uids(self._leaving), _uids(self._marked[key])
+        leaving, victims = frozenset(self._leaving), _uids(self._victims(key))
         room = self._seen.room
         if room(key, frozenset()):
-            return [*self._spare(self._marked[key]), self._bind(gang)]
+            return [*self._let_off(key), self._bind(gang)]
         if leaving and room(key, leaving):
-            return [*self._spare(self._marked[key]), Await(_refs(self._leaving))]
-        if marked and room(key, leaving | marked):
-            return self._finish(key, leaving)
+            await_all = Await(tuple(self._leaving[uid] for uid in sorted(leaving)))
+            return [*self._let_off(key), await_all]
+        if victims and room(key, leaving | victims):
+            return self._finish(key)
         return self._stuck(key, gang) if gang.bound else self._void(key, gang)
 
-    def _finish(self, key: str, leaving: frozenset[str]) -> Iterable[Step]:
+    def _victims(self, key: str) -> list[Member]:
+        """Who goes for a gang: the marked, and what would be left behind of theirs and useless."""
+        rest = [m for gang in self._hurt(key) for m in gang.halves]
+        return [*self._marked[key], *rest]
+
+    def _finish(self, key: str) -> Iterable[Step]:
         """Have the victims leave: those that are needed, and whole gangs of them."""
-        needed, spared = self._needed(key, leaving)
+        needed, spared = self._needed(key)
         if spared:
             return self._spare(spared)
-        if rest := [m for gang in self._hurt(needed) for m in self._halves(gang)]:
-            return [Mark(ref_of(member.pod), key) for member in rest]
-        if owners := [g for g in self._hurt(needed) if self._can_suspend(g)]:
-            return [Suspend(g.found.owner, key) for g in owners if g.found.owner]
+        if unmarked := [m for m in needed if victim_of(m.pod) is None]:
+            return [Mark(ref_of(member.pod), key) for member in unmarked]
+        if owners := [g.found.owner for g in self._hurt(key) if self._can_suspend(g)]:
+            return [Suspend(owner, key) for owner in owners if owner]
         return [self._evict(member) for member in needed]
 
-    def _needed(self, key: str, leaving: frozenset[str]) -> tuple[list[Member], list[Member]]:
-        """Split victims into those without whom there is no room, and the others, by gang."""
-        needed, spared = list(self._marked[key]), list[Member]()
-        for gang in self._hurt(needed):
-            its = _uids(gang.victims)
+    def _needed(self, key: str) -> tuple[list[Member], list[Member]]:
+        """Split victims into those without whom there is no room, and marked others, by gang."""
+        needed, spared = self._victims(key), list[Member]()
+        for gang in self._hurt(key):
+            its = frozenset[str]() if gang.is_broken else _uids(gang.victims)
             without = [m for m in needed if m.pod.metadata.uid not in its]
-            if self._seen.room(key, leaving | _uids(without)):
+            if its and self._seen.room(key, frozenset(self._leaving) | _uids(without)):
                 spared += [m for m in needed if m.pod.metadata.uid in its]
                 needed = without
         return needed, spared
 
-    def _hurt(self, members: Sequence[Member]) -> list[Standing]:
-        keys = sorted({self._gang_of[m.pod.metadata.uid] for m in members})
-        return [self._gangs[key] for key in keys]
+    def _let_off(self, key: str) -> list[Step]:
+        """Spare victims that need not go any more; what is useless by now follows the others."""
+        steps: list[Step] = []
+        for member in self._marked[key]:
+            broken = self._gangs[self._gang_of[member.pod.metadata.uid]].is_broken
+            steps.append(self._evict(member) if broken else Spare(ref_of(member.pod)))
+        return steps
 
-    def _halves(self, gang: Standing) -> list[Member]:
-        """Members that would be left behind, too few to work."""
-        return [] if gang.whole(gang.spared) else gang.spared
+    def _hurt(self, key: str) -> list[Standing]:
+        """Gangs of which somebody is marked for another one, or goes for it."""
+        members = [*self._marked[key], *self._told[key]]
+        keys = sorted({self._gang_of[m.pod.metadata.uid] for m in members})
+        return [self._gangs[each] for each in keys]
 
     def _can_suspend(self, gang: Standing) -> bool:
         owner = gang.found.owner

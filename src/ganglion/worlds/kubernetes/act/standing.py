@@ -1,7 +1,7 @@
 """How far a gang has come, as its pods on the cluster show."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 
 from ganglion.worlds.kubernetes.act.conditions import victim_of
@@ -18,7 +18,14 @@ class Standing:
 
     def __init__(self, found: Found, noted: Mapping[str, str]) -> None:
         self.found, self._noted = found, noted
-        self._living = [each for each in found.members if not each.pod.is_over]
+        seatless = (Member(pod, "", -1) for pod in found.spare if pod.spec.node_name)
+        members = (*found.members, *seatless)
+        self._living = [each for each in members if not each.pod.is_over]
+
+    @property
+    def living(self) -> Sequence[Member]:
+        """Members that are not over; bound pods whose seat another one has are of pod set ""."""
+        return self._living
 
     @cached_property
     def bound(self) -> list[Member]:
@@ -65,6 +72,17 @@ class Standing:
         have = Counter(each.pod_set for each in members)
         sets = self.found.sets
         return all(have[each.name] >= min(each.least, each.upfront) for each in sets)
+
+    @cached_property
+    def halves(self) -> list[Member]:
+        """Bound members that are not marked, if they are too few to go on without the others."""
+        return [] if self.whole(self.spared) else self.spared
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether some of it was told to go and what stays is too little, marked or not."""
+        told = any(victim_of(m.pod) is not None for m in self.leaving)
+        return told and not self.whole(self.bound)
 
     @property
     def is_victim(self) -> bool:
