@@ -169,9 +169,55 @@ def test_an_object_that_cannot_be_read_is_told_of_and_spoils_nothing_else() -> N
         await until(lambda: len(server.versions) == 2, "another watch")
         running.cancel()
         assert (copy.names, server.versions) == (["a", "b"], ["5", "7"])
+        assert list(reflector.unreadable) == ["uid-a"]
         assert [text.partition(" cannot")[0] for text in troubles] == ["/things: a"]
 
     serving(server, task)
+
+
+def test_the_end_of_an_object_that_cannot_be_read_is_not_lost() -> None:
+    odd = event("MODIFIED", thing("a", 6, labels=7)) + event("DELETED", thing("a", 7, labels=7))
+    server = Server([listed(5, thing("a", 3))], [begin() + odd + chunk(b"")])
+
+    async def body(reflector: Reflector[Anything], copy: Copy) -> None:
+        await until(lambda: len(server.versions) == 2, "another watch")
+        assert copy.told == [("put", "a"), ("synced", ""), ("gone", "a")]
+        assert not reflector.unreadable
+
+    follow(server, body)
+
+
+def test_an_object_that_can_be_read_again_is_told() -> None:
+    odd = event("MODIFIED", thing("a", 6, labels=7)) + event("MODIFIED", thing("a", 7))
+    server = Server([listed(5, thing("a", 3))], [begin() + odd + chunk(b"")])
+
+    async def body(reflector: Reflector[Anything], copy: Copy) -> None:
+        await until(lambda: len(server.versions) == 2, "another watch")
+        assert copy.told == [("put", "a"), ("synced", ""), ("put", "a")]
+        assert not reflector.unreadable
+
+    follow(server, body)
+
+
+def test_trouble_is_over_as_soon_as_a_watch_is_accepted() -> None:
+    server = Server([listed(5)], [whole(500, status_of(500, "InternalError"))])
+
+    async def body(reflector: Reflector[Anything], copy: Copy) -> None:
+        await until(lambda: reflector.trouble is not None, "the trouble")
+        await until(lambda: reflector.trouble is None, "no trouble")  # though no event came
+        assert reflector.version == "5"
+
+    follow(server, body)
+
+
+def test_watches_that_end_at_once_are_not_begun_without_a_pause() -> None:
+    server = Server([listed(5)], [begin() + chunk(b"")] * 1000)
+
+    async def body(reflector: Reflector[Anything], copy: Copy) -> None:
+        await asyncio.sleep(1.5)
+        assert 2 <= len(server.versions) <= 8
+
+    follow(server, body)
 
 
 def test_an_object_that_a_list_cannot_read_is_not_taken_for_deleted() -> None:

@@ -236,8 +236,8 @@ class Api:
     ) -> AsyncGenerator[Lines, None]:
         """Yield an endless answer as lists of whole lines, one list for each read of the socket.
 
-        Returns when the server ends the answer; a last line without its end is left out, unless
-        the server ended in good order.
+        The first list is empty: the server has accepted. Returns when the server ends the answer;
+        a last line without its end is left out, unless the server ended in good order.
 
         Raises:
             ApiError: the request was refused; `Broken` when the connection is lost or the server
@@ -247,7 +247,7 @@ class Api:
             rest = b""
             async for piece in pieces:
                 *lines, rest = (rest + piece).split(b"\n")
-                if lines:
+                if lines or not piece:
                     yield lines
         if rest:
             yield [rest]

@@ -62,10 +62,15 @@ class Known(Generic[T]):
         self._items[item.metadata.uid] = item
         return [Change("put", item)]
 
-    def drop(self, item: T) -> list[Change[T]]:
-        """Forget an object, of which `item` is the end; return what that changes."""
-        known = self._items.pop(item.metadata.uid, None)
-        return [] if known is None else [Change("gone", item)]
+    def drop(self, uid: str, last: T | None) -> list[Change[T]]:
+        """Forget an object; return what that changes.
+
+        Args:
+            uid: of the object.
+            last: how it was in the end; None = not known, then as it was last seen.
+        """
+        known = self._items.pop(uid, None)
+        return [] if known is None else [Change("gone", last or known)]
 
 
 def _differs(known: HasMeta | None, item: HasMeta) -> bool:

@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from urllib.parse import urlencode
 
 from ganglion import __version__
@@ -63,7 +63,7 @@ class Line:
     async def pieces(
         self, path: str, params: Params | None, silence_s: float
     ) -> AsyncGenerator[bytes, None]:
-        """Yield an answer as it arrives, on a connection of its own.
+        """Yield an answer as it arrives, on a connection of its own; an empty piece comes first.
 
         Raises:
             ApiError: as `call`, and `Broken` after a silence.
@@ -72,15 +72,12 @@ class Line:
         try:
             async with self._pool.own(self._timeout_s) as wire:
                 head = await self._begin(wire, request, path)
+                yield b""
                 pieces = wire.pieces(head)
-                while True:
-                    async with asyncio.timeout(silence_s):
-                        piece = await anext(pieces, None)
-                    if piece is None:
-                        return
+                while (piece := await _within(silence_s, pieces)) is not None:
                     yield piece
         except _LOST as error:
-            raise _broken(f"GET {path}", error, silence_s) from error
+            raise _broken(f"GET {path}", error, self._timeout_s) from error
 
     async def close(self) -> None:
         """Close all connections."""
@@ -158,6 +155,15 @@ def _plain(value: str | int | bool) -> str:
 
 def _error(request: str, answer: Answer) -> ApiError:
     return error_of(request, answer.head.status, answer.body, answer.head.retry_after)
+
+
+async def _within(silence_s: float, pieces: AsyncIterator[bytes]) -> bytes | None:
+    """Return the next piece; None at the end."""
+    try:
+        async with asyncio.timeout(silence_s):
+            return await anext(pieces, None)
+    except TimeoutError:
+        raise Garbled(f"silent for {silence_s:g} s") from None
 
 
 def _broken(request: str, error: BaseException, timeout_s: float) -> Broken:

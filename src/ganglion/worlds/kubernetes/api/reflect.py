@@ -88,6 +88,9 @@ class Reflector(Generic[T]):
         synced: everything was listed at least once.
         trouble: the last failure; None since the server was last heard.
         heard: when the server was last heard, by the monotonic clock; 0 = never.
+        unreadable: objects that are there but have a form that is not known, by UID, and why:
+            what was known of them before stays, of new ones nothing is told.
+        version: of the last list, event or bookmark.
     """
 
     def __init__(
@@ -108,22 +111,23 @@ class Reflector(Generic[T]):
         self._on_trouble, self._silence_s, self._limit = on_trouble, silence_s, limit
         self._known: Known[T] = Known()
         self.version = ""
-        self._failures = 0
-        self._absences = 0
+        self._lines = self._failures = self._absences = 0
         self.synced = False
         self.trouble: GanglionError | None = None
         self.heard = 0.0
+        self.unreadable: dict[str, str] = {}
 
     async def run(self) -> None:
         """List and watch for ever; ends by cancellation only."""
         while True:
-            before = self.heard
+            before = self._lines
             try:
                 await self._follow()
             except GanglionError as error:
                 self._failed(error)
-            if self.heard > before and self.trouble is None:
-                continue  # the stream ended in good order: no event may wait
+            else:
+                if self._lines > before:
+                    continue  # ended in good order: the next event need not wait
             self._failures += 1
             await asyncio.sleep(self._pause_s())
 
@@ -161,6 +165,7 @@ class Reflector(Generic[T]):
 
     async def _list(self) -> None:
         kept: dict[str, T] = {}
+        self.unreadable.clear()
         listing = await self._api.list(
             self._path,
             self._kind,
@@ -176,10 +181,15 @@ class Reflector(Generic[T]):
 
     def _keep(self, found: Unreadable, kept: dict[str, T]) -> None:
         """An object that cannot be read is not deleted: what was known of it stays."""
-        uid = _marked.decode(found.raw).metadata.uid
-        if (item := self._known.get(uid)) is not None:
-            kept[uid] = item
-        self._tell(found.error)
+        mark = _marked.decode(found.raw).metadata
+        if (item := self._known.get(mark.uid)) is not None:
+            kept[mark.uid] = item
+        self._cannot_read(mark, found.error)
+
+    def _cannot_read(self, mark: _Mark, error: Exception) -> None:
+        message = f"{self._path}: {mark.name} cannot be read: {error}"
+        self.unreadable[mark.uid] = message
+        self._tell(Broken(message))
 
     def _compare(self, fresh: dict[str, T]) -> None:
         changes = self._known.replace(fresh)
@@ -199,7 +209,9 @@ class Reflector(Generic[T]):
             async for lines in batches:
                 self._hear()
                 self._take(lines)
-                self._failures = 0  # a list alone proves little: the watch may fail each time
+                if lines:
+                    self._lines += len(lines)
+                    self._failures = 0  # a list alone proves little: each watch may fail
 
     def _take(self, lines: list[bytes]) -> None:
         changes: list[Change[T]] = []
@@ -217,9 +229,8 @@ class Reflector(Generic[T]):
             raise error_of_event(f"watch {self._path}", event.object)
         if event.type == "BOOKMARK":
             self.version = _marked.decode(event.object).metadata.resource_version
-        elif item := self._item(event.object):
-            self.version = item.metadata.resource_version
-            changes += self._known.drop(item) if event.type == "DELETED" else self._known.put(item)
+        else:
+            changes += self._object(event)
 
     def _decoded_event(self, line: bytes) -> _Event:
         try:
@@ -227,13 +238,21 @@ class Reflector(Generic[T]):
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise Broken(f"watch {self._path}: not an event: {error}") from None
 
-    def _item(self, raw: msgspec.Raw) -> T | None:
+    def _object(self, event: _Event) -> list[Change[T]]:
+        mark = _marked.decode(event.object).metadata
+        self.version = mark.resource_version
+        self.unreadable.pop(mark.uid, None)
+        item = self._item(event.object, mark, event.type)
+        if event.type == "DELETED":
+            return self._known.drop(mark.uid, item)
+        return self._known.put(item) if item is not None else []
+
+    def _item(self, raw: msgspec.Raw, mark: _Mark, type_: str) -> T | None:
         try:
             return self._decoder.decode(raw)
         except msgspec.ValidationError as error:
-            mark = _marked.decode(raw).metadata
-            self.version = mark.resource_version
-            self._tell(Broken(f"{self._path}: {mark.name} cannot be read: {error}"))
+            if type_ != "DELETED":
+                self._cannot_read(mark, error)
             return None
 
 
