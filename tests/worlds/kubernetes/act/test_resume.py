@@ -16,6 +16,7 @@ from ganglion.worlds.kubernetes.act.bind import BindOrder
 from ganglion.worlds.kubernetes.act.resume import resume
 from ganglion.worlds.kubernetes.act.steps import (
     Await,
+    Evict,
     Phase,
     Place,
     Step,
@@ -269,6 +270,52 @@ def test_once_a_victim_was_told_its_beneficiary_runs(
         assert runs or not left.told
         ends.add(runs)
     assert True in ends
+
+
+def two_at_once() -> tuple[Toy, tuple[Phase, ...], tuple[Phase, ...]]:
+    toy = Toy({"a": 4, "b": 4, "c": 4})
+    toy.gang("old", 2, ("a", "b"))
+    toy.gang("tiny", 4, ("c",))
+    toy.gang("side", 2, ("b",))
+    toy.gang("new", 4, ("",))
+    toy.gang("next", 4, ("", ""))
+    first = preemption("new", orders(toy, "new", ("c",)), victims(toy, "tiny-0"))
+    names = ("old-0", "old-1", "side-0")
+    places = orders(toy, "next", ("a", "b"))
+    return toy, first, preemption("next", places, victims(toy, *names))
+
+
+@pytest.mark.parametrize("one_by_one", [False, True])
+def test_two_preemptions_at_once_do_not_confuse_each_other(one_by_one: bool) -> None:
+    toy, first, second = two_at_once()
+    for between in crashes(toy, first):
+        for left in crashes(between, second):
+            settle(left, one_by_one=one_by_one, slowly=False)
+            check(left)
+
+
+class Blocking(Toy):
+    """A cluster in which a disruption budget lets nobody go for a while."""
+
+    patience = 3
+
+    def apply(self, step: Step) -> None:
+        """Do what a step says, unless it is blocked."""
+        if isinstance(step, Evict) and self.patience:
+            self.patience -= 1
+            return
+        super().apply(step)
+
+
+def test_blocked_evictions_are_asked_for_again_until_they_happen() -> None:
+    toy, phases = one_for_one()
+    toy = Blocking(**vars(toy))
+    for phase in phases[:2]:
+        for step in phase:
+            toy.apply(step)
+    settle(toy, one_by_one=True, slowly=True)
+    check(toy)
+    assert [pod.node for pod in toy.of("new")] == ["a", "b"]
 
 
 def test_a_finished_cluster_needs_nothing() -> None:
