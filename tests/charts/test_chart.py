@@ -1,9 +1,11 @@
 """The chart, the raw manifests and what is said about them belong together."""
 
+import importlib
 import re
 from pathlib import Path
 from typing import Any
 
+import click
 import jsonschema_rs
 import msgspec
 import pytest
@@ -12,9 +14,11 @@ from tests.worlds.kubernetes.rbac import chart_rights, manifests
 from tools import crds
 from tools import manifests as deploy
 
+from ganglion.cli.registry import COMMANDS
 from ganglion.files.policy_schema import SCOPES
 from ganglion.worlds.kubernetes import names
 from ganglion.worlds.kubernetes.gangs.kinds import KINDS, POD
+from ganglion.worlds.kubernetes.watches import ALWAYS
 
 CHART = deploy.CHART
 ROOT = deploy.ROOT
@@ -107,15 +111,32 @@ def test_a_standby_is_warm_and_no_rollout_or_drain_takes_both() -> None:
     assert container["readinessProbe"]["httpGet"]["path"] == "/readyz"
 
 
-def test_every_kind_that_is_understood_can_be_read_and_stopped_where_it_has_a_switch() -> None:
-    rights = {(each.group, each.resource, each.verb) for each in chart_rights()}
-    patched = {each for each in rights if each[0] and each[2] == "patch" and "/" not in each[1]}
-    owners = [each for each in KINDS.values() if each.ident != POD]
-    for verb in ("get", "list", "watch"):
-        assert [each for each in owners if (each.group, each.plural, verb) not in rights] == []
-    assert patched - {("events.k8s.io", "events", "patch")} == {
-        (each.group, each.plural, "patch") for each in owners if each.suspend
-    }
+def test_what_is_read_is_what_may_be_read() -> None:
+    collections = {each.path for each in ALWAYS}
+    collections |= {f"/apis/{k.group}/v1/{k.plural}" for k in KINDS.values() if k.ident != POD}
+    parts = [path.split("/") for path in collections]
+    watched = {(each[2] if each[1] == "apis" else "", each[-1]) for each in parts}
+    for verb in ("list", "watch"):
+        may = {(each.group, each.resource) for each in chart_rights() if each.verb == verb}
+        assert may == watched
+
+
+def test_owners_can_be_stopped_where_they_have_a_switch_and_only_there() -> None:
+    switches = {(each.group, each.plural) for each in KINDS.values() if each.suspend}
+    for verb in ("get", "patch"):
+        may = {(each.group, each.resource) for each in chart_rights() if each.verb == verb}
+        own = {("coordination.k8s.io", "leases"), ("events.k8s.io", "events")}
+        assert {each for each in may if each[0] and "/" not in each[1]} - own == switches
+
+
+def test_the_scheduler_takes_the_arguments_that_it_is_given() -> None:
+    (container,) = deployment()["spec"]["template"]["spec"]["containers"]
+    name, *arguments = container["args"]
+    module, _, attribute = COMMANDS[name].target.partition(":")
+    command: click.Command = getattr(importlib.import_module(module), attribute)
+    context = command.make_context(name, arguments)
+    assert context.params["listen"] == "0.0.0.0:8080"
+    assert context.params["lease"] == "ganglion"
 
 
 def test_nothing_admits_or_changes_the_objects_of_others() -> None:

@@ -192,7 +192,7 @@ def thing(kind: str, name: str, spec: object) -> Object:
         ("replicas=9", "/replicas"),
         ("replicas=two", "/replicas"),
         ("image.tagg=1", "tagg"),
-        ("scheduler.name=default-scheduler", "/scheduler/name"),
+        ("scheduler.logLevel=loud", "/scheduler/logLevel"),
         ("priorityClass.value=2000000000", "/priorityClass/value"),
         ("image.digest=sha256:12", "/image/digest"),
         ("clusters.kubeconfigs[0].name=west", "/clusters/kubeconfigs"),

@@ -16,6 +16,7 @@ NEVER = (
     Right("", "secrets", "get"),
     Right("", "secrets", "list", inside=True),
     Right("", "configmaps", "get", inside=True),
+    Right("", "nodes", "get"),
     Right("", "nodes", "update"),
     Right("", "nodes", "patch"),
     Right("", "nodes/status", "patch"),
