@@ -51,7 +51,9 @@ class Crowd:
             self.mounted,
         )
 
-    def __len__(self) -> int:
+    @property
+    def size(self) -> int:
+        """How many pods there are."""
         return len(self._residents)
 
     def put(self, pod: Pod, node: str) -> None:

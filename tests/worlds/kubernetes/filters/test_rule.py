@@ -1,0 +1,57 @@
+"""Rules and what stands in their way."""
+
+from tests.worlds.kubernetes.filters.make import node, on_nodes, pod, wants
+
+from ganglion.worlds.kubernetes.filters.labels import all_labels_of, labels_of, mentioned_by
+from ganglion.worlds.kubernetes.filters.rule import Rule, obstacle, rule_of, with_bars
+from ganglion.worlds.kubernetes.filters.volumes import Volumes
+from ganglion.worlds.kubernetes.objects.node import Node
+from ganglion.worlds.kubernetes.objects.pod import Pod
+
+
+def why_not(of: Pod, where: Node) -> str:
+    return obstacle(rule_of(of, Volumes()), all_labels_of(where))
+
+
+def test_a_plain_pod_may_use_a_plain_node() -> None:
+    assert why_not(pod(), node()) == ""
+
+
+def test_what_is_missing_is_told() -> None:
+    assert why_not(pod(nodeSelector={"gpu": "h100"}), node()) == "wanted: gpu is h100"
+    nowhere = on_nodes({"matchExpressions": [wants("size", "Gt", "few")]})
+    assert why_not(pod(affinity=nowhere), node()) == "its node affinity fits no node at all"
+
+
+def test_taints_are_told_by_name() -> None:
+    tainted = node(taints=[("a/b", "x", "NoSchedule")])
+    assert why_not(pod(), tainted) == "taint a/b:NoSchedule is not tolerated"
+    assert why_not(pod(tolerations=[{"key": "a/b", "value": "x"}]), tainted) == ""
+    assert why_not(pod(tolerations=[{"key": "a/b", "value": "y"}]), tainted)
+
+
+def test_claims_that_cannot_be_used_close_every_node() -> None:
+    lost = pod(volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}])
+    assert why_not(lost, node()) == "claim ns/data does not exist"
+
+
+def test_bars_close_the_nodes_that_are_in_the_set() -> None:
+    rule = with_bars(Rule(), ["b", "a", "b"])
+    assert rule.bars == ("a", "b")
+    words = mentioned_by([rule])
+    assert obstacle(rule, labels_of(node(), words, frozenset(("a", "c"))))
+    assert not obstacle(rule, labels_of(node(), words, frozenset("c")))
+
+
+def test_pods_of_one_kind_have_one_rule() -> None:
+    def made(seconds: int, name: str) -> Rule:
+        gone = {"key": "x", "operator": "Exists", "effect": "NoExecute"}
+        tolerations = [gone | {"tolerationSeconds": seconds}]
+        labels = {"index": name}
+        return rule_of(
+            pod(name, labels=labels, tolerations=tolerations, nodeSelector={"a": "1", "b": "2"}),
+            Volumes(),
+        )
+
+    assert made(30, "p1") == made(300, "p2")
+    assert hash(made(30, "p1")) == hash(made(300, "p2"))
