@@ -44,9 +44,9 @@ LEAVING = "leaving/"
 
 def adopt(scene: Scene, judge: Judge, now: int) -> None:
     """Take over a cluster as it is. Nodes and queues are known to the engine already."""
-    for gang, found in sorted(scene.founds.items()):
-        if any(each.pod.spec.node_name for each in found.members):
-            _adopt(scene, judge, scene.site_of(gang), gang, found, now)
+    begun = [gang for gang in sorted(scene.founds) if _is_begun(scene.founds[gang])]
+    # A place for the rest of a gang is looked for when all that is taken is known.
+    partial = [gang for gang in begun if not _adopt(scene, judge, gang, now, whole=True)]
     for site in scene.sites.values():
         for uid, pod in sorted(site.pods.items()):
             if is_ours(pod) and pod.is_leaving and pod.spec.node_name in site.nodes:
@@ -55,6 +55,8 @@ def adopt(scene: Scene, judge: Judge, now: int) -> None:
     _resume_victims(scene, wards, now)
     for gang in sorted(wards):
         _promise_again(scene, judge, gang, now)
+    for gang in partial:
+        _adopt(scene, judge, gang, now, whole=False)
     _disclaim_others(scene)
 
 
@@ -74,18 +76,29 @@ def _disclaim_others(scene: Scene) -> None:
                 site.disclaim(uid)
 
 
-def _adopt(scene: Scene, judge: Judge, site: Site, gang_id: str, found: Found, now: int) -> None:
-    """Bring a gang with bound pods to the engine as it sits."""
+def _is_begun(found: Found) -> bool:
+    return any(each.pod.spec.node_name for each in found.members)
+
+
+def _adopt(scene: Scene, judge: Judge, gang_id: str, now: int, *, whole: bool) -> bool:
+    """Bring a gang with bound pods to the engine as it sits.
+
+    Returns:
+        False when only one that is `whole` is wanted, and it is not.
+    """
+    site, found = scene.site_of(gang_id), scene.founds[gang_id]
     gang = gang_for(scene, judge, site, found, now)
     seated = [each for each in found.members if each.pod.spec.node_name in site.nodes]
-    if gang is None or not seated:
-        return
+    if not seated:
+        return True
+    if whole and not _is_whole(gang, seated):
+        return False
     pods = _sitting(scene, site, gang, seated)
     place = _whole(scene, gang, pods)
     if place is None and not _has_begun(found, pods):
         refs = tuple(site.ref(each.pod) for each in seated)
         scene.orders.append(Evict(gang_id, 0, refs, "start failed: it was begun but not finished"))
-        return
+        return True
     scene.apply(GangSubmitted(now, gang if place else _as_large_as(gang, pods)))
     place = place or Placement(tuple(pods))
     scene.apply(GangPlaced(now, gang_id, 1, place))
@@ -106,6 +119,7 @@ def _adopt(scene: Scene, judge: Judge, site: Site, gang_id: str, found: Found, n
         attempt.take(member, (pod.pod_set, pod.index))
         scene.claim(attempt, member.pod.metadata.uid)
     scene.touched.add(gang_id)
+    return True
 
 
 def _sitting(scene: Scene, site: Site, gang: Gang, seated: Sequence[Member]) -> list[PodPlacement]:
@@ -153,10 +167,15 @@ def _milli(scene: Scene, node: str, gpu: GpuRequest, devices: tuple[int, ...]) -
     return gpu.milli_on(scene.state.tree.node(node).devices[devices[0]].memory_mib)
 
 
+def _is_whole(gang: Gang, pods: Sequence[Member] | Sequence[PodPlacement]) -> bool:
+    """Whether every set has as many pods as it needs."""
+    counts = Counter(pod.pod_set for pod in pods)
+    return all(counts[each.name] >= each.least for each in gang.pod_sets)
+
+
 def _whole(scene: Scene, gang: Gang, pods: list[PodPlacement]) -> Placement | None:
     """The place of the whole gang, if those that are missing have one."""
-    counts = Counter(pod.pod_set for pod in pods)
-    if all(counts[each.name] >= each.least for each in gang.pod_sets):
+    if _is_whole(gang, pods):
         return Placement(tuple(pods))
     record = GangRecord(gang, shapes_of(gang, scene.state.plugins.filters), None)
     return completed(scene.state, record, tuple(pods))
