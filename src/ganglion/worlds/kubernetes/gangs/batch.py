@@ -168,7 +168,7 @@ def _trial(pod: Pod) -> str:
     return pod.metadata.name if index == ANYWHERE else str(index)
 
 
-JOB_FAMILY = Family(Kind.TRAIN, job_sets, job_seat, _trial)
+JOB_FAMILY = Family(Kind.TRAIN, job_sets, job_seat)
 JOB_SET_FAMILY = Family(Kind.TRAIN, job_set_sets, job_set_seat)
 TRAIN_JOB_FAMILY = Family(Kind.TRAIN, train_job_sets, job_set_seat)
 TRIAL_FAMILY = Family(Kind.SWEEP, _trial_sets, _trial_seat, _trial, ranked=False)

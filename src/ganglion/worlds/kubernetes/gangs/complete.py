@@ -22,7 +22,7 @@ def _absent(draft: Draft, members: Sequence[Member]) -> str:
     """Pods that do not exist yet."""
     needed = draft.least or draft.total
     if needed:
-        return _few(len(members), needed, draft.least < draft.total or not draft.total)
+        return _few(len(members), needed, draft.least not in (0, draft.total))
     taken: dict[str, set[int]] = {each.name: set() for each in draft.shapes}
     for member in members:
         taken[member.pod_set].add(member.index)

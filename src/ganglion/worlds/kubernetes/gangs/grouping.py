@@ -86,8 +86,9 @@ class Grouping:
         """An object that is not a pod is there, has changed, or is gone."""
         self._changed(needs_met_by(thing))
 
-    def levels_changed(self) -> None:
-        """Node labels mean other levels than before."""
+    def set_levels(self, levels: Levels) -> None:
+        """Node labels mean these levels from now on."""
+        self._levels = levels
         self._stale.update(self._bands)
 
     def take_dirty(self) -> set[str]:
@@ -101,7 +102,7 @@ class Grouping:
         self._flush()
         return self._found.get(key)
 
-    def keys(self) -> list[str]:
+    def all_keys(self) -> list[str]:
         """Keys of all gangs, sorted."""
         self._flush()
         return sorted(self._found)

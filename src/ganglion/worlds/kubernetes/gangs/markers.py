@@ -62,5 +62,5 @@ KAI_PREFERRED: Final = "kai.scheduler/topology-preferred-placement"
 QUEUES: Final = (names.QUEUE, names.KUEUE_QUEUE, KAI_QUEUE, VOLCANO_QUEUE)
 """Where the queue is named; an earlier one overrides."""
 
-REQUIRED: Final = (names.TOPOLOGY_REQUIRED, KUEUE_REQUIRED, KAI_REQUIRED)
+REQUIRED: Final = (names.TOPOLOGY_REQUIRED, KUEUE_REQUIRED, KAI_REQUIRED, LWS_EXCLUSIVE)
 PREFERRED: Final = (names.TOPOLOGY_PREFERRED, KUEUE_PREFERRED, KAI_PREFERRED)

@@ -49,16 +49,18 @@ def draft_of(
     if chain.missing:
         return structs.replace(draft, missing=f"its {chain.missing} is not known yet"), None
     family = family_of(ident(chain.owner) if chain.owner else None, pods[0])
-    draft = structs.replace(
-        draft, kind=family.kind, seat_of=lambda pod: family.seat(pod, chains(pod).below)
-    )
     view = View(chain.owner or Anything(), _below(pods, chains), tuple(pods))
     try:
         shapes, deadlines = tuple(family.sets(view)), _deadlines(chain)
     except InputError as error:
         return (known or draft), error
-    draft = structs.replace(draft, shapes=shapes, deadline_s=deadlines)
-    return structs.replace(draft, kind=_kind(draft, chain)), None
+    return structs.replace(
+        draft,
+        kind=_kind(family.kind, shapes, chain),
+        shapes=shapes,
+        seat_of=lambda pod: family.seat(pod, chains(pod).below),
+        deadline_s=deadlines,
+    ), None
 
 
 def _outline(key: str, pods: Sequence[Pod], chain: Chain) -> Draft:
@@ -90,12 +92,12 @@ def _below(pods: Sequence[Pod], chains: Chains) -> tuple[Anything, ...]:
     return tuple(sorted(found.values(), key=lambda each: (each.kind, each.metadata.name)))
 
 
-def _kind(draft: Draft, chain: Chain) -> Kind:
+def _kind(usual: Kind, shapes: tuple[SetShape, ...], chain: Chain) -> Kind:
     """Services by what is above them; one pod that trains nothing with others is a batch job."""
     if any(ident(each) in _SERVING for each in chain.things):
         return Kind.SERVICE
-    alone = sum(each.seats for each in draft.shapes) <= 1
-    return Kind.BATCH if alone and draft.kind is Kind.TRAIN else draft.kind
+    alone = sum(each.seats for each in shapes) <= 1
+    return Kind.BATCH if alone and usual is Kind.TRAIN else usual
 
 
 def _deadlines(chain: Chain) -> tuple[int, ...]:
