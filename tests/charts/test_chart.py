@@ -14,6 +14,7 @@ from tests.worlds.kubernetes.rbac import chart_rights, manifests
 from tools import crds
 from tools import manifests as deploy
 
+from ganglion.cli.cluster.scheduler import DEFAULT
 from ganglion.cli.registry import COMMANDS
 from ganglion.files.policy_schema import SCOPES
 from ganglion.worlds.kubernetes import names
@@ -127,6 +128,17 @@ def test_owners_can_be_stopped_where_they_have_a_switch_and_only_there() -> None
         may = {(each.group, each.resource) for each in chart_rights() if each.verb == verb}
         own = {("coordination.k8s.io", "leases"), ("events.k8s.io", "events")}
         assert {each for each in may if each[0] and "/" not in each[1]} - own == switches
+
+
+def test_users_may_be_let_to_the_views_where_the_command_line_looks_for_them() -> None:
+    namespace, _, service = DEFAULT.partition("/")
+    (role,) = [
+        each for each in manifests("ganglion.yaml") if each["metadata"]["name"] == "ganglion-views"
+    ]
+    assert role["metadata"]["namespace"] == namespace
+    (rule,) = role["rules"]
+    assert rule["resourceNames"] == [f"http:{service}"]
+    assert (rule["resources"], rule["verbs"]) == (["services/proxy"], ["get"])
 
 
 def test_the_scheduler_takes_the_arguments_that_it_is_given() -> None:

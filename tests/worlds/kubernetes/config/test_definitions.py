@@ -1,9 +1,12 @@
 """The API server refuses what it can know to be wrong, and takes everything that is right."""
 
+import re
+from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
+import yaml
 from tests.controlplane.cluster import Cluster, Refused
 from tests.worlds.kubernetes.rbac import define_kinds
 
@@ -88,6 +91,24 @@ def test_what_is_right_is_taken_and_understood(cluster: Cluster) -> None:
     for spec in RIGHT_POLICIES:
         assert answer(cluster, "Policy", spec) == ""
         assert configuration([], [thing("Policy", "default", spec)]).verdicts[0].accepted
+
+
+def test_the_objects_of_the_documentation_are_taken_and_understood(cluster: Cluster) -> None:
+    define_kinds(cluster)
+    text = (Path(__file__).parents[4] / "docs" / "install.md").read_text("utf-8")
+    blocks = re.findall(r"^```yaml\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    items = [each for block in blocks for each in yaml.safe_load_all(block)]
+    assert {each["kind"] for each in items} == {"Queue", "Policy"}
+    for each in items:
+        assert answer(cluster, each["kind"], each["spec"], each["metadata"]["name"]) == ""
+    found = configuration(
+        [thing("Queue", "acme", {}), *(_of(items, "Queue"))], list(_of(items, "Policy"))
+    )
+    assert [each.message for each in found.verdicts if not each.accepted] == []
+
+
+def _of(items: list[dict[str, Any]], kind: str) -> list[Anything]:
+    return [msgspec.convert(each, Anything) for each in items if each["kind"] == kind]
 
 
 def test_what_is_wrong_is_refused_where_it_is_written(cluster: Cluster) -> None:
