@@ -3,12 +3,20 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import pytest
 from tests.controlplane.cluster import Cluster
-from tests.worlds.kubernetes.rbac import Right, bind_chart_role, define_kinds, without
+from tests.worlds.kubernetes.rbac import (
+    Right,
+    bind_chart_role,
+    chart_rights,
+    define_kinds,
+    without,
+)
 
 from ganglion.extensions import load
 from ganglion.worlds.kubernetes.api.config import load as endpoint_of
 from ganglion.worlds.kubernetes.scheduler import Scheduler
+from ganglion.worlds.kubernetes.watches import ALWAYS
 
 
 @contextmanager
@@ -40,10 +48,26 @@ def test_gangs_of_jobs_and_of_pods_start(cluster: Cluster) -> None:
         assert [each for each in scheduler.troubles().values() if "forbidden" in each] == []
 
 
-def test_what_it_may_not_watch_it_says(cluster: Cluster) -> None:
+@pytest.mark.parametrize("verb", ["list", "watch"])
+def test_every_collection_that_it_may_not_follow_is_told_of(cluster: Cluster, verb: str) -> None:
     define_kinds(cluster)
-    gone = Right("storage.k8s.io", "volumeattachments", "list")
-    with scheduling_with(cluster, gone) as scheduler:
-        told = cluster.wait(lambda: "volumeattachments" in str(scheduler.troubles()), "a trouble")
-        assert told
-        assert not scheduler.ready.is_set()
+    paths = {each.path for each in ALWAYS}
+    gone = [each for each in chart_rights() if each.verb == verb and path_of(each) in paths]
+    assert len(gone) == len(paths)
+    with scheduling_with(cluster, *gone) as scheduler:
+        cluster.wait(
+            lambda: set(forbidden(scheduler)) >= paths,
+            f"troubles, now {scheduler.troubles()}",
+        )
+
+
+def path_of(right: Right) -> str:
+    """The collection that a right is about, in all namespaces."""
+    root = f"/apis/{right.group}" if right.group else "/api"
+    version = "v1alpha1" if right.group == "ganglion.dev" else "v1"
+    return f"{root}/{version}/{right.resource}"
+
+
+def forbidden(scheduler: Scheduler) -> list[str]:
+    """Paths that the scheduler says it may not follow."""
+    return [path for path, why in scheduler.troubles().items() if "forbidden" in why]
