@@ -23,7 +23,7 @@ from ganglion.worlds.kubernetes.filters.barred import barred
 from ganglion.worlds.kubernetes.filters.check import check
 from ganglion.worlds.kubernetes.filters.crowd import Crowd
 from ganglion.worlds.kubernetes.filters.fleet import Fleet
-from ganglion.worlds.kubernetes.filters.needs import needs_of
+from ganglion.worlds.kubernetes.filters.reading import needs_of
 from ganglion.worlds.kubernetes.filters.volumes import Volumes
 from ganglion.worlds.kubernetes.objects.pod import Pod
 from ganglion.worlds.kubernetes.objects.storage import PersistentVolumeClaim

@@ -6,7 +6,8 @@ from tests.worlds.kubernetes.filters.make import HOST, apart, crowd, near, pod, 
 
 from ganglion.worlds.kubernetes.filters import tallies
 from ganglion.worlds.kubernetes.filters.barred import barred
-from ganglion.worlds.kubernetes.filters.needs import Pattern, needs_of, resident
+from ganglion.worlds.kubernetes.filters.needs import Pattern
+from ganglion.worlds.kubernetes.filters.reading import needs_of, resident
 from ganglion.worlds.kubernetes.filters.selectors import Selector, selector_of
 from ganglion.worlds.kubernetes.objects.meta import LabelSelector, Requirement
 from ganglion.worlds.kubernetes.objects.pod import Pod

@@ -21,7 +21,7 @@ from ganglion.worlds.kubernetes.filters.check import check
 from ganglion.worlds.kubernetes.filters.crowd import Crowd
 from ganglion.worlds.kubernetes.filters.fleet import Fleet
 from ganglion.worlds.kubernetes.filters.labels import labels_of, mentioned_by
-from ganglion.worlds.kubernetes.filters.needs import needs_of
+from ganglion.worlds.kubernetes.filters.reading import needs_of
 from ganglion.worlds.kubernetes.filters.rule import obstacle, rule_of
 from ganglion.worlds.kubernetes.filters.volumes import Stored, Volumes
 from ganglion.worlds.kubernetes.objects.node import Node

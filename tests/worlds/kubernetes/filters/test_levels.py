@@ -22,7 +22,7 @@ from ganglion.model.workload import Topology
 from ganglion.worlds.kubernetes.filters.crowd import Crowd
 from ganglion.worlds.kubernetes.filters.fleet import Fleet
 from ganglion.worlds.kubernetes.filters.levels import levels_of
-from ganglion.worlds.kubernetes.filters.needs import needs_of
+from ganglion.worlds.kubernetes.filters.reading import needs_of
 
 JOB = {"job": "j"}
 LEVELS = {HOST: Level.NODE, ZONE: Level.ZONE, "rack": Level.RACK}

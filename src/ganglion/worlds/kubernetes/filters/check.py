@@ -5,8 +5,9 @@ from collections.abc import Iterable, Sequence
 from ganglion.worlds.kubernetes.filters.company import lonely
 from ganglion.worlds.kubernetes.filters.crowd import Crowd
 from ganglion.worlds.kubernetes.filters.fleet import Fleet
-from ganglion.worlds.kubernetes.filters.needs import Resident, resident
+from ganglion.worlds.kubernetes.filters.needs import Resident
 from ganglion.worlds.kubernetes.filters.others import Distances
+from ganglion.worlds.kubernetes.filters.reading import resident
 from ganglion.worlds.kubernetes.filters.spread import Balance
 from ganglion.worlds.kubernetes.objects.pod import Pod
 

@@ -7,8 +7,9 @@ from typing import Protocol
 from ganglion.worlds.kubernetes.filters.counted import Counted
 from ganglion.worlds.kubernetes.filters.guards import Guards
 from ganglion.worlds.kubernetes.filters.mounted import Mounted
-from ganglion.worlds.kubernetes.filters.needs import Resident, resident
+from ganglion.worlds.kubernetes.filters.needs import Resident
 from ganglion.worlds.kubernetes.filters.ports import Ports
+from ganglion.worlds.kubernetes.filters.reading import resident
 from ganglion.worlds.kubernetes.filters.tallies import Tallies
 from ganglion.worlds.kubernetes.filters.volumes import Volumes
 from ganglion.worlds.kubernetes.objects.pod import Pod

@@ -1,6 +1,6 @@
 """Affinity and anti-affinity between pods."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from ganglion.worlds.kubernetes.filters.crowd import Crowd
 from ganglion.worlds.kubernetes.filters.fleet import Fleet
@@ -15,9 +15,11 @@ def kept_away(one: Resident, crowd: Crowd, fleet: Fleet) -> Barred:
     for term in one.needs.apart:
         there = fleet.domains(crowd.tallies.where((term.pattern,)), term.key)
         yield from _nodes_in(there, term.key, "has a pod it must keep away from", fleet)
+    guarded: dict[str, set[str]] = {}
     for term, where in crowd.guards.against(one):
-        there = fleet.domains(where, term.key)
-        yield from _nodes_in(there, term.key, "has a pod that keeps it away", fleet)
+        guarded.setdefault(term.key, set()).update(fleet.domains(where, term.key))
+    for key, values in guarded.items():
+        yield from _nodes_in(values, key, "has a pod that keeps it away", fleet)
 
 
 def alone(one: Resident, crowd: Crowd, fleet: Fleet) -> Barred:
@@ -81,7 +83,7 @@ class Distances:
         return value is not None and domains.get(value, 0) > int(itself)
 
 
-def _nodes_in(there: dict[str, int], key: str, why: str, fleet: Fleet) -> Barred:
+def _nodes_in(there: Collection[str], key: str, why: str, fleet: Fleet) -> Barred:
     nodes = fleet.by_value(key) if there else {}
     for value in there:
         said = f"{key} {value} {why}"

@@ -4,16 +4,8 @@ from typing import Any
 
 from tests.worlds.kubernetes.filters.make import HOST, apart, near, pod, port, spread, term, wants
 
-from ganglion.worlds.kubernetes.filters.needs import (
-    Among,
-    HostPort,
-    Needs,
-    Pattern,
-    Term,
-    meant,
-    needs_of,
-    resident,
-)
+from ganglion.worlds.kubernetes.filters.needs import Among, HostPort, Needs, Pattern, Term, meant
+from ganglion.worlds.kubernetes.filters.reading import needs_of, resident
 from ganglion.worlds.kubernetes.filters.selectors import Selector, selector_of
 from ganglion.worlds.kubernetes.objects.meta import LabelSelector, Requirement
 
