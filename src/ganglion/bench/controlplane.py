@@ -138,8 +138,14 @@ class ControlPlane:
     def launch(self, name: str, flags: Sequence[str] = ()) -> Process:
         """Start `kube-scheduler` or `kube-controller-manager`, with these flags as well."""
         user = {"kube-scheduler": SCHEDULER, "kube-controller-manager": MANAGER}[name]
-        config = self._config(static_token(user))
-        return self._run(name, [*client_flags(config), *flags])
+        own = client_flags(self._config(static_token(user)))
+        return self.run(name, [*self.programs.command(name), *own, *flags])
+
+    def run(self, name: str, command: Sequence[str]) -> Process:
+        """Start any program as a part, which ends with the rest at the latest."""
+        process = Process(name, command, self.folder)
+        self._parts[name] = process.start()
+        return process
 
     def end(self, name: str) -> None:
         """Kill a part; nothing happens when it does not run."""
@@ -172,11 +178,16 @@ class ControlPlane:
         """Have etcd forget all revisions but the present one, whose number is returned."""
         return self._etcd.compact()
 
-    def wipe(self) -> None:
-        """Remove every object that was not there at the start, whatever its finalizers."""
+    def wipe(self, keep: Sequence[str] = ()) -> None:
+        """Remove every object that was not there at the start, whatever its finalizers.
+
+        Args:
+            keep: what else is left: beginnings of etcd's keys, as `/registry/minions/` (nodes).
+        """
+        kept = (*KEPT, *keep)
         here = self._etcd.all_keys()
-        made = [key for key in here if key not in self._baseline and not key.startswith(KEPT)]
-        old = {_folder(key) for key in (*self._baseline, *KEPT)}
+        made = [key for key in here if key not in self._baseline and not key.startswith(kept)]
+        old = {_folder(key) for key in (*self._baseline, *kept)}
         whole = {_folder(key) for key in made} - old
         self._etcd.delete([key for key in made if _folder(key) not in whole], sorted(whole))
 
@@ -195,15 +206,11 @@ class ControlPlane:
     def _start_on(self, ports: Ports) -> None:
         self._etcd = Etcd(ports.etcd_url)
         self._left.callback(self._etcd.close)
-        etcd = self._run("etcd", etcd_flags(self.folder, ports))
-        etcd.wait_until(self._etcd.ready, _PATIENCE_S)
+        command = [*self.programs.command("etcd"), *etcd_flags(self.folder, ports)]
+        self.run("etcd", command).wait_until(self._etcd.ready, _PATIENCE_S)
         flags = api_flags(self.folder, ports, self._identities.url, self._options)
-        self._run("kube-apiserver", flags).wait_until(self.ready, _PATIENCE_S)
-
-    def _run(self, name: str, flags: Sequence[str]) -> Process:
-        process = Process(name, [*self.programs.command(name), *flags], self.folder)
-        self._parts[name] = process.start()
-        return process
+        command = [*self.programs.command("kube-apiserver"), *flags]
+        self.run("kube-apiserver", command).wait_until(self.ready, _PATIENCE_S)
 
     def _kill_all(self) -> None:
         for name in reversed(list(self._parts)):

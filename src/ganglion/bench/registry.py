@@ -22,6 +22,7 @@ BENCHES: dict[str, str] = {
     "preempt": "ganglion.bench.preempt:BENCH",
     "reclaim": "ganglion.bench.reclaim:BENCH",
     "decisions": "ganglion.bench.decisions:BENCH",
+    "kubernetes": "ganglion.bench.kubernetes:BENCH",
 }
 """Name -> `module:attribute`, in the order they are listed."""
 
@@ -41,12 +42,16 @@ class BenchOptions(Struct, frozen=True):
         workload: which of its workloads; None = the benchmark's own choice.
         seeds: how many seeds to repeat random protocols with.
         policies: names of policies to compare; empty = the benchmark's own choice.
+        nodes: how many nodes; None = the benchmark's own choice.
+        pods: how many pods; None = the benchmark's own choice.
     """
 
     traces: Path | None = None
     workload: str | None = None
     seeds: int = 3
     policies: tuple[str, ...] = ()
+    nodes: int | None = None
+    pods: int | None = None
 
 
 class Table(Struct, frozen=True):
@@ -100,12 +105,14 @@ class Bench(Struct, frozen=True):
         help: one line on what it measures.
         run: does it; raises from the tree of `ganglion.model.errors`.
         policies: names that `BenchOptions.policies` may hold.
+        sized: whether `BenchOptions` may say how many nodes and pods.
     """
 
     name: str
     help: str
     run: Callable[[BenchOptions, Progress], Report]
     policies: tuple[str, ...] = ()
+    sized: bool = False
 
 
 def load(name: str) -> Bench:
@@ -132,6 +139,17 @@ def check_policies(bench: Bench, wanted: tuple[str, ...]) -> tuple[str, ...]:
             known = ", ".join(bench.policies)
             raise FieldError(f"{bench.name} has no policy {name!r}", hint=f"it has: {known}")
     return tuple(dict.fromkeys(wanted)) or bench.policies
+
+
+def check_size(bench: Bench, options: BenchOptions) -> None:
+    """Refuse numbers of nodes or pods that the benchmark would ignore.
+
+    Raises:
+        FieldError: they are given, and it has its own.
+    """
+    for key in ("nodes", "pods"):
+        if getattr(options, key) is not None and not bench.sized:
+            raise FieldError(f"{bench.name} has its own number of {key}", key=key)
 
 
 def silent(done: int, total: int, label: str) -> None:

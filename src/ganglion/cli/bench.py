@@ -35,8 +35,15 @@ if TYPE_CHECKING:
     help="Repetitions where chance plays a part.",
 )
 @click.option(
-    "--policy", "policies", multiple=True, metavar="P", help="Only this one; may be repeated."
+    "--policy",
+    "--against",
+    "policies",
+    multiple=True,
+    metavar="P",
+    help="Only this one; may be repeated.",
 )
+@click.option("--nodes", type=click.IntRange(min=1), metavar="N", help="How many nodes.")
+@click.option("--pods", type=click.IntRange(min=1), metavar="N", help="How many pods.")
 @click.option(
     "--json",
     "target",
@@ -50,6 +57,8 @@ def bench(
     workload: str | None,
     seeds: int,
     policies: tuple[str, ...],
+    nodes: int | None,
+    pods: int | None,
     target: Path | None,
     form: str,
 ) -> None:
@@ -58,15 +67,17 @@ def bench(
     Without NAME, list the benchmarks. Those of schedulers replay public traces, which are not
     part of Ganglion: give their folder with --traces.
     """
-    from ganglion.bench.registry import BenchOptions, load
+    from ganglion.bench.registry import BenchOptions, check_size, load
 
     if name is None:
         _list(form)
         return
     chosen = load(name)
+    options = BenchOptions(traces, workload, seeds, policies, nodes, pods)
+    check_size(chosen, options)
     check_target(target)
     with bar() as progress:
-        report = chosen.run(BenchOptions(traces, workload, seeds, policies), progress)
+        report = chosen.run(options, progress)
     if target:
         write_figures(target, report.data)
     if form == "json":

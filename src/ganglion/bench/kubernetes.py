@@ -1,0 +1,209 @@
+"""`kubernetes`: pods bound by several schedulers on one real API server, side by side."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from statistics import median
+from typing import Any
+
+from ganglion.bench.controlplane import ControlPlane
+from ganglion.bench.kubernetes_field import Field
+from ganglion.bench.kubernetes_rivals import BARE, RIVALS, Rival
+from ganglion.bench.kubernetes_rounds import (
+    GANG_NODES,
+    GANG_SIZE,
+    GANGS,
+    PACE_PER_S,
+    PODS_PER_NODE,
+    Figures,
+    control_plane_memory,
+    fill,
+    flow,
+    gangs,
+    restart,
+)
+from ganglion.bench.programs import find
+from ganglion.bench.registry import (
+    Bench,
+    BenchOptions,
+    Forms,
+    Progress,
+    Report,
+    check_policies,
+    compared,
+)
+from ganglion.model.errors import InputError
+
+Measure = Callable[[Field, Rival, int], Awaitable[Figures]]
+"""Measures one scheduler; the last is the number of the round, from 0."""
+
+_FLOW: Forms = {
+    "backlog/s": ("backlog_s", "{:.0f}"),
+    "burst/s": ("burst_s", "{:.0f}"),
+    "p50 ms": ("p50_ms", "{:.0f}"),
+    "p99 ms": ("p99_ms", "{:.0f}"),
+    "cpu ms/pod": ("cpu_ms", "{:.1f}"),
+    "api cpu ms/pod": ("api_cpu_ms", "{:.1f}"),
+    "rss MiB": ("rss_mib", "{:.0f}"),
+}
+_GANGS: Forms = {
+    "whole": ("whole", "{:.0f}"),
+    "partial": ("partial", "{:.0f}"),
+    "waiting": ("waiting", "{:.0f}"),
+    "GPUs at work": ("used_gpus", "{:.0f}"),
+    "GPUs stuck": ("stuck_gpus", "{:.0f}"),
+    "seconds": ("seconds", "{:.1f}"),
+}
+_SCALE: Forms = {
+    "ready s": ("ready_s", "{:.1f}"),
+    "cpu s": ("cpu_s", "{:.1f}"),
+    "rss MiB": ("rss_mib", "{:.0f}"),
+}
+_PARTIAL = "partial: gangs with some of their pods bound; their GPUs are stuck."
+_NOTES = {
+    "flow": (
+        "backlog: pods bound a second when all wait already, the start of the process included."
+        " burst: when they are created meanwhile, as fast as the API server takes them.",
+        f"p50, p99: creation to binding at {PACE_PER_S:.0f} pods a second. cpu, rss: of the"
+        " scheduler; api cpu: of the API server, creation and watches included.",
+        "bare: the client that creates a pod binds it: what the API server and client can do.",
+        "Medians of rounds; in each round everybody runs once, on the same API server and nodes.",
+    ),
+    "gangs": (
+        f"{GANGS} gangs of {GANG_SIZE} pods of one GPU at once, their pods in random order, on GPUs"
+        f" for three in five of them. {_PARTIAL}",
+    ),
+    "gangs-queued": (
+        f"The same with all pods of a gang created before those of the next. {_PARTIAL}",
+    ),
+    "scale": (
+        "ready: from the start of the process to the first binding of a new pod, on a cluster"
+        " with these nodes and bound pods. cpu: until then.",
+    ),
+}
+
+
+def run(options: BenchOptions, progress: Progress) -> Report:
+    """Run one of the three parts; `workload` names it, and `seeds` is the number of rounds."""
+    mode = options.workload or "flow"
+    if mode not in _MODES:
+        raise InputError(f"kubernetes has no workload {mode!r}", f"it has: {', '.join(_MODES)}")
+    rivals = [RIVALS[name] for name in check_policies(BENCH, options.policies)]
+    if mode != "flow":
+        rivals = [rival for rival in rivals if rival.name != BARE]
+    with ControlPlane(find()) as plane:
+        return asyncio.run(_MODES[mode](plane, rivals, options, progress))
+
+
+async def _flow(
+    plane: ControlPlane, rivals: Sequence[Rival], options: BenchOptions, progress: Progress
+) -> Report:
+    nodes, pods = options.nodes or 1_000, options.pods or 2_000
+
+    async def one(field: Field, rival: Rival, _: int) -> Figures:
+        return await flow(field, rival, nodes, pods)
+
+    rounds = await _in_turns(plane, rivals, options.seeds, nodes, one, progress)
+    title = f"{pods} pods of one GPU on {nodes} nodes of 8"
+    return _report("flow", title, _FLOW, rounds, {"nodes": nodes, "pods": pods})
+
+
+async def _gangs(
+    plane: ControlPlane, rivals: Sequence[Rival], options: BenchOptions, progress: Progress
+) -> Report:
+    """Gangs that are submitted at once, so that their pods mix."""
+    return await _all_gangs("gangs", gangs, plane, rivals, options, progress)
+
+
+async def _queued(
+    plane: ControlPlane, rivals: Sequence[Rival], options: BenchOptions, progress: Progress
+) -> Report:
+    """Gangs that are submitted one after the other."""
+
+    async def one(field: Field, rival: Rival, _: int) -> Figures:
+        return await gangs(field, rival, None)
+
+    return await _all_gangs("gangs-queued", one, plane, rivals, options, progress)
+
+
+async def _all_gangs(
+    mode: str,
+    measure: Measure,
+    plane: ControlPlane,
+    rivals: Sequence[Rival],
+    options: BenchOptions,
+    progress: Progress,
+) -> Report:
+    nodes = options.nodes or GANG_NODES
+    rounds = await _in_turns(plane, rivals, options.seeds, nodes, measure, progress)
+    title = f"{GANGS} gangs of {GANG_SIZE} pods on {nodes} nodes of 8 GPUs"
+    return _report(mode, title, _GANGS, rounds, {"nodes": nodes, "pods": GANGS * GANG_SIZE})
+
+
+async def _scale(
+    plane: ControlPlane, rivals: Sequence[Rival], options: BenchOptions, progress: Progress
+) -> Report:
+    nodes = options.nodes or 5_000
+    pods = options.pods or nodes * PODS_PER_NODE
+    rounds: dict[str, list[Figures]] = {}
+    memory: dict[str, Any] = {}
+    async with Field(plane) as field:
+        progress(0, len(rivals) * 2, f"creating {nodes} nodes")
+        await field.add_nodes(nodes)
+        for number, rival in enumerate(rivals):
+            progress(2 * number, len(rivals) * 2, f"creating {pods} pods for {rival.name}")
+            await fill(field, rival, nodes, pods)
+            memory = control_plane_memory(plane)
+            progress(2 * number + 1, len(rivals) * 2, rival.name)
+            rounds[rival.name] = [await restart(field, rival) for _ in range(options.seeds)]
+    title = f"Start on {nodes} nodes with {pods} pods"
+    return _report("scale", title, _SCALE, rounds, {"nodes": nodes, "pods": pods, **memory})
+
+
+async def _in_turns(
+    plane: ControlPlane,
+    rivals: Sequence[Rival],
+    rounds: int,
+    nodes: int,
+    measure: Measure,
+    progress: Progress,
+) -> dict[str, list[Figures]]:
+    """Everybody once in each round, each round beginning with another."""
+    found: dict[str, list[Figures]] = {rival.name: [] for rival in rivals}
+    total = rounds * len(rivals)
+    async with Field(plane) as field:
+        progress(0, total, f"creating {nodes} nodes")
+        await field.add_nodes(nodes)
+        for number, (turn, rival) in enumerate(turns(rivals, rounds)):
+            progress(number, total, f"{rival.name}, round {turn + 1}")
+            found[rival.name].append(await measure(field, rival, turn))
+    progress(total, total, "done")
+    return found
+
+
+def turns(rivals: Sequence[Rival], rounds: int) -> Iterator[tuple[int, Rival]]:
+    """Who is measured when: the number of the round, and who; each round begins with another."""
+    for turn in range(rounds):
+        shift = turn % len(rivals)
+        yield from ((turn, rival) for rival in (*rivals[shift:], *rivals[:shift]))
+
+
+def _report(
+    mode: str, title: str, forms: Forms, rounds: dict[str, list[Figures]], given: dict[str, Any]
+) -> Report:
+    middle = {
+        name: {key: median(each[key] for each in figures) for key in figures[0]}
+        for name, figures in rounds.items()
+    }
+    data = {"bench": "kubernetes", "workload": mode, **given, "figures": middle, "rounds": rounds}
+    return Report(data, (compared(title, "scheduler", forms, middle),), _NOTES[mode])
+
+
+_MODES = {"flow": _flow, "gangs": _gangs, "gangs-queued": _queued, "scale": _scale}
+
+BENCH = Bench(
+    "kubernetes",
+    "Pods bound per second on a real API server, against kube-scheduler.",
+    run,
+    policies=tuple(RIVALS),
+    sized=True,
+)

@@ -1,0 +1,195 @@
+"""A cluster for measurements: nodes and pods made quickly, and when each pod was bound."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import suppress
+from time import monotonic
+from typing import Any, Self
+
+from ganglion.bench.controlplane import ControlPlane
+from ganglion.bench.programs import Process
+from ganglion.model.errors import EnvironmentFault
+from ganglion.worlds.kubernetes.api.client import Api
+from ganglion.worlds.kubernetes.api.config import load
+from ganglion.worlds.kubernetes.api.reflect import Change, Reflector
+from ganglion.worlds.kubernetes.objects.meta import Meta, Object
+
+GPU = "nvidia.com/gpu"
+GPUS_PER_NODE = 8
+PODS = "/api/v1/namespaces/default/pods"
+NODES = "/api/v1/nodes"
+IN_FLIGHT = 32
+_KEPT = ("/registry/minions/", "/registry/leases/")
+_LOOK_S = 0.01
+
+
+class _Place(Object, frozen=True):
+    node_name: str = ""
+
+
+class _Pod(Object, frozen=True):
+    metadata: Meta
+    spec: _Place
+
+
+class Field:
+    """One API server, seen by one client that creates pods and watches them.
+
+    Args:
+        plane: the control plane.
+
+    Attributes:
+        sent: name of a pod -> when its creation was sent, by the monotonic clock.
+        bound: name -> when it was seen with a node.
+    """
+
+    def __init__(self, plane: ControlPlane) -> None:
+        self.plane = plane
+        self.sent: dict[str, float] = {}
+        self.bound: dict[str, float] = {}
+
+    async def __aenter__(self) -> Self:
+        endpoint = load(self.plane.kubeconfig())
+        self._api = Api(endpoint, in_flight=IN_FLIGHT, timeout_s=60.0)
+        self._watch = Reflector(self._api, PODS, _Pod, self._note)
+        self._watching = asyncio.create_task(self._watch.run())
+        return self
+
+    async def __aexit__(self, *exception: object) -> None:
+        self._watching.cancel()
+        with suppress(asyncio.CancelledError):
+            await self._watching
+        await self._api.close()
+
+    def _note(self, changes: list[Change[_Pod]]) -> None:
+        now = monotonic()
+        for change in changes:
+            if change.item and change.kind == "put" and change.item.spec.node_name:
+                self.bound.setdefault(change.item.metadata.name, now)
+
+    async def add_nodes(self, count: int) -> None:
+        """Create nodes `node-0`, `node-1`, ... of 8 GPUs that are ready for pods."""
+        bodies = [_node(f"node-{index}") for index in range(count)]
+        await self._each(bodies, lambda body: self._api.create(NODES, body))
+
+    async def clear(self) -> None:
+        """Remove everything but nodes and the scheduler's lead, and forget what was noted."""
+        await asyncio.to_thread(self.plane.wipe, _KEPT)
+        self.sent, self.bound = {}, {}
+
+    async def create(self, pods: Sequence[dict[str, Any]]) -> None:
+        """Create pods as fast as the server takes them."""
+        await self._each(pods, self.create_one)
+
+    async def create_one(self, pod: dict[str, Any]) -> None:
+        """Create one pod."""
+        self.sent[pod["metadata"]["name"]] = monotonic()
+        await self._api.create(PODS, pod)
+
+    async def create_paced(self, pods: Sequence[dict[str, Any]], per_s: float) -> None:
+        """Create so many pods per second, whether or not the answers come."""
+        begin = monotonic()
+        async with asyncio.TaskGroup() as tasks:
+            for index, pod in enumerate(pods):
+                await asyncio.sleep(begin + index / per_s - monotonic())
+                tasks.create_task(self.create_one(pod))
+
+    async def bind(self, pods: Sequence[dict[str, Any]], nodes: int) -> None:
+        """Bind pods to one node after the other, without asking anybody where."""
+        names = [pod["metadata"]["name"] for pod in pods]
+        bindings = [_binding(name, f"node-{i % nodes}") for i, name in enumerate(names)]
+        await self._each(bindings, self._bind_one)
+
+    async def create_and_bind(self, pods: Sequence[dict[str, Any]], nodes: int) -> None:
+        """Create pods and bind each as soon as it is there."""
+        places = {pod["metadata"]["name"]: f"node-{i % nodes}" for i, pod in enumerate(pods)}
+
+        async def one(pod: dict[str, Any]) -> None:
+            await self.create_one(pod)
+            name = pod["metadata"]["name"]
+            await self._bind_one(_binding(name, places[name]))
+
+        await self._each(pods, one)
+
+    async def _bind_one(self, binding: dict[str, Any]) -> None:
+        await self._api.create(f"{PODS}/{binding['metadata']['name']}/binding", binding)
+
+    async def all_bound(self, names: Iterable[str], limit_s: float, by: Process | None) -> None:
+        """Wait until these pods were seen bound.
+
+        Args:
+            names: of the pods.
+            limit_s: longest wait, in seconds.
+            by: the scheduler; None = nobody is waited for but the watch.
+
+        Raises:
+            EnvironmentFault: some are not after that time, or the scheduler has ended.
+        """
+        left, end = set(names), monotonic() + limit_s
+        while left := left - self.bound.keys():
+            if by and not by.runs():
+                raise EnvironmentFault(f"{by.name} ended", by.last_lines())
+            if monotonic() > end:
+                message = f"{len(left)} pods are not bound after {limit_s:g} s, as {min(left)}"
+                raise EnvironmentFault(message, by.last_lines() if by else "")
+            await asyncio.sleep(_LOOK_S)
+
+    async def settled(self, quiet_s: float, limit_s: float) -> None:
+        """Wait until no pod was bound for `quiet_s` seconds, `limit_s` at most."""
+        end = monotonic() + limit_s
+        while monotonic() < end:
+            last = max([*self.bound.values(), *self.sent.values()])
+            if monotonic() - last >= quiet_s:
+                return
+            await asyncio.sleep(_LOOK_S)
+
+    async def _each(
+        self, items: Sequence[dict[str, Any]], do: Callable[[dict[str, Any]], Awaitable[None]]
+    ) -> None:
+        left = iter(items)
+
+        async def work() -> None:
+            for item in left:
+                await do(item)
+
+        async with asyncio.TaskGroup() as tasks:
+            for _ in range(IN_FLIGHT):
+                tasks.create_task(work())
+
+
+def pod(
+    name: str,
+    scheduler: str,
+    *,
+    gpus: int = 1,
+    node: str = "",
+    labels: dict[str, str] | None = None,
+    annotations: dict[str, str] | None = None,
+) -> dict[str, Any]:
+    """A pod of one container that asks for GPUs, one core and 1 GiB; bound if `node` is given."""
+    amounts = {"cpu": "1", "memory": "1Gi"} | ({GPU: str(gpus)} if gpus else {})
+    resources = {"requests": amounts, "limits": {GPU: str(gpus)} if gpus else {}}
+    spec: dict[str, Any] = {
+        "schedulerName": scheduler,
+        "containers": [{"name": "main", "image": "none", "resources": resources}],
+    }
+    if node:
+        spec["nodeName"] = node
+    meta = {"name": name, "labels": labels or {}, "annotations": annotations or {}}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
+
+
+def _node(name: str) -> dict[str, Any]:
+    amounts = {"cpu": "64", "memory": "512Gi", "pods": "110", GPU: str(GPUS_PER_NODE)}
+    condition = {"type": "Ready", "status": "True", "reason": "KubeletReady"}
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name}},
+        "status": {"capacity": amounts, "allocatable": amounts, "conditions": [condition]},
+    }
+
+
+def _binding(name: str, node: str) -> dict[str, Any]:
+    target = {"apiVersion": "v1", "kind": "Node", "name": node}
+    return {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": name}, "target": target}

@@ -1,0 +1,101 @@
+"""Who is measured on the same API server: kube-scheduler as it comes, kube-scheduler tuned, us.
+
+kube-scheduler's configuration: https://kubernetes.io/docs/reference/scheduling/config/.
+"""
+
+import sys
+from typing import Any
+
+from msgspec import Struct
+
+from ganglion.bench.controlplane import ControlPlane
+from ganglion.bench.controlplane_flags import write_yaml
+from ganglion.bench.kubernetes_field import GPU
+from ganglion.bench.programs import Process
+from ganglion.worlds.kubernetes.names import SCHEDULER
+
+BARE = "bare"
+"""Nobody schedules: the client that creates a pod binds it. No scheduler can be faster."""
+
+_KUBE = "kube-scheduler"
+
+
+class Rival(Struct, frozen=True):
+    """One scheduler under one configuration.
+
+    Attributes:
+        name: on the command line and in figures.
+        scheduler: `schedulerName` of the pods it gets.
+        profile: of kube-scheduler: what differs from its default; None = another program.
+        tuned: fields of kube-scheduler's configuration that differ.
+    """
+
+    name: str
+    scheduler: str
+    profile: dict[str, Any] | None = None
+    tuned: dict[str, Any] = {}
+
+    def start(self, plane: ControlPlane) -> Process:
+        """Start it as a process of its own.
+
+        Raises:
+            EnvironmentFault: its program is missing.
+        """
+        if self.profile is None:
+            config = str(plane.kubeconfig())
+            command = [sys.executable, "-m", "ganglion", "scheduler", "--kubeconfig", config]
+            return plane.run(self.name, command)
+        path = write_yaml(plane.folder / f"{self.name}.yaml", self._config(plane))
+        flags = [f"--config={path}", "--secure-port=0"]
+        return plane.run(self.name, [*plane.programs.command(_KUBE), *flags])
+
+    def _config(self, plane: ControlPlane) -> dict[str, Any]:
+        """A configuration without a limit on requests: 50 a second is the default."""
+        return {
+            "apiVersion": "kubescheduler.config.k8s.io/v1",
+            "kind": "KubeSchedulerConfiguration",
+            "leaderElection": {"leaderElect": False},
+            "clientConnection": {
+                "kubeconfig": str(plane.kubeconfig()),
+                "qps": 10000,
+                "burst": 10000,
+            },
+            "profiles": [{"schedulerName": self.scheduler, **(self.profile or {})}],
+            **self.tuned,
+        }
+
+
+_LEAN: dict[str, Any] = {
+    "plugins": {
+        "preScore": {"disabled": [{"name": "*"}]},
+        "score": {"disabled": [{"name": "*"}], "enabled": [{"name": "NodeResourcesFit"}]},
+    },
+    "pluginConfig": [
+        {
+            "name": "NodeResourcesFit",
+            "args": {
+                "scoringStrategy": {
+                    "type": "MostAllocated",
+                    "resources": [{"name": GPU, "weight": 1}],
+                }
+            },
+        }
+    ],
+}
+"""The least that still packs GPUs: one score, looked at on one node in twenty."""
+
+RIVALS = {
+    rival.name: rival
+    for rival in (
+        Rival(BARE, BARE),
+        Rival(_KUBE, "default-scheduler", {}),
+        Rival(
+            f"{_KUBE}-lean",
+            "default-scheduler",
+            _LEAN,
+            {"percentageOfNodesToScore": 5, "parallelism": 2},
+        ),
+        Rival(SCHEDULER, SCHEDULER),
+    )
+}
+"""Name -> who, in the order in which they are shown."""
