@@ -67,6 +67,7 @@ class Double:
 
     def __init__(self, script: Script) -> None:
         self._script = script
+        self._serving: set[asyncio.Task[None]] = set()
         self.asked: list[Asked] = []
         self.connections = 0
 
@@ -76,6 +77,9 @@ class Double:
 
     async def __aexit__(self, *exception: object) -> None:
         self._server.close()
+        for task in self._serving:
+            task.cancel()
+        await asyncio.gather(*self._serving, return_exceptions=True)
 
     @property
     def port(self) -> int:
@@ -90,12 +94,16 @@ class Double:
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
+        task = asyncio.current_task()
+        assert task is not None
+        self._serving.add(task)
+        task.add_done_callback(self._serving.discard)
         try:
             while (asked := await _read(reader)) is not None:
                 self.asked.append(asked)
                 await self._script(asked, writer)
-        except ConnectionError:
-            pass  # the client hung up, as some tests want
+        except (ConnectionError, asyncio.CancelledError):
+            pass  # the client hung up, as some tests want, or the test is over
         finally:
             writer.transport.abort()
 

@@ -132,7 +132,7 @@ class Line:
         lines = [
             f"Host: {self._address.authority}",
             f"User-Agent: ganglion/{__version__}",
-            "Accept: application/json",
+            "Accept: application/json, */*",
             f"Content-Type: {content}",
         ]
         if self._proof.header:
