@@ -1,0 +1,64 @@
+"""The chart is installed, upgraded and removed by Helm itself."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from tests.controlplane.cluster import Cluster
+from tests.worlds.kubernetes.rbac import NAMESPACE, manifests
+from tools.manifests import CHART, helm
+
+pytestmark = pytest.mark.skipif(not helm(), reason="Helm is not there: see tools/manifests.py")
+DEPLOYMENT = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/ganglion"
+QUEUES = "/apis/ganglion.dev/v1alpha1/queues"
+
+
+def run(kubeconfig: Path, tmp_path: Path, *words: str) -> str:
+    """What Helm says."""
+    home = {f"HELM_{each}_HOME": str(tmp_path) for each in ("CACHE", "CONFIG", "DATA")}
+    done = subprocess.run(
+        [helm(), "--kubeconfig", str(kubeconfig), "--namespace", NAMESPACE, *words],
+        capture_output=True,
+        text=True,
+        env=home,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_it_comes_changes_and_goes(cluster: Cluster, tmp_path: Path) -> None:
+    kubeconfig = cluster.kubeconfig
+    first = ("--set", "queues.research.quota.H100=16", "--set", "policy.preset=kai")
+    said = run(
+        kubeconfig, tmp_path, "install", "ganglion", str(CHART), "--create-namespace", *first
+    )
+    try:
+        assert "schedulerName: ganglion" in said
+        assert "GANGLION_SCHEDULER" not in said
+        assert cluster.get(f"{QUEUES}/research")["spec"] == {"quota": {"H100": 16}}
+        assert cluster.get(DEPLOYMENT)["spec"]["replicas"] == 2
+        more = ("--reuse-values", "--set", "replicas=3")
+        run(kubeconfig, tmp_path, "upgrade", "ganglion", str(CHART), *more)
+        assert cluster.get(DEPLOYMENT)["spec"]["replicas"] == 3
+        assert cluster.get(f"{QUEUES}/research")["metadata"]["generation"] == 1
+        run(kubeconfig, tmp_path, "rollback", "ganglion")
+        assert cluster.get(DEPLOYMENT)["spec"]["replicas"] == 2
+    finally:
+        run(kubeconfig, tmp_path, "uninstall", "ganglion")
+    left = [
+        each["metadata"]["name"]
+        for each in manifests("ganglion.yaml")
+        if each["kind"] != "Namespace" and cluster.find(cluster.path(each)) is not None
+    ]
+    assert left == []
+    assert cluster.list(QUEUES) == []  # the definition stays, as Helm has it
+
+
+def test_a_second_helm_user_is_told_where_the_command_line_has_to_look(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    told = ("install", "west", str(CHART), "--create-namespace", "--dry-run=client")
+    said = run(cluster.kubeconfig, tmp_path, *told)
+    assert f"export GANGLION_SCHEDULER={NAMESPACE}/west-ganglion:8080" in said
