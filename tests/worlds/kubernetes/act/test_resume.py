@@ -16,10 +16,13 @@ from ganglion.worlds.kubernetes.act.bind import BindOrder
 from ganglion.worlds.kubernetes.act.resume import resume
 from ganglion.worlds.kubernetes.act.steps import (
     Await,
+    Bind,
     Evict,
     Phase,
     Place,
+    Spare,
     Step,
+    TakeApart,
     Victim,
     preemption,
     start,
@@ -266,6 +269,10 @@ def test_once_a_victim_was_told_its_beneficiary_runs(
         settle(left, one_by_one=one_by_one, slowly=True)
         runs = sum(bool(pod.node) for pod in left.of("new")) >= left.gangs["new"].least
         kept = all(uid in left.pods and left.pods[uid].node == node for uid, node in before.items())
+        for key in {pod.gang for pod in toy.pods.values()}:
+            stayed = sum(uid in before for uid in left.pods if left.pods[uid].gang == key)
+            least = left.gangs[key].least
+            assert stayed == 0 or stayed >= least, f"only a part of {key} had to go"
         assert runs or kept, "somebody had to go and nobody benefits"
         assert runs or not left.told
         ends.add(runs)
@@ -346,18 +353,77 @@ def test_the_rest_of_a_gang_goes_with_its_marked_part() -> None:
     assert [pod.node for pod in toy.of("old")] == ["", ""]
 
 
-def test_a_victim_that_is_not_needed_any_more_is_spared() -> None:
-    toy, phases = two_gangs_go()
-    for phase in phases[:2]:
+def after(scenario: Callable[[], Scenario], count: int) -> tuple[Toy, tuple[Phase, ...]]:
+    """A cluster after so many phases, and those that are left."""
+    toy, phases = scenario()
+    for phase in phases[:count]:
         for step in phase:
             toy.apply(step)
-    toy.delete("also")
-    toy.delete("old")
+    return toy, phases[count:]
+
+
+def test_a_victim_that_is_not_needed_any_more_is_spared() -> None:
+    toy, _ = after(two_gangs_go, 2)
     toy.nodes["b"] += 2
+    (spare,) = resume(toy.seen())
+    assert isinstance(spare, Spare)
+    assert spare.pod.name == "tiny-0"
     settle(toy, one_by_one=False, slowly=False)
     check(toy)
     assert [pod.node for pod in toy.of("new")] == ["a", "b"]
     assert [pod.node for pod in toy.of("tiny")] == ["b"]
+
+
+def test_victims_are_spared_while_those_who_leave_anyway_make_room() -> None:
+    toy, _ = after(two_gangs_go, 2)
+    for key in ("old", "also", "tiny"):
+        toy.gangs[key].deleted = True
+    for pod in (*toy.of("old"), *toy.of("also")):
+        pod.leaving = True
+    toy.nodes["b"] += 2
+    steps = resume(toy.seen())
+    assert [step.pod.name for step in steps if isinstance(step, Spare)] == ["tiny-0"]
+    assert any(isinstance(step, Await) for step in steps)
+
+
+def test_the_rest_is_bound_where_the_note_on_the_first_pod_says() -> None:
+    toy, left = after(plain_start, 1)
+    toy.nodes |= {"A": 40}
+    (bind,) = resume(toy.seen())
+    assert isinstance(bind, Bind)
+    wanted = [order for step in left[0] if isinstance(step, Bind) for order in step.orders]
+    assert list(bind.orders) == wanted
+
+
+def test_a_beneficiary_whose_pod_was_made_anew_still_gets_the_place() -> None:
+    toy, _ = after(one_for_one, 3)
+    a_pod_of_the_beneficiary_is_made_anew(toy)
+    (place,) = resume(toy.seen())
+    assert isinstance(place, Place)
+    assert [pod.name for pod in place.pods] == ["new-0"]
+    settle(toy, one_by_one=True, slowly=False)
+    check(toy)
+    assert [pod.node for pod in toy.of("new")] == ["a", "b"]
+
+
+def test_a_gang_that_has_begun_waits_for_missing_pods_until_it_is_overdue() -> None:
+    toy, _ = after(plain_start, 1)
+    missing = toy.of("new")[2]
+    del toy.pods[missing.uid]
+    assert resume(toy.seen()) == ()
+    (apart,) = resume(toy.seen(frozenset({"new"})))
+    assert isinstance(apart, TakeApart)
+    assert [pod.name for pod in apart.pods] == ["new-0"]
+
+
+def test_marks_on_pods_of_no_gang_are_taken_back() -> None:
+    toy, _ = after(one_for_one, 2)
+    toy.gangs["old"].deleted = True
+    toy.delete("new")
+    assert {step.pod.name for step in resume(toy.seen()) if isinstance(step, Spare)} == {
+        "old-0",
+        "old-1",
+    }
 
 
 def test_owners_that_can_be_are_suspended_before_their_pods_go() -> None:

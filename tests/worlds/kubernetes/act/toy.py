@@ -229,8 +229,9 @@ class Toy:
         return min(held.values()) >= 0
 
     def _place(self, step: Place) -> None:
-        """Promise free places to all of the pods, or to none."""
-        free, places = self.free(but=step.gang), []
+        """Promise places that are free, or are being left, to all of the pods or to none."""
+        going = {p.uid for p in self.pods.values() if p.leaving or p.victim_of == step.gang}
+        free, places = self.free(frozenset(going | {ref.uid for ref in step.pods})), []
         for ref in step.pods:
             size = self.gangs[step.gang].size
             node = next((n for n in sorted(self.nodes) if free[n] >= size), "")

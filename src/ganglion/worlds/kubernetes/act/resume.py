@@ -108,10 +108,7 @@ class _Recovery:
                 yield from self._unsuspend(victim)
 
     def _about(self, key: str, gang: Standing) -> Iterable[Step]:
-        if gang.is_victim:
-            # It goes, or is spared by another's steps; nothing may go for its own sake.
-            return self._void(key, gang)
-        if gang.runs or not self._expects(key):
+        if not self._expects(key):
             return self._void(key, gang)
         if not gang.whole(gang.bound + gang.unbound):
             return self._lacking(key, gang)
@@ -120,7 +117,10 @@ class _Recovery:
         return self._known(key, gang)
 
     def _expects(self, key: str) -> bool:
-        """Whether a gang has begun, or something is promised to it, and it does not run yet."""
+        """Whether a gang has begun, or something is promised to it, and it does not run yet.
+
+        One that is a victim itself goes or is spared by another's steps; nobody goes for it.
+        """
         gang = self._gangs.get(key)
         if gang is None or gang.runs or gang.is_victim:
             return False
@@ -214,7 +214,7 @@ class _Recovery:
 
     def _unsuspend(self, victim: str) -> Iterable[Step]:
         gang = self._gangs.get(victim)
-        if gang and gang.found.owner and not gang.leaving:
+        if gang and gang.found.owner:
             yield Unsuspend(gang.found.owner)
 
     def _spare(self, members: Iterable[Member]) -> list[Step]:

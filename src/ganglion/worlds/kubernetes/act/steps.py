@@ -80,7 +80,11 @@ class Await(Struct, frozen=True):
 
 
 class Place(Struct, frozen=True):
-    """Find places for these pods of a gang that has begun: nothing on the cluster says where."""
+    """Find places for these pods of a gang that has begun: nothing on the cluster says where.
+
+    Pods that are leaving, and victims marked for the gang, count as gone. What is found is
+    nominated.
+    """
 
     gang: str
     pods: tuple[Ref, ...]

@@ -25,6 +25,13 @@ def micros(now_ms: int) -> str:
     return _at(now_ms).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
+def read_ms(written: str) -> int:
+    """Return a time that the API wrote, in ms since 1970; 0 where there is none."""
+    if not written:
+        return 0
+    return (datetime.fromisoformat(written) - _EPOCH) // timedelta(milliseconds=1)
+
+
 def _at(now_ms: int) -> datetime:
     return _EPOCH + timedelta(milliseconds=now_ms)
 
