@@ -5,15 +5,19 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from tests.controlplane.cluster import Cluster, wait
 from tests.worlds.kubernetes.api.proxy import Proxy
+from tests.worlds.kubernetes.api.test_credentials import printing
 
 from ganglion.model.errors import InputError
 from ganglion.worlds.kubernetes.api.config import Endpoint, load
 from ganglion.worlds.kubernetes.api.errors import Forbidden
+from ganglion.worlds.kubernetes.api.kubeconfig import Person
 from ganglion.worlds.kubernetes.lead import Lead
 
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
@@ -227,6 +231,14 @@ def test_a_candidate_without_the_right_says_so_and_goes_on(cluster: Cluster, lea
     first = leads.start("first", load(cluster.kubeconfig_of("nobody")))
     wait(lambda: isinstance(first.trouble, Forbidden), "the refusal")
     assert not (first.holds() or first.lost.is_set())
+
+
+def test_the_lead_s_thread_signs_in_by_a_program_as_others_do(
+    cluster: Cluster, leads: Leads, tmp_path: Path
+) -> None:
+    program = printing(tmp_path, str(cluster.endpoint.person.token))
+    first = leads.start("first", replace(cluster.endpoint, person=Person(exec=program)))
+    assert first.held.wait(10), first.trouble
 
 
 def test_a_candidate_that_is_stopped_ends_at_once(cluster: Cluster, leads: Leads) -> None:
