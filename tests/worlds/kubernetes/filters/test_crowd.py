@@ -139,6 +139,15 @@ def test_guards_of_every_form_keep_away_until_they_are_gone(selector: object) ->
     assert list(them.guards.against(resident(web("p"), "a"))) == []
 
 
+def test_labels_matter_only_while_somebody_keeps_others_away() -> None:
+    them = crowd((web("p"), "a"))
+    assert not them.guards.is_needed()
+    them.put(pod("g", affinity=apart(term(HOST, labels=WEB))), "a")
+    assert them.guards.is_needed()
+    them.drop("g")
+    assert not them.guards.is_needed()
+
+
 def test_a_guard_that_means_nobody_keeps_nobody_away() -> None:
     them = crowd((pod("g", affinity=apart(term(HOST))), "a"))
     assert barred(needs_of(web("p")), them, zones(a="x")) == {}

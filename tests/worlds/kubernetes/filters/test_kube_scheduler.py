@@ -15,6 +15,7 @@ from tests.worlds.kubernetes.filters.dice import (
     some_tolerations,
 )
 from tests.worlds.kubernetes.filters.make import REQUIRED, ZONE, Json
+from tests.worlds.kubernetes.filters.oracle import copied, judging, pinned, takes
 
 from ganglion.worlds.kubernetes.filters.barred import barred
 from ganglion.worlds.kubernetes.filters.check import check
@@ -33,7 +34,6 @@ from ganglion.worlds.kubernetes.objects.storage import (
     StorageClass,
 )
 
-KUBE_SCHEDULER = "kube-scheduler"
 NODES = tuple(f"n{number}" for number in range(5))
 STORED: dict[str, type[Stored]] = {
     "/api/v1/persistentvolumeclaims": PersistentVolumeClaim,
@@ -46,13 +46,10 @@ STORED: dict[str, type[Stored]] = {
 @pytest.fixture
 def default_scheduler(cluster: Cluster) -> Iterator[Cluster]:
     """A cluster with the default scheduler and two namespaces."""
-    if not cluster.plane.programs.has(KUBE_SCHEDULER):
-        pytest.skip(f"{cluster.plane.programs.path} has no {KUBE_SCHEDULER}")
     for name, labels in SPACES.items():
         cluster.add_namespace(name, **labels)
-    cluster.plane.launch(KUBE_SCHEDULER, ("--kube-api-qps=1000", "--kube-api-burst=1000"))
-    yield cluster
-    cluster.plane.end(KUBE_SCHEDULER)
+    with judging(cluster):
+        yield cluster
 
 
 class Ours:
@@ -90,32 +87,6 @@ class Ours:
         return found
 
 
-def pinned(body: Json, node: str) -> Json:
-    """The same pod, for one node only."""
-    made: Json = msgspec.json.decode(msgspec.json.encode(body))
-    affinity = made["spec"].setdefault("affinity", {}).setdefault("nodeAffinity", {})
-    terms = affinity.setdefault(REQUIRED, {"nodeSelectorTerms": [{}]})["nodeSelectorTerms"]
-    for each in terms:
-        each["matchFields"] = [{"key": "metadata.name", "operator": "In", "values": [node]}]
-    return made
-
-
-def takes(cluster: Cluster, body: Json) -> tuple[bool, Pod]:
-    """Whether the default scheduler binds a pod; the pod is gone afterwards."""
-    created = msgspec.convert(cluster.create(body)[0], Pod)
-    path = cluster.path(body)
-
-    def answer() -> Pod | None:
-        now = msgspec.convert(cluster.get(path), Pod)
-        return now if now.spec.node_name or now.condition("PodScheduled") else None
-
-    now: Pod = cluster.wait(answer, f"an answer to {body}")
-    said = now.condition("PodScheduled")
-    assert now.spec.node_name or (said and said.reason == "Unschedulable"), said
-    cluster.delete(path, grace=0)
-    return bool(now.spec.node_name), created
-
-
 def compare(cluster: Cluster, body: Json) -> list[str]:
     """Ask both about every node; the nodes that they agree to be open."""
     ours, agreed = Ours(cluster), []
@@ -128,7 +99,7 @@ def compare(cluster: Cluster, body: Json) -> list[str]:
 
 def settle(cluster: Cluster, body: Json, node: str) -> None:
     """Let a pod live on a node."""
-    lasting: Json = msgspec.json.decode(msgspec.json.encode(body))
+    lasting = copied(body)
     lasting["spec"]["nodeName"] = node
     cluster.create(lasting)
 
