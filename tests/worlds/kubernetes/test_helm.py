@@ -15,7 +15,8 @@ QUEUES = "/apis/ganglion.dev/v1alpha1/queues"
 
 def run(kubeconfig: Path, tmp_path: Path, *words: str) -> str:
     """What Helm says."""
-    home = {f"HELM_{each}_HOME": str(tmp_path) for each in ("CACHE", "CONFIG", "DATA")}
+    folders = ("HOME", "HELM_CACHE_HOME", "HELM_CONFIG_HOME", "HELM_DATA_HOME")
+    home = dict.fromkeys(folders, str(tmp_path))
     done = subprocess.run(
         [helm(), "--kubeconfig", str(kubeconfig), "--namespace", NAMESPACE, *words],
         capture_output=True,
