@@ -96,6 +96,14 @@ class Filter(Protocol):
 
 
 @runtime_checkable
+class Telling(Protocol):
+    """A Filter that can say why."""
+
+    def why_not(self, key: Hashable, node: NodeClass) -> str:
+        """What keeps pods with this key off nodes of this class; empty = nothing."""
+
+
+@runtime_checkable
 class Score(Protocol):
     """Ranks the ways to place a pod; the highest sum of weighted scores wins.
 

@@ -4,7 +4,7 @@ from collections.abc import Hashable
 
 from msgspec import Struct
 
-from ganglion.engine.plugins import Filter, NodeClass
+from ganglion.engine.plugins import Filter, NodeClass, Telling
 from ganglion.model.levels import Level
 from ganglion.model.resources import WHOLE, GpuRequest, PodRequest
 from ganglion.model.workload import Constraints, Gang
@@ -169,8 +169,15 @@ def _obstacle(shape: Shape, node: NodeClass, filters: tuple[Filter, ...]) -> str
             return f"flavor {flavor} is out of quota"
     for plugin, asked in zip(filters, shape.keys, strict=True):
         if not plugin.allows(asked, node):
-            return f"filter {plugin.name}"
+            return _told(plugin, asked, node)
     return ""
+
+
+def _told(plugin: Filter, asked: Hashable, node: NodeClass) -> str:
+    """Why a Filter plugin rules a node out, if it can say."""
+    if isinstance(plugin, Telling):
+        return plugin.why_not(asked, node)
+    return f"filter {plugin.name}"
 
 
 def _charged(request: PodRequest, node: NodeClass) -> tuple[str, ...]:

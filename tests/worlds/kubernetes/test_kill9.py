@@ -34,9 +34,10 @@ def gang_preempts(cluster: Cluster) -> Callable[[], bool]:
     cluster.add_nodes(2, gpus=4)
     for index in range(4):
         cluster.create(manifests.job(f"victim-{index}", gpus=2, count=1))
-    cluster.wait(lambda: len(cluster.pods()) == 4, "pods of the Jobs")
-    with SchedulerProcess(cluster.kubeconfig):
-        cluster.wait(lambda: len(cluster.bound()) == 4, "all run")
+    names = list(cluster.wait(lambda: len(p := cluster.pods()) == 4 and p, "pods of the Jobs"))
+    for index, name in enumerate(names):
+        cluster.bind(name, f"node-{index % 2}")
+    cluster.wait(lambda: _all_run(cluster), "all of them run")
     cluster.create(_urgent())
     cluster.add_gang("high", 2, gpus=4, priorityClassName="urgent")
 
@@ -45,6 +46,10 @@ def gang_preempts(cluster: Cluster) -> Callable[[], bool]:
         return {"high-0", "high-1"} <= set(bound) and len(pods) == 6
 
     return is_over
+
+
+def _all_run(cluster: Cluster) -> bool:
+    return all(pod["status"]["phase"] == "Running" for pod in cluster.pods().values())
 
 
 def _urgent() -> manifests.Object:

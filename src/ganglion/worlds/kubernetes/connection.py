@@ -9,7 +9,7 @@ from ganglion.worlds.kubernetes.api.config import Endpoint
 from ganglion.worlds.kubernetes.brain.orders import Answer, Changed, Order
 from ganglion.worlds.kubernetes.hands import Hands
 from ganglion.worlds.kubernetes.objects.pod import Pod
-from ganglion.worlds.kubernetes.watches import ALWAYS, Watching
+from ganglion.worlds.kubernetes.watches import ALWAYS, SWITCHED, Watching
 
 IN_FLIGHT = 64
 
@@ -57,7 +57,8 @@ class Connection:
                 self._hands = Hands(
                     writing, self._may, lambda a: self._news([a]), recorder, self._pod_of, IN_FLIGHT
                 )
-                for reflector in self._watching.reflectors(ALWAYS):
+                owners = self._watching.owner_kinds(set(SWITCHED))
+                for reflector in [*owners, *self._watching.reflectors(ALWAYS)]:
                     group.create_task(reflector.run())
                 group.create_task(self._hands.run())
         finally:

@@ -6,7 +6,6 @@ without leadership.
 """
 
 import asyncio
-import time
 from collections.abc import Callable, Iterable, Sequence
 
 import structlog
@@ -23,6 +22,7 @@ from ganglion.worlds.kubernetes.act.nominate import nominate
 from ganglion.worlds.kubernetes.act.outcome import Outcome, Verdict
 from ganglion.worlds.kubernetes.act.owners import resume_owner, suspend_owner
 from ganglion.worlds.kubernetes.act.series import Happened
+from ganglion.worlds.kubernetes.act.times import steady_ms
 from ganglion.worlds.kubernetes.api.client import Api
 from ganglion.worlds.kubernetes.brain.orders import (
     Answer,
@@ -208,12 +208,12 @@ class Hands:
             log.warning("owner not resumed", owner=order.owner.path, why=outcome.message)
 
     async def _say_on(self) -> None:
-        bucket = Bucket(SAID_PER_SECOND, SAID_PER_SECOND, time.monotonic)
+        bucket = Bucket(SAID_PER_SECOND, SAID_PER_SECOND, steady_ms)
         while True:
             await self._something_to_say.wait()
             while self._sayings:
                 if not bucket.take():
-                    await asyncio.sleep(bucket.wait_s())
+                    await asyncio.sleep(bucket.wait_ms() / 1000)
                     continue
                 uid = next(iter(self._sayings))
                 message, pod = self._sayings.pop(uid), self._pod_of(uid)

@@ -4,11 +4,13 @@ from collections.abc import Callable
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ganglion.worlds.kubernetes import names
 from ganglion.worlds.kubernetes.api.client import Api
 from ganglion.worlds.kubernetes.api.reflect import Change, Reflector
 from ganglion.worlds.kubernetes.brain.orders import Changed
+from ganglion.worlds.kubernetes.gangs.kinds import KINDS, MPI_JOB
 from ganglion.worlds.kubernetes.objects import storage
 from ganglion.worlds.kubernetes.objects.disruption import PodDisruptionBudget
 from ganglion.worlds.kubernetes.objects.meta import Anything
@@ -52,6 +54,23 @@ ALWAYS: tuple[Watched, ...] = (
     Watched("/api/v1/pods", Pod, "pod"),
 )
 """In the order in which their first lists are taken in."""
+
+
+VERSIONS = {
+    "batch": "v1",
+    "jobset.x-k8s.io": "v1alpha2",
+    "kubeflow.org": "v1",
+    "trainer.kubeflow.org": "v1alpha1",
+    "ray.io": "v1",
+}
+"""API group -> the version in which owners with a switch are followed from the start."""
+
+SWITCHED: tuple[str, ...] = tuple(
+    f"/apis/{each.group}/{'v2beta1' if ident == MPI_JOB else VERSIONS[each.group]}/{each.plural}"
+    for ident, each in sorted(KINDS.items())
+    if each.suspend and each.group in VERSIONS
+)
+"""Owners that we may have suspended have to be found even when no pod is left of them."""
 
 
 class Watching:
@@ -102,18 +121,36 @@ class Watching:
         }
 
     def _reflector(self, watched: Watched) -> Reflector[Any]:
-        cluster, role = self._cluster, watched.role
+        cluster, role, named = self._cluster, watched.role, _namer(watched)
 
         def sink(changes: list[Change[Any]]) -> None:
             self._sink(
                 [
-                    Changed(cluster, role, each.item.metadata.uid, _now(each))
+                    Changed(cluster, role, each.item.metadata.uid, named(_now(each)))
                     for each in changes
                     if each.item is not None
                 ]
             )
 
         return Reflector(self._api, watched.path, watched.kind, sink)
+
+
+def _namer(watched: Watched) -> Callable[[Any], Any]:
+    """Objects in lists do not say of which kind they are; the collection does."""
+    if watched.role != "owner":
+        return lambda item: item
+    prefix, _, plural = watched.path.rpartition("/")
+    version = prefix.removeprefix("/apis/").removeprefix("/api/")
+    group = version.rpartition("/")[0]
+    found = (each.kind for each in KINDS.values() if (each.group, each.plural) == (group, plural))
+    kind = next(found, "")
+
+    def named(item: Any) -> Any:  # noqa: ANN401 - any object of the API
+        if item is None or item.kind:
+            return item
+        return replace(item, api_version=version, kind=kind)
+
+    return named
 
 
 def _now(change: Change[Any]) -> Any:  # noqa: ANN401 - any object of the API

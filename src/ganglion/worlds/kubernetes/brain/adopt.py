@@ -17,6 +17,7 @@ from ganglion.engine.shapes import shapes_of
 from ganglion.model.events import (
     GangPlaced,
     GangReserved,
+    GangStarted,
     GangStopping,
     GangSubmitted,
     GangUpdated,
@@ -26,6 +27,7 @@ from ganglion.model.resources import GpuRequest
 from ganglion.model.workload import Gang, PodSet
 from ganglion.worlds.kubernetes import names
 from ganglion.worlds.kubernetes.act.conditions import victim_of
+from ganglion.worlds.kubernetes.act.times import read_ms
 from ganglion.worlds.kubernetes.brain.admit import admit, gang_for
 from ganglion.worlds.kubernetes.brain.attempt import Attempt, Stage
 from ganglion.worlds.kubernetes.brain.gang_of import request_of
@@ -101,7 +103,8 @@ def _adopt(scene: Scene, judge: Judge, gang_id: str, now: int, *, whole: bool) -
         return True
     scene.apply(GangSubmitted(now, gang if place else _as_large_as(gang, pods)))
     place = place or Placement(tuple(pods))
-    scene.apply(GangPlaced(now, gang_id, 1, place))
+    since = _since(seated, now)
+    scene.apply(GangPlaced(since, gang_id, 1, place))
     known = {each.name for each in scene.state.record(gang_id).gang.pod_sets}
     counts = {each.name: each.count for each in gang.pod_sets if each.name in known}
     scene.apply(GangUpdated(now, gang_id, counts=counts))
@@ -112,7 +115,8 @@ def _adopt(scene: Scene, judge: Judge, gang_id: str, now: int, *, whole: bool) -
         {(pod.pod_set, pod.index): pod for pod in place.pods},
         stage=Stage.BINDING,
         since=now,
-        owned=bool(found.owner),
+        running=_run(seated) and scene.apply(GangStarted(since, gang_id, 1)),
+        owner=found.owner,
     )
     scene.attempts[gang_id] = attempt
     for member, pod in zip(seated, pods, strict=True):
@@ -120,6 +124,16 @@ def _adopt(scene: Scene, judge: Judge, gang_id: str, now: int, *, whole: bool) -
         scene.claim(attempt, member.pod.metadata.uid)
     scene.touched.add(gang_id)
     return True
+
+
+def _since(seated: Sequence[Member], now: int) -> int:
+    """When the last of the pods came to its node, in ms; before now, so that it is not news."""
+    times = [read_ms(each.pod.status.start_time) for each in seated]
+    return min(max(times), now - 1)
+
+
+def _run(seated: Sequence[Member]) -> bool:
+    return all(each.pod.status.phase == "Running" for each in seated)
 
 
 def _sitting(scene: Scene, site: Site, gang: Gang, seated: Sequence[Member]) -> list[PodPlacement]:

@@ -6,7 +6,7 @@ from msgspec import Struct, field
 
 from ganglion.model.placement import Placement, PodPlacement
 from ganglion.worlds.kubernetes.brain.orders import Seat
-from ganglion.worlds.kubernetes.gangs.found import Found, Member
+from ganglion.worlds.kubernetes.gangs.found import Found, Member, Owner
 
 Place = tuple[str, int]
 """(pod set, index) in the engine's numbering, which has no gaps."""
@@ -39,7 +39,7 @@ class Attempt(Struct):
         ends: UID -> phase in which its pod ended, or "" for one that was deleted.
         cause: why it leaves.
         running: whether the engine knows that it runs.
-        owned: whether somebody makes its pods anew.
+        owner: who makes its pods anew.
         dropping: UIDs of pods that leave while the others go on.
     """
 
@@ -57,7 +57,7 @@ class Attempt(Struct):
     ends: dict[str, str] = field(default_factory=dict)
     cause: str = ""
     running: bool = False
-    owned: bool = False
+    owner: Owner | None = None
     dropping: set[str] = field(default_factory=set)
 
     def enter(self, stage: Stage, now: int) -> None:

@@ -41,6 +41,7 @@ from ganglion.worlds.kubernetes.brain.orders import (
     Unsuspend,
 )
 from ganglion.worlds.kubernetes.brain.quarantine import Quarantine
+from ganglion.worlds.kubernetes.brain.resume import resume_owners
 from ganglion.worlds.kubernetes.brain.scene import Scene
 from ganglion.worlds.kubernetes.brain.settings import Settings
 from ganglion.worlds.kubernetes.brain.site import Site
@@ -126,6 +127,7 @@ class Brain:
         self._hear(answers, now)
         self._ring(now)
         self._attend(now)
+        resume_owners(scene, now)
         self._describe_nodes(now)
         self._judge.open()
         self.plan = cycle(scene.state, [], now)

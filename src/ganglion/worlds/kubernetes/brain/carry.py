@@ -83,7 +83,7 @@ def _start(scene: Scene, judge: Judge, start: Start, now: int) -> None:
         scene.site_of(gang).name,
         {(pod.pod_set, pod.index): pod for pod in start.placement.pods},
         since=now,
-        owned=bool(found and found.owner),
+        owner=found.owner if found else None,
     )
     scene.attempts[gang] = attempt
     scene.awaited.pop(gang, None)

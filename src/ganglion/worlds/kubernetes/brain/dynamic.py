@@ -13,7 +13,8 @@ from ganglion.worlds.kubernetes.brain.site import Site
 from ganglion.worlds.kubernetes.filters.barred import bar_id, barred
 from ganglion.worlds.kubernetes.filters.check import check
 from ganglion.worlds.kubernetes.filters.levels import levels_of
-from ganglion.worlds.kubernetes.filters.needs import Needs, needs_of
+from ganglion.worlds.kubernetes.filters.needs import Needs
+from ganglion.worlds.kubernetes.filters.reading import needs_of
 from ganglion.worlds.kubernetes.gangs.found import Found
 from ganglion.worlds.kubernetes.gangs.said import STANDARD_LABELS
 from ganglion.worlds.kubernetes.objects.pod import Pod

@@ -41,7 +41,7 @@ class Scene(Struct):
         failures: by gang.
         awaited: gangs without pods that are to be made anew -> since when, in ms.
         blocked: gangs of which a disruption budget keeps pods from leaving -> since when.
-        suspended: gangs whose owner we have suspended.
+        resumed: UIDs of owners that we suspended and told to go on -> when, in ms.
         complaints: gang -> why it is not even considered.
         touched: gangs to be looked at in this turn.
     """
@@ -58,7 +58,7 @@ class Scene(Struct):
     failures: dict[str, Failure] = field(default_factory=dict)
     awaited: dict[str, int] = field(default_factory=dict)
     blocked: dict[str, int] = field(default_factory=dict)
-    suspended: dict[str, None] = field(default_factory=dict)
+    resumed: dict[str, int] = field(default_factory=dict)
     complaints: dict[str, str] = field(default_factory=dict)
     touched: set[str] = field(default_factory=set)
 

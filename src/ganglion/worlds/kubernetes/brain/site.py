@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from ganglion.model.errors import GanglionError
 from ganglion.model.node import Device, Node
+from ganglion.worlds.kubernetes.act.owners import SUSPENDED_FOR
 from ganglion.worlds.kubernetes.brain.gang_of import CLUSTER_LABEL
 from ganglion.worlds.kubernetes.brain.orders import Changed, PodRef
 from ganglion.worlds.kubernetes.brain.quarantine import is_refusal
@@ -39,6 +40,7 @@ class Site:
         gone_pods: (UID, phase in which it ended or "") of pods that are gone or over.
         refused: our pods that kubelets did not admit.
         troubles: what was wrong with objects, by object.
+        suspended: owners that we have suspended, by UID.
         budgets: disruption budgets by namespace and UID.
     """
 
@@ -47,6 +49,7 @@ class Site:
         self.nodes: dict[str, kube.Node] = {}
         self.pods: dict[str, Pod] = {}
         self._owners: dict[str, Anything] = {}
+        self.suspended: dict[str, Anything] = {}
         self._named: dict[tuple[str, str, str, str], str] = {}
         self.volumes, self.fleet = Volumes(), Fleet()
         self.crowd = Crowd(self.volumes)
@@ -165,8 +168,11 @@ class Site:
         before = self._owners.pop(change.uid, None)
         if before is not None:
             self._named.pop(_name_of(before), None)
+        self.suspended.pop(change.uid, None)
         if thing is not None:
             self._owners[change.uid] = thing
+            if SUSPENDED_FOR in thing.metadata.annotations:
+                self.suspended[change.uid] = thing
             self._named[_name_of(thing)] = change.uid
         told = thing or before
         if told is not None:

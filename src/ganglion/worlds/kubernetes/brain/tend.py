@@ -24,7 +24,6 @@ from ganglion.worlds.kubernetes.brain.orders import (
     Evict,
     How,
     Seat,
-    Unsuspend,
 )
 from ganglion.worlds.kubernetes.brain.scene import Failure, Scene
 from ganglion.worlds.kubernetes.gangs.found import Found, Member
@@ -90,13 +89,13 @@ def leave(scene: Scene, attempt: Attempt, cause: str, beneficiary: str, now: int
     attempt.cause = cause
     pods = tuple(scene.living(attempt))
     found = scene.founds.get(attempt.gang)
-    owner = found.owner if found and found.owner and found.owner.suspend else None
+    attempt.owner = found.owner if found else attempt.owner
+    # Whoever goes for nobody is to be made anew at once.
+    owner = attempt.owner if attempt.owner and attempt.owner.suspend and beneficiary else None
     if pods:
         grace = found.checkpoint.grace_ms // 1000 if found and found.checkpoint else None
         order = Evict(attempt.gang, attempt.number, pods, cause, beneficiary, owner, grace)
         scene.orders.append(order)
-        if owner:
-            scene.suspended[attempt.gang] = None
 
 
 def drop(scene: Scene, attempt: Attempt, uids: Iterable[str], cause: str) -> None:
@@ -138,9 +137,6 @@ def end(scene: Scene, judge: Judge, attempt: Attempt, now: int) -> None:
     elif record and record.phase is Phase.ENDED:
         scene.state.forget(gang)
         judge.unlearn(gang)
-    if gang in scene.suspended and found and found.owner:
-        del scene.suspended[gang]
-        scene.orders.append(Unsuspend(gang, attempt.cluster, found.owner))
     scene.touched.add(gang)
 
 
@@ -292,7 +288,7 @@ def _outcome(attempt: Attempt) -> Outcome:
 
 def _comes_back(found: Found | None, attempt: Attempt) -> bool:
     """Whether there are, or will be, pods for another try."""
-    return bool(found and (found.owner or found.members)) or bool(attempt.owned)
+    return bool(found and (found.owner or found.members)) or attempt.owner is not None
 
 
 def _backoff(scene: Scene, gang: str) -> int:

@@ -117,6 +117,7 @@ class PodStatus(Object, frozen=True):
     reason: str = ""
     message: str = ""
     nominated_node_name: str = ""
+    start_time: str = ""
     conditions: tuple[Condition, ...] = ()
     container_statuses: tuple[ContainerStatus, ...] = ()
     init_container_statuses: tuple[ContainerStatus, ...] = ()

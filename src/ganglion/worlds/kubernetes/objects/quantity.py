@@ -27,7 +27,9 @@ def exactly(quantity: str | int) -> Fraction:
     number, exponent, suffix = found.groups()
     value = Fraction(number)
     if exponent:
-        return value * Fraction(10) ** int(exponent[1:])
+        power = int(exponent[1:])
+        scale = Fraction(pow(10, abs(power)))
+        return value * scale if power >= 0 else value / scale
     if suffix in _SMALL:
         return value / _SMALL[suffix]
     return value * {**_BINARY, **_DECIMAL}.get(suffix or "", 1)
