@@ -376,7 +376,7 @@ def test_a_victim_that_is_not_needed_any_more_is_spared() -> None:
 
 def test_victims_are_spared_while_those_who_leave_anyway_make_room() -> None:
     toy, _ = after(two_gangs_go, 2)
-    for key in ("old", "also", "tiny"):
+    for key in ("old", "also"):
         toy.gangs[key].deleted = True
     for pod in (*toy.of("old"), *toy.of("also")):
         pod.leaving = True
@@ -384,6 +384,16 @@ def test_victims_are_spared_while_those_who_leave_anyway_make_room() -> None:
     steps = resume(toy.seen())
     assert [step.pod.name for step in steps if isinstance(step, Spare)] == ["tiny-0"]
     assert any(isinstance(step, Await) for step in steps)
+
+
+def test_once_there_is_room_victims_are_spared_but_for_the_rest_of_broken_gangs() -> None:
+    toy, left = after(two_gangs_go, 2)
+    toy.apply(left[0][0])
+    toy.nodes |= {"a": 8, "b": 8}
+    steps = resume(toy.seen())
+    assert {step.pod.name for step in steps if isinstance(step, Spare)} == {"also-0", "tiny-0"}
+    assert [step.pod.name for step in steps if isinstance(step, Evict)] == ["old-1"]
+    assert isinstance(steps[-1], Bind)
 
 
 def test_the_rest_is_bound_where_the_note_on_the_first_pod_says() -> None:
