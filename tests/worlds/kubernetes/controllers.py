@@ -317,16 +317,20 @@ REAL = frozenset({"Job", "StatefulSet", "Deployment", "ReplicaSet"})
 """Kinds that kube-controller-manager takes care of."""
 
 
-def play(create: Callable[[Body], Body], body: Body) -> Body:
+def play(create: Callable[[Body], Body], body: Body, real: frozenset[str] = REAL) -> Body:
     """Create an object, and what comes of it that no real controller makes.
+
+    A LeaderWorkerSet needs an API server without kube-controller-manager, which would let go of
+    pods that its webhook, and not the StatefulSet, has labelled.
 
     Args:
         create: creates one object and returns it as the API server keeps it.
         body: the object.
+        real: kinds whose controllers run.
     """
     helpers = {key: body[key] for key in HELPERS if key in body}
     kept = create({key: value for key, value in body.items() if key not in HELPERS})
-    if body["kind"] not in REAL or helpers:
+    if body["kind"] not in real:
         for made in made_by({**kept, **helpers}):
-            play(create, made)
+            play(create, made, real)
     return kept
