@@ -9,7 +9,7 @@ from tests.worlds.kubernetes.api.double import using
 
 from ganglion.worlds.kubernetes.api.client import Api, Params
 from ganglion.worlds.kubernetes.api.config import load
-from ganglion.worlds.kubernetes.api.errors import Absent, Conflict, Forbidden, Refused
+from ganglion.worlds.kubernetes.api.errors import Absent, Conflict, Forbidden, Refused, TooMany
 from ganglion.worlds.kubernetes.api.kubeconfig import Person
 from ganglion.worlds.kubernetes.api.patches import Patch
 from ganglion.worlds.kubernetes.objects.meta import Anything
@@ -133,3 +133,39 @@ def test_a_list_in_pages_has_everything_even_when_history_is_forgotten_meanwhile
 
     asyncio.run(task())
     assert len(pages) >= 3
+
+
+def test_a_budget_that_forbids_says_so_and_for_how_long(cluster: Cluster) -> None:
+    cluster.add_pods(1, prefix="a", labels={"app": "a"})
+    cluster.bind("a-0", cluster.add_nodes(1)[0])
+    ready = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+    cluster.patch("/api/v1/namespaces/default/pods/a-0/status", {"status": ready})
+    spec = {"minAvailable": 1, "selector": {"matchLabels": {"app": "a"}}}
+    meta = {"name": "a", "namespace": "default"}
+    budget = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget"}
+    (made,) = cluster.create(budget | {"metadata": meta, "spec": spec})
+    path = "/api/v1/namespaces/default/pods/a-0/eviction"
+    body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "a-0"}}
+
+    async def task(api: Api) -> TooMany:
+        with pytest.raises(TooMany) as caught:
+            await api.create(path, body)
+        return caught.value
+
+    not_counted = using(cluster.endpoint, task)
+    assert not_counted.retry_after_s > 0  # nobody has told yet how many may go
+    counted = {"observedGeneration": made["metadata"]["generation"], "disruptionsAllowed": 0}
+    counts = {"currentHealthy": 1, "desiredHealthy": 1, "expectedPods": 1}
+    cluster.patch(f"{cluster.path(made)}/status", {"status": counted | counts})
+    forbidden = using(cluster.endpoint, task)
+    assert forbidden.caused_by("DisruptionBudget")
+
+
+def test_a_server_that_was_replaced_is_talked_to_on_new_connections(cluster: Cluster) -> None:
+    async def task(api: Api) -> None:
+        await asyncio.gather(*(api.create(MAPS, config_map(f"m{i}")) for i in range(8)))
+        await asyncio.to_thread(cluster.plane.restart, "kube-apiserver")
+        await api.create(MAPS, config_map("after"))  # once: no kept connection is tried in vain
+        assert len((await api.list(MAPS, Anything, limit=4)).items) == 9
+
+    using(cluster.endpoint, task)
