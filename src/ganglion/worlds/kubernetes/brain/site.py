@@ -62,6 +62,7 @@ class Site:
         self.refused: list[Pod] = []
         self.troubles: dict[str, tuple[str, ...]] = {}
         self.budgets: dict[str, dict[str, PodDisruptionBudget]] = {}
+        self._types: dict[str, tuple[str, ...]] = {}
         self._offers: dict[str, tuple[tuple[str, Device], ...]] = {}
         self._namespaces: dict[str, str] = {}
         self._stored: dict[str, Stored] = {}
@@ -126,7 +127,10 @@ class Site:
             labels[CLUSTER_LABEL] = self.name
         found = describe(node, held, ours, labels, self.name)
         self.troubles[f"node {name}"] = found.troubles
-        self._offers[name] = tuple(zip(found.resources, found.node.devices, strict=True))
+        offers = tuple(zip(found.resources, found.node.devices, strict=True))
+        if self._offers.get(name) != offers:
+            self._offers[name] = offers
+            self._types.clear()
         return replace(found.node, name=self.prefix + name) if self.prefix else found.node
 
     def resources(self, name: str) -> tuple[str, ...]:
@@ -135,6 +139,11 @@ class Site:
 
     def types_of(self, resource: str) -> tuple[str, ...]:
         """Types of device that pods ask for by a resource; empty = all there are."""
+        if resource not in self._types:
+            self._types[resource] = self._found_types(resource)
+        return self._types[resource]
+
+    def _found_types(self, resource: str) -> tuple[str, ...]:
         offered = {(name, device.type) for node in self._offers.values() for name, device in node}
         mine = {kind for name, kind in offered if name == resource}
         others = {kind for name, kind in offered if name != resource}
