@@ -16,7 +16,13 @@ def pod(spec: dict[str, Any], **status: Any) -> Pod:
 
 
 def box(name: str = "main", *, stays: bool = False, **requests: Any) -> dict[str, Any]:
-    names = {"gpu": "nvidia.com/gpu", "disk": "ephemeral-storage"}
+    names = {
+        "gpu": "nvidia.com/gpu",
+        "disk": "ephemeral-storage",
+        "hca": "rdma/hca",
+        "big": "nvidia.com/mig-3g.40gb",
+        "small": "nvidia.com/mig-1g.10gb",
+    }
     asked = {names.get(key, key): value for key, value in requests.items()}
     found: dict[str, Any] = {"name": name, "resources": {"requests": asked}}
     return found | ({"restartPolicy": "Always"} if stays else {})
@@ -91,6 +97,7 @@ def test_a_pod_that_shrinks_holds_what_it_has_until_it_has_shrunk() -> None:
     assert cpu(spec, containerStatuses=[grown("main", 4)]) == 4000
     assert cpu(spec, containerStatuses=[grown("main", 1, 4)]) == 4000
     assert cpu(spec, containerStatuses=[grown("main", 1, 1)]) == 1000
+    assert cpu(spec, containerStatuses=[grown("another", 9), grown("main", 4)]) == 4000
 
 
 def test_a_pod_that_grows_takes_what_it_wants_unless_its_node_cannot_give_it() -> None:
@@ -112,7 +119,7 @@ def test_sidecars_and_whole_pods_are_resized_too() -> None:
 
 
 def test_other_resources_are_counted_in_bytes_and_devices() -> None:
-    spec = {"containers": [box(disk="1Ki", **{"rdma/hca": "1"}), box("b", disk="1k")]}
+    spec = {"containers": [box(disk="1Ki", hca="1"), box("b", disk="1k")]}
     assert ask_of(pod(spec)).extras == (("ephemeral-storage", 2024), ("rdma/hca", 1))
 
 
@@ -122,7 +129,7 @@ def test_nothing_asked_is_nothing_and_zero_gpus_are_no_gpus() -> None:
 
 
 def test_a_second_gpu_resource_is_not_lost() -> None:
-    spec = {"containers": [box(**{"nvidia.com/mig-3g.40gb": 1, "nvidia.com/mig-1g.10gb": 2})]}
+    spec = {"containers": [box(big=1, small=2)]}
     ask = ask_of(pod(spec))
     assert ask == Ask(0, 0, "nvidia.com/mig-1g.10gb", 2, (("nvidia.com/mig-3g.40gb", 1),))
     assert ask.gpus_by_resource() == {"nvidia.com/mig-1g.10gb": 2, "nvidia.com/mig-3g.40gb": 1}

@@ -64,6 +64,22 @@ def test_a_port_on_every_address_clashes_with_one_on_any() -> None:
     assert set(closed(pod(containers=[port(80, "10.0.0.2")]), everywhere)) == {"b"}
 
 
+def test_a_port_is_taken_as_long_as_somebody_has_it_on_some_address() -> None:
+    owners = [(pod(ip, containers=[port(80, ip)]), "a") for ip in ("10.0.0.1", "10.0.0.2")]
+    them = crowd(*owners, (pod("third", containers=[port(80, "10.0.0.3")]), "b"))
+    new = pod(containers=[port(80)])
+    them.drop("10.0.0.1")
+    assert set(closed(new, them)) == {"a", "b"}
+    assert closed(pod(containers=[port(80, "10.0.0.1")]), them) == {}
+    them.drop("10.0.0.2")
+    assert set(closed(new, them)) == {"b"}
+    them.put(pod("fourth", containers=[port(80, "10.0.0.3")]), "b")
+    them.drop("third")
+    assert set(closed(new, them)) == {"b"}
+    them.drop("fourth")
+    assert closed(new, them) == {}
+
+
 def asking(name: str = "new", **asked: Any) -> Pod:
     names = {"disk": "ephemeral-storage", "hca": "rdma/hca", "pages": "hugepages-2Mi"}
     requests = {names[key]: value for key, value in asked.items()}
@@ -223,6 +239,27 @@ def test_a_node_takes_no_more_volumes_than_its_driver_says() -> None:
     assert set(closed(mounting("one", "two"), them)) == {"a"}
 
 
+def test_a_volume_that_two_pods_share_is_attached_once_and_until_both_are_gone() -> None:
+    volumes = stored(("a", 1))
+    sharing = [(mounting("one", name=name), "a") for name in ("old", "older")]
+    them = crowd(*sharing, volumes=volumes)
+    them.drop("old")
+    assert set(closed(mounting("two"), them)) == {"a"}
+    them.drop("older")
+    assert closed(mounting("two"), them) == {}
+
+
+def test_drivers_are_counted_apart() -> None:
+    volumes = stored(("a", 1))
+    body = {"metadata": {"name": "other", "namespace": "ns"}, "spec": {"volumeName": "other"}}
+    volumes.put(msgspec.convert(body, PersistentVolumeClaim))
+    csi = {"csi": {"driver": "e", "volumeHandle": "other"}}
+    volumes.put(msgspec.convert({"metadata": {"name": "other"}, "spec": csi}, PersistentVolume))
+    them = crowd((mounting("one", name="old"), "a"), volumes=volumes)
+    assert closed(mounting("other"), them) == {}
+    assert closed(mounting("other", "two"), them) == {"a": "no more volumes of d can be attached"}
+
+
 def test_volumes_that_are_still_attached_count() -> None:
     volumes = stored(("a", 1))
     spec = {"attacher": "d", "nodeName": "a", "source": {"persistentVolumeName": "one"}}
@@ -230,6 +267,15 @@ def test_volumes_that_are_still_attached_count() -> None:
     them = crowd(volumes=volumes)
     assert set(closed(mounting("two"), them)) == {"a"}
     assert closed(mounting("one"), them) == {}
+
+
+def test_a_volume_that_is_in_use_and_attached_counts_once() -> None:
+    volumes = stored(("a", 2))
+    spec = {"attacher": "d", "nodeName": "a", "source": {"persistentVolumeName": "one"}}
+    volumes.put(msgspec.convert({"metadata": {"name": "at"}, "spec": spec}, VolumeAttachment))
+    them = crowd((mounting("one", name="old"), "a"), volumes=volumes)
+    assert closed(mounting("two"), them) == {}
+    assert set(closed(mounting("two", "alone"), them)) == {"a"}
 
 
 def test_a_claim_for_one_pod_that_is_in_use_closes_every_node() -> None:

@@ -7,6 +7,7 @@ import pytest
 from tests.worlds.kubernetes.filters.make import (
     HOST,
     ZONE,
+    Json,
     apart,
     crowd,
     fleet,
@@ -19,6 +20,7 @@ from tests.worlds.kubernetes.filters.make import (
     zones,
 )
 
+from ganglion.worlds.kubernetes.filters import company
 from ganglion.worlds.kubernetes.filters.barred import barred
 from ganglion.worlds.kubernetes.filters.check import check
 from ganglion.worlds.kubernetes.filters.crowd import Crowd
@@ -114,6 +116,28 @@ def test_it_matters_who_goes_first_and_the_right_one_does() -> None:
     narrow = pod("narrow", labels=JOB, affinity=near(term(HOST, labels=JOB)))
     for members in ([(wide, "a"), (narrow, "b")], [(narrow, "b"), (wide, "a")]):
         assert trouble(members) is None
+
+
+def test_hopeless_gangs_are_given_up_and_good_ones_need_one_try(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    there = fleet(*(node(f"n{number}") for number in range(300)))
+    social: Json = {"affinity": near(term(HOST, labels=JOB))}
+    scattered = [(pod(f"m{n}", labels=JOB, **social), f"n{n}") for n in range(300)]
+    tried: list[int] = []
+
+    def nobody(self: object, present: object, groups: list[company.Group]) -> list[company.Group]:
+        tried.append(1)
+        return groups
+
+    monkeypatch.setattr(company._Search, "_follow", nobody)
+    assert trouble(scattered, there=there) is not None
+    assert len(tried) == 257
+    monkeypatch.undo()
+    monkeypatch.setattr(company, "_TRIES", 1)
+    assert trouble(gang("aaa", **social)) is None
+    monkeypatch.setattr(company, "_TRIES", 0)
+    assert trouble(gang("aaa", **social)) is not None
 
 
 def test_spreading_is_judged_with_everybody_in_place() -> None:

@@ -2,7 +2,17 @@
 
 import msgspec
 import pytest
-from tests.worlds.kubernetes.filters.make import HOST, apart, crowd, near, pod, port, term, zones
+from tests.worlds.kubernetes.filters.make import (
+    HOST,
+    ZONE,
+    apart,
+    crowd,
+    near,
+    pod,
+    port,
+    term,
+    zones,
+)
 
 from ganglion.worlds.kubernetes.filters import tallies
 from ganglion.worlds.kubernetes.filters.barred import barred
@@ -137,6 +147,41 @@ def test_guards_of_every_form_keep_away_until_they_are_gone(selector: object) ->
     assert barred(needs_of(web("p")), them, there) == {}
     them.drop("h")
     assert list(them.guards.against(resident(web("p"), "a"))) == []
+
+
+def test_a_domain_stays_guarded_as_long_as_one_guard_is_left() -> None:
+    keeps = apart(term(HOST, labels=WEB))
+    them = crowd((pod("g", affinity=keeps), "a"), (pod("h", affinity=keeps), "a"))
+    there = zones(a="x")
+    them.drop("g")
+    assert set(barred(needs_of(web("p")), them, there)) == {"a"}
+
+
+def test_guards_that_look_for_one_label_are_told_apart() -> None:
+    near_by, far_off = (apart(term(key, labels=WEB)) for key in (HOST, ZONE))
+    them = crowd((pod("g", affinity=near_by), "a"), (pod("h", affinity=far_off), "b"))
+    there = zones(a="x", b="y", c="y")
+    assert set(barred(needs_of(web("p")), them, there)) == {"a", "b", "c"}
+    them.drop("g")
+    assert set(barred(needs_of(web("p")), them, there)) == {"b", "c"}
+    them.drop("h")
+    assert barred(needs_of(web("p")), them, there) == {}
+
+
+def test_namespaces_may_be_told_twice_and_forgotten_twice() -> None:
+    them = crowd((web("p"), "a"))
+    pattern = Pattern(WEBS.selector, (), selector_of(LabelSelector({"team": "x"})))
+    for _ in range(2):
+        them.put_namespace("ns", {"team": "x"})
+        assert them.tallies.where((pattern,)) == {"a": 1}
+    for _ in range(2):
+        them.drop_namespace("ns")
+        assert them.tallies.where((pattern,)) == {}
+
+
+def test_a_pattern_that_means_nobody_finds_nobody() -> None:
+    them = crowd((web("p"), "a"))
+    assert them.tallies.where((WEBS, Pattern(Selector(nothing=True), ("ns",)))) == {}
 
 
 def test_labels_matter_only_while_somebody_keeps_others_away() -> None:

@@ -85,4 +85,4 @@ def test_the_engine_says_so_when_no_node_is_left() -> None:
     assert plan.starts == []
     (wait,) = plan.waits
     assert wait.first == "g/0"
-    assert "filter kubernetes" in wait.reason.message
+    assert "wanted: zone is c" in wait.reason.message

@@ -7,6 +7,7 @@ import pytest
 from tests.worlds.kubernetes.filters.make import (
     HOST,
     ZONE,
+    Json,
     apart,
     crowd,
     fleet,
@@ -55,7 +56,7 @@ def looks(monkeypatch: pytest.MonkeyPatch) -> Iterator[Looks]:
 def member(number: int) -> Pod:
     job = f"job-{number // 20}"
     labels = {"app": "train", "job": job, "index": str(number)}
-    keeps = {"affinity": apart(term(labels={"job": job}))} if number < 400 else {}
+    keeps: Json = {"affinity": apart(term(labels={"job": job}))} if number < 400 else {}
     return pod(f"p{number}", labels=labels, **keeps)
 
 
@@ -107,4 +108,14 @@ def test_a_pod_that_comes_is_held_against_no_pattern(looks: Looks) -> None:
         barred(needs_of(pod(affinity=apart(asked))), them, there)
     looks.taken()
     them.put(member(7), "n3")
+    assert looks.taken() == 0
+
+
+def test_a_pod_that_is_as_it_was_changes_nothing(looks: Looks) -> None:
+    them, there = place()
+    asked = needs_of(pod(affinity=apart(term(HOST, labels={"job": "job-0"}))))
+    barred(asked, them, there)
+    looks.taken()
+    them.put(member(7), "n7")
+    barred(asked, them, there)
     assert looks.taken() == 0
