@@ -370,3 +370,60 @@ def test_a_job_of_a_workflow_is_a_gang_whoever_made_it() -> None:
     ref = {"apiVersion": "batch/v1", "kind": "CronJob", "name": "c", "uid": "u", "controller": True}
     found = of(w.job("nightly", 2, ownerReferences=[ref])).one()
     assert found.key == "default/Job/nightly/job-default-nightly"
+
+
+def test_a_launcher_that_works_has_the_first_index_among_the_workers() -> None:
+    bodies = unfold(w.mpi_job("mpi", 2, runLauncherAsWorker=True))
+    for each in pods_of(bodies):
+        labels = each["metadata"]["labels"]
+        key = "training.kubeflow.org/replica-index"
+        if key in labels:
+            labels[key] = str(int(labels[key]) + 1)
+    scene = Scene()
+    scene.add(*bodies)
+    found = scene.one()
+    assert set(seats(found).values()) == {"launcher-0", "worker-0", "worker-1"}
+    assert found.spare == ()
+
+
+def test_jobs_of_a_job_set_with_more_completions_than_pods_share_their_seats() -> None:
+    part = w.replicated("trial", 2, 2)
+    part["template"]["spec"]["completions"] = 6
+    bodies = unfold(w.job_set("llm", [part]))
+    ended = next(each for each in pods_of(bodies) if each["metadata"]["name"] == "llm-trial-0-1-x")
+    owner = next(each for each in bodies if each["metadata"]["name"] == "llm-trial-0")
+    scene = Scene()
+    scene.add(*bodies)
+    scene.gangs()
+    scene.remove(ended)
+    scene.add(job_pod(owner, 5))
+    found = scene.one()
+    assert seats(found) == {
+        "llm-trial-0-0-x": "trial-0",
+        "llm-trial-0-5-x": "trial-1",
+        "llm-trial-1-0-x": "trial-2",
+        "llm-trial-1-1-x": "trial-3",
+    }
+    assert (found.lacking, found.spare) == ("", ())
+
+
+def test_indexes_of_a_job_that_failed_for_good_are_not_wanted_any_more() -> None:
+    body = w.job("train", 4)
+    bodies = unfold(body)
+    body["status"] = {"failedIndexes": "0,2-3"}
+    scene = Scene()
+    scene.add(body, pods_of(bodies)[1])
+    assert (sizes(scene.one()), scene.one().lacking) == ({"main": (1, 1, 1)}, "")
+
+
+def test_templates_inside_of_others_may_be_untidy() -> None:
+    tidy = w.app_wrapper(w.bare("c"), w.bare("d"))
+    wrapper, pod, _ = unfold(tidy)
+    spec = wrapper["spec"]["components"][1]["template"]["spec"]
+    spec["nodeSelector"] = None
+    spec["containers"][0]["resources"]["requests"]["cpu"] = 0.5
+    scene = Scene()
+    scene.add(wrapper, pod)
+    found = scene.one()
+    assert (found.refused, found.lacking) == ("", "1 of 2 pods exist; missing: d-0")
+    assert found.sets[1].request.spec.containers[0].resources.requests["cpu"] == "0.5"

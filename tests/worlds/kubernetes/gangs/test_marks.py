@@ -295,3 +295,28 @@ def test_a_malformed_pod_group_refuses_its_own_pods_only() -> None:
     good, bad = sorted(scene.gangs(), key=lambda each: bool(each.refused))
     assert good.name == "b"
     assert bad.refused == ("spec.minMember: should be a whole number from 0 to 1000000, not 'many'")
+
+
+def test_numbers_that_are_none_refuse_their_own_gang_only() -> None:
+    scene = Scene()
+    for number, size in enumerate(("9" * 5000, "-1", "1.5", "two")):
+        note = {"ganglion.dev/gang-size": size}
+        scene.add(marked(f"p{number}", "ganglion.dev/gang", f"g{number}", annotations=note))
+    assert len(scene.gangs()) == 4
+    problem = "ganglion.dev/gang-size: should be a number of pods, not "
+    assert {each.refused.startswith(problem) for each in scene.gangs()} == {True}
+
+
+def test_pods_whose_owner_is_not_known_yet_are_no_strangers() -> None:
+    note = {"ganglion.dev/gang-size": "2"}
+    body = w.job("mine", 2)
+    body["spec"]["template"]["metadata"] = {
+        "labels": {"ganglion.dev/gang": "g"},
+        "annotations": note,
+    }
+    job, *pods = unfold(body)
+    scene = Scene()
+    scene.add(*pods)
+    assert scene.one().lacking == "its Job default/mine is not known yet"
+    scene.add(job)
+    assert (scene.one().lacking, scene.one().refused) == ("", "")

@@ -1,5 +1,6 @@
 """Gangs of objects on a real API server, made by real controllers where there are any."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from tests.worlds.kubernetes.controllers import play
 from tests.worlds.kubernetes.crds import definitions
 from tests.worlds.kubernetes.gangs.scene import sizes
 
+from ganglion.bench.controlplane_flags import Options
 from ganglion.worlds.kubernetes.gangs.chain import Wanted
 from ganglion.worlds.kubernetes.gangs.found import Found
 from ganglion.worlds.kubernetes.gangs.grouping import Grouping
@@ -242,3 +244,23 @@ def test_pod_groups_of_others_are_found_by_name(cluster: Cluster, label: str, ve
     cluster.create(w.thing(version, "PodGroup", "g", {"minMember": 2}))
     (found,) = wait_for(eyes, 1).values()
     assert [(each.count, each.least) for each in found.sets] == [(2, 2)]
+
+
+def test_the_pod_group_of_upstream_is_a_gang(
+    another_cluster: Callable[[Options], Cluster],
+) -> None:
+    gates = ("GenericWorkload=true", "GangScheduling=true")
+    cluster = another_cluster(Options(gates=gates, all_apis=True))
+    pods = [w.bare(f"p-{index}") for index in range(3)]
+    for each in pods:
+        each["spec"]["schedulingGroup"] = {"podGroupName": "g"}
+    cluster.create(*pods)
+    eyes = Eyes(cluster)
+    (waiting,) = eyes.refresh().values()
+    assert waiting.lacking == "its PodGroup default/g is not known yet"
+    policy = {"schedulingPolicy": {"gang": {"minCount": 2}}}
+    cluster.create(w.thing("scheduling.k8s.io/v1alpha2", "PodGroup", "g", policy))
+    (found,) = wait_for(eyes, 1).values()
+    assert [(each.count, each.least) for each in found.sets] == [(3, 2)]
+    assert found.owner is not None
+    assert cluster.get(found.owner.path)["metadata"]["uid"] == found.owner.uid

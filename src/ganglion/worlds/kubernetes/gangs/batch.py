@@ -1,11 +1,10 @@
 """Jobs, JobSets and TrainJobs."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from msgspec import structs
 
-from ganglion.model.errors import FieldError
 from ganglion.model.workload import Kind
 from ganglion.worlds.kubernetes import names
 from ganglion.worlds.kubernetes.gangs import markers, reading
@@ -49,16 +48,14 @@ def one_job(
 def _least(said: dict[str, str], count: int) -> int:
     for key in (names.GANG_MIN, markers.KUEUE_MIN):
         if text := said.get(key):
-            if not text.isdecimal() or not 0 < int(text) <= reading.MOST_PODS:
-                raise FieldError(f"should be a number of pods, not {text!r}", key=key)
-            return min(int(text), count)
+            return min(reading.count(text, key) or count, count)
     return count
 
 
 def _remaining(shape: SetShape, job: Anything) -> SetShape:
     """What a Job that has begun still wants."""
     succeeded = reading.number(job.status, "succeeded", 0, "status")
-    lost = len(list(indexes(job.status.get("failedIndexes"))))
+    lost = _how_many(job.status.get("failedIndexes"))
     if "completions" in job.spec or "parallelism" not in job.spec:
         left = reading.number(job.spec, "completions", 1) - succeeded - lost
     else:
@@ -67,12 +64,14 @@ def _remaining(shape: SetShape, job: Anything) -> SetShape:
     return less(shape, max(shape.count - max(left, 0), 0))
 
 
-def indexes(text: object) -> Iterator[int]:
-    """Numbers of `1,3-5`; what is none is left out, for it was written by a controller."""
+def _how_many(text: object) -> int:
+    """How many numbers `1,3-5` names; what is none is left out, for a controller wrote it."""
+    total = 0
     for part in str(text or "").split(","):
         low, _, high = part.partition("-")
-        if low.isdecimal() and (high.isdecimal() or not high):
-            yield from range(int(low), int(high or low) + 1)
+        if low.isdecimal() and (high.isdecimal() or not high) and len(part) < 30:
+            total += max(int(high or low) - int(low) + 1, 0)
+    return total
 
 
 def job_seat(pod: Pod, _below: tuple[Anything, ...]) -> Seat:
@@ -97,7 +96,8 @@ def _replicated(owner: Anything, position: int, found: dict[str, Any]) -> SetSha
     shape = structs.replace(
         one, count=count, least=replicas * one.least, seats=count, upfront=count, block=one.count
     )
-    shape = structs.replace(shape, strict=job.get("completionMode", "Indexed") == "Indexed")
+    once = job.get("completions", one.count) == one.count
+    shape = structs.replace(shape, strict=once and job.get("completionMode") != "NonIndexed")
     return _delayed(_exclusive(owner, found, shape, replicas), owner, position, found)
 
 

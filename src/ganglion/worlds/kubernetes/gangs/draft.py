@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from ganglion.model.errors import FieldError
 from ganglion.model.workload import Kind, Slice, Topology
-from ganglion.worlds.kubernetes.gangs import markers
+from ganglion.worlds.kubernetes.gangs import markers, reading
 from ganglion.worlds.kubernetes.gangs.found import FoundSet, Member, Owner
 from ganglion.worlds.kubernetes.gangs.said import Levels, Said, resolve
 from ganglion.worlds.kubernetes.gangs.shape import Seat, SetShape
@@ -87,12 +87,13 @@ def _slices(shape: SetShape, said: Said, levels: Levels) -> tuple[Slice, ...]:
     key, level_text = said.get(markers.KUEUE_SLICE)
     if level_text:
         size_key, size = said.get(markers.KUEUE_SLICE_SIZE)
-        if not size.isdecimal() or not int(size) or shape.seats % int(size):
+        pods = reading.count(size or "0", size_key or markers.KUEUE_SLICE_SIZE)
+        if not pods or shape.seats % pods:
             raise FieldError(
-                f"{size or 'nothing'} does not divide the {shape.seats} pods of {shape.name}",
+                f"{pods} does not divide the {shape.seats} pods of {shape.name}",
                 key=size_key or markers.KUEUE_SLICE_SIZE,
             )
-        found.append(Slice(size=int(size), required=resolve(level_text, key, levels)))
+        found.append(Slice(size=pods, required=resolve(level_text, key, levels)))
     # Once some pods have succeeded, the others no longer make whole slices.
     return tuple(each for each in found if shape.count % each.size == 0)
 

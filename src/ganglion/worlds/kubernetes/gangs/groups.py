@@ -124,10 +124,7 @@ def _agreed(group: Group, pods: Sequence[Pod], key: str) -> int:
             f"the pods of group {group.name!r} disagree on {key}: "
             f"{pod.metadata.name} says {one}, {other.metadata.name} says {two}"
         )
-    text = next(iter(given), "0")
-    if not text.isdecimal() or int(text) > reading.MOST_PODS:
-        raise FieldError(f"should be a number of pods, not {text!r}", key=key)
-    return int(text)
+    return reading.count(next(iter(given), "0"), key)
 
 
 def _upstream(spec: dict[str, Any]) -> Terms:

@@ -45,6 +45,9 @@ def _replicas(owner: Anything, root: str, kind: str, body: object) -> SetShape:
     name = kind.lower()
     shape = of_count(name, reading.number(found, "replicas", 1, where), template)
     shape = _elastic(owner, name, shape)
+    if name == WORKER and owner.spec.get("runLauncherAsWorker") is True:
+        # The launcher has index 0 among the workers then.
+        shape = structs.replace(shape, first=1)
     done = reading.inside(owner.status, "status", "replicaStatuses", kind)
     shape = less(shape, reading.number(done, "succeeded", 0, f"status.replicaStatuses.{kind}"))
     return structs.replace(shape, upfront=0) if _comes_later(owner, name) else shape

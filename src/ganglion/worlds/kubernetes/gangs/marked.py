@@ -49,9 +49,14 @@ def split(pods: Sequence[Pod], chains: Chains, described: Anything | None) -> Sp
         # The owner may lie above the last kind that is understood.
         if mine:
             return _divided(pods, mine, f"{ref.kind} {ref.name}")
-    first = min(pods, key=_age)
+    # Whoever's makers are not known yet is not judged.
+    known = [pod for pod in pods if chains(pod).missing is None]
+    if not known:
+        return Split(tuple(pods))
+    first = min(known, key=_age)
     root = _root(first, chains(first))
-    mine = tuple(pod for pod in pods if _root(pod, chains(pod)) == root)
+    strangers = {pod.metadata.uid for pod in known if _root(pod, chains(pod)) != root}
+    mine = tuple(pod for pod in pods if pod.metadata.uid not in strangers)
     return _divided(pods, mine, _whose(first, chains(first)))
 
 

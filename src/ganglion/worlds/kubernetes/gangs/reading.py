@@ -59,6 +59,13 @@ def number(found: dict[str, Any], name: str, default: int, where: str = "spec") 
     return value
 
 
+def count(given: str, key: str) -> int:
+    """A number of pods from an annotation. Raises FieldError."""
+    if not given.isdecimal() or len(given) > 9 or int(given) > MOST_PODS:
+        raise FieldError(f"should be a number of pods, not {given[:20]!r}", key=key)
+    return int(given)
+
+
 def text(found: dict[str, Any], name: str, where: str = "spec") -> str:
     """Text; empty when there is none. Raises FieldError."""
     value = found.get(name)
@@ -73,5 +80,21 @@ def template(found: object, where: str) -> Pod:
     given = {name: body[name] for name in ("metadata", "spec") if body.get(name) is not None}
     try:
         return convert(given, Pod, strict=False)
+    except ValidationError:
+        # Objects inside of others were not checked: they may have `cpu: 0.5`, or nulls.
+        return _tidied(given, where)
+
+
+def _tidied(given: dict[str, Any], where: str) -> Pod:
+    try:
+        return convert(_tidy(given), Pod, strict=False)
     except ValidationError as error:
         raise InputError(f"{where} is no pod template: {error}") from None
+
+
+def _tidy(value: object) -> object:
+    if isinstance(value, dict):
+        return {key: _tidy(each) for key, each in value.items() if each is not None}
+    if isinstance(value, list):
+        return [_tidy(each) for each in value]
+    return repr(value) if isinstance(value, float) else value

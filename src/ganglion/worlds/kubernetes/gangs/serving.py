@@ -39,10 +39,8 @@ def stateful_sets(view: View) -> list[SetShape]:
 
 
 def _least(said: dict[str, str], count: int) -> int:
-    text = said.get(names.GANG_MIN, str(count))
-    if not text.isdecimal() or len(text) > 7:
-        raise FieldError(f"should be a number of pods, not {text!r}", key=names.GANG_MIN)
-    return min(int(text), count)
+    text = said.get(names.GANG_MIN, "")
+    return min(reading.count(text, names.GANG_MIN) or count, count) if text else count
 
 
 def stateful_seat(pod: Pod, _below: tuple[Anything, ...]) -> Seat:
