@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import ssl
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Self, TypeVar
 
@@ -65,14 +66,14 @@ class Double:
         connections: how many were made.
     """
 
-    def __init__(self, script: Script) -> None:
-        self._script = script
+    def __init__(self, script: Script, tls: ssl.SSLContext | None = None) -> None:
+        self._script, self._tls = script, tls
         self._serving: set[asyncio.Task[None]] = set()
         self.asked: list[Asked] = []
         self.connections = 0
 
     async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1")
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", ssl=self._tls)
         return self
 
     async def __aexit__(self, *exception: object) -> None:
@@ -88,7 +89,7 @@ class Double:
     def endpoint(self, token: str = "") -> Endpoint:
         return Endpoint(
             name="double",
-            url=f"http://127.0.0.1:{self.port}",
+            url=f"{'https' if self._tls else 'http'}://127.0.0.1:{self.port}",
             person=Person(token=token or None),
         )
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import ssl
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -13,11 +14,26 @@ from tests.worlds.kubernetes.api.double import Asked, Double, Script, status_of,
 
 from ganglion.model.errors import EnvironmentFault, FieldError
 from ganglion.worlds.kubernetes.api.client import Api
-from ganglion.worlds.kubernetes.api.errors import Forbidden
-from ganglion.worlds.kubernetes.api.kubeconfig import Person, Plugin
+from ganglion.worlds.kubernetes.api.errors import Broken, Forbidden
+from ganglion.worlds.kubernetes.api.kubeconfig import Person, Plugin, Server
 from ganglion.worlds.kubernetes.objects.meta import Anything
 
 VERSION = "client.authentication.k8s.io/v1"
+ANOTHER_AUTHORITY = """\
+-----BEGIN CERTIFICATE-----
+MIIBkDCCATWgAwIBAgIUJtyP9TESEhZJjav2q6whWPZLAL4wCgYIKoZIzj0EAwIw
+HDEaMBgGA1UEAwwRYW5vdGhlciBhdXRob3JpdHkwIBcNMjYxMTIyMDA1MzQzWhgP
+MjEyNjEwMjkwMDUzNDNaMBwxGjAYBgNVBAMMEWFub3RoZXIgYXV0aG9yaXR5MFkw
+EwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEJArtIICg1azwlgK63rYp+ErEFqNhEn9l
+JE5G4PfmoShmsjIimVNXzsloJevw8ldDvSO+OlJApFhxYXn0kiOPtqNTMFEwHQYD
+VR0OBBYEFFaxB11qmi1dl8exCqryHBnQARU5MB8GA1UdIwQYMBaAFFaxB11qmi1d
+l8exCqryHBnQARU5MA8GA1UdEwEB/wQFMAMBAf8wCgYIKoZIzj0EAwIDSQAwRgIh
+AIWEnA3PyqgecvDAF6KC1xwifXF/hh5tqHnz3zS0giZuAiEAxupxGR+nxZMUctJO
+hPLe5xFfKxucSGm9nzIh+jKi28g=
+-----END CERTIFICATE-----
+"""
+"""Good for a hundred years; nobody has its key."""
+
 MAPS = "/api/v1/namespaces/default/configmaps"
 
 
@@ -191,3 +207,51 @@ def test_a_name_with_a_password_is_sent_as_such() -> None:
 def test_a_way_to_sign_in_that_has_left_kubernetes_is_refused() -> None:
     with pytest.raises(FieldError, match="auth-provider"):
         asking(accepting(), Person(auth_provider={"name": "gcp"}))
+
+
+def test_a_client_certificate_is_read_again_when_it_is_refused(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    cert, key = tmp_path / "cert", tmp_path / "key"
+    cert.write_bytes(cluster.plane.ca.read_bytes())
+    key.write_bytes(cluster.plane.key.read_bytes())
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(cert, key)
+    contents = [cert.read_bytes(), cert.read_bytes(), b"broken"]
+
+    async def script(asked: Asked, out: asyncio.StreamWriter) -> None:
+        cert.write_bytes(contents.pop(0))
+        out.write(whole(401, status_of(401, "Unauthorized")))
+
+    async def task() -> None:
+        async with Double(script, tls) as double:
+            server = Server(certificate_auth=str(cluster.plane.ca))
+            person = Person(client_cert=str(cert), client_key=str(key))
+            api = Api(replace(double.endpoint(), server=server, person=person))
+            with pytest.raises(Forbidden):
+                await api.get("/x", dict)
+            assert (len(double.asked), double.connections) == (2, 2)
+            with pytest.raises(FieldError) as caught:  # the third answer broke it
+                await api.get("/x", dict)
+            assert caught.value.key == "client-certificate"
+            await api.close()
+
+    asyncio.run(asyncio.wait_for(task(), 30))
+
+
+def test_authorities_are_read_again_when_the_server_has_another(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    authorities = tmp_path / "ca.crt"
+    authorities.write_text(ANOTHER_AUTHORITY)
+    server = Server(certificate_auth=str(authorities))
+
+    async def task(api: Api) -> None:
+        with pytest.raises(Broken, match="certificate verify failed"):
+            await api.get("/version", dict, tries=1)
+        authorities.write_bytes(cluster.plane.ca.read_bytes())
+        with pytest.raises(Broken):  # the new ones count from the next connection on
+            await api.get("/version", dict, tries=1)
+        assert await api.get("/version", dict, tries=1)
+
+    using(replace(cluster.endpoint, server=server), task)

@@ -63,6 +63,23 @@ class Fixed:
         return False
 
 
+class CertificateFile:
+    """A client certificate in files that somebody renews."""
+
+    def __init__(self, person: Person) -> None:
+        self._person = person
+        self._proof = Proof()
+
+    async def proof(self) -> Proof:
+        """Return a proof that is another when the files have to be read again."""
+        return self._proof
+
+    def refused(self) -> bool:
+        """The files may hold a newer one by now."""
+        self._proof = Proof(person=self._person)
+        return True
+
+
 class TokenFile:
     """A token in a file that somebody rotates."""
 
@@ -221,7 +238,8 @@ def credentials_of(endpoint: Endpoint) -> Credentials:
     if person.auth_provider:
         hint = "use an exec plugin; providers left Kubernetes with 1.26"
         raise FieldError("is not known", key="auth-provider", file=endpoint.file, hint=hint)
-    return Fixed(_fixed(person))
+    header = _fixed(person)
+    return CertificateFile(person) if person.client_cert and not header else Fixed(header)
 
 
 def _fixed(person: Person) -> str:

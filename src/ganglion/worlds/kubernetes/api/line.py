@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from urllib.parse import urlencode
 
@@ -11,6 +12,7 @@ from ganglion.worlds.kubernetes.api.config import Endpoint
 from ganglion.worlds.kubernetes.api.credentials import Proof, credentials_of
 from ganglion.worlds.kubernetes.api.dial import address_of
 from ganglion.worlds.kubernetes.api.errors import ApiError, Broken, error_of
+from ganglion.worlds.kubernetes.api.kubeconfig import Person
 from ganglion.worlds.kubernetes.api.pool import Pool
 from ganglion.worlds.kubernetes.api.tls import context_of, with_pair
 from ganglion.worlds.kubernetes.api.wire import Answer, Garbled, Head, Wire
@@ -77,7 +79,7 @@ class Line:
                 while (piece := await _within(silence_s, pieces)) is not None:
                     yield piece
         except _LOST as error:
-            raise _broken(f"GET {path}", error, self._timeout_s) from error
+            raise self._lost(f"GET {path}", error) from error
 
     async def close(self) -> None:
         """Close all connections."""
@@ -90,7 +92,7 @@ class Line:
             return await self._pool.ask(request, self._timeout_s)
         except _LOST as error:
             path = target.partition("?")[0]
-            raise _broken(f"{method} {path}", error, self._timeout_s) from error
+            raise self._lost(f"{method} {path}", error) from error
 
     async def _begin(self, wire: Wire, request: bytes, path: str) -> Head:
         async with asyncio.timeout(self._timeout_s):
@@ -118,14 +120,23 @@ class Line:
 
     def _adopt(self, proof: Proof) -> None:
         """Another token changes the headers; another certificate the connections as well."""
-        if proof.person is not None and proof.person != self._proof.person:
-            context = context_of(self._endpoint)
-            if context is not None:
-                with_pair(context, self._endpoint, proof.person)
-            self._pool.forget()
-            self._pool = Pool(self._address, context, self._in_flight)
+        if proof.person is not None:
+            self._pool = self._fresh_pool(proof.person)
         self._proof = proof
         self._heads.clear()
+
+    def _fresh_pool(self, person: Person | None) -> Pool:
+        """Read all certificates anew, as they may have been replaced."""
+        self._pool.forget()
+        context = context_of(self._endpoint)
+        if context is not None and person is not None:
+            with_pair(context, self._endpoint, person)
+        return Pool(self._address, context, self._in_flight)
+
+    def _lost(self, request: str, error: BaseException) -> Broken:
+        if isinstance(error, ssl.SSLCertVerificationError):
+            self._pool = self._fresh_pool(self._proof.person)
+        return _broken(request, error, self._timeout_s)
 
     def _common(self, content: str) -> bytes:
         person = self._endpoint.person

@@ -41,8 +41,11 @@ def with_pair(context: ssl.SSLContext, endpoint: Endpoint, person: Person) -> No
 
 
 def _trusting(server: Server) -> ssl.SSLContext:
-    data = b64decode(server.certificate_auth_data or "").decode()
-    context = ssl.create_default_context(cafile=server.certificate_auth, cadata=data or None)
+    if server.certificate_auth_data:
+        given = b64decode(server.certificate_auth_data).decode()
+        context = ssl.create_default_context(cadata=given)
+    else:
+        context = ssl.create_default_context(cafile=server.certificate_auth)
     # Clusters of years ago carry authorities without the extensions that newer Pythons demand.
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT
     if server.insecure:
