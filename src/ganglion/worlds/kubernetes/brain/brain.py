@@ -52,6 +52,9 @@ from ganglion.worlds.kubernetes.objects.pod import Pod
 
 News = Changed | Answer
 
+MOST_ADMITTED = 2_000
+"""Waiting gangs looked at in one turn."""
+
 
 class Brain:
     """Decides for one or more clusters.
@@ -143,7 +146,7 @@ class Brain:
             self.scene.state.next_wake(),
             self.scene.quarantine.next_end(),
             self._timers[0][0] if self._timers else None,
-            None if self._teller.is_done() else now,
+            None if self._teller.is_done() and not self.scene.touched else now,
         ]
         return min((each for each in times if each is not None), default=None)
 
@@ -260,8 +263,12 @@ class Brain:
                     forget(scene, self._judge, gang, now)
 
     def _attend(self, now: int) -> None:
-        """Look at every gang that something happened to."""
-        scene = self.scene
+        """Look at gangs that something happened to: all that are placed, of others the first.
+
+        Those that are left are looked at in the next turn, so that binding begins before the
+        last of a crowd of gangs is known.
+        """
+        scene, waiting = self.scene, set[str]()
         while scene.touched:
             touched, scene.touched = sorted(scene.touched), set()
             for gang in touched:
@@ -270,7 +277,16 @@ class Brain:
                     tend(scene, self._judge, attempt, now)
                     self._set_timer(attempt, now)
                 if gang not in scene.attempts:
-                    admit(scene, self._judge, scene.site_of(gang), gang, now)
+                    waiting.add(gang)
+        for gang in sorted(waiting, key=self._rank)[:MOST_ADMITTED]:
+            admit(scene, self._judge, scene.site_of(gang), gang, now)
+            waiting.discard(gang)
+        scene.touched |= waiting
+
+    def _rank(self, gang: str) -> tuple[int, int, str]:
+        """Gangs that are gone first, then the most important, then the oldest."""
+        found = self.scene.founds.get(gang)
+        return (-found.priority, found.created_ms, gang) if found else (-(1 << 32), 0, gang)
 
     def _set_timer(self, attempt: Attempt, now: int) -> None:
         settings = self.scene.settings

@@ -28,7 +28,7 @@ def exactly(quantity: str | int) -> Fraction:
     value = Fraction(number)
     if exponent:
         power = int(exponent[1:])
-        scale = Fraction(f"1e{abs(power)}")
+        scale = int("1" + "0" * abs(power))
         return value * scale if power >= 0 else value / scale
     if suffix in _SMALL:
         return value / _SMALL[suffix]
