@@ -9,7 +9,7 @@ MIB = 1 << 20
 
 _FORM = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+))(?:([eE][+-]?\d+)|(m|u|n|k|[MGTPE]|[KMGTPE]i)?)")
 _BINARY = {f"{letter}i": 1 << 10 * power for power, letter in enumerate("KMGTPE", 1)}
-_DECIMAL = {letter: 10 ** (3 * power) for power, letter in enumerate("kMGTPE", 1)}
+_DECIMAL: dict[str, int] = {letter: 10 ** (3 * power) for power, letter in enumerate("kMGTPE", 1)}
 _SMALL = {"m": 1_000, "u": 1_000_000, "n": 1_000_000_000}
 
 
@@ -27,9 +27,7 @@ def exactly(quantity: str | int) -> Fraction:
     number, exponent, suffix = found.groups()
     value = Fraction(number)
     if exponent:
-        power = int(exponent[1:])
-        scale = int("1" + "0" * abs(power))
-        return value * scale if power >= 0 else value / scale
+        return value * Fraction(f"1{exponent}")
     if suffix in _SMALL:
         return value / _SMALL[suffix]
     return value * {**_BINARY, **_DECIMAL}.get(suffix or "", 1)
