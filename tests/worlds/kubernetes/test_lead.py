@@ -14,10 +14,10 @@ from tests.controlplane.cluster import Cluster, wait
 from tests.worlds.kubernetes.api.proxy import Proxy
 from tests.worlds.kubernetes.api.test_credentials import printing
 
-from ganglion.model.errors import InputError
+from ganglion.model.errors import FieldError, InputError
 from ganglion.worlds.kubernetes.api.config import Endpoint, load
 from ganglion.worlds.kubernetes.api.errors import Forbidden
-from ganglion.worlds.kubernetes.api.kubeconfig import Person
+from ganglion.worlds.kubernetes.api.kubeconfig import Person, Server
 from ganglion.worlds.kubernetes.lead import Lead
 
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
@@ -239,6 +239,17 @@ def test_the_lead_s_thread_signs_in_by_a_program_as_others_do(
     program = printing(tmp_path, str(cluster.endpoint.person.token))
     first = leads.start("first", replace(cluster.endpoint, person=Person(exec=program)))
     assert first.held.wait(10), first.trouble
+
+
+def test_a_candidate_that_can_never_lead_does_not_wait_in_silence(
+    cluster: Cluster, leads: Leads
+) -> None:
+    server = Server(certificate_auth="/absent/ca.crt")
+    lost = threading.Event()
+    first = leads.start("first", replace(cluster.endpoint, server=server), on_lost=lost.set)
+    assert lost.wait(10)
+    assert isinstance(first.trouble, FieldError)
+    assert not first.holds()
 
 
 def test_a_candidate_that_is_stopped_ends_at_once(cluster: Cluster, leads: Leads) -> None:

@@ -36,8 +36,9 @@ class Lead:
         lease_s: how long others wait after the last confirmation, in seconds.
         renew_s: how long we hold after the last confirmation, in seconds.
         retry_s: time between confirmations, or attempts to get it, in seconds.
-        on_lost: called in the lead's thread, once, when the lead is lost for any other reason
-            than `stop`; it should end the process or see that nothing more is written.
+        on_lost: called in the lead's thread, once, when the lead is lost, or can never be got,
+            for any other reason than `stop`; it should end the process or see that nothing more
+            is written.
 
     Attributes:
         identity: the unique name that the Lease carries.
@@ -108,10 +109,12 @@ class Lead:
     def _main(self) -> None:
         try:
             asyncio.run(self._campaign())
+        except GanglionError as error:
+            self.trouble = error  # as a certificate that cannot be read
         finally:
             self._until_s = 0.0
             self.lost.set()
-            if self._on_lost and self.held.is_set() and not self._stopping.is_set():
+            if self._on_lost and not self._stopping.is_set():
                 self._on_lost()
 
     async def _campaign(self) -> None:
