@@ -11,6 +11,7 @@ from ganglion.worlds.kubernetes.act.conditions import (
     clear_victim,
     mark_incomplete,
     mark_victim,
+    say_all,
     say_why,
     unschedulable,
     victim_of,
@@ -213,6 +214,18 @@ def test_a_pod_bound_since_it_was_seen_is_not_said_to_wait(cluster: Cluster) -> 
     cluster.bind("pod-0", "node-0")
     assert why(cluster, seen, "no room") is Verdict.UNCHANGED
     assert conditions(cluster, "pod-0")["PodScheduled"] == "True"
+
+
+def test_many_pods_are_told_at_once_and_those_that_know_are_left_alone(
+    cluster: Cluster, proxy: Proxy
+) -> None:
+    cluster.add_pods(4)
+    seen = [pod(cluster, f"pod-{index}") for index in range(4)]
+    why(cluster, seen[0], "no room")
+    said = [(pod(cluster, each.metadata.name), "no room") for each in seen]
+    outcomes = on(proxy.kubeconfig(), lambda api: say_all(api, said, QUICK))
+    assert [o.verdict for o in outcomes.values()] == [Verdict.UNCHANGED] + [Verdict.DONE] * 3
+    assert len(proxy.seen) == 3
 
 
 def test_long_messages_are_cut_and_not_written_again() -> None:

@@ -10,9 +10,10 @@ A victim is marked before it is evicted, in one write with two parts:
 """
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
-from ganglion.worlds.kubernetes.act.calls import PACE, Judge, Pace, reader, settle
+from ganglion.worlds.kubernetes.act.calls import PACE, Judge, Pace, each_of, reader, settle
 from ganglion.worlds.kubernetes.act.outcome import Identity, Outcome, Verdict, path_of
 from ganglion.worlds.kubernetes.act.patch import patch_pod
 from ganglion.worlds.kubernetes.act.times import Clock, seconds, wall_ms
@@ -149,6 +150,17 @@ async def say_why(
     # A binding sets the condition to True: with the version that was seen, it is never undone.
     body["metadata"] = {"resourceVersion": pod.metadata.resource_version}
     return await patch_pod(api, pod.metadata, body, Patch.STRATEGIC, "status", pace, _changed(pod))
+
+
+async def say_all(
+    api: Api, said: Sequence[tuple[Pod, str]], pace: Pace = PACE, clock: Clock = wall_ms
+) -> dict[str, Outcome]:
+    """Say on pods why they wait, as `say_why`. Returns pod uid -> outcome."""
+
+    async def write(index: int) -> Outcome:
+        return await say_why(api, *said[index], pace, clock)
+
+    return await each_of([pod.metadata for pod, _ in said], write, pace.at_once)
 
 
 def _changed(seen: Pod) -> Judge:
