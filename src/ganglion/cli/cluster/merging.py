@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
 from ganglion.client.views import GangView, WorkloadBase, WorkloadDetail, WorkloadView
+from ganglion.worlds.kubernetes import names
 from ganglion.worlds.kubernetes.submit.finding import Seen
 
 B = TypeVar("B", bound=WorkloadBase)
@@ -12,8 +13,10 @@ WAITS = ("QUEUED", "STARTING")
 
 
 def matching(seen: Seen, items: Iterable[WorkloadView], namespace: str) -> list[WorkloadView]:
-    """What the scheduler calls a workload: one item for each object that makes its pods."""
-    known = {seen.name, *(main.metadata.name for main in seen.mains)}
+    """What the scheduler calls a workload: one item for each gang that has an object of its own."""
+    labels = (main.spec.template.metadata.labels for main in seen.mains)
+    groups = {each[names.GANG] for each in labels if names.GANG in each}
+    known = {seen.name, *groups, *(main.metadata.name for main in seen.mains)}
     return [item for item in items if plain_name(item, namespace) in known]
 
 

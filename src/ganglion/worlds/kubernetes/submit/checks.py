@@ -7,7 +7,6 @@ from ganglion.model.errors import FieldError
 from ganglion.model.workload import Kind, Workload
 from ganglion.worlds.kubernetes.submit.environment import CLAIM
 from ganglion.worlds.kubernetes.submit.launcher import STOP_SIGNAL
-from ganglion.worlds.kubernetes.submit.placing import is_free
 from ganglion.worlds.kubernetes.submit.pod import claimed
 from ganglion.worlds.kubernetes.submit.shape import Gang, trials
 
@@ -90,13 +89,12 @@ def _check_path(workload: Workload) -> None:
 
 def _check_groups(workload: Workload) -> None:
     for pods in workload.pod_sets:
-        required = next((each for each in pods.slices if each.required), None)
-        if required:
+        required = [each for each in pods.slices if each.required]
+        if len(required) > 1:
             raise FieldError(
-                f"in a cluster nothing says that every {required.size} pods share one "
-                f"{required.required}",
+                f"{len(required)} nested sub-groups are `required`; in a cluster there is one",
                 key="groups",
-                hint=f"say `preferred: {required.required}`, or `placement: {required.required}`",
+                hint="say `preferred` for the others, or leave them out",
             )
 
 
@@ -135,11 +133,9 @@ def unheeded(workload: Workload) -> Iterator[str]:
         yield "idle_timeout: nothing suspends an idle workspace in a cluster"
     if workload.checkpoint and not workload.checkpoint.path:
         yield f"checkpoint: nothing is kept without a `path`, as {CLAIM}CLAIM/FOLDER"
-    if any(pods.slices for pods in workload.pod_sets):
-        yield "groups: pods are placed near each other, but by no groups"
+    if any(each.preferred for pods in workload.pod_sets for each in pods.slices):
+        yield "groups: what is only `preferred` is not looked at in a cluster"
     if any(pods.request.together for pods in workload.pod_sets):
         yield "resources.together: which GPUs of a node a pod gets is up to its kubelet"
-    if len(workload.pod_sets) > 1 and any(not is_free(p.topology) for p in workload.pod_sets):
-        yield "pod_sets.placement: understood for each pod set as far as its pods say it"
     if len(set(workload.retry.on) & {"preemption", "node_failure"}) == 1:
         yield "retry.on: a cluster does not tell preemption from the loss of a node"

@@ -3,6 +3,7 @@
 from ganglion.model.workload import Kind, Retry, Workload
 from ganglion.worlds.kubernetes import names
 from ganglion.worlds.kubernetes.submit import marks
+from ganglion.worlds.kubernetes.submit.placing import topology_notes
 from ganglion.worlds.kubernetes.submit.pod import Making, Manifest, notes_of, template
 from ganglion.worlds.kubernetes.submit.shape import Crew, Gang, trials
 
@@ -35,7 +36,8 @@ def job(making: Making, gang: Gang, crew: Crew) -> Manifest:
 def _meta(making: Making, crew: Crew) -> Manifest:
     index = {} if crew.alone else {marks.GANG_INDEX: str(crew.index)}
     labels = making.labels() | {names.POD_SET: crew.pods.name} | index
-    return making.meta(crew.name, annotations=notes_of(making.workload)) | {"labels": labels}
+    notes = notes_of(making.workload) | topology_notes(making.workload.topology)
+    return making.meta(crew.name, annotations=notes) | {"labels": labels}
 
 
 def _of_gang(workload: Workload, gang: Gang, crew: Crew) -> Manifest:

@@ -17,7 +17,7 @@ from ganglion.worlds.kubernetes.api.errors import Absent, ApiError, Broken, Refu
 from ganglion.worlds.kubernetes.api.patches import Patch
 from ganglion.worlds.kubernetes.objects.meta import Anything
 from ganglion.worlds.kubernetes.submit import marks
-from ganglion.worlds.kubernetes.submit.places import collection, place_of, title
+from ganglion.worlds.kubernetes.submit.places import MAINS, collection, place_of, title
 from ganglion.worlds.kubernetes.submit.pod import Manifest
 
 TRIES = 3
@@ -102,7 +102,10 @@ def _waking(first: Manifest) -> dict[str, Any]:
 def _owned(each: Manifest, first: Manifest, uid: str) -> Manifest:
     meta = first["metadata"]
     owner = {"apiVersion": first["apiVersion"], "kind": first["kind"], "name": meta["name"]}
-    return {**each, "metadata": {**each["metadata"], "ownerReferences": [owner | {"uid": uid}]}}
+    # Pods of several controllers are one gang because the first answers for the others.
+    answers = {"controller": True} if each["kind"] in MAINS else {}
+    owners = [owner | {"uid": uid} | answers]
+    return {**each, "metadata": {**each["metadata"], "ownerReferences": owners}}
 
 
 async def _ensure(api: Api, manifest: Manifest, owner: str) -> None:

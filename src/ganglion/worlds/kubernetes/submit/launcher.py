@@ -21,32 +21,29 @@ STOP_SIGNAL = "SIGTERM"
 SCRIPT = """\
 # Starts the processes of one pod: sh launch line|words COMMAND...
 stop=${GANGLION_STOP_SIGNAL:-TERM} procs=${GANGLION_PROCS:-1} index=${GANGLION_POD_INDEX:-0}
-children='' told='' killer='' boss=$$
+children='' told='' boss=$$
 shell=$(command -v bash || command -v sh)
 
 # Tell a signal to everything in this container; where it is not ours alone, to the children.
 tell() {
-  if [ "$boss" -eq 1 ]; then kill -s "$1" -1; else
+  if [ "$boss" -eq 1 ]; then kill -s "$1" -- -1; else
     for child in $children; do kill -s "$1" "$child"; done
   fi 2>/dev/null
 }
 
-# Wait for one child to the end, whatever signals come.
+# Wait for one child to the end: a wait that a signal cut short is begun again.
 await() {
+  before=''
   while :; do
-    wait "$1"; got=$?
-    kill -0 "$1" 2>/dev/null || return "$got"
+    cut=''; wait "$1"; now=$?
+    [ "$now" -ge 0 ] || now=143  # bash has forgotten how it ended after such a signal
+    if [ "$now" -eq 127 ] && [ -n "$before" ]; then return "$before"; fi
+    [ -n "$cut" ] || return "$now"
+    before=$now
   done
 }
 
-# One process failed: its peers would wait for it for ever.
-fail() {
-  [ -z "$told" ] || return 0
-  told=1; tell TERM
-  (trap - TERM; sleep "${GANGLION_GRACE:-30}"; tell KILL) & killer=$!
-}
-trap 'told=1; tell "$stop"' TERM "$stop"
-trap fail HUP
+trap 'cut=1 told=1; tell "$stop"' TERM "$stop"
 
 node=$((${GANGLION_FIRST_POD:-0} + index))
 export NODE_RANK=$node GROUP_RANK=$node PET_NODE_RANK=$node GANGLION_NODE_RANK=$node
@@ -72,17 +69,20 @@ begin() {
   fi
 }
 
-# A process and the one that watches over it, so that the first failure is noticed.
+# A process and the one that watches over it. When the first one fails, its peers would wait for
+# it for ever: they are stopped, and killed after the grace.
 watched() {
   mine=''
-  if [ "$boss" -eq 1 ]; then trap : TERM "$stop"; else
-    trap '[ -z "$mine" ] || kill -s TERM "$mine"' TERM
-    [ "$stop" = TERM ] || trap '[ -z "$mine" ] || kill -s "$stop" "$mine"' "$stop"
+  if [ "$boss" -eq 1 ]; then trap 'cut=1 told=1' TERM "$stop"; else
+    trap 'cut=1 told=1; [ -z "$mine" ] || kill -s "$stop" "$mine" 2>/dev/null' TERM "$stop"
   fi
-  trap : HUP
   "$@" & mine=$!
   await "$mine"; got=$?
-  [ "$got" -eq 0 ] || kill -s HUP "$boss"
+  if [ "$got" -ne 0 ] && [ -z "$told" ]; then
+    sleep 1  # by then those that come after it have begun, too
+    tell TERM
+    (sleep "${GANGLION_GRACE:-30}"; tell KILL) >/dev/null 2>&1 &
+  fi
   exit "$got"
 }
 
@@ -97,9 +97,8 @@ worst=0
 for child in $children; do
   await "$child"; got=$?
   # What a peer was stopped with says less than what the first one failed with.
-  if [ "$worst" -eq 0 ] || { [ "$worst" -eq 143 ] && [ "$got" -ne 0 ]; }; then worst=$got; fi
+  case $worst in 0 | 137 | 143) [ "$got" -eq 0 ] || worst=$got ;; esac
 done
-[ -z "$killer" ] || kill "$killer" 2>/dev/null
 exit "$worst"
 """
 

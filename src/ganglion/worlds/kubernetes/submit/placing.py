@@ -11,6 +11,8 @@ from ganglion.worlds.kubernetes.submit import marks
 REGION = "topology.kubernetes.io/region"
 GPU_MEMORY_LABEL = "nvidia.com/gpu.memory"
 """Memory of a node's GPUs in MiB, written by GPU feature discovery."""
+SLICE = "kueue.x-k8s.io/podset-slice-required-topology"
+SLICE_SIZE = "kueue.x-k8s.io/podset-slice-size"
 KEYS = {
     Level.REGION: REGION,
     Level.ZONE: "topology.kubernetes.io/zone",
@@ -91,29 +93,24 @@ def _key(level: Level) -> str:
     return KEYS[level]
 
 
-def topology_notes(workload: Workload, pods: PodSet) -> dict[str, str]:
+def topology_notes(topology: Topology) -> dict[str, str]:
     """Annotations that say how near each other pods must lie.
 
-    Raises:
-        FieldError: a whole gang and a pod set of it ask for different levels.
+    On an object they hold for the gang, on pods for the pod set.
     """
-    both = (workload.topology, pods.topology)
     found = {
-        names.TOPOLOGY_REQUIRED: _one([each.required for each in both], workload),
-        names.TOPOLOGY_PREFERRED: _one([each.preferred for each in both], workload),
+        names.TOPOLOGY_REQUIRED: topology.required,
+        names.TOPOLOGY_PREFERRED: topology.preferred,
     }
     return {name: str(level) for name, level in found.items() if level}
 
 
-def _one(levels: list[Level | None], workload: Workload) -> Level | None:
-    given = [level for level in levels if level]
-    if len(given) > 1 and len(workload.pod_sets) > 1 and given[0] is not given[1]:
-        raise FieldError(
-            f"the gang asks for one {given[0]}, a pod set of it for one {given[1]}",
-            key="pod_sets.placement",
-            hint="in a cluster one of the two can be said; leave the other out",
-        )
-    return given[-1] if given else None
+def slice_notes(pods: PodSet) -> dict[str, str]:
+    """Annotations for the one sub-group that shares a domain."""
+    found = [each for each in pods.slices if each.required]
+    if not found:
+        return {}
+    return {SLICE: str(found[0].required), SLICE_SIZE: str(found[0].size)}
 
 
 def tolerations(pods: PodSet) -> list[dict[str, str]]:
@@ -121,8 +118,3 @@ def tolerations(pods: PodSet) -> list[dict[str, str]]:
     if not pods.request.gpu.count:
         return []
     return [{"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}]
-
-
-def is_free(topology: Topology) -> bool:
-    """Whether pods may lie anywhere."""
-    return topology == Topology()

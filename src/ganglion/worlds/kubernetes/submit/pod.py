@@ -14,7 +14,12 @@ from ganglion.worlds.kubernetes.submit.environment import (
     environment,
     escaped,
 )
-from ganglion.worlds.kubernetes.submit.placing import affinity, tolerations, topology_notes
+from ganglion.worlds.kubernetes.submit.placing import (
+    affinity,
+    slice_notes,
+    tolerations,
+    topology_notes,
+)
 from ganglion.worlds.kubernetes.submit.shape import Crew, Gang
 
 Manifest = dict[str, Any]
@@ -70,6 +75,8 @@ def template(making: Making, gang: Gang, crew: Crew) -> Manifest:
     index = {} if crew.alone else {marks.GANG_INDEX: str(crew.index)}
     group = {names.GANG: gang.group} if len(gang.crews) > 1 else {}
     labels = making.labels() | {names.POD_SET: crew.pods.name} | index | group
+    if making.workload.kind is Kind.SWEEP and not crew.alone:
+        labels[marks.KIND] = str(Kind.TRAIN)  # as a sweep each pod of a Job would be a trial
     notes = _notes(making.workload, gang, crew)
     return {"metadata": {"labels": labels, "annotations": notes}, "spec": _spec(making, gang, crew)}
 
@@ -79,7 +86,7 @@ def _notes(workload: Workload, gang: Gang, crew: Crew) -> dict[str, str]:
     gpu, several = crew.pods.request.gpu, len(gang.crews) > 1
     found = {
         names.POD_SET: crew.pods.name if several else "",
-        names.GANG_SIZE: str(gang.pods) if several or crew.alone else "",
+        names.GANG_SIZE: str(gang.pods) if several else "",
         names.GANG_MIN: str(gang.least) if gang.least < gang.pods else "",
         names.GPU_FRACTION: decimal(gpu.milli) if gpu.count and gpu.milli < WHOLE else "",
         names.GPU_MEMORY: f"{gpu.share_mib}Mi" if gpu.share_mib else "",
@@ -89,7 +96,8 @@ def _notes(workload: Workload, gang: Gang, crew: Crew) -> dict[str, str]:
         marks.PROCS: str(crew.pods.procs) if crew.pods.procs > 1 else "",
         marks.FIRST_POD: str(crew.first_pod or ""),
         **_contract(workload.checkpoint),
-        **topology_notes(workload, crew.pods),
+        **topology_notes(crew.pods.topology),
+        **slice_notes(crew.pods),
         **notes_of(workload),
     }
     return {name: value for name, value in found.items() if value}
