@@ -152,6 +152,29 @@ def test_missing_pods_are_named_but_not_all_of_them() -> None:
     assert scene.one().lacking == "3 of 8 pods exist; missing: main-3, main-4, main-5 and 2 more"
 
 
+def test_where_some_pods_have_succeeded_the_missing_ones_have_no_names() -> None:
+    body = w.job("train", 4)
+    bodies = unfold(body)
+    body["status"] = {"succeeded": 2}
+    scene = Scene()
+    scene.add(body, pods_of(bodies)[3])
+    assert scene.one().lacking == "1 of 2 pods exist; missing: a pod of main"
+
+
+def test_a_job_of_a_million_pods_costs_no_more_than_its_pods() -> None:
+    body = w.job("huge", 1)
+    bodies = unfold(body)
+    body["spec"]["parallelism"] = body["spec"]["completions"] = 1_000_000
+    scene = Scene()
+    scene.add(*bodies)
+    begin = perf_counter()
+    found = scene.one()
+    assert perf_counter() - begin < 0.2
+    assert found.lacking == (
+        "1 of 1000000 pods exist; missing: main-1, main-2, main-3 and 999996 more"
+    )
+
+
 def test_pods_with_different_queues_are_refused() -> None:
     bodies = unfold(w.job("train", 2, labels={"kueue.x-k8s.io/queue-name": "a"}))
     pods_of(bodies)[1]["metadata"]["labels"]["ganglion.dev/queue"] = "b"

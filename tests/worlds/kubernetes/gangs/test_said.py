@@ -211,6 +211,10 @@ def test_the_deadline_of_a_training_job_is_its_time_limit() -> None:
     assert of(body).one().time_limit_ms == 60_000
 
 
+def test_a_deadline_may_be_longer_than_a_month() -> None:
+    assert with_notes({}, activeDeadlineSeconds=5_000_000).time_limit_ms == 5_000_000_000
+
+
 def test_how_long_it_is_expected_to_run_is_read() -> None:
     assert with_notes({"ganglion.dev/expected": "90m"}).expected_ms == 5_400_000
 

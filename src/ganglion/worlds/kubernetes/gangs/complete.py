@@ -1,7 +1,7 @@
 """Why a gang cannot be considered yet, and why it never will be."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from collections.abc import Iterator, Sequence
+from itertools import chain, islice
 
 from ganglion.worlds.kubernetes import names
 from ganglion.worlds.kubernetes.gangs.draft import Draft
@@ -27,16 +27,16 @@ def _absent(draft: Draft, members: Sequence[Member]) -> str:
     for member in members:
         taken[member.pod_set].add(member.index)
     short = {each.name: _need(each) - len(taken[each.name]) for each in draft.shapes}
-    if max(short.values(), default=0) <= 0:
+    missing = sum(each for each in short.values() if each > 0)
+    if not missing:
         return ""
     wanted = sum(each.upfront for each in draft.shapes)
-    missing = [
-        name
-        for each in draft.shapes
-        if short[each.name] > 0
-        for name in _names(each, taken[each.name], short[each.name])
-    ]
-    return f"{len(members)} of {wanted} pods exist; missing: {_listed(missing)}"
+    names = chain.from_iterable(
+        islice(_free(each, taken[each.name]), max(short[each.name], 0)) for each in draft.shapes
+    )
+    first = list(islice(names, _NAMED))
+    more = f" and {missing - len(first)} more" if missing > len(first) else ""
+    return f"{len(members)} of {wanted} pods exist; missing: {', '.join(first)}{more}"
 
 
 def _few(have: int, needed: int, open_ended: bool) -> str:
@@ -49,19 +49,11 @@ def _need(shape: SetShape) -> int:
     return min(shape.upfront, shape.least)
 
 
-def _names(shape: SetShape, taken: set[int], short: int) -> Iterable[str]:
-    if shape.seats != shape.count:
-        return [f"{short} of {shape.name}"]
-    return islice(_free(shape, taken), short)
-
-
 def _free(shape: SetShape, taken: set[int]) -> Iterator[str]:
+    """Names of seats without a pod; where some have succeeded it is not known which."""
+    if shape.seats != shape.count:
+        return (f"a pod of {shape.name}" for _ in range(shape.count))
     return (f"{shape.name}-{i + shape.first}" for i in range(shape.seats) if i not in taken)
-
-
-def _listed(missing: list[str]) -> str:
-    more = len(missing) - _NAMED
-    return ", ".join(missing[:_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def _gated(pods: Sequence[Pod]) -> str:

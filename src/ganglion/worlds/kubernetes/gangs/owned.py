@@ -105,8 +105,10 @@ def _deadlines(chain: Chain) -> tuple[int, ...]:
     found = []
     for thing in chain.things[: chain.head + 1]:
         policy = reading.branch(thing, "runPolicy")
-        found.append(reading.number(thing.spec, "activeDeadlineSeconds", 0))
-        found.append(reading.number(policy, "activeDeadlineSeconds", 0, "spec.runPolicy"))
+        for where, holder in (("spec", thing.spec), ("spec.runPolicy", policy)):
+            found.append(
+                reading.number(holder, "activeDeadlineSeconds", 0, where, reading.MOST_SECONDS)
+            )
     return tuple(each for each in found if each)
 
 

@@ -9,6 +9,7 @@ from ganglion.worlds.kubernetes.objects.meta import Anything
 from ganglion.worlds.kubernetes.objects.pod import Pod
 
 MOST_PODS = 1_000_000
+MOST_SECONDS = 2**53
 
 
 def branch(thing: Anything, *names: str) -> dict[str, Any]:
@@ -47,14 +48,16 @@ def listing(value: object, where: str) -> list[dict[str, Any]]:
     return [mapping(each, f"{where}[{index}]") for index, each in enumerate(value)]
 
 
-def number(found: dict[str, Any], name: str, default: int, where: str = "spec") -> int:
-    """A whole number from 0 to `MOST_PODS`; `default` when there is none. Raises FieldError."""
+def number(
+    found: dict[str, Any], name: str, default: int, where: str = "spec", most: int = MOST_PODS
+) -> int:
+    """A whole number from 0 to `most`; `default` when there is none. Raises FieldError."""
     value = found.get(name)
     if value is None:
         return default
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= MOST_PODS:
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= most:
         raise FieldError(
-            f"should be a whole number from 0 to {MOST_PODS}, not {value!r}", key=f"{where}.{name}"
+            f"should be a whole number from 0 to {most}, not {value!r}", key=f"{where}.{name}"
         )
     return value
 
