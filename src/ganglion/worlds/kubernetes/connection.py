@@ -12,6 +12,8 @@ from ganglion.worlds.kubernetes.objects.pod import Pod
 from ganglion.worlds.kubernetes.watches import ALWAYS, SWITCHED, Watching
 
 IN_FLIGHT = 64
+WRITE_S = 5.0
+"""No write lasts longer than the Lease is ours after it was last confirmed."""
 
 
 class Connection:
@@ -47,7 +49,7 @@ class Connection:
     async def run(self) -> None:
         """Follow and write until cancelled."""
         reading = Api(self._endpoint, in_flight=8, timeout_s=60.0)
-        writing = Api(self._endpoint, in_flight=IN_FLIGHT)
+        writing = Api(self._endpoint, in_flight=IN_FLIGHT, timeout_s=WRITE_S)
         self._loop = asyncio.get_running_loop()
         recorder = Recorder(writing, self._identity)
         try:
