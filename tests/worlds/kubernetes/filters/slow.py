@@ -30,6 +30,8 @@ def together(members: Placed, nodes: Nodes, placed: Placed, spaces: Namespaces) 
     everybody = [*placed, *members]
     for at, (pod, node) in enumerate(members):
         others = [*placed, *members[:at], *members[at + 1 :]]
+        if not allowed(pod, nodes[node]):
+            return False
         if clashes(pod, node, others) or not distance(pod, node, nodes, others, spaces):
             return False
         if not room(pod, node, nodes, others):
@@ -42,6 +44,17 @@ def together(members: Placed, nodes: Nodes, placed: Placed, spaces: Namespaces) 
             for at, (pod, node) in enumerate(order)
         )
         for order in permutations(members)
+    )
+
+
+def allowed(pod: Pod, node: Node) -> bool:
+    """Whether a pod may use a node whatever else runs there."""
+    keys = {each.key for each in pod.spec.tolerations}
+    wanted = pod.spec.node_selector.items()
+    return (
+        not node.spec.unschedulable
+        and all(each.key in keys for each in node.spec.taints)
+        and all(node.metadata.labels.get(key) == value for key, value in wanted)
     )
 
 

@@ -28,7 +28,7 @@ from ganglion.worlds.kubernetes.filters.fleet import Fleet
 from ganglion.worlds.kubernetes.filters.reading import needs_of
 from ganglion.worlds.kubernetes.filters.volumes import Volumes
 from ganglion.worlds.kubernetes.objects.pod import Pod
-from ganglion.worlds.kubernetes.objects.storage import PersistentVolumeClaim
+from ganglion.worlds.kubernetes.objects.storage import PersistentVolume, PersistentVolumeClaim
 
 JOB = {"job": "j"}
 LEVEL = zones(a="x", b="x", c="y", d="")
@@ -151,12 +151,42 @@ def test_spreading_is_judged_with_everybody_in_place() -> None:
 
 def test_a_claim_for_one_pod_is_for_one_member() -> None:
     volumes = Volumes()
-    body = {"metadata": {"name": "data", "namespace": "ns"}}
-    spec = {"spec": {"accessModes": ["ReadWriteOncePod"]}}
+    notes = {"pv.kubernetes.io/bind-completed": "yes"}
+    body = {"metadata": {"name": "data", "namespace": "ns", "annotations": notes}}
+    spec = {"spec": {"accessModes": ["ReadWriteOncePod"], "volumeName": "v"}}
     volumes.put(msgspec.convert(body | spec, PersistentVolumeClaim))
+    volumes.put(msgspec.convert({"metadata": {"name": "v"}}, PersistentVolume))
     mounting = {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]}
     assert trouble(gang("a", **mounting), crowd(volumes=volumes)) is None
     assert trouble(gang("ab", **mounting), crowd(volumes=volumes)) is not None
+
+
+def test_every_member_goes_where_its_own_claims_let_it() -> None:
+    volumes = Volumes()
+    members = []
+    for name in "ab":
+        notes = {"pv.kubernetes.io/bind-completed": "yes"}
+        meta = {"name": f"data-{name}", "namespace": "ns", "annotations": notes}
+        body = {"metadata": meta, "spec": {"volumeName": name}}
+        volumes.put(msgspec.convert(body, PersistentVolumeClaim))
+        here = {"matchExpressions": [{"key": HOST, "operator": "In", "values": [name]}]}
+        affinity = {"nodeAffinity": {"required": {"nodeSelectorTerms": [here]}}}
+        volumes.put(
+            msgspec.convert({"metadata": {"name": name}, "spec": affinity}, PersistentVolume)
+        )
+        mounts = [{"name": "v", "persistentVolumeClaim": {"claimName": f"data-{name}"}}]
+        members.append(pod(f"m-{name}", volumes=mounts))
+    them = crowd(volumes=volumes)
+    assert trouble(list(zip(members, "ab", strict=True)), them) is None
+    swapped = trouble(list(zip(members, "ba", strict=True)), them)
+    assert swapped == ("b", f"wanted: {HOST} is a")
+
+
+def test_no_member_goes_to_a_node_that_was_cordoned_meanwhile() -> None:
+    there = fleet(node("a", unschedulable=True))
+    assert trouble(gang("a"), there=there) is not None
+    tolerant = {"tolerations": [{"operator": "Exists"}]}
+    assert trouble(gang("a", **tolerant), there=there) is None
 
 
 def test_pods_that_will_have_left_are_in_nobodys_way() -> None:

@@ -1,5 +1,6 @@
 """Rules and what stands in their way."""
 
+import msgspec
 from tests.worlds.kubernetes.filters.make import node, on_nodes, pod, wants
 
 from ganglion.worlds.kubernetes.filters.labels import all_labels_of, labels_of, mentioned_by
@@ -7,6 +8,7 @@ from ganglion.worlds.kubernetes.filters.rule import Rule, obstacle, rule_of, wit
 from ganglion.worlds.kubernetes.filters.volumes import Volumes
 from ganglion.worlds.kubernetes.objects.node import Node
 from ganglion.worlds.kubernetes.objects.pod import Pod
+from ganglion.worlds.kubernetes.objects.storage import PersistentVolumeClaim, StorageClass
 
 
 def why_not(of: Pod, where: Node) -> str:
@@ -33,6 +35,21 @@ def test_taints_are_told_by_name() -> None:
 def test_claims_that_cannot_be_used_close_every_node() -> None:
     lost = pod(volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}])
     assert why_not(lost, node()) == "claim ns/data does not exist"
+
+
+def test_claims_that_wait_for_their_first_consumer_are_left_to_the_default_scheduler() -> None:
+    volumes = Volumes()
+    waits = {"provisioner": "d", "volumeBindingMode": "WaitForFirstConsumer"}
+    volumes.put(msgspec.convert({"metadata": {"name": "slow"}} | waits, StorageClass))
+    meta, spec = {"name": "data", "namespace": "ns"}, {"storageClassName": "slow"}
+    volumes.put(msgspec.convert({"metadata": meta, "spec": spec}, PersistentVolumeClaim))
+    mounts = [{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]
+    ours, gated = (
+        rule_of(pod(volumes=mounts, schedulerName=name), volumes)
+        for name in ("ganglion", "default-scheduler")
+    )
+    assert ours.impossible.startswith("claim ns/data waits for its first consumer")
+    assert gated.impossible == ""
 
 
 def test_bars_close_the_nodes_that_are_in_the_set() -> None:

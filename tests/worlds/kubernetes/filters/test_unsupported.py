@@ -13,7 +13,9 @@ def test_an_ordinary_pod_is_not_refused() -> None:
 
 def test_devices_by_resource_claim_are_left_to_others() -> None:
     claims = [{"name": "gpu", "resourceClaimTemplateName": "t"}]
-    assert "resource claim (gpu)" in unsupported(pod(resourceClaims=claims))
+    ours = pod(resourceClaims=claims, schedulerName="ganglion")
+    assert "resource claim (gpu)" in unsupported(ours)
+    assert unsupported(pod(resourceClaims=claims, schedulerName="default-scheduler")) == ""
 
 
 def test_gpus_of_two_kinds_are_refused_by_name() -> None:

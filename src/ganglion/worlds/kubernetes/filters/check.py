@@ -8,6 +8,7 @@ from ganglion.worlds.kubernetes.filters.fleet import Fleet
 from ganglion.worlds.kubernetes.filters.needs import Resident
 from ganglion.worlds.kubernetes.filters.others import Distances
 from ganglion.worlds.kubernetes.filters.reading import resident
+from ganglion.worlds.kubernetes.filters.rule import obstacle, rule_of
 from ganglion.worlds.kubernetes.filters.spread import Balance
 from ganglion.worlds.kubernetes.objects.pod import Pod
 
@@ -18,11 +19,12 @@ Trouble = tuple[str, str]
 def check(
     members: Sequence[tuple[Pod, str]], crowd: Crowd, fleet: Fleet, gone: Iterable[str] = ()
 ) -> Trouble | None:
-    """Check the dynamic rules for pods that are placed together.
+    """Check all rules for pods that are placed together.
 
-    Members count for each other: ports, resources and claims add up, anti-affinity and spreading
-    are judged with all of them in place, and affinity needs an order in which each member finds
-    the pods that it has to be near, the first of its kind excepted.
+    Static rules are looked at once more, as each member may have claims of its own. In the
+    dynamic rules members count for each other: ports, resources and claims add up, anti-affinity
+    and spreading are judged with all of them in place, and affinity needs an order in which each
+    member finds the pods that it has to be near, the first of its kind excepted.
 
     Args:
         members: pods, each with its node.
@@ -37,6 +39,9 @@ def check(
     unknown = next((each.node for each in found if each.node not in fleet.views), None)
     if unknown is not None:
         return unknown, "the node is gone"
+    trouble = _misplaced(members, crowd, fleet)
+    if trouble:
+        return trouble
     with crowd.supposing((*gone, *(each.uid for each in found))) as suppose:
         trouble = lonely(found, crowd, fleet)
         for each in found:
@@ -45,6 +50,14 @@ def check(
                 return trouble
             suppose(each)
         return _in_place(found, crowd, fleet)
+
+
+def _misplaced(members: Sequence[tuple[Pod, str]], crowd: Crowd, fleet: Fleet) -> Trouble | None:
+    for pod, node in members:
+        why = obstacle(rule_of(pod, crowd.volumes), fleet.views[node].asked)
+        if why:
+            return node, why
+    return None
 
 
 def _no_room(one: Resident, crowd: Crowd, fleet: Fleet) -> Trouble | None:

@@ -33,6 +33,7 @@ class Crowd:
 
     Attributes:
         namespaces: labels of each namespace.
+        volumes: what is known of storage.
         tallies, guards, ports, counted, mounted: the indexes.
     """
 
@@ -42,7 +43,8 @@ class Crowd:
         self.guards = Guards(self.namespaces)
         self.ports = Ports()
         self.counted = Counted()
-        self.mounted = Mounted(volumes or Volumes())
+        self.volumes = volumes or Volumes()
+        self.mounted = Mounted(self.volumes)
         self._residents: dict[str, Resident] = {}
         self._indexes: tuple[Index, ...] = (
             self.tallies,

@@ -7,6 +7,7 @@ from typing import TypeVar, cast
 from msgspec import Struct
 
 from ganglion.worlds.kubernetes.filters.clauses import NODE_NAME
+from ganglion.worlds.kubernetes.filters.labels import all_labels_of
 from ganglion.worlds.kubernetes.filters.taints import BARRING
 from ganglion.worlds.kubernetes.gpu_resources import is_gpu_resource
 from ganglion.worlds.kubernetes.objects.node import Node, Taint
@@ -25,11 +26,13 @@ class NodeView(Struct, frozen=True):
 
     Attributes:
         labels: its labels, and its name as one of them.
+        asked: everything that static rules ask about, taints as labels.
         taints: those with an effect that bars pods.
         extras: allocatable amounts besides CPU, memory, pod slots and GPUs.
     """
 
     labels: dict[str, str]
+    asked: dict[str, str]
     taints: tuple[Taint, ...]
     extras: dict[str, int]
 
@@ -106,4 +109,5 @@ def _view(node: Node) -> NodeView:
         if name not in _ENGINES and not is_gpu_resource(name)
     }
     taints = tuple(Taint(t.key, t.value, t.effect) for t in node.spec.taints if t.effect in BARRING)
-    return NodeView(node.metadata.labels | {NODE_NAME: node.metadata.name}, taints, extras)
+    labels = node.metadata.labels | {NODE_NAME: node.metadata.name}
+    return NodeView(labels, all_labels_of(node), taints, extras)
