@@ -2,7 +2,7 @@
 
 import pytest
 
-from ganglion.worlds.kubernetes.act.budgets import Spent, counted, forbids, guarding
+from ganglion.worlds.kubernetes.act.budgets import Spent, counted, forbids, guarding, guards
 from ganglion.worlds.kubernetes.act.devices import record, recorded
 from ganglion.worlds.kubernetes.objects.disruption import (
     BudgetSpec,
@@ -55,8 +55,9 @@ def expression(operator: str, *values: str) -> LabelSelector:
 def test_selectors_select_as_the_api_does(
     selector: LabelSelector | None, a: bool, b: bool, none: bool
 ) -> None:
-    guards = budget(selector).guards
-    assert (guards(pod(app="a")), guards(pod(app="b")), guards(pod())) == (a, b, none)
+    asked = budget(selector)
+    found = [guards(asked, each) for each in (pod(app="a"), pod(app="b"), pod())]
+    assert found == [a, b, none]
 
 
 def test_budgets_guard_their_namespace() -> None:

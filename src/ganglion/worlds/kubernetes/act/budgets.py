@@ -10,6 +10,7 @@ status of a budget follows later.
 from collections import Counter
 from collections.abc import Sequence
 
+from ganglion.worlds.kubernetes.filters.selectors import selector_of
 from ganglion.worlds.kubernetes.objects.disruption import PodDisruptionBudget
 from ganglion.worlds.kubernetes.objects.pod import Pod
 
@@ -36,9 +37,15 @@ def _state(budget: PodDisruptionBudget) -> tuple[str, str]:
     return budget.metadata.uid, budget.metadata.resource_version
 
 
+def guards(budget: PodDisruptionBudget, pod: Pod) -> bool:
+    """Tell whether a budget is about a pod."""
+    same = pod.metadata.namespace == budget.metadata.namespace
+    return same and selector_of(budget.spec.selector).selects(pod.metadata.labels)
+
+
 def guarding(pod: Pod, budgets: Sequence[PodDisruptionBudget]) -> list[PodDisruptionBudget]:
     """Return the budgets that are about a pod, by name."""
-    found = [each for each in budgets if each.guards(pod)]
+    found = [each for each in budgets if guards(each, pod)]
     return sorted(found, key=lambda each: each.metadata.name)
 
 

@@ -2,8 +2,7 @@
 
 from msgspec import field
 
-from ganglion.worlds.kubernetes.objects.meta import LabelSelector, Meta, Object, Requirement
-from ganglion.worlds.kubernetes.objects.pod import Pod
+from ganglion.worlds.kubernetes.objects.meta import LabelSelector, Meta, Object
 
 
 class BudgetSpec(Object, frozen=True):
@@ -38,11 +37,6 @@ class PodDisruptionBudget(Object, frozen=True):
     spec: BudgetSpec = BudgetSpec()
     status: BudgetStatus = BudgetStatus()
 
-    def guards(self, pod: Pod) -> bool:
-        """Tell whether the budget is about a pod."""
-        same = pod.metadata.namespace == self.metadata.namespace
-        return same and self.spec.selector is not None and selects(self.spec.selector, pod)
-
 
 class PriorityClass(Object, frozen=True):
     """A PriorityClass of `scheduling.k8s.io/v1`; values are -2^31..2^31-1."""
@@ -51,25 +45,3 @@ class PriorityClass(Object, frozen=True):
     value: int = 0
     global_default: bool = False
     preemption_policy: str = ""
-
-
-def selects(selector: LabelSelector, pod: Pod) -> bool:
-    """Tell whether a selector selects a pod."""
-    labels = pod.metadata.labels
-    return all(labels.get(key) == value for key, value in selector.match_labels.items()) and all(
-        _meets(each, labels) for each in selector.match_expressions
-    )
-
-
-def _meets(requirement: Requirement, labels: dict[str, str]) -> bool:
-    present = requirement.key in labels
-    match requirement.operator:
-        case "Exists":
-            return present
-        case "DoesNotExist":
-            return not present
-        case "In":
-            return present and labels[requirement.key] in requirement.values
-        case "NotIn":
-            return not present or labels[requirement.key] not in requirement.values
-    return False
