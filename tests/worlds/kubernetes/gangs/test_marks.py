@@ -320,3 +320,31 @@ def test_pods_whose_owner_is_not_known_yet_are_no_strangers() -> None:
     assert scene.one().lacking == "its Job default/mine is not known yet"
     scene.add(job)
     assert (scene.one().lacking, scene.one().refused) == ("", "")
+
+
+def test_a_group_may_span_several_owners_that_one_answers_for() -> None:
+    note = {"ganglion.dev/gang-size": "3"}
+    first, second = w.job("lead", 1), w.job("work", 2)
+    for name, body in (("lead", first), ("work", second)):
+        body["spec"]["template"]["metadata"] = {
+            "labels": {"ganglion.dev/gang": "g", "ganglion.dev/pod-set": name},
+            "annotations": note,
+        }
+    ref = {"apiVersion": "batch/v1", "kind": "Job", "name": "lead", "uid": "job-default-lead"}
+    second["metadata"]["ownerReferences"] = [{**ref, "controller": True}]
+    scene = Scene()
+    scene.add(*unfold(second), *unfold(first))
+    found = scene.one()
+    assert (found.lacking, found.refused) == ("", "")
+    assert sizes(found) == {"lead": (1, 1, 1), "work": (2, 2, 2)}
+    assert seats(found)["work-1-x"] == "work-1"
+    assert found.owner is not None
+    assert (found.owner.name, found.owner.suspend) == ("lead", ())
+
+
+def test_the_set_of_a_job_may_have_a_name() -> None:
+    body = w.job("train", 2)
+    body["spec"]["template"]["metadata"]["labels"] = {"ganglion.dev/pod-set": "rank"}
+    found = of(body).one()
+    assert sizes(found) == {"rank": (2, 2, 2)}
+    assert seats(found)["train-1-x"] == "rank-1"

@@ -20,6 +20,7 @@ from ganglion.worlds.kubernetes.gangs.shape import (
     label_index,
     less,
     of_count,
+    set_name,
 )
 from ganglion.worlds.kubernetes.objects.meta import Anything
 from ganglion.worlds.kubernetes.objects.pod import Pod
@@ -29,7 +30,7 @@ def job_sets(view: View) -> list[SetShape]:
     """The pods of a Job that run at once: `parallelism`, or as many as are left to complete."""
     job = view.owner
     shape = one_job(MAIN, job.spec, "spec", job.metadata.annotations)
-    return [_remaining(shape, job)]
+    return [_remaining(structs.replace(shape, name=set_name(shape.template)), job)]
 
 
 def one_job(
@@ -76,7 +77,7 @@ def _how_many(text: object) -> int:
 
 def job_seat(pod: Pod, _below: tuple[Anything, ...]) -> Seat:
     """By completion index, where there is one."""
-    return Seat(MAIN, label_index(pod, markers.JOB_INDEX))
+    return Seat(set_name(pod), label_index(pod, markers.JOB_INDEX))
 
 
 def job_set_sets(view: View) -> list[SetShape]:

@@ -76,14 +76,16 @@ def _makers(pod: Pod, chain: Chain) -> set[str]:
 
 
 def _root(pod: Pod, chain: Chain) -> str:
-    if chain.owner is not None:
-        return chain.owner.metadata.uid
-    return pod.metadata.controller.uid if pod.metadata.controller else ""
+    """UID of the last maker that is known, or named; pods that nobody made have the same: none."""
+    last = chain.things[-1].metadata if chain.things else pod.metadata
+    if last.controller:
+        return last.controller.uid
+    return last.uid if chain.things else ""
 
 
 def _whose(pod: Pod, chain: Chain) -> str:
-    if chain.owner is not None:
-        return f"{chain.owner.kind} {chain.owner.metadata.name}"
+    if chain.top is not None:
+        return f"{chain.top.kind} {chain.top.metadata.name}"
     ref = pod.metadata.controller
     return f"{ref.kind} {ref.name}" if ref else f"pods like {pod.metadata.name}, which nobody owns"
 
@@ -168,13 +170,18 @@ def _missing(
 
 def _owner(pods: Sequence[Pod], chains: Chains, described: Anything | None) -> Owner | None:
     """The one owner of all pods; it may be suspended only if the group was made for it."""
-    owners = {each.metadata.uid: each for pod in pods if (each := chains(pod).owner)}
-    if len(owners) != 1 or any(chains(pod).owner is None for pod in pods):
-        return owner_of(described, shared=True) if described else None
-    owner = next(iter(owners.values()))
-    ref = described.metadata.controller if described else None
-    made_for = ref is not None and ref.uid == owner.metadata.uid
-    return owner_of(owner, shared=not made_for or owner is not chains(pods[0]).top)
+    owners = {
+        each.metadata.uid if each else "": each for pod in pods for each in [chains(pod).owner]
+    }
+    tops = {each.metadata.uid if each else "": each for pod in pods for each in [chains(pod).top]}
+    owner, top = next(iter(owners.values())), next(iter(tops.values()))
+    if len(owners) == 1 and owner is not None:
+        ref = described.metadata.controller if described else None
+        made_for = ref is not None and ref.uid == owner.metadata.uid
+        return owner_of(owner, shared=not made_for or owner is not top)
+    if len(tops) == 1 and top is not None:
+        return owner_of(top, shared=True)
+    return owner_of(described, shared=True) if described else None
 
 
 def crowd(key: str, group: Group, pods: Sequence[Pod]) -> Draft:

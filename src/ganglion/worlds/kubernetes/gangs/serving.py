@@ -18,6 +18,7 @@ from ganglion.worlds.kubernetes.gangs.shape import (
     label_index,
     of_count,
     ordinal,
+    set_name,
 )
 from ganglion.worlds.kubernetes.objects.meta import Anything
 from ganglion.worlds.kubernetes.objects.pod import Pod
@@ -32,7 +33,7 @@ def stateful_sets(view: View) -> list[SetShape]:
     start = reading.number(reading.branch(view.owner, "ordinals"), "start", 0, "spec.ordinals")
     said = {**template.metadata.annotations, **view.owner.metadata.annotations}
     count = reading.number(spec, "replicas", 1)
-    shape = of_count(MAIN, count, template, _least(said, count))
+    shape = of_count(set_name(template), count, template, _least(said, count))
     ordered = reading.text(spec, "podManagementPolicy") != "Parallel"
     upfront = min(1, shape.count) if ordered else shape.count
     return [structs.replace(shape, upfront=upfront, first=start)]
@@ -46,7 +47,7 @@ def _least(said: dict[str, str], count: int) -> int:
 def stateful_seat(pod: Pod, _below: tuple[Anything, ...]) -> Seat:
     """By ordinal."""
     index = label_index(pod, markers.POD_INDEX)
-    return Seat(MAIN, ordinal(pod) if index == ANYWHERE else index)
+    return Seat(set_name(pod), ordinal(pod) if index == ANYWHERE else index)
 
 
 def notebook_sets(view: View) -> list[SetShape]:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from msgspec import Struct, structs
 
 from ganglion.model.workload import Kind
+from ganglion.worlds.kubernetes import names
 from ganglion.worlds.kubernetes.objects.meta import Anything
 from ganglion.worlds.kubernetes.objects.pod import Pod
 
@@ -59,6 +60,12 @@ class SetShape(Struct, frozen=True):
     each_block: str = ""
     required: str = ""
     preferred: str = ""
+
+
+def set_name(pod: Pod) -> str:
+    """The name that a pod, or its template, gives the set of a kind that has only one."""
+    meta = pod.metadata
+    return meta.labels.get(names.POD_SET) or meta.annotations.get(names.POD_SET) or MAIN
 
 
 def of_count(name: str, count: int, template: Pod, least: int | None = None) -> SetShape:
