@@ -54,7 +54,7 @@ everything said to people to stderr. With `-o json` errors are JSON too, with `c
 and `hint`. `NO_COLOR` and `FORCE_COLOR` are heeded.
 
 **One letter, one meaning:** `-a` all, `-d` detach, `-e` variable, `-f` follow, `-h` help, `-n`
-number of rows, `-o` output, `-q` queue, `-u` user, `-w` watch, `-y` yes. (`submit -f FILE`, also
+number of rows, `-N` namespace, `-o` output, `-q` queue, `-u` user, `-w` watch, `-y` yes. (`submit -f FILE`, also
 under the name `apply -f FILE`, is understood for the sake of fingers used to it.)
 
 **Exit codes.**
@@ -75,6 +75,8 @@ under the name `apply -f FILE`, is understood for the sake of fingers used to it
 |---|---|
 | `GANGLION_HOME` | where token, ledger and logs live; `~/.ganglion` without it |
 | `GANGLION_URL`, `GANGLION_TOKEN` | the server to talk to; without them, that of the home |
+| `GANGLION_CONTEXT` | the cluster to use, as `--context`: see [Kubernetes](kubernetes-submit.md) |
+| `GANGLION_SCHEDULER` | where that cluster's scheduler answers: `NAMESPACE/SERVICE:PORT` |
 | `GANGLION_DEBUG=1` | tracebacks, as `--debug` |
 
 **Completion** of commands, options, and of the names of live jobs, queues and nodes:
