@@ -170,11 +170,9 @@ def _missing(
 
 def _owner(pods: Sequence[Pod], chains: Chains, described: Anything | None) -> Owner | None:
     """The one owner of all pods; it may be suspended only if the group was made for it."""
-    owners = {
-        each.metadata.uid if each else "": each for pod in pods for each in [chains(pod).owner]
-    }
-    tops = {each.metadata.uid if each else "": each for pod in pods for each in [chains(pod).top]}
-    owner, top = next(iter(owners.values())), next(iter(tops.values()))
+    owners = _different([chains(pod).owner for pod in pods])
+    tops = _different([chains(pod).top for pod in pods])
+    owner, top = owners[0], tops[0]
     if len(owners) == 1 and owner is not None:
         ref = described.metadata.controller if described else None
         made_for = ref is not None and ref.uid == owner.metadata.uid
@@ -182,6 +180,10 @@ def _owner(pods: Sequence[Pod], chains: Chains, described: Anything | None) -> O
     if len(tops) == 1 and top is not None:
         return owner_of(top, shared=True)
     return owner_of(described, shared=True) if described else None
+
+
+def _different(things: Sequence[Anything | None]) -> list[Anything | None]:
+    return list({each.metadata.uid if each else "": each for each in things}.values())
 
 
 def crowd(key: str, group: Group, pods: Sequence[Pod]) -> Draft:
