@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from msgspec import convert
-from tests.controlplane.cluster import Cluster
+from tests.controlplane.cluster import Cluster, Refused
 from tests.worlds.kubernetes import workloads as w
 from tests.worlds.kubernetes.controllers import play
 from tests.worlds.kubernetes.crds import definitions
@@ -162,6 +162,20 @@ def test_the_next_completion_of_a_real_job_takes_the_seat_of_the_one_that_succee
     assert now.members[1].pod.metadata.labels["batch.kubernetes.io/job-completion-index"] == "2"
 
 
+def patiently(cluster: Cluster) -> Callable[[Body], Body]:
+    """Creates objects of kinds that were defined, or defined anew, just now."""
+
+    def create(body: Body) -> Body | None:
+        try:
+            return cluster.create(body)[0]
+        except Refused as refused:
+            if refused.status not in (404, 429, 503):
+                raise
+            return None
+
+    return lambda body: dict(cluster.wait(lambda: create(body), f"{body['kind']} to be served"))
+
+
 def _in(namespace: str, body: Body) -> Body:
     body["metadata"]["namespace"] = namespace
     return body
@@ -200,9 +214,9 @@ def test_every_kind_of_owner_is_found_by_its_path_and_is_one_complete_gang(
     cluster.create(*definitions())
     for kind, (body, _) in _EVERY_KIND.items():
         space = cluster.add_namespace(f"of-{kind.lower()}")
-        play(lambda each: cluster.create(each)[0], _in(space, body))
+        play(patiently(cluster), _in(space, body))
     space = cluster.add_namespace("of-inferenceservice")
-    play(lambda each: cluster.create(each)[0], _in(space, w.inference_service("bert")))
+    play(patiently(cluster), _in(space, w.inference_service("bert")))
     eyes = Eyes(cluster)
     found = wait_for(eyes, len(_EVERY_KIND) + 2)
     by_space = {each.namespace: each for each in found.values()}
@@ -219,7 +233,7 @@ def test_every_kind_of_owner_is_found_by_its_path_and_is_one_complete_gang(
 def test_every_replica_of_a_leader_worker_set_is_a_gang(cluster: Cluster) -> None:
     cluster.create(*(each for each in definitions() if "leader" in each["metadata"]["name"]))
     body = w.leader_worker_set("vllm", 2, 3)
-    play(lambda each: cluster.create(each)[0], body, real=frozenset())
+    play(patiently(cluster), body, real=frozenset())
     found = wait_for(Eyes(cluster), 2)
     for index, gang in enumerate(found.values()):
         assert sizes(gang) == {"leader": (1, 1, 1), "worker": (2, 2, 2)}
@@ -241,7 +255,7 @@ def test_pod_groups_of_others_are_found_by_name(cluster: Cluster, label: str, ve
     eyes = Eyes(cluster)
     (waiting,) = eyes.refresh().values()
     assert waiting.lacking == "its PodGroup default/g is not known yet"
-    cluster.create(w.thing(version, "PodGroup", "g", {"minMember": 2}))
+    patiently(cluster)(w.thing(version, "PodGroup", "g", {"minMember": 2}))
     (found,) = wait_for(eyes, 1).values()
     assert [(each.count, each.least) for each in found.sets] == [(2, 2)]
 
