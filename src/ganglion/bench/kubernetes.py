@@ -6,6 +6,7 @@ from statistics import median
 from typing import Any
 
 from ganglion.bench.controlplane import ControlPlane
+from ganglion.bench.controlplane_flags import Options
 from ganglion.bench.kubernetes_field import Field
 from ganglion.bench.kubernetes_rivals import BARE, RIVALS, Rival
 from ganglion.bench.kubernetes_rounds import (
@@ -69,6 +70,7 @@ _NOTES = {
         "Medians of rounds; in each round everybody runs once, on the same API server and nodes.",
     ),
     "gangs": (
+        "kube-scheduler-gangs: with the alpha feature gates GenericWorkload and GangScheduling.",
         f"{GANGS} gangs of {GANG_SIZE} pods of one GPU at once, their pods in random order, on GPUs"
         f" for three in five of them. {_PARTIAL}",
     ),
@@ -88,10 +90,16 @@ def run(options: BenchOptions, progress: Progress) -> Report:
     if mode not in _MODES:
         raise InputError(f"kubernetes has no workload {mode!r}", f"it has: {', '.join(_MODES)}")
     rivals = [RIVALS[name] for name in check_policies(BENCH, options.policies)]
-    if mode != "flow":
-        rivals = [rival for rival in rivals if rival.name != BARE]
-    with ControlPlane(find()) as plane:
+    rivals = [rival for rival in rivals if _takes_part(rival, mode)]
+    gates = tuple({gate: None for rival in rivals for gate in rival.gates})
+    with ControlPlane(find(), Options(gates, all_apis=bool(gates))) as plane:
         return asyncio.run(_MODES[mode](plane, rivals, options, progress))
+
+
+def _takes_part(rival: Rival, mode: str) -> bool:
+    if rival.name == BARE:
+        return mode == "flow"
+    return not rival.gates or mode.startswith("gangs")
 
 
 async def _flow(

@@ -18,6 +18,7 @@ GPU = "nvidia.com/gpu"
 GPUS_PER_NODE = 8
 PODS = "/api/v1/namespaces/default/pods"
 NODES = "/api/v1/nodes"
+GROUPS = "/apis/scheduling.k8s.io/v1alpha2/namespaces/default/podgroups"
 IN_FLIGHT = 32
 _KEPT = ("/registry/minions/", "/registry/leases/")
 _LOOK_S = 0.01
@@ -71,6 +72,16 @@ class Field:
         """Create nodes `node-0`, `node-1`, ... of 8 GPUs that are ready for pods."""
         bodies = [_node(f"node-{index}") for index in range(count)]
         await self._each(bodies, lambda body: self._api.create(NODES, body))
+
+    async def add_groups(self, names: Sequence[str], size: int) -> None:
+        """Create objects that say that `size` pods start together."""
+        policy = {"gang": {"minCount": size}}
+        head = {"apiVersion": "scheduling.k8s.io/v1alpha2", "kind": "PodGroup"}
+        bodies = [
+            {**head, "metadata": {"name": name}, "spec": {"schedulingPolicy": policy}}
+            for name in names
+        ]
+        await self._each(bodies, lambda body: self._api.create(GROUPS, body))
 
     async def clear(self) -> None:
         """Remove everything but nodes and the scheduler's lead, and forget what was noted."""
@@ -163,10 +174,21 @@ def pod(
     *,
     gpus: int = 1,
     node: str = "",
+    group: str = "",
     labels: dict[str, str] | None = None,
     annotations: dict[str, str] | None = None,
 ) -> dict[str, Any]:
-    """A pod of one container that asks for GPUs, one core and 1 GiB; bound if `node` is given."""
+    """A pod of one container that asks for GPUs, one core and 1 GiB.
+
+    Args:
+        name: of the pod.
+        scheduler: `schedulerName`.
+        gpus: how many.
+        node: where it is bound already; empty = it waits.
+        group: name of the PodGroup it belongs to; empty = none.
+        labels: as they are.
+        annotations: as they are.
+    """
     amounts = {"cpu": "1", "memory": "1Gi"} | ({GPU: str(gpus)} if gpus else {})
     resources = {"requests": amounts, "limits": {GPU: str(gpus)} if gpus else {}}
     spec: dict[str, Any] = {
@@ -175,6 +197,8 @@ def pod(
     }
     if node:
         spec["nodeName"] = node
+    if group:
+        spec["schedulingGroup"] = {"podGroupName": group}
     meta = {"name": name, "labels": labels or {}, "annotations": annotations or {}}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
 

@@ -28,12 +28,15 @@ class Rival(Struct, frozen=True):
         scheduler: `schedulerName` of the pods it gets.
         profile: of kube-scheduler: what differs from its default; None = another program.
         tuned: fields of kube-scheduler's configuration that differ.
+        gates: feature gates of kube-scheduler and of the API server; whoever has some is told
+            of gangs by objects of Kubernetes' own, and measured with gangs only.
     """
 
     name: str
     scheduler: str
     profile: dict[str, Any] | None = None
     tuned: dict[str, Any] = {}
+    gates: tuple[str, ...] = ()
 
     def start(self, plane: ControlPlane) -> Process:
         """Start it as a process of its own.
@@ -43,10 +46,12 @@ class Rival(Struct, frozen=True):
         """
         if self.profile is None:
             config = str(plane.kubeconfig())
-            command = [sys.executable, "-m", "ganglion", "scheduler", "--kubeconfig", config]
-            return plane.run(self.name, command)
+            flags = ["--kubeconfig", config, "--no-lease", "--listen", "127.0.0.1:0"]
+            return plane.run(self.name, [sys.executable, "-m", "ganglion", "scheduler", *flags])
         path = write_yaml(plane.folder / f"{self.name}.yaml", self._config(plane))
         flags = [f"--config={path}", "--secure-port=0"]
+        if self.gates:
+            flags.append(f"--feature-gates={','.join(self.gates)}")
         return plane.run(self.name, [*plane.programs.command(_KUBE), *flags])
 
     def _config(self, plane: ControlPlane) -> dict[str, Any]:
@@ -94,6 +99,12 @@ RIVALS = {
             "default-scheduler",
             _LEAN,
             {"percentageOfNodesToScore": 5, "parallelism": 2},
+        ),
+        Rival(
+            f"{_KUBE}-gangs",
+            "default-scheduler",
+            {},
+            gates=("GenericWorkload=true", "GangScheduling=true"),
         ),
         Rival(SCHEDULER, SCHEDULER),
     )

@@ -141,6 +141,8 @@ async def gangs(field: Field, rival: Rival, seed: int | None) -> Figures:
         random.Random(seed).shuffle(pods)
     await _ready(field, rival)
     try:
+        if rival.gates:
+            await field.add_groups([f"gang-{gang}" for gang in range(GANGS)], GANG_SIZE)
         await field.create(pods)
         await field.settled(_QUIET_S, _LIMIT_S)
     finally:
@@ -161,8 +163,8 @@ async def gangs(field: Field, rival: Rival, seed: int | None) -> Figures:
 
 def _member(rival: Rival, gang: int, index: int) -> dict[str, Any]:
     labels, annotations = {GANG: f"gang-{gang}"}, {SIZE: str(GANG_SIZE)}
-    name = f"gang-{gang}-{index}"
-    return pod(name, rival.scheduler, labels=labels, annotations=annotations)
+    name, group = f"gang-{gang}-{index}", f"gang-{gang}" if rival.gates else ""
+    return pod(name, rival.scheduler, group=group, labels=labels, annotations=annotations)
 
 
 async def fill(field: Field, rival: Rival, nodes: int, count: int) -> None:
