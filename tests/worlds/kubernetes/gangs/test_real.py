@@ -1,4 +1,7 @@
-"""Gangs of objects on a real API server, made by real controllers where there are any."""
+"""Gangs of objects on a real API server, made by real controllers where there are any.
+
+`manager` comes after `cluster`, so that it has ended before the cluster is emptied.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -89,9 +92,9 @@ def wait_for(eyes: Eyes, expected: int) -> dict[str, Found]:
         raise AssertionError(f"{len(found)} gangs of {expected}: {found}") from None
 
 
-@pytest.mark.usefixtures("manager")
 def test_jobs_stateful_sets_and_deployments_of_the_real_controllers_are_gangs(
     cluster: Cluster,
+    manager: None,
 ) -> None:
     train = w.job("train", 3)
     queue = w.job("many", 2, completions=5)
@@ -112,9 +115,9 @@ def test_jobs_stateful_sets_and_deployments_of_the_real_controllers_are_gangs(
     assert {each.refused for each in found.values()} == {""}
 
 
-@pytest.mark.usefixtures("manager")
 def test_pods_that_the_real_controllers_make_anew_take_the_seats_of_the_old(
     cluster: Cluster,
+    manager: None,
 ) -> None:
     cluster.create(w.job("train", 3))
     cluster.create(w.stateful_set("db", 2))
@@ -139,9 +142,9 @@ def test_pods_that_the_real_controllers_make_anew_take_the_seats_of_the_old(
         assert gang.lacking == ""
 
 
-@pytest.mark.usefixtures("manager")
 def test_the_next_completion_of_a_real_job_takes_the_seat_of_the_one_that_succeeded(
     cluster: Cluster,
+    manager: None,
 ) -> None:
     cluster.create(w.job("many", 2, completions=3))
     eyes = Eyes(cluster)
@@ -207,9 +210,9 @@ _EVERY_KIND: dict[str, tuple[Body, dict[str, tuple[int, int, int]]]] = {
 }
 
 
-@pytest.mark.usefixtures("manager")
 def test_every_kind_of_owner_is_found_by_its_path_and_is_one_complete_gang(
     cluster: Cluster,
+    manager: None,
 ) -> None:
     cluster.create(*definitions())
     for kind, (body, _) in _EVERY_KIND.items():
