@@ -9,6 +9,7 @@ from tests.controlplane.fixtures import control_plane, control_plane_programs
 
 from ganglion.bench import kubernetes_rounds as rounds
 from ganglion.bench.controlplane import ControlPlane
+from ganglion.bench.controlplane_flags import Options
 from ganglion.bench.kubernetes import BENCH, turns
 from ganglion.bench.kubernetes_field import Field
 from ganglion.bench.kubernetes_rivals import RIVALS
@@ -63,6 +64,15 @@ def test_gangs_are_counted_by_what_is_bound_of_them(plane: ControlPlane, seed: i
     assert figures["used_gpus"] + figures["stuck_gpus"] == 7  # one has the probe
     assert figures["used_gpus"] == 3 * figures["whole"]
     assert figures["partial"] >= 1  # 7 GPUs are no multiple of 3
+
+
+def test_kubernetes_own_gangs_start_whole(
+    plane: ControlPlane, control_plane_programs: Programs
+) -> None:
+    rival = RIVALS["kube-scheduler-gangs"]
+    with ControlPlane(control_plane_programs, Options(rival.gates, all_apis=True)) as gated:
+        figures = _measured(gated, 1, lambda field: gangs(field, rival, None))
+    assert (figures["whole"], figures["partial"], figures["waiting"]) == (2, 0, 2)
 
 
 def test_a_scheduler_is_ready_when_it_binds_on_a_full_cluster(plane: ControlPlane) -> None:

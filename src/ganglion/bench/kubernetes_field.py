@@ -42,12 +42,14 @@ class Field:
     Attributes:
         sent: name of a pod -> when its creation was sent, by the monotonic clock.
         bound: name -> when it was seen with a node.
+        gpus: how many the nodes have.
     """
 
     def __init__(self, plane: ControlPlane) -> None:
         self.plane = plane
         self.sent: dict[str, float] = {}
         self.bound: dict[str, float] = {}
+        self.gpus = 0
 
     async def __aenter__(self) -> Self:
         endpoint = load(self.plane.kubeconfig())
@@ -72,6 +74,7 @@ class Field:
         """Create nodes `node-0`, `node-1`, ... of 8 GPUs that are ready for pods."""
         bodies = [_node(f"node-{index}") for index in range(count)]
         await self._each(bodies, lambda body: self._api.create(NODES, body))
+        self.gpus += count * GPUS_PER_NODE
 
     async def add_groups(self, names: Sequence[str], size: int) -> None:
         """Create objects that say that `size` pods start together."""
@@ -145,12 +148,12 @@ class Field:
                 raise EnvironmentFault(message, by.last_lines() if by else "")
             await asyncio.sleep(_LOOK_S)
 
-    async def settled(self, quiet_s: float, limit_s: float) -> None:
-        """Wait until no pod was bound for `quiet_s` seconds, `limit_s` at most."""
+    async def settled(self, quiet_s: Callable[[], float], limit_s: float) -> None:
+        """Wait until no pod was bound for `quiet_s()` seconds, `limit_s` at most."""
         end = monotonic() + limit_s
         while monotonic() < end:
             last = max([*self.bound.values(), *self.sent.values()])
-            if monotonic() - last >= quiet_s:
+            if monotonic() - last >= quiet_s():
                 return
             await asyncio.sleep(_LOOK_S)
 

@@ -24,7 +24,8 @@ PODS_PER_NODE = 10
 
 _READY_S = 120.0
 _LIMIT_S = 900.0
-_QUIET_S = 15.0  # longer than kube-scheduler's longest back-off, which is 10 s
+_QUIET_S = 15.0  # longer than kube-scheduler's longest back-off of a pod, which is 10 s
+_STUCK_S = 180.0  # kube-scheduler's gangs pause for more than a minute when their pods come mixed
 _MS = 1000.0
 _API_SERVER = "kube-apiserver"
 
@@ -144,7 +145,7 @@ async def gangs(field: Field, rival: Rival, seed: int | None) -> Figures:
         if rival.gates:
             await field.add_groups([f"gang-{gang}" for gang in range(GANGS)], GANG_SIZE)
         await field.create(pods)
-        await field.settled(_QUIET_S, _LIMIT_S)
+        await field.settled(lambda: _QUIET_S if _full(field) else _STUCK_S, _LIMIT_S)
     finally:
         field.plane.end(rival.name)
     names = _names(pods) & field.bound.keys()
@@ -159,6 +160,11 @@ async def gangs(field: Field, rival: Rival, seed: int | None) -> Figures:
         "stuck_gpus": len(names) - whole * GANG_SIZE,
         "seconds": max((field.bound[name] for name in names), default=begin) - begin,
     }
+
+
+def _full(field: Field) -> bool:
+    """Whether there is no room for one more gang: every bound pod has a GPU."""
+    return field.gpus - len(field.bound) < GANG_SIZE
 
 
 def _member(rival: Rival, gang: int, index: int) -> dict[str, Any]:
