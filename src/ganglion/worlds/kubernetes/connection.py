@@ -4,7 +4,8 @@ import asyncio
 from collections.abc import Callable, Sequence
 
 from ganglion.worlds.kubernetes.act.events import Recorder
-from ganglion.worlds.kubernetes.api.client import Api
+from ganglion.worlds.kubernetes.act.statuses import SetStatus, StatusWriter
+from ganglion.worlds.kubernetes.api.client import SILENCE_S, Api
 from ganglion.worlds.kubernetes.api.config import Endpoint
 from ganglion.worlds.kubernetes.brain.orders import Answer, Changed, Order
 from ganglion.worlds.kubernetes.hands import Hands
@@ -26,6 +27,7 @@ class Connection:
         may: whether we lead.
         news: called in the event loop with what happened.
         pod_of: a pod as it was last seen, by UID.
+        silence_s: silence after which a watch is taken for dead, in seconds.
     """
 
     def __init__(
@@ -37,32 +39,37 @@ class Connection:
         may: Callable[[], bool],
         news: Callable[[Sequence[Changed | Answer]], None],
         pod_of: Callable[[str], Pod | None],
+        silence_s: float = SILENCE_S,
     ) -> None:
         self.name = name
+        self._silence_s = silence_s
         self._endpoint, self._identity, self._may = endpoint, identity, may
         self._news, self._pod_of = news, pod_of
         self._loop: asyncio.AbstractEventLoop | None = None
         self._group: asyncio.TaskGroup | None = None
         self._watching: Watching | None = None
         self._hands: Hands | None = None
+        self._statuses: StatusWriter | None = None
 
     async def run(self) -> None:
         """Follow and write until cancelled."""
         reading = Api(self._endpoint, in_flight=8, timeout_s=60.0)
         writing = Api(self._endpoint, in_flight=IN_FLIGHT, timeout_s=WRITE_S)
         self._loop = asyncio.get_running_loop()
-        recorder = Recorder(writing, self._identity)
+        recorder = Recorder(writing, self._identity, may=self._may)
         try:
             async with asyncio.TaskGroup() as group:
                 self._group = group
-                self._watching = Watching(reading, self.name, self._news)
+                self._watching = Watching(reading, self.name, self._news, self._silence_s)
                 self._hands = Hands(
                     writing, self._may, lambda a: self._news([a]), recorder, self._pod_of, IN_FLIGHT
                 )
+                self._statuses = StatusWriter(writing, self._may)
                 owners = self._watching.owner_kinds(set(SWITCHED))
                 for reflector in [*owners, *self._watching.reflectors(ALWAYS)]:
                     group.create_task(reflector.run())
                 group.create_task(self._hands.run())
+                group.create_task(self._statuses.run())
         finally:
             await reading.close()
             await writing.close()
@@ -79,6 +86,11 @@ class Connection:
         """Have orders carried out; from any thread."""
         assert self._hands
         self._hands.give(orders)
+
+    def write_statuses(self, wanted: Sequence[SetStatus]) -> None:
+        """Have the status of queues and policies written; from any thread."""
+        assert self._statuses
+        self._statuses.give(wanted)
 
     def follow_owners(self, paths: set[str]) -> bool:
         """Watch more kinds of owners, from any thread; returns whether any is new."""

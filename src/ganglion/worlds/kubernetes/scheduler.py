@@ -17,11 +17,14 @@ from msgspec.structs import replace
 
 from ganglion.engine.plugins import Plugins
 from ganglion.model.policy import Policy
+from ganglion.worlds.kubernetes.api.client import SILENCE_S
 from ganglion.worlds.kubernetes.api.config import Endpoint
 from ganglion.worlds.kubernetes.brain.brain import Brain, News
 from ganglion.worlds.kubernetes.brain.orders import Order
 from ganglion.worlds.kubernetes.brain.settings import Settings
+from ganglion.worlds.kubernetes.config.read import Configuration
 from ganglion.worlds.kubernetes.connection import Connection
+from ganglion.worlds.kubernetes.reports import Reporter, figures_of, reserved, unsettled
 from ganglion.worlds.kubernetes.tree import QueueTree
 
 PAUSE_S = 0.5
@@ -52,11 +55,12 @@ class Scheduler:
         settings: how to go about it.
         turned: called after every turn, in the deciding thread.
         policy_name: name of the `Policy` object that decides.
+        clock: the time in ms since 1970; nothing but waits and what is told depends on it.
+        silence_s: silence after which a watch is taken for dead, in seconds.
 
     Attributes:
         brain: decides; looked at through `read`.
         ready: set once the clusters are known.
-        trouble: why turns fail; empty = they do not.
         turns: how many were taken.
     """
 
@@ -70,11 +74,13 @@ class Scheduler:
         settings: Settings | None = None,
         turned: Turned = lambda _brain, _orders, _seconds: None,
         policy_name: str = "default",
+        clock: Callable[[], int] = now_ms,
+        silence_s: float = SILENCE_S,
     ) -> None:
         policy = replace(Policy(), repair=True)
         self.brain = Brain(list(endpoints), settings or Settings(), policy, load(policy))
-        self._tree = QueueTree(policy_name)
-        self._may, self._turned = may, turned
+        self._tree, self._reporter = QueueTree(policy_name), Reporter()
+        self._may, self._turned, self._clock = may, turned, clock
         self._inbox: queue.SimpleQueue[Sequence[News]] = queue.SimpleQueue()
         self._lock = threading.RLock()
         self._stopping = threading.Event()
@@ -86,13 +92,13 @@ class Scheduler:
                 may=may,
                 news=self._inbox.put,
                 pod_of=self.brain.scene.sites[name].pods.get,
+                silence_s=silence_s,
             )
             for name, endpoint in endpoints.items()
         }
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._fatal: BaseException | None = None
+        self._fatal = self._failed = ""
         self.ready = threading.Event()
-        self.trouble = ""
         self.turns = 0
 
     # --- for other threads ------------------------------------------------------------------
@@ -102,6 +108,11 @@ class Scheduler:
         """Look at what is known between turns; it must be left as it is."""
         with self._lock:
             yield self.brain
+
+    @property
+    def trouble(self) -> str:
+        """Why it does not work and has to be started anew, or turns fail; empty = all is well."""
+        return self._fatal or self._failed
 
     def leads(self) -> bool:
         """Whether it decides."""
@@ -114,6 +125,15 @@ class Scheduler:
             for name, each in self._connections.items()
             for path, why in each.troubles().items()
         }
+
+    def oddities(self) -> dict[str, tuple[str, ...]]:
+        """What is wrong with objects of the clusters: object -> in plain words."""
+        with self.read() as brain:
+            return {
+                f"{site.prefix}{about}": told
+                for site in brain.scene.sites.values()
+                for about, told in sorted(site.troubles.items())
+            }
 
     def start(self) -> None:
         """Begin to follow the clusters and, with the lead, to decide."""
@@ -140,8 +160,7 @@ class Scheduler:
             pass
         except BaseException as error:
             log.exception("the connection to the clusters failed")
-            self._fatal = error
-            self.trouble = f"the connection to the clusters failed: {error}"
+            self._fatal = f"the connection to the clusters failed: {error}"
             self._stopping.set()
 
     async def _connect(self) -> None:
@@ -162,11 +181,11 @@ class Scheduler:
             news = self._gather()
             try:
                 self._turn(news)
-                self.trouble = ""
+                self._failed = ""
             except Exception as error:
                 # Only this thread can decide: it must outlive a bug in one turn, and says so.
                 log.exception("turn failed")
-                self.trouble = f"the last turn failed: {error}"
+                self._failed = f"the last turn failed: {error}"
 
     def _turn(self, news: Sequence[News]) -> None:
         brain = self.brain
@@ -175,8 +194,9 @@ class Scheduler:
             if not self._is_ready():
                 return
             if not self._may():
+                brain.stand_by()
                 return
-            began, now = time.perf_counter(), now_ms()
+            began, now = time.perf_counter(), self._clock()
             self._configure(now)
             orders = brain.turn((), now)
             self.turns += 1
@@ -184,6 +204,7 @@ class Scheduler:
                 mine = [each for each in orders if brain.cluster_of(each) == name]
                 if mine:
                     connection.give(mine)
+            self._report(now)
             self._turned(brain, orders, time.perf_counter() - began)
 
     def _is_ready(self) -> bool:
@@ -201,14 +222,33 @@ class Scheduler:
     def _configure(self, now: int) -> None:
         found = self._tree.changed(self.brain.scene.state.totals.flavors())
         if found:
-            policy = replace(found.policy, repair=True)
-            self.brain.configure(found.queues, policy, now)
+            self._reporter.hurry()
+            self._apply(found, now)
+
+    def _apply(self, found: Configuration, now: int) -> None:
+        self.brain.configure(found.queues, replace(found.policy, repair=True), now)
+
+    def _report(self, now: int) -> None:
+        """Have written what became of queues and policies, where it is time to."""
+        found, subjects = self._tree.latest, self._tree.subjects()
+        if found is None or not self._reporter.is_due(now):
+            return
+        state = self.brain.scene.state
+        waits = unsettled(state, found.queues)
+        if waits:
+            self._apply(found, now)
+            waits = unsettled(state, found.queues)
+        verdicts = reserved(found.verdicts, waits)
+        due = self._reporter.due(subjects, verdicts, figures_of(state), now)
+        for cluster, statuses in due.items():
+            self._connections[cluster].write_statuses(statuses)
 
     def _gather(self) -> list[News]:
         """Wait for news, at most until something is due, then take all there is."""
         found: list[News] = []
-        due = self.brain.next_wake(now_ms()) if self.ready.is_set() else None
-        wait = PAUSE_S if due is None else min(PAUSE_S, max(0.0, (due - now_ms()) / 1000))
+        now = self._clock()
+        due = self.brain.next_wake(now) if self.ready.is_set() else None
+        wait = PAUSE_S if due is None else min(PAUSE_S, max(0.0, (due - now) / 1000))
         try:
             found.extend(self._inbox.get(timeout=max(wait, 0.001)))
             time.sleep(GATHER_S)

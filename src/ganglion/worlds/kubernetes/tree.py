@@ -1,6 +1,7 @@
 """The queues and the policy of a cluster, as its own objects say."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -9,7 +10,9 @@ from ganglion.worlds.kubernetes.brain.brain import News
 from ganglion.worlds.kubernetes.brain.orders import Changed
 from ganglion.worlds.kubernetes.config.read import IN_FORCE, Configuration, configuration
 from ganglion.worlds.kubernetes.objects.meta import Anything
+from ganglion.worlds.kubernetes.reports import Subject
 
+KINDS = {"queue": "Queue", "policy": "Policy"}
 DEFAULT_QUEUE = "default"
 """Exists as long as no `Queue` does, so that a cluster without any can be used at once."""
 
@@ -26,8 +29,9 @@ class QueueTree:
 
     def __init__(self, in_force: str = IN_FORCE) -> None:
         self._in_force = in_force
-        self._queues: dict[str, Anything] = {}
-        self._policies: dict[str, Anything] = {}
+        self._subjects: dict[str, Subject] = {}
+        self._kept: dict[str, dict[str, Any]] = {}
+        """UID -> what counts of it, as its status will say once that is written."""
         self._is_stale = True
         self.latest: Configuration | None = None
 
@@ -43,21 +47,51 @@ class QueueTree:
         if not self._is_stale:
             return None
         self._is_stale = False
-        found = configuration(
-            self._queues.values(), self._policies.values(), flavors, self._in_force
-        )
-        if not self._queues and not found.queues:
+        queues = [self._as_kept(each) for each in self.subjects() if each.kind == "Queue"]
+        policies = [self._as_kept(each) for each in self.subjects() if each.kind == "Policy"]
+        found = configuration(queues, policies, flavors, self._in_force)
+        if not queues and not found.queues:
             found = replace(found, queues=(Queue(DEFAULT_QUEUE),))
         self.latest = found
+        self._keep(found)
         return found
+
+    def subjects(self) -> list[Subject]:
+        """All queues and policies."""
+        return list(self._subjects.values())
+
+    def _as_kept(self, subject: Subject) -> Anything:
+        """The object with what was accepted last, which its status may not say yet."""
+        item = subject.item
+        kept = self._kept.get(item.metadata.uid)
+        return replace(item, status={**item.status, "inForce": kept}) if kept else item
+
+    def _keep(self, found: Configuration) -> None:
+        known = {(each.kind, each.name): each for each in found.verdicts}
+        for uid, subject in self._subjects.items():
+            verdict = known[subject.kind, subject.item.metadata.name]
+            if verdict.spec is None:
+                self._kept.pop(uid, None)
+            else:
+                kept = {"generation": verdict.spec_generation, "spec": dict(verdict.spec)}
+                self._kept[uid] = kept
 
     def _others(self, news: Iterable[News]) -> Iterator[News]:
         for each in news:
-            if not isinstance(each, Changed) or each.kind not in ("queue", "policy"):
+            if not isinstance(each, Changed) or each.kind not in KINDS:
                 yield each
                 continue
-            table = self._queues if each.kind == "queue" else self._policies
-            before = table.pop(each.uid, None)
-            if each.item is not None:
-                table[each.uid] = each.item
-            self._is_stale |= before is None or each.item is None or before.spec != each.item.spec
+            self._is_stale |= self._take(each)
+
+    def _take(self, change: Changed) -> bool:
+        """Note how an object is now; returns whether it says something else than before."""
+        before = self._subjects.get(change.uid)
+        if change.item is None:
+            self._subjects.pop(change.uid, None)
+            self._kept.pop(change.uid, None)
+            return before is not None
+        now = Subject(change.cluster, KINDS[change.kind], change.item)
+        self._subjects[change.uid] = now
+        if before is None:
+            return True
+        return before.item.metadata.generation != now.item.metadata.generation

@@ -1,0 +1,96 @@
+"""When the status of queues and policies is due."""
+
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+from tests.worlds.kubernetes.config.samples import queue
+
+from ganglion.engine.state import ClusterState
+from ganglion.model.events import QueueSet
+from ganglion.model.queue import Queue
+from ganglion.worlds.kubernetes.act.statuses import SetStatus
+from ganglion.worlds.kubernetes.brain.orders import Changed
+from ganglion.worlds.kubernetes.config.read import configuration
+from ganglion.worlds.kubernetes.config.status import Figures
+from ganglion.worlds.kubernetes.objects.meta import Anything
+from ganglion.worlds.kubernetes.reports import BURST, PER_SECOND, Reporter, Subject, unsettled
+from ganglion.worlds.kubernetes.tree import QueueTree
+
+
+def due(
+    reporter: Reporter, items: Sequence[Anything], now: int, pending: int = 0
+) -> list[SetStatus]:
+    subjects = [Subject("", "Queue", each) for each in items]
+    figures = {each.metadata.name: Figures(pending=pending) for each in items}
+    found = reporter.due(subjects, configuration(items, []).verdicts, figures, now)
+    return found.get("", [])
+
+
+def queues(count: int) -> list[Anything]:
+    return [queue(f"q-{index:03}") for index in range(count)]
+
+
+def test_an_object_is_written_at_most_every_ten_seconds() -> None:
+    reporter, items = Reporter(), queues(1)
+    assert [each.path.rpartition("/")[2] for each in due(reporter, items, 1_000)] == ["q-000"]
+    times = [now for now in range(2_000, 32_000, 500) if due(reporter, items, now, pending=now)]
+    assert times == [11_000, 21_000, 31_000]
+
+
+def test_what_is_as_it_should_be_is_not_written() -> None:
+    reporter, (item,) = Reporter(), queues(1)
+    (first,) = due(reporter, [item], 1_000)
+    assert due(reporter, [replace(item, status=dict(first.patch))], 60_000) == []
+
+
+def test_all_together_are_a_few_a_second_and_everybody_has_its_turn() -> None:
+    reporter, items = Reporter(), queues(60)
+    written: list[str] = []
+    for now in range(1_000, 21_000, 1_000):
+        found = due(reporter, items, now, pending=now)
+        assert len(found) <= (BURST if now == 1_000 else PER_SECOND)
+        written += [each.path for each in found]
+    assert len(set(written)) == 60
+    assert len(written) == BURST + 19 * PER_SECOND
+
+
+def test_a_look_is_taken_again_soon_while_more_is_due_than_may_be_written() -> None:
+    reporter = Reporter()
+    due(reporter, queues(1), 1_000)
+    assert not reporter.is_due(5_999)
+    assert reporter.is_due(6_000)
+    due(reporter, queues(60), 6_000)
+    assert reporter.is_due(7_000)
+    reporter.hurry()
+    assert reporter.is_due(6_001)
+
+
+def test_a_verdict_on_an_earlier_spec_is_not_written_on_a_later_one() -> None:
+    earlier, later = queue("a", 1), queue("a", 2)
+    verdicts = configuration([earlier], []).verdicts
+    assert Reporter().due([Subject("", "Queue", later)], verdicts, {}, 1_000) == {}
+
+
+def test_an_engine_that_keeps_a_queue_is_told_of() -> None:
+
+    state = ClusterState()
+    for each in (Queue("a"), Queue("gone")):
+        state.apply(QueueSet(0, each))
+    assert set(unsettled(state, [Queue("a")])) == {"gone"}
+    assert unsettled(state, [Queue("a"), Queue("gone")]) == {}
+    assert set(unsettled(state, [Queue("a", parent="gone"), Queue("gone")])) == {"a"}
+
+
+def test_nothing_of_an_object_outlives_it() -> None:
+
+    tree = QueueTree()
+    good, bad = queue("a", 1, weight=2), queue("a", 2, weight="heavy")
+    tree.sift([Changed("", "queue", "uid-a", good)])
+    assert (found := tree.changed([])) is not None
+    assert found.queues[0].over_quota_weight == 2
+    tree.sift([Changed("", "queue", "uid-a", bad)])
+    assert (found := tree.changed([])) is not None
+    assert found.queues[0].over_quota_weight == 2, "what was accepted before"
+    tree.sift([Changed("", "queue", "uid-a", None), Changed("", "queue", "another", bad)])
+    assert (found := tree.changed([])) is not None
+    assert found.queues == ()
