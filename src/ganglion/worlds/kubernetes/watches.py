@@ -7,17 +7,19 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ganglion.worlds.kubernetes import names
-from ganglion.worlds.kubernetes.api.client import Api
+from ganglion.worlds.kubernetes.api.client import SILENCE_S, Api
 from ganglion.worlds.kubernetes.api.reflect import Change, Reflector
 from ganglion.worlds.kubernetes.brain.orders import Changed
 from ganglion.worlds.kubernetes.gangs.kinds import KINDS, MPI_JOB
 from ganglion.worlds.kubernetes.objects import storage
 from ganglion.worlds.kubernetes.objects.disruption import PodDisruptionBudget
+from ganglion.worlds.kubernetes.objects.dra import ResourceSlice
 from ganglion.worlds.kubernetes.objects.meta import Anything
 from ganglion.worlds.kubernetes.objects.node import Node
 from ganglion.worlds.kubernetes.objects.pod import Pod
 
 _STORAGE = "/apis/storage.k8s.io/v1"
+_DEVICES = "/apis/resource.k8s.io/v1"
 _OWN = f"/apis/{names.GROUP}/{names.VERSION}"
 
 
@@ -49,6 +51,7 @@ ALWAYS: tuple[Watched, ...] = (
     Watched(f"{_STORAGE}/csidrivers", storage.CSIDriver, "csi driver"),
     Watched(f"{_STORAGE}/csistoragecapacities", storage.CSIStorageCapacity, "csi capacity"),
     Watched(f"{_STORAGE}/volumeattachments", storage.VolumeAttachment, "attachment"),
+    Watched(f"{_DEVICES}/resourceslices", ResourceSlice, "slice", needed=False),
     Watched(f"{_OWN}/queues", Anything, "queue", needed=False),
     Watched(f"{_OWN}/policies", Anything, "policy", needed=False),
     Watched("/api/v1/pods", Pod, "pod"),
@@ -80,13 +83,21 @@ class Watching:
         api: the cluster's.
         cluster: its name.
         sink: called in the event loop with changes, in order.
+        silence_s: silence after which a watch is taken for dead, in seconds.
 
     Attributes:
         owners: paths of collections that are watched because pods are owned by such objects.
     """
 
-    def __init__(self, api: Api, cluster: str, sink: Callable[[list[Changed]], None]) -> None:
+    def __init__(
+        self,
+        api: Api,
+        cluster: str,
+        sink: Callable[[list[Changed]], None],
+        silence_s: float = SILENCE_S,
+    ) -> None:
         self._api, self._cluster, self._sink = api, cluster, sink
+        self._silence_s = silence_s
         self._reflectors: dict[str, tuple[Watched, Reflector[Any]]] = {}
         self.owners: set[str] = set()
 
@@ -132,7 +143,7 @@ class Watching:
                 ]
             )
 
-        return Reflector(self._api, watched.path, watched.kind, sink)
+        return Reflector(self._api, watched.path, watched.kind, sink, silence_s=self._silence_s)
 
 
 def _namer(watched: Watched) -> Callable[[Any], Any]:

@@ -4,7 +4,7 @@ It does no I/O and reads no clock. Given the same changes at the same times it o
 writes, so all of it can be tested without a cluster.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from heapq import heappop, heappush
 
 from msgspec.structs import replace
@@ -73,7 +73,7 @@ class Brain:
     def __init__(
         self, clusters: Sequence[str], settings: Settings, policy: Policy, plugins: Plugins
     ) -> None:
-        sites = {name: Site(name) for name in clusters}
+        sites = {name: Site(name, settings.sources) for name in clusters}
         self._judge = Judge(sites)
         state = ClusterState(policy, self._judge.plugins(plugins))
         quarantine = Quarantine(settings.refusals, settings.quarantine_ms)
@@ -102,6 +102,12 @@ class Brain:
                 self.scene.sites[each.cluster].take(each)
             else:
                 self._answers.append(each)
+
+    def stand_by(self) -> None:
+        """Keep no news that only one who decides has to hear: another decides, maybe for weeks."""
+        for site in self.scene.sites.values():
+            site.news, site.gone_pods, site.refused = [], [], []
+        self._answers = []
 
     def wanted_owners(self, cluster: str) -> set[Wanted]:
         """Objects that have to be known before some gang can be understood."""
@@ -154,6 +160,7 @@ class Brain:
         """Find out which gangs the pods' changes concern."""
         scene = self.scene
         for site in scene.sites.values():
+            site.settle()
             for pod in site.news:
                 self._follow(pod.metadata.uid, pod.spec.node_name)
             for uid, ended in site.gone_pods:
@@ -196,20 +203,38 @@ class Brain:
             scene.orders.append(Note(site.name, about, QUARANTINED, "Quarantining", message, True))
 
     def _describe_nodes(self, now: int) -> None:
-        scene, state = self.scene, self.scene.state
+        scene = self.scene
         for site in scene.sites.values():
-            for name in sorted(site.changed_nodes):
-                full = site.prefix + name
-                node = site.described(name, self._ours(site, full))
-                if node is None:
-                    if full in state.tree.index:
-                        scene.apply(NodeLost(now, full))
-                    continue
-                shut = scene.quarantine.reason(full, now)
-                node = replace(node, cordoned=node.cordoned or shut) if shut else node
-                if not _is_known(state, node):
-                    scene.apply(NodeAdded(now, node))
+            # The engine's tree is built anew once after nodes have moved: look first, then tell.
+            for event in [*self._seen_of_nodes(site, now)]:
+                scene.apply(event)
             site.changed_nodes.clear()
+            if site.renew_catalog():
+                scene.touched.update(self._waiting(site))
+
+    def _seen_of_nodes(self, site: Site, now: int) -> Iterator[NodeAdded | NodeLost]:
+        """What has changed about the nodes of a cluster."""
+        state = self.scene.state
+        for name in sorted(site.changed_nodes):
+            full = site.prefix + name
+            node = site.described(name, self._ours(site, full))
+            if node is None:
+                if full in state.tree.index:
+                    yield NodeLost(now, full)
+                continue
+            shut = self.scene.quarantine.reason(full, now)
+            node = replace(node, cordoned=node.cordoned or shut) if shut else node
+            if not _is_known(state, node):
+                yield NodeAdded(now, node)
+
+    def _waiting(self, site: Site) -> list[str]:
+        """Gangs of a cluster that have no place yet: they may fit other devices than before."""
+        scene = self.scene
+        return [
+            gang
+            for gang in scene.founds
+            if gang not in scene.attempts and scene.site_of(gang) is site
+        ]
 
     def _ours(self, site: Site, node: str) -> dict[int, str]:
         """Devices that our gangs hold or are promised on a node, and what they are asked by."""

@@ -16,7 +16,6 @@ from ganglion.worlds.kubernetes.filters.levels import levels_of
 from ganglion.worlds.kubernetes.filters.needs import Needs
 from ganglion.worlds.kubernetes.filters.reading import needs_of
 from ganglion.worlds.kubernetes.gangs.found import Found
-from ganglion.worlds.kubernetes.gangs.said import STANDARD_LABELS
 from ganglion.worlds.kubernetes.objects.pod import Pod
 
 
@@ -59,10 +58,11 @@ class Dynamic:
         if bound is None:
             return {}
         site, counts = bound.site, {each.name: each.count for each in bound.found.sets}
-        return {
-            name: levels_of(needs, counts[name], site.crowd, site.fleet, STANDARD_LABELS)
-            for name, needs in bound.needs.items()
-        }
+        found = {}
+        for name, needs in bound.needs.items():
+            levels = site.places.levels_among(_keys(needs))
+            found[name] = levels_of(needs, counts[name], site.crowd, site.fleet, levels)
+        return found
 
     def unlearn(self, gang: str) -> None:
         """Forget a gang."""
@@ -140,6 +140,12 @@ def _plain(site: Site, needs: Needs) -> Needs:
     if needs.near or needs.apart or needs.spreads or site.crowd.guards.is_needed():
         return needs
     return replace(needs, labels=())
+
+
+def _keys(needs: Needs) -> set[str]:
+    """The node labels that rules among pods are about."""
+    terms = {each.key for each in (*needs.near, *needs.apart)}
+    return terms | {each.among.key for each in needs.spreads}
 
 
 def _is_choosy(needs: Needs) -> bool:

@@ -16,8 +16,8 @@ CRITICAL = 2_000_000_000
 CLUSTER_LABEL = f"{names.GROUP}/cluster"
 
 
-TypesOf = Callable[[str], tuple[str, ...]]
-"""Resource that GPUs are asked by -> types of device that are asked for so; empty = all."""
+TypesOf = Callable[[str, int], tuple[str, ...]]
+"""Resource that GPUs are asked by, and how many -> types of device that fit; empty = all."""
 
 
 def gang_of(
@@ -88,7 +88,7 @@ def _gpus(pod: Pod, ask: Ask, types_of: TypesOf) -> GpuRequest:
     """Whole GPUs by the pod's resources, or a part of one by annotation."""
     notes = pod.metadata.annotations
     if ask.gpus:
-        return GpuRequest(ask.gpus, types=types_of(ask.gpu_resource))
+        return GpuRequest(ask.gpus, types=types_of(ask.gpu_resource, ask.gpus))
     if names.GPU_FRACTION in notes:
         return GpuRequest(1, milli=int(exactly(notes[names.GPU_FRACTION]) * WHOLE))
     if names.GPU_MEMORY in notes:

@@ -2,6 +2,8 @@
 
 from msgspec import Struct
 
+from ganglion.worlds.kubernetes.discover.topology import DISCOVERED, Sources
+
 
 class Settings(Struct, frozen=True):
     """Settings of one scheduler.
@@ -15,6 +17,7 @@ class Settings(Struct, frozen=True):
         quarantine_ms: how long a node that refused pods gets no new ones; doubles up to 8 times.
         refusals: refusals within that time that put a node into quarantine.
         retell_ms: least time between two reasons of one sort told on one pod.
+        sources: where the levels of the topology are read from.
     """
 
     default_queue: str = "default"
@@ -25,3 +28,4 @@ class Settings(Struct, frozen=True):
     quarantine_ms: int = 300_000
     refusals: int = 2
     retell_ms: int = 300_000
+    sources: Sources = DISCOVERED

@@ -2,16 +2,21 @@
 
 from collections.abc import Callable, Mapping
 
+import structlog
 from msgspec.structs import replace
 
 from ganglion.model.errors import GanglionError
-from ganglion.model.node import Device, Node
+from ganglion.model.node import Node
 from ganglion.worlds.kubernetes.act.owners import SUSPENDED_FOR
 from ganglion.worlds.kubernetes.brain.gang_of import CLUSTER_LABEL
 from ganglion.worlds.kubernetes.brain.orders import Changed, PodRef
+from ganglion.worlds.kubernetes.brain.places import Places
 from ganglion.worlds.kubernetes.brain.quarantine import is_refusal
+from ganglion.worlds.kubernetes.discover.catalog import Catalog, catalog_of
+from ganglion.worlds.kubernetes.discover.dra import published
 from ganglion.worlds.kubernetes.discover.foreign import held_of
-from ganglion.worlds.kubernetes.discover.nodes import describe
+from ganglion.worlds.kubernetes.discover.nodes import Described, describe
+from ganglion.worlds.kubernetes.discover.topology import DISCOVERED, Sources
 from ganglion.worlds.kubernetes.filters.crowd import Crowd
 from ganglion.worlds.kubernetes.filters.fleet import Fleet
 from ganglion.worlds.kubernetes.filters.labels import Mentioned, labels_of
@@ -20,9 +25,15 @@ from ganglion.worlds.kubernetes.gangs.grouping import Grouping
 from ganglion.worlds.kubernetes.gangs.home import is_ours
 from ganglion.worlds.kubernetes.objects import node as kube
 from ganglion.worlds.kubernetes.objects.disruption import PodDisruptionBudget
+from ganglion.worlds.kubernetes.objects.dra import ResourceSlice
 from ganglion.worlds.kubernetes.objects.meta import Anything, OwnerReference
 from ganglion.worlds.kubernetes.objects.pod import Pod
 from ganglion.worlds.kubernetes.requests import Ask, ask_of
+
+OF_ALL = ("topology", "devices")
+"""Troubles that concern more than one object; they are logged too."""
+
+log = structlog.get_logger(__name__)
 
 
 class Site:
@@ -30,6 +41,7 @@ class Site:
 
     Args:
         name: of the cluster; empty where there is only one.
+        sources: where levels of the topology are read from.
 
     Attributes:
         prefix: of the names of its nodes and gangs, which makes them unique among clusters.
@@ -39,12 +51,14 @@ class Site:
         news: our pods that are new or changed.
         gone_pods: (UID, phase in which it ended or "") of pods that are gone or over.
         refused: our pods that kubelets did not admit.
+        places: where its nodes lie.
+        catalog: the types of device that its nodes have.
         troubles: what was wrong with objects, by object.
         suspended: owners that we have suspended, by UID.
         budgets: disruption budgets by namespace and UID.
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, sources: Sources = DISCOVERED) -> None:
         self.name, self.prefix = name, f"{name}/" if name else ""
         self.nodes: dict[str, kube.Node] = {}
         self.pods: dict[str, Pod] = {}
@@ -53,7 +67,8 @@ class Site:
         self._named: dict[tuple[str, str, str, str], str] = {}
         self.volumes, self.fleet = Volumes(), Fleet()
         self.crowd = Crowd(self.volumes)
-        self.grouping = Grouping(self._owner)
+        self.places, self.catalog = Places(name, sources), Catalog()
+        self.grouping = Grouping(self._owner, self.places.meant)
         self.mentioned = Mentioned()
         self.barred: dict[str, frozenset[str]] = {}
         self.changed_nodes: set[str] = set()
@@ -62,8 +77,11 @@ class Site:
         self.refused: list[Pod] = []
         self.troubles: dict[str, tuple[str, ...]] = {}
         self.budgets: dict[str, dict[str, PodDisruptionBudget]] = {}
-        self._types: dict[str, tuple[str, ...]] = {}
-        self._offers: dict[str, tuple[tuple[str, Device], ...]] = {}
+        self._types: dict[tuple[str, bool], tuple[str, ...]] = {}
+        self._described: dict[str, Described] = {}
+        self._is_catalog_stale = False
+        self._slices: dict[str, ResourceSlice] = {}
+        self._are_slices_stale = False
         self._namespaces: dict[str, str] = {}
         self._stored: dict[str, Stored] = {}
         self._asks: dict[str, Ask] = {}
@@ -75,6 +93,7 @@ class Site:
             "owner": self._take_owner,
             "namespace": self._take_namespace,
             "budget": self._take_budget,
+            "slice": self._take_slice,
         }
 
     def take(self, change: Changed) -> None:
@@ -120,36 +139,65 @@ class Site:
         """
         node = self.nodes.get(name)
         if node is None:
+            self._forget(name)
             return None
         held = held_of(self._strangers.get(name, {}).values())
         labels = labels_of(node, self.mentioned, self.barred.get(name, frozenset()))
         if self.name:
             labels[CLUSTER_LABEL] = self.name
-        found = describe(node, held, ours, labels, self.name)
-        self.troubles[f"node {name}"] = found.troubles
-        offers = tuple(zip(found.resources, found.node.devices, strict=True))
-        if self._offers.get(name) != offers:
-            self._offers[name] = offers
-            self._types.clear()
+        published, domains = self.places.published, self.places.domains(name)
+        found = describe(node, held, ours, labels, published=published, domains=domains)
+        self._say(f"node {name}", found.troubles)
+        before, self._described[name] = self._described.get(name), found
+        self._is_catalog_stale |= before is None or _offer(before) != _offer(found)
         return replace(found.node, name=self.prefix + name) if self.prefix else found.node
 
     def resources(self, name: str) -> tuple[str, ...]:
         """What each device of a node is asked for by."""
-        return tuple(resource for resource, _ in self._offers.get(name, ()))
+        found = self._described.get(name)
+        return found.resources if found else ()
 
-    def types_of(self, resource: str) -> tuple[str, ...]:
-        """Types of device that pods ask for by a resource; empty = all there are."""
-        if resource not in self._types:
-            self._types[resource] = self._found_types(resource)
-        return self._types[resource]
+    def types_of(self, resource: str, count: int = 1) -> tuple[str, ...]:
+        """Types of device that pods get which ask for `count` of a resource; empty = any."""
+        key = resource, count > 1
+        if key not in self._types:
+            found, known = self.catalog.types_of(resource, count), self.catalog.types.values()
+            is_any = len(found) == len({kind for types in known for kind in types})
+            self._types[key] = (() if is_any else found) if found else (resource,)
+        return self._types[key]
 
-    def _found_types(self, resource: str) -> tuple[str, ...]:
-        offered = {(name, device.type) for node in self._offers.values() for name, device in node}
-        mine = {kind for name, kind in offered if name == resource}
-        others = {kind for name, kind in offered if name != resource}
-        if not mine:
-            return (resource,)
-        return tuple(sorted(mine)) if others else ()
+    def settle(self) -> None:
+        """Find out what labels and drivers say of nodes' places; before anybody asks for gangs."""
+        if self._are_slices_stale:
+            self._are_slices_stale = False
+            found = published(self._slices.values())
+            self.changed_nodes |= self.places.publish(found)
+            self._say("devices", found.troubles)
+        self.changed_nodes |= self.places.settle() & self.nodes.keys()
+        self._say("topology", self.places.troubles)
+        if self.places.has_moved():
+            self.grouping.set_levels(self.places.meant)
+
+    def renew_catalog(self) -> bool:
+        """Know the types of device there are now; returns whether they are others than before."""
+        if not self._is_catalog_stale:
+            return False
+        self._is_catalog_stale = False
+        before, self.catalog = self.catalog, catalog_of(self._described.values())
+        self._types.clear()
+        return before != self.catalog
+
+    def _forget(self, name: str) -> None:
+        self._say(f"node {name}", ())
+        self._is_catalog_stale |= self._described.pop(name, None) is not None
+
+    def _say(self, about: str, troubles: tuple[str, ...]) -> None:
+        if not troubles:
+            self.troubles.pop(about, None)
+        elif self.troubles.get(about) != troubles:
+            self.troubles[about] = troubles
+            if about in OF_ALL:
+                log.warning("odd", cluster=self.name, about=about, troubles=troubles)
 
     def _owner(self, reference: OwnerReference, namespace: str) -> Anything | None:
         if reference.uid:
@@ -165,10 +213,12 @@ class Site:
             )
             self.nodes.pop(name, None)
             self.fleet.drop(name)
+            self.places.drop(name)
         else:
             name = node.metadata.name
             self.nodes[name] = node
             self.fleet.put(node)
+            self.places.put(node)
         if name:
             self.changed_nodes.add(name)
 
@@ -222,6 +272,13 @@ class Site:
             known.pop(change.uid, None)
         if budget is not None:
             self.budgets.setdefault(budget.metadata.namespace, {})[change.uid] = budget
+
+    def _take_slice(self, change: Changed) -> None:
+        self._are_slices_stale = True
+        if change.item is None:
+            self._slices.pop(change.uid, None)
+        else:
+            self._slices[change.uid] = change.item
 
     def _take_pod(self, change: Changed) -> None:
         pod: Pod | None = change.item
@@ -302,6 +359,11 @@ def _stands_otherwise(before: Pod, now: Pod) -> bool:
         or before.metadata.labels != now.metadata.labels
         or before.spec.containers != now.spec.containers
     )
+
+
+def _offer(described: Described) -> set[tuple[str, str]]:
+    pairs = zip(described.resources, described.node.devices, strict=True)
+    return {(resource, device.type) for resource, device in pairs}
 
 
 def _name_of(thing: Anything) -> tuple[str, str, str, str]:

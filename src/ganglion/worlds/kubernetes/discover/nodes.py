@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from msgspec import Struct
 
+from ganglion.model.levels import Level
 from ganglion.model.node import Node
 from ganglion.worlds.kubernetes.discover import dra
 from ganglion.worlds.kubernetes.discover.devices import Layout, lay_out
@@ -57,6 +58,7 @@ def describe(
     *,
     sources: Sources = DISCOVERED,
     published: dra.Published = dra.NOTHING,
+    domains: dict[Level, str] | None = None,
 ) -> Described:
     """Describe a node of a cluster.
 
@@ -69,6 +71,7 @@ def describe(
         cluster: name of its cluster; empty = it is the only one.
         sources: where levels of the topology are read from.
         published: devices of dynamic resource allocation in the cluster.
+        domains: what `place_of` says, where the caller knows it already.
 
     Raises:
         InputError: a quantity of the node is none.
@@ -84,13 +87,7 @@ def describe(
         cpu_milli=max(0, cpu),
         memory_mib=_alike(max(0, memory), amount(node.status.allocatable.get("memory", 0)) // MIB),
         devices=layout.devices,
-        domains=domains_of(
-            published.attributes.get(name, {}) | node.metadata.labels,
-            cluster=cluster,
-            spans_nodes=model_of(node.metadata.labels).spans_nodes,
-            is_azure=node.spec.provider_id.startswith("azure:"),
-            sources=sources,
-        ),
+        domains=place_of(node, cluster, sources, published) if domains is None else domains,
         labels=dict(labels),
         max_pods=max(0, pods),
         cordoned=why_closed(node),
@@ -98,6 +95,22 @@ def describe(
     deficit = Deficit(max(0, -cpu), max(0, -memory), max(0, -pods), layout.deficit)
     troubles = _troubles(node, offer, layout, deficit, claims)
     return Described(described, layout.resources, deficit, tuple(troubles))
+
+
+def place_of(
+    node: objects.Node,
+    cluster: str = "",
+    sources: Sources = DISCOVERED,
+    published: dra.Published = dra.NOTHING,
+) -> dict[Level, str]:
+    """The domains that a node lies in, as its labels and drivers say."""
+    return domains_of(
+        published.attributes.get(node.metadata.name, {}) | node.metadata.labels,
+        cluster=cluster,
+        spans_nodes=model_of(node.metadata.labels).spans_nodes,
+        is_azure=node.spec.provider_id.startswith("azure:"),
+        sources=sources,
+    )
 
 
 def _left(allocatable: Quantities, held: Held) -> tuple[int, int, int]:
