@@ -60,17 +60,14 @@ def completed(state: ClusterState, record: GangRecord, pods: Pods) -> Placement 
     Args:
         state: the fleet, which does not count the gang; left as it is.
         record: the gang.
-        pods: at least one that sits, by pod set and index.
+        pods: those that sit, at least one.
 
     Returns:
         Those pods and places for all others; None when there are none.
     """
-    missing = tuple(
-        PodPlacement(each.name, index, pods[0].node)
-        for each in record.gang.pod_sets
-        for index in range(each.count)
-        if not any((pod.pod_set, pod.index) == (each.name, index) for pod in pods)
-    )
+    sitting = {(pod.pod_set, pod.index): pod for pod in pods}
+    order = [(each.name, index) for each in record.gang.pod_sets for index in range(each.count)]
+    missing = tuple(PodPlacement(*each, pods[0].node) for each in order if each not in sitting)
     tentative = Tentative(state)
     tentative.seat(record, Placement(pods))
     try:
@@ -79,11 +76,9 @@ def completed(state: ClusterState, record: GangRecord, pods: Pods) -> Placement 
         tentative.undo()
     if found is None:
         return None
-    everybody = {(pod.pod_set, pod.index): pod for pod in pods} | found
-    names = {each.name: number for number, each in enumerate(record.gang.pod_sets)}
-    order = sorted(everybody, key=lambda each: (names[each[0]], each[1]))
-    level, domain = common(state.indexes, [state.tree.rank(everybody[e].node) for e in order])
-    return Placement(tuple(everybody[each] for each in order), level, domain)
+    everybody = tuple((sitting | found)[each] for each in order)
+    level, domain = common(state.indexes, [state.tree.rank(pod.node) for pod in everybody])
+    return Placement(everybody, level, domain)
 
 
 def _repair(

@@ -15,12 +15,14 @@ from ganglion.engine.record import GangRecord
 from ganglion.engine.repair import completed
 from ganglion.engine.shapes import shapes_of
 from ganglion.model.events import (
+    GangEnded,
     GangPlaced,
     GangReserved,
     GangStarted,
     GangStopping,
     GangSubmitted,
     GangUpdated,
+    Outcome,
 )
 from ganglion.model.placement import Placement, PodPlacement
 from ganglion.model.resources import GpuRequest
@@ -40,6 +42,9 @@ from ganglion.worlds.kubernetes.gangs.found import Found, Member
 from ganglion.worlds.kubernetes.gangs.home import is_ours
 from ganglion.worlds.kubernetes.objects.pod import Pod
 
+BEGUN = "begun/"
+"""Ids under which pods of incomplete gangs are counted while the scheduler starts."""
+
 LEAVING = "leaving/"
 """Ids of pods that were on their way out when the scheduler started."""
 
@@ -47,8 +52,10 @@ LEAVING = "leaving/"
 def adopt(scene: Scene, judge: Judge, now: int) -> None:
     """Take over a cluster as it is. Nodes and queues are known to the engine already."""
     begun = [gang for gang in sorted(scene.founds) if _is_begun(scene.founds[gang])]
-    # A place for the rest of a gang is looked for when all that is taken is known.
+    # Places for the rest of a gang are looked for when all that is taken is known.
     partial = [gang for gang in begun if not _adopt(scene, judge, gang, now, whole=True)]
+    for gang in partial:
+        _keep_seats(scene, judge, gang, now)
     for site in scene.sites.values():
         for uid, pod in sorted(site.pods.items()):
             if is_ours(pod) and pod.is_leaving and pod.spec.node_name in site.nodes:
@@ -58,6 +65,7 @@ def adopt(scene: Scene, judge: Judge, now: int) -> None:
     for gang in sorted(wards):
         _promise_again(scene, judge, gang, now)
     for gang in partial:
+        _give_seats_back(scene, gang, now)
         _adopt(scene, judge, gang, now, whole=False)
     _disclaim_others(scene)
 
@@ -124,6 +132,22 @@ def _adopt(scene: Scene, judge: Judge, gang_id: str, now: int, *, whole: bool) -
         scene.claim(attempt, member.pod.metadata.uid)
     scene.touched.add(gang_id)
     return True
+
+
+def _keep_seats(scene: Scene, judge: Judge, gang_id: str, now: int) -> None:
+    """Count the pods of a gang that sit, under another name, until its other places are found."""
+    site, found = scene.site_of(gang_id), scene.founds[gang_id]
+    gang = gang_for(scene, judge, site, found, now)
+    seated = [each for each in found.members if each.pod.spec.node_name in site.nodes]
+    pods = _sitting(scene, site, gang, seated)
+    keeper = replace(_as_large_as(gang, pods), id=BEGUN + gang_id, workload=BEGUN + gang_id)
+    scene.state.apply(GangSubmitted(now, keeper))
+    scene.state.apply(GangPlaced(now, keeper.id, 1, Placement(tuple(pods))))
+
+
+def _give_seats_back(scene: Scene, gang_id: str, now: int) -> None:
+    scene.state.apply(GangEnded(now, BEGUN + gang_id, 1, Outcome.CANCELLED))
+    scene.state.forget(BEGUN + gang_id)
 
 
 def _since(seated: Sequence[Member], now: int) -> int:
