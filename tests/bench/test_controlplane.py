@@ -1,5 +1,7 @@
 """A real API server: who comes in, what is left of a test, and that it survives its parts."""
 
+import subprocess
+
 import pytest
 from tests.controlplane import manifests
 from tests.controlplane.cluster import Cluster, Refused, wait
@@ -124,6 +126,16 @@ def test_jobs_get_their_pods_where_controllers_run(cluster: Cluster, manager: No
     assert indexes == {"0", "1"}
     cluster.delete("/apis/batch/v1/namespaces/default/jobs/work")
     cluster.wait(lambda: not cluster.pods(), "the pods to go with their job")
+
+
+def test_what_a_killed_process_left_is_removed(control_plane: ControlPlane) -> None:
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    left = control_plane.folder.with_name(f"ganglion-control-plane-{gone.pid}-x")
+    left.mkdir()
+    ControlPlane(control_plane.programs).stop()
+    assert not left.exists()
+    assert control_plane.folder.exists()
 
 
 def test_stopping_leaves_nothing(control_plane: ControlPlane) -> None:

@@ -30,6 +30,7 @@ STOP = "test/stop-seconds"
 
 STRATEGIC = {"Content-Type": "application/strategic-merge-patch+json"}
 LEASE_S = 10.0
+CLOSING_S = 0.02  # transports close in later turns of the loop
 
 
 class Kubelets:
@@ -102,6 +103,8 @@ class Kubelets:
         self._main = self._loop.create_task(self._play())
         with contextlib.suppress(asyncio.CancelledError):
             self._loop.run_until_complete(self._main)
+        self._loop.run_until_complete(self._loop.shutdown_asyncgens())
+        self._loop.run_until_complete(asyncio.sleep(CLOSING_S))
         self._loop.close()
 
     async def _play(self) -> None:

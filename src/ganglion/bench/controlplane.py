@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Self
 
 import httpx2
+import psutil
 
 from ganglion.bench.controlplane_flags import (
     ADMIN,
@@ -36,6 +37,7 @@ from ganglion.model.errors import EnvironmentFault
 
 _PATIENCE_S = 120.0  # for a machine that builds something else at the same time
 _TRIES = 3
+_PREFIX = "ganglion-control-plane-"
 _STANDARD = Options()
 
 KEPT = (
@@ -64,7 +66,9 @@ class ControlPlane:
         self._parts: dict[str, Process] = {}
         self._configs = 0
         self._left = ExitStack()
-        self.folder = Path(tempfile.mkdtemp(prefix="ganglion-", dir=_memory()))
+        _sweep(_memory())
+        name = f"{_PREFIX}{os.getpid()}-"
+        self.folder = Path(tempfile.mkdtemp(prefix=name, dir=_memory()))
         self._left.callback(shutil.rmtree, self.folder, ignore_errors=True)
 
     def start(self) -> Self:
@@ -227,10 +231,18 @@ def _folder(key: str) -> str:
     return "/".join(key.split("/", 3)[:3]) + "/"
 
 
-def _memory() -> str | None:
-    """The folder that is in memory; None where there is none: the usual place will do."""
-    folder = "/dev/shm"
-    return folder if os.access(folder, os.W_OK) else None
+def _memory() -> Path:
+    """The folder that is in memory, or the usual place for what may be lost."""
+    folder = Path("/dev/shm")
+    return folder if os.access(folder, os.W_OK) else Path(tempfile.gettempdir())
+
+
+def _sweep(where: Path) -> None:
+    """Remove what processes left that were killed: it takes memory."""
+    for folder in where.glob(f"{_PREFIX}*"):
+        pid = folder.name.removeprefix(_PREFIX).partition("-")[0]
+        if not psutil.pid_exists(int(pid)):
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _free_ports(count: int) -> list[int]:
