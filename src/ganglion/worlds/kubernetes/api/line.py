@@ -25,6 +25,10 @@ _LOST = (OSError, asyncio.IncompleteReadError, Garbled, TimeoutError)
 _UNAUTHORIZED = 401
 
 
+_TURNS = 4
+"""Turns of the loop that it takes to close a connection with TLS."""
+
+
 class Line:
     """Talks to one API server.
 
@@ -84,7 +88,8 @@ class Line:
     async def close(self) -> None:
         """Close all connections."""
         self._pool.forget()
-        await asyncio.sleep(0)  # closing takes one turn of the loop
+        for _ in range(_TURNS):
+            await asyncio.sleep(0)
 
     async def _ask(self, method: str, target: str, body: bytes, content: str) -> Answer:
         request = await self._request(method, target, body, content)
