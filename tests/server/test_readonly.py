@@ -131,3 +131,17 @@ def test_metrics_of_the_state_join_those_of_the_source(rig: Rig, views: TestClie
     text = views.get("/metrics").text
     assert 'ganglion_gpus_used{flavor="H100"} 1.0' in text
     assert 'ganglion_queue_depth{reason="capacity"} 0.0' in text
+
+
+def test_while_another_keeps_the_state_views_name_it_and_probes_are_well(kept: Kept) -> None:
+    leads = ["east leads"]
+    app = make_readonly_app(kept, lambda: leads[0])
+    with TestClient(app, raise_server_exceptions=False) as views:
+        for path in ("workloads", "workloads/a", "workloads/a/why", "queues", "nodes", "order"):
+            answer = views.get(f"/v1/{path}")
+            assert answer.status_code == 503
+            assert answer.json()["code"] == "environment.standby"
+            assert answer.json()["message"] == "east leads"
+        assert views.get("/readyz").status_code == views.get("/metrics").status_code == 200
+        leads[0] = ""
+        assert views.get("/v1/queues").status_code == 200

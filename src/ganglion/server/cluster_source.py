@@ -1,7 +1,7 @@
 """A cluster's scheduler as the views see it: its state, and the workloads it has found."""
 
 from collections import Counter as Tally
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
@@ -27,6 +27,7 @@ class ClusterSource:
         self._workload_of: dict[str, str] = {}
         self._number = 0
         self._scheduler: Scheduler | None = None
+        self._leader: Callable[[], str] = str
         self._orders = Counter(
             "ganglion_orders", "Writes ordered, by kind.", ["kind"], registry=self.registry
         )
@@ -43,9 +44,14 @@ class ClusterSource:
             "ganglion_leader", "1 while this scheduler decides.", registry=self.registry
         )
 
-    def attach(self, scheduler: Scheduler) -> None:
-        """Serve this scheduler."""
-        self._scheduler = scheduler
+    def attach(self, scheduler: Scheduler, leader: Callable[[], str] = str) -> None:
+        """Serve this scheduler.
+
+        Args:
+            scheduler: whose state it is.
+            leader: name of the one that leads; empty = nobody is known to.
+        """
+        self._scheduler, self._leader = scheduler, leader
         self._leads.set_function(lambda: int(scheduler.leads()))
 
     def turned(self, brain: Brain, orders: Sequence[Order], seconds: float) -> None:
@@ -88,6 +94,14 @@ class ClusterSource:
             return ""
         troubles = sorted(self._scheduler.troubles().values())
         return troubles[0] if troubles else "the cluster is being listed"
+
+    def elsewhere(self) -> str:
+        """Why its views show nothing, as `a leads`; empty = it decides, and they do."""
+        assert self._scheduler
+        if not self._scheduler.leads():
+            leader = self._leader()
+            return f"{leader} leads" if leader else "no scheduler leads at present"
+        return "" if self._scheduler.turns else "this scheduler leads since now: nothing is decided"
 
     def _follow(self, event: Event) -> None:
         if isinstance(event, GangSubmitted):

@@ -4,7 +4,7 @@ The same answers as the server's own, under `/v1`; nothing can be changed throug
 for no token. Who may reach it is up to the network, or to the API server's service proxy.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from itertools import islice
 from typing import Annotated, Any, Protocol
@@ -16,7 +16,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from ganglion import __version__
 from ganglion.engine.record import WAITING
 from ganglion.engine.report import capacity
-from ganglion.model.errors import Conflict, NotFound
+from ganglion.model.errors import Conflict, EnvironmentFault, NotFound
 from ganglion.model.workload import Kind
 from ganglion.server import cluster_views, problems, schemas
 from ganglion.server.draft import Mind
@@ -28,6 +28,12 @@ MOST = (1 << 63) - 1
 MOST_EXPLAINED = 20
 """Most gangs of a workload that one request explains."""
 MOST_NAMED = 5
+
+
+class Standby(EnvironmentFault):
+    """The state is kept by another process."""
+
+    code = "environment.standby"
 
 
 class Source(Protocol):
@@ -62,16 +68,29 @@ def _source(request: Request) -> Source:
     return found
 
 
+def _keeps(request: Request) -> None:
+    """Raises Standby where the state is kept elsewhere."""
+    elsewhere: str = request.app.state.elsewhere()
+    if elsewhere:
+        raise Standby(elsewhere, "ask again: another one may be met")
+
+
+def _nowhere() -> str:
+    return ""
+
+
 Here = Annotated[Source, Depends(_source)]
 router = APIRouter(prefix=PREFIX, responses=problems.ERRORS)
 probes = APIRouter()
 
 
-def make_readonly_app(source: Source) -> FastAPI:
+def make_readonly_app(source: Source, elsewhere: Callable[[], str] = _nowhere) -> FastAPI:
     """Build the application.
 
     Args:
         source: who keeps the state.
+        elsewhere: who keeps it while `source` does not, as `a leads`; empty = `source` does. Until
+            then views answer 503 and probes as ever: it stands by.
     """
     app = FastAPI(
         title="Ganglion",
@@ -81,9 +100,9 @@ def make_readonly_app(source: Source) -> FastAPI:
         redoc_url=None,
         redirect_slashes=False,
     )
-    app.state.source = source
+    app.state.source, app.state.elsewhere = source, elsewhere
     problems.install(app)
-    app.include_router(router)
+    app.include_router(router, dependencies=[Depends(_keeps)])
     app.include_router(probes)
     source.registry.register(_gauges(source))
     return app

@@ -71,7 +71,7 @@ def schedule(
             turned=source.turned,
             policy_name=wish.policy,
         )
-        source.attach(scheduler)
+        source.attach(scheduler, lambda: lead.holder if lead else "")
         taken = stack.enter_context(bind(wish.host, wish.port))
         if lead:
             stack.callback(lead.stop)
@@ -80,7 +80,8 @@ def schedule(
         stack.callback(scheduler.stop)
         url = url_of(taken, wish.host)
         log.info("scheduling", clusters=list(endpoints), url=url, pid=os.getpid())
-        listener = Listener(make_readonly_app(source), lambda: ready(url), lambda: None)
+        app = make_readonly_app(source, source.elsewhere)
+        listener = Listener(app, lambda: ready(url), lambda: None)
         listener.serve_until_told(taken)
 
 

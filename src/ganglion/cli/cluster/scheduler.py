@@ -1,5 +1,6 @@
 """What the scheduler of a cluster knows: its views, through the service proxy of the API server."""
 
+import asyncio
 import os
 import re
 from typing import TypeVar
@@ -17,7 +18,15 @@ VARIABLE = "GANGLION_SCHEDULER"
 DEFAULT = "ganglion-system/ganglion:8080"
 """Namespace, service and port where the chart puts it."""
 MOST_ROWS = 1000
+STANDBY = "environment.standby"
+"""Code of the answer of a scheduler that does not lead."""
+MOST_TRIES = 12
+"""The proxy asks any of them: of three, the one that leads is met in 99 of 100 commands."""
+PAUSE_S = 0.05
+UNAVAILABLE = 503
+"""Of one that stands by, or of the proxy when it met one that is gone."""
 
+_SAID = re.compile(r'"message": ?"([^"]*)"')
 _WHERE = re.compile(r"([a-z0-9-]+)/([a-z0-9-]+):([a-z0-9-]+)")
 
 
@@ -72,16 +81,37 @@ class Scheduler:
         if self._silent:
             return None
         try:
-            return await self._api.get(self._root + path, kind, params=params or {}, tries=1)
+            return await self._until_met(path, kind, params or {})
         except (Absent, Broken, Forbidden) as error:
             if "state.not_found" not in error.message:
                 self._give_up(error)
             return None
 
+    async def _until_met(self, path: str, kind: type[T], params: dict[str, str]) -> T:
+        """Ask until one that leads is met; those that stand by know nothing."""
+        failed: Broken | None = None
+        for _ in range(MOST_TRIES):
+            try:
+                return await self._api.get(self._root + path, kind, params=params, tries=1)
+            except Broken as error:
+                if error.status != UNAVAILABLE:
+                    raise
+                if failed is None or STANDBY in error.message:
+                    failed = error
+            await asyncio.sleep(PAUSE_S)
+        assert failed
+        raise failed
+
     def _give_up(self, error: ApiError) -> None:
         """Say once that, and why, only the cluster itself is asked."""
         self._silent = True
-        why = {Forbidden: "you may not use its service", Absent: "there is no such service"}
-        said = why.get(type(error), "it does not answer")
-        note(f"The scheduler at {self._where} is not asked: {said}. What follows is what")
+        note(f"The scheduler at {self._where} is not asked: {_why(error)}. What follows is what")
         note(f"the cluster itself says. ${VARIABLE} names another place.")
+
+
+def _why(error: ApiError) -> str:
+    if STANDBY in error.message:
+        said = _SAID.search(error.message)
+        return f"none that leads was met ({said.group(1) if said else 'all stand by'})"
+    why = {Forbidden: "you may not use its service", Absent: "there is no such service"}
+    return why.get(type(error), "it does not answer")
