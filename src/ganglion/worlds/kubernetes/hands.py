@@ -14,6 +14,7 @@ from msgspec import Struct, field
 from ganglion.worlds.kubernetes.act.bind import BindOrder, bind
 from ganglion.worlds.kubernetes.act.bucket import Bucket
 from ganglion.worlds.kubernetes.act.calls import Pace
+from ganglion.worlds.kubernetes.act.choose import choose_node
 from ganglion.worlds.kubernetes.act.conditions import clear_victim, mark_victim, say_why
 from ganglion.worlds.kubernetes.act.events import Recorder
 from ganglion.worlds.kubernetes.act.evict import Evictions, unbind
@@ -29,6 +30,7 @@ from ganglion.worlds.kubernetes.brain.orders import (
     Bind,
     BindDone,
     BindPod,
+    ChooseNode,
     Evict,
     EvictBlocked,
     EvictDone,
@@ -45,6 +47,13 @@ from ganglion.worlds.kubernetes.objects.pod import Pod
 
 SAID_PER_SECOND = 50
 """Most conditions written per second on pods that wait."""
+
+UNSURE_MS = 60_000
+"""How long it is asked again what became of a binding: a gang is taken apart for a pod that
+could not be bound, and a short outage is no reason to do so."""
+
+AGAIN_S = 1.0
+"""Pause between two such questions."""
 
 _HOW = {
     Verdict.BOUND: How.BOUND,
@@ -128,7 +137,9 @@ class Hands:
                     for pod in order.pods:
                         self._binds.put_nowait((binding, pod))
                 case Evict():
-                    self._evicting[order.gang] = group.create_task(self._evict(order))
+                    self._begin_evicting(order, group)
+                case ChooseNode():
+                    group.create_task(self._choose(order))
                 case Spare():
                     group.create_task(self._spare(order))
                 case Unsuspend():
@@ -151,11 +162,41 @@ class Hands:
                 self._answer(BindDone(order.gang, order.attempt, binding.outcomes))
 
     async def _bind(self, pod: BindPod) -> Outcome:
+        """Bind a pod; while nobody knows what became of it, as in an outage, ask again."""
+        end_ms = steady_ms() + UNSURE_MS
+        while True:
+            outcome = await self._bind_once(pod)
+            is_known = outcome.verdict is not Verdict.UNKNOWN
+            if is_known or not self._pace.may() or steady_ms() >= end_ms:
+                return outcome
+            await asyncio.sleep(AGAIN_S)
+
+    async def _bind_once(self, pod: BindPod) -> Outcome:
         ref = pod.pod
         if pod.gated:
             return await ungate(self._api, ref, pod.node, self._pace)
         order = BindOrder(ref.namespace, ref.name, ref.uid, pod.node, pod.devices)
         return await bind(self._api, order, self._pace)
+
+    def _begin_evicting(self, order: Evict, group: asyncio.TaskGroup) -> None:
+        gang, task = order.gang, group.create_task(self._evict(order))
+        self._evicting[gang] = task
+
+        def forget(done: asyncio.Task[None]) -> None:
+            if self._evicting.get(gang) is done:
+                del self._evicting[gang]
+
+        task.add_done_callback(forget)
+
+    async def _choose(self, order: ChooseNode) -> None:
+        """Name a node to a claim; what becomes of it the claim itself tells."""
+        outcome = await choose_node(self._api, order.claim, order.node, self._pace)
+        while outcome.verdict is Verdict.UNKNOWN and self._pace.may():
+            await asyncio.sleep(AGAIN_S)
+            outcome = await choose_node(self._api, order.claim, order.node, self._pace)
+        if outcome.verdict is Verdict.REFUSED:
+            refused = {order.pod.uid: (How.REFUSED, outcome.message)}
+            self._answer(BindDone(order.gang, order.attempt, refused))
 
     async def _evict(self, order: Evict) -> None:
         """Have pods leave; where a budget forbids it, ask again until told otherwise."""

@@ -26,6 +26,7 @@ ROLES: dict[str, tuple[str, type[Any]]] = {
     "ResourceSlice": ("slice", ResourceSlice),
     "PersistentVolumeClaim": ("claim", storage.PersistentVolumeClaim),
     "StorageClass": ("storage class", storage.StorageClass),
+    "PersistentVolume": ("volume", storage.PersistentVolume),
 }
 
 

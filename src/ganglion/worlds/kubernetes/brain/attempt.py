@@ -41,6 +41,10 @@ class Attempt(Struct):
         running: whether the engine knows that it runs.
         owner: who makes its pods anew.
         dropping: UIDs of pods that leave while the others go on.
+        claims: claims whose volumes are still to be made -> since when, in ms.
+        chosen: claims -> the version in which they were told their node.
+        nominated: UIDs of pods that are told where they are going to run -> node.
+        taken: claims -> the node that they were seen to name.
     """
 
     gang: str
@@ -59,6 +63,10 @@ class Attempt(Struct):
     running: bool = False
     owner: Owner | None = None
     dropping: set[str] = field(default_factory=set)
+    claims: dict[str, int] = field(default_factory=dict)
+    chosen: dict[str, str] = field(default_factory=dict)
+    nominated: dict[str, str] = field(default_factory=dict)
+    taken: dict[str, str] = field(default_factory=dict)
 
     def enter(self, stage: Stage, now: int) -> None:
         """Come to a stage."""

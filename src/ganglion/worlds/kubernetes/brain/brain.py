@@ -168,6 +168,8 @@ class Brain:
                 if gang in scene.attempts:
                     lost(scene, scene.attempts[gang], uid, ended, now)
                     scene.touched.add(gang)
+            if site.restock():
+                self._restocked(site)
             for pod in site.refused:
                 self._refused(site, pod, now)
             site.news, site.gone_pods, site.refused = [], [], []
@@ -179,6 +181,12 @@ class Brain:
                 else:
                     scene.founds[gang] = found
                 scene.touched.add(gang)
+
+    def _restocked(self, site: Site) -> None:
+        """Claims or volumes have changed: gangs may wait for them."""
+        for attempt in self.scene.attempts.values():
+            if attempt.claims and attempt.cluster == site.name:
+                self.scene.touched.add(attempt.gang)
 
     def _follow(self, uid: str, node: str) -> None:
         """A seated pod that is seen bound is bound, whatever its order's answer is."""
@@ -278,6 +286,8 @@ class Brain:
         while self._timers and self._timers[0][0] <= now:
             _, gang = heappop(self._timers)
             scene.touched.add(gang)
+        for site in scene.sites.values():
+            site.volumes.try_again(now - scene.settings.quarantine_ms)
         for node in scene.quarantine.over(now):
             site, name = scene.site_of_node(node)
             site.changed_nodes.add(name)
@@ -319,6 +329,8 @@ class Brain:
             return
         if attempt.stage is Stage.ASSEMBLING:
             heappush(self._timers, (attempt.since + settings.assemble_ms, attempt.gang))
+        elif attempt.claims:
+            heappush(self._timers, (now + settings.provision_ms, attempt.gang))
         elif attempt.vacant and not attempt.pods:
             heappush(self._timers, (now + settings.replace_ms, attempt.gang))
 

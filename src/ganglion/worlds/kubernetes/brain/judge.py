@@ -16,7 +16,8 @@ from ganglion.worlds.kubernetes.filters.labels import Mentioned, mentioned_by
 from ganglion.worlds.kubernetes.filters.plugin import KubernetesFilter
 from ganglion.worlds.kubernetes.filters.rule import Rule, rule_of, with_bars
 from ganglion.worlds.kubernetes.filters.unsupported import unsupported
-from ganglion.worlds.kubernetes.gangs.found import Found
+from ganglion.worlds.kubernetes.filters.volumes import mounts_of
+from ganglion.worlds.kubernetes.gangs.found import Found, FoundSet
 
 
 class Judge:
@@ -33,6 +34,8 @@ class Judge:
         self._founds: dict[str, tuple[Site, Found]] = {}
         self._dynamic = Dynamic()
         self._mentioned: dict[str, Mentioned] = {name: Mentioned() for name in sites}
+        self._changed: set[str] = set()
+        self._stocks: dict[str, int] = {}
         self._fresh: dict[str, list[Rule]] = {name: [] for name in sites}
 
     def plugins(self, others: Plugins) -> Plugins:
@@ -57,8 +60,7 @@ class Judge:
         self._founds[gang] = (site, found)
         bars = self._dynamic.learn(site, gang, found)
         for each in found.sets:
-            rule = rule_of(each.request, site.volumes)
-            mark = bars.get(each.name)
+            rule, mark = _rule(site, found, each), bars.get(each.name)
             self._set(site, gang, each.name, with_bars(rule, (mark,)) if mark else rule)
         self._sets[gang] = tuple(each.name for each in found.sets)
 
@@ -78,9 +80,15 @@ class Judge:
         self._dynamic.begin()
         for gang in self._dynamic.knows():
             record = scene.record(gang)
-            if record and record.phase is Phase.PENDING and self._rebar(gang):
+            if record and record.phase is Phase.PENDING:
+                self._rebar(gang)
+        changed, self._changed = self._changed, set()
+        for gang in sorted(changed):
+            record = scene.record(gang)
+            if record and record.phase is Phase.PENDING:
                 scene.state.reshape(record)
         for name, site in self._sites.items():
+            self._stocks[name] = site.volumes.version
             site.bar(self._dynamic.closed(site))
             fresh, self._fresh[name] = self._fresh[name], []
             if fresh and not site.mentioned.covers(mentioned_by(fresh)):
@@ -94,22 +102,43 @@ class Judge:
         """A cycle is over: what was permitted in it is certain, or void."""
         self._dynamic.settle(plan)
 
-    def _rebar(self, gang: str) -> bool:
-        """Close other nodes to a gang than before; returns whether they are others."""
+    def _rebar(self, gang: str) -> None:
+        """Close those nodes to a gang that others, or its volumes, keep it from now."""
         site, found = self._founds[gang]
-        bars, changed = self._dynamic.bars(gang), False
+        bars = self._dynamic.bars(gang)
+        is_restocked = self._stocks.get(site.name) != site.volumes.version
         for each in found.sets:
-            rule = self._filter.rules[gang, each.name]
+            known = self._filter.rules[gang, each.name]
+            rule = _rule(site, found, each) if is_restocked else known
             mark = bars.get(each.name)
-            changed |= self._set(site, gang, each.name, with_bars(rule, (mark,) if mark else ()))
-        return changed
+            self._set(site, gang, each.name, with_bars(rule, (mark,) if mark else ()))
 
-    def _set(self, site: Site, gang: str, pod_set: str, rule: Rule) -> bool:
-        if self._filter.rules.get((gang, pod_set)) == rule:
-            return False
+    def _set(self, site: Site, gang: str, pod_set: str, rule: Rule) -> None:
+        before = self._filter.rules.get((gang, pod_set))
+        if before == rule:
+            return
+        if before is not None:
+            self._changed.add(gang)
         self._filter.rules[gang, pod_set] = rule
         self._fresh[site.name].append(rule)
-        return True
+
+
+def _rule(site: Site, found: Found, each: FoundSet) -> Rule:
+    """The rule of a pod set.
+
+    Where volumes of its own pin each pod elsewhere there is no one rule that says so: the pins
+    are left to what is checked before a start.
+    """
+    rule = rule_of(each.request, site.volumes)
+    if not any(mounts_of(each.request)):
+        return rule
+    members = (m.pod for m in found.members if m.pod_set == each.name)
+    rules = {rule, *(rule_of(pod, site.volumes) for pod in members)}
+    if len(rules) == 1:
+        return rule
+    unmounted = replace(each.request, spec=replace(each.request.spec, volumes=()))
+    why = min((one.impossible for one in rules if one.impossible), default="")
+    return replace(rule_of(unmounted, site.volumes), impossible=why)
 
 
 class Budgets:

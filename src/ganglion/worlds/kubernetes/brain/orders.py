@@ -51,6 +51,33 @@ class Bind(Struct, frozen=True):
     pods: tuple[BindPod, ...]
 
 
+class ClaimRef(Struct, frozen=True):
+    """A claim as it was seen."""
+
+    namespace: str
+    name: str
+    uid: str
+    version: str
+
+
+class ChooseNode(Struct, frozen=True):
+    """Say on a claim for which node its volume is to be made, before its pod is bound.
+
+    Attributes:
+        gang: whose claim.
+        attempt: of which attempt.
+        pod: that mounts it.
+        claim: which; only if it is still as it was seen.
+        node: name in the cluster.
+    """
+
+    gang: str
+    attempt: int
+    pod: PodRef
+    claim: ClaimRef
+    node: str
+
+
 class Nominate(Struct, frozen=True):
     """Say on the pods of a gang where they are going to run; "" = nowhere any more."""
 
@@ -114,7 +141,7 @@ class Note(Struct, frozen=True):
     warning: bool = False
 
 
-Order = Bind | Nominate | Evict | Spare | Unsuspend | Say | Note
+Order = Bind | ChooseNode | Nominate | Evict | Spare | Unsuspend | Say | Note
 
 
 class How(StrEnum):

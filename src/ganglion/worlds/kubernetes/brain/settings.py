@@ -17,6 +17,7 @@ class Settings(Struct, frozen=True):
         quarantine_ms: how long a node that refused pods gets no new ones; doubles up to 8 times.
         refusals: refusals within that time that put a node into quarantine.
         retell_ms: least time between two reasons of one sort told on one pod.
+        provision_ms: how long the volumes of a gang may take to be made.
         sources: where the levels of the topology are read from.
     """
 
@@ -28,4 +29,5 @@ class Settings(Struct, frozen=True):
     quarantine_ms: int = 300_000
     refusals: int = 2
     retell_ms: int = 300_000
+    provision_ms: int = 600_000
     sources: Sources = DISCOVERED

@@ -81,6 +81,7 @@ class Site:
         self._described: dict[str, Described] = {}
         self._is_catalog_stale = False
         self._slices: dict[str, ResourceSlice] = {}
+        self._stock = 0
         self._are_slices_stale = False
         self._namespaces: dict[str, str] = {}
         self._stored: dict[str, Stored] = {}
@@ -165,6 +166,11 @@ class Site:
             is_any = len(found) == len({kind for types in known for kind in types})
             self._types[key] = (() if is_any else found) if found else (resource,)
         return self._types[key]
+
+    def restock(self) -> bool:
+        """Whether anything about storage has changed since this was asked last."""
+        before, self._stock = self._stock, self.volumes.version
+        return before != self._stock
 
     def settle(self) -> None:
         """Find out what labels and drivers say of nodes' places; before anybody asks for gangs."""

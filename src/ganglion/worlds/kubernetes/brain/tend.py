@@ -15,6 +15,7 @@ from ganglion.model.events import (
 from ganglion.model.placement import Placement
 from ganglion.model.plan import Phase
 from ganglion.worlds.kubernetes import names
+from ganglion.worlds.kubernetes.brain import storage
 from ganglion.worlds.kubernetes.brain.attempt import Attempt, Stage
 from ganglion.worlds.kubernetes.brain.judge import Judge
 from ganglion.worlds.kubernetes.brain.orders import (
@@ -41,6 +42,10 @@ def tend(scene: Scene, judge: Judge, attempt: Attempt, now: int) -> None:
             _follow_size(scene, attempt, found, now)
             _seat(scene, attempt, found, now)
         _advance(scene, attempt, found, now)
+    why = storage.trouble(scene, attempt, now) if attempt.stage is not Stage.LEAVING else ""
+    if why:
+        take_apart(scene, judge, attempt, f"could not be bound: {why}", now)
+        return
     if _is_over(scene, attempt, found, now):
         end(scene, judge, attempt, now)
 
@@ -57,7 +62,7 @@ def answered(scene: Scene, judge: Judge, attempt: Attempt, done: BindDone, now: 
     worst = ""
     for uid, (how, message) in done.pods.items():
         attempt.asked.discard(uid)
-        if how is How.BOUND:
+        if how is How.BOUND or uid in attempt.bound:  # seen bound, whatever the answer says
             if uid in scene.seated:
                 attempt.bound.add(uid)
             continue
@@ -114,6 +119,7 @@ def end(scene: Scene, judge: Judge, attempt: Attempt, now: int) -> None:
     gang, found = attempt.gang, scene.founds.get(attempt.gang)
     for uid in list(attempt.pods.values()):
         scene.disclaim(attempt, uid)
+        scene.sites[attempt.cluster].reconsider(uid)
     del scene.attempts[gang]
     scene.blocked.pop(gang, None)
     outcome = _outcome(attempt)
@@ -190,7 +196,7 @@ def _seat(scene: Scene, attempt: Attempt, found: Found, now: int) -> None:
     if attempt.stage is Stage.ASSEMBLING and attempt.is_filled(found):
         attempt.enter(Stage.BINDING, now)
     if attempt.stage in (Stage.BINDING, Stage.BOUND):
-        _bind(scene, attempt, found)
+        _bind(scene, attempt, found, now)
 
 
 def _came_bound(scene: Scene, attempt: Attempt, member: Member, node: str) -> None:
@@ -203,7 +209,7 @@ def _came_bound(scene: Scene, attempt: Attempt, member: Member, node: str) -> No
         scene.disclaim(attempt, uid)
 
 
-def _bind(scene: Scene, attempt: Attempt, found: Found) -> None:
+def _bind(scene: Scene, attempt: Attempt, found: Found, now: int) -> None:
     site = scene.sites[attempt.cluster]
     place_of = {uid: place for place, uid in attempt.pods.items()}
     todo = []
@@ -218,9 +224,10 @@ def _bind(scene: Scene, attempt: Attempt, found: Found) -> None:
         devices = seat.devices if _chooses(pod.metadata.annotations) else ()
         key = Seat(member.pod_set, member.index)
         todo.append(BindPod(site.ref(pod), key, node, devices, gated))
-        attempt.asked.add(uid)
-        site.suppose(uid, node)
-    if todo:
+    for each in todo:
+        site.suppose(each.pod.uid, each.node)
+    if storage.are_made(scene, attempt, todo, now) and todo:
+        attempt.asked.update(each.pod.uid for each in todo)
         scene.orders.append(Bind(attempt.gang, attempt.number, tuple(todo)))
 
 

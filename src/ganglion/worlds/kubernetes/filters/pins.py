@@ -7,10 +7,10 @@ from msgspec import Struct
 from ganglion.worlds.kubernetes.filters.clauses import NODE_NAME, Clause, Clauses, clause_of
 from ganglion.worlds.kubernetes.filters.selectors import in_order, selector_of
 from ganglion.worlds.kubernetes.filters.volumes import (
-    BIND_COMPLETED,
     SELECTED_NODE,
     Mount,
     Volumes,
+    is_bound,
     mounts_of,
 )
 from ganglion.worlds.kubernetes.objects.meta import Requirement
@@ -56,7 +56,7 @@ def pins_of(pod: Pod, volumes: Volumes) -> Pins:
         claim = volumes.claims.get(mount.claim)
         trouble = _unusable(pod, mount, claim)
         if not trouble and claim:
-            pins = _bound(claim, volumes) if _is_bound(claim) else _unbound(claim, volumes)
+            pins = _bound(claim, volumes) if is_bound(claim) else _unbound(claim, volumes)
             clauses.extend(pins.clauses)
             waiting.extend(pins.waiting)
             trouble = pins.trouble
@@ -77,10 +77,6 @@ def _unusable(pod: Pod, mount: Mount, claim: PersistentVolumeClaim | None) -> st
     if mount.own and (owner is None or owner.uid != pod.metadata.uid):
         return f"claim {mount.claim} belongs to somebody else"
     return ""
-
-
-def _is_bound(claim: PersistentVolumeClaim) -> bool:
-    return bool(claim.spec.volume_name) and BIND_COMPLETED in claim.metadata.annotations
 
 
 def _bound(claim: PersistentVolumeClaim, volumes: Volumes) -> Pins:
@@ -114,9 +110,13 @@ def _unbound(claim: PersistentVolumeClaim, volumes: Volumes) -> Pins:
             trouble=f"claim {key} wants a volume that was made by hand, which only the default "
             "scheduler can choose"
         )
-    selected = claim.metadata.annotations.get(SELECTED_NODE)
-    node = ((in_order((Requirement(NODE_NAME, "In", (selected,)),)),),) if selected else ()
+    selected, failed = claim.metadata.annotations.get(SELECTED_NODE), volumes.given_up(key)
+    node = (_name("In", (selected,)),) if selected else (_name("NotIn", failed),) if failed else ()
     return Pins((*node, *_made_where(made_by), *_room_for(claim, made_by, volumes)), "", (key,))
+
+
+def _name(operator: str, nodes: tuple[str, ...]) -> Clause:
+    return (in_order((Requirement(NODE_NAME, operator, nodes),)),)
 
 
 def _made_where(made_by: StorageClass) -> Iterator[Clause]:

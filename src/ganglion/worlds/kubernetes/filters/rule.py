@@ -5,10 +5,9 @@ from collections.abc import Iterable, Mapping
 from msgspec import Struct
 
 from ganglion.worlds.kubernetes.filters.clauses import Clause, Clauses, node_clauses, spelled, unmet
-from ganglion.worlds.kubernetes.filters.pins import Pins, pins_of
+from ganglion.worlds.kubernetes.filters.pins import pins_of
 from ganglion.worlds.kubernetes.filters.taints import Tolerations, tolerated, tolerations_of
 from ganglion.worlds.kubernetes.filters.volumes import Volumes
-from ganglion.worlds.kubernetes.names import GATE, SCHEDULER
 from ganglion.worlds.kubernetes.objects.node import Taint
 from ganglion.worlds.kubernetes.objects.pod import Pod
 
@@ -36,8 +35,7 @@ def rule_of(pod: Pod, volumes: Volumes) -> Rule:
     """The rule of a pod as its volumes are now."""
     pins = pins_of(pod, volumes)
     clauses = dict.fromkeys((*node_clauses(pod), *pins.clauses))
-    trouble = pins.trouble or (_unsettled(pins) if pod.spec.scheduler_name == SCHEDULER else "")
-    return Rule(tuple(clauses), tolerations_of(pod.spec.tolerations), trouble)
+    return Rule(tuple(clauses), tolerations_of(pod.spec.tolerations), pins.trouble)
 
 
 def with_bars(rule: Rule, bars: Iterable[str]) -> Rule:
@@ -61,19 +59,6 @@ def obstacle(rule: Rule, labels: Mapping[str, str]) -> str:
 def taint_label(taint: Taint) -> str:
     """The label that stands for a taint; its value is that of the taint."""
     return f"{TAINT}{taint.effect}:{taint.key}"
-
-
-def _unsettled(pins: Pins) -> str:
-    """Why claims keep a pod that nobody but us would bind from starting; empty = they do not.
-
-    Their volumes are made once the default scheduler has named the node to them.
-    """
-    if not pins.waiting:
-        return ""
-    return (
-        f"claim {pins.waiting[0]} waits for its first consumer, which only the default scheduler "
-        f"can settle: give the pod the gate {GATE} in place of schedulerName {SCHEDULER}"
-    )
 
 
 def _untolerated(tolerations: Tolerations, labels: Mapping[str, str]) -> Taint | None:

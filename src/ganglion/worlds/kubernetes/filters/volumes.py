@@ -59,6 +59,7 @@ class Volumes:
         self.drivers: dict[str, CSIDriver] = {}
         self.capacities: dict[str, CSIStorageCapacity] = {}
         self.attachments: dict[str, VolumeAttachment] = {}
+        self._given_up: dict[str, dict[str, int]] = {}
         self._attached: dict[str, dict[str, VolumeAttachment]] = {}
         self._tables: dict[type, dict[str, Any]] = {
             PersistentVolumeClaim: self.claims,
@@ -83,6 +84,24 @@ class Volumes:
         known = self._tables[type(item)].pop(item.metadata.key, None)
         if isinstance(known, VolumeAttachment):
             self._attached[known.spec.node_name].pop(known.metadata.key)
+
+    def give_up(self, claim_key: str, node: str, now: int) -> None:
+        """A claim's volume could not be made for a node."""
+        self.version += 1
+        self._given_up.setdefault(claim_key, {})[node] = now
+
+    def try_again(self, before: int) -> None:
+        """Forget what could not be made up to a time."""
+        for key, nodes in list(self._given_up.items()):
+            kept = {node: at for node, at in nodes.items() if at > before}
+            self.version += kept != nodes
+            self._given_up.update({key: kept})
+            if not kept:
+                del self._given_up[key]
+
+    def given_up(self, claim_key: str) -> tuple[str, ...]:
+        """Nodes for which a claim's volume could not be made lately."""
+        return tuple(sorted(self._given_up.get(claim_key, ())))
 
     def attached_to(self, node: str) -> Iterator[tuple[str, str]]:
         """(driver, handle) of the volumes that are attached to a node."""
@@ -110,6 +129,11 @@ class Volumes:
         """Whether a claim may be used by one pod at a time."""
         claim = self.claims.get(claim_key)
         return claim is not None and ONE_POD in claim.spec.access_modes
+
+
+def is_bound(claim: PersistentVolumeClaim) -> bool:
+    """Whether a claim and its volume belong to each other for good."""
+    return bool(claim.spec.volume_name) and BIND_COMPLETED in claim.metadata.annotations
 
 
 def mounts_of(pod: Pod) -> Iterator[Mount]:
