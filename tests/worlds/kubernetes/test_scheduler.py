@@ -1,30 +1,7 @@
 """The scheduler against a real API server."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
-import pytest
 from tests.controlplane.cluster import Cluster
-from tests.controlplane.kubelet import Kubelets
-
-from ganglion.extensions import load
-from ganglion.worlds.kubernetes.brain.settings import Settings
-from ganglion.worlds.kubernetes.scheduler import Scheduler
-
-
-@contextmanager
-def scheduling(cluster: Cluster, settings: Settings | None = None) -> Iterator[Scheduler]:
-    """A scheduler at work on a cluster."""
-    scheduler = Scheduler(
-        {"": cluster.endpoint}, "test", may=lambda: True, load=load, settings=settings
-    )
-    scheduler.start()
-    try:
-        yield scheduler
-        assert not scheduler.trouble
-        scheduler.brain.scene.state.validate()
-    finally:
-        scheduler.stop()
+from tests.worlds.kubernetes.scheduling import scheduling, why
 
 
 def test_a_pod_is_bound_to_a_node_with_a_free_gpu(cluster: Cluster) -> None:
@@ -48,7 +25,4 @@ def test_a_gang_starts_whole_or_not_at_all(cluster: Cluster) -> None:
 
 def _told(cluster: Cluster, names: list[str]) -> bool:
     pods = cluster.pods()
-    return all(
-        any(c["reason"] == "Unschedulable" for c in pods[name]["status"].get("conditions", ()))
-        for name in names
-    )
+    return all(why(pods[name]) for name in names)

@@ -2,7 +2,7 @@
 
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.manifests import Object
-from tests.worlds.kubernetes.test_scheduler import scheduling
+from tests.worlds.kubernetes.scheduling import scheduling
 
 from ganglion.model.levels import Level
 from ganglion.worlds.kubernetes import names

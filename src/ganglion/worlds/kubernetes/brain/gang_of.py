@@ -1,10 +1,13 @@
 """The engine's gang for what was found in a cluster."""
 
+import re
 from collections.abc import Callable, Mapping
 
+from ganglion.model.errors import FieldError
 from ganglion.model.resources import WHOLE, GpuRequest, PodRequest
 from ganglion.model.workload import Constraints, Gang, PodSet, Topology
 from ganglion.worlds.kubernetes import names
+from ganglion.worlds.kubernetes.discover.catalog import SHARED
 from ganglion.worlds.kubernetes.gangs.found import Found, FoundSet
 from ganglion.worlds.kubernetes.objects.pod import Pod
 from ganglion.worlds.kubernetes.objects.quantity import exactly, mib
@@ -15,6 +18,9 @@ CRITICAL = 2_000_000_000
 
 CLUSTER_LABEL = f"{names.GROUP}/cluster"
 
+
+_MODEL = re.compile(r"[A-Z][A-Z0-9._-]*")
+_PROFILE = re.compile(r"\d+G\.|\d+C\.")
 
 TypesOf = Callable[[str, int], tuple[str, ...]]
 """Resource that GPUs are asked by, and how many -> types of device that fit; empty = all."""
@@ -87,10 +93,53 @@ def request_of(pod: Pod, ask: Ask, types_of: TypesOf) -> PodRequest:
 def _gpus(pod: Pod, ask: Ask, types_of: TypesOf) -> GpuRequest:
     """Whole GPUs by the pod's resources, or a part of one by annotation."""
     notes = pod.metadata.annotations
+    wanted = models_of(notes)
     if ask.gpus:
-        return GpuRequest(ask.gpus, types=types_of(ask.gpu_resource, ask.gpus))
+        types = types_of(ask.gpu_resource, ask.gpus)
+        return GpuRequest(ask.gpus, types=_of_models(wanted, types, ask) if wanted else types)
     if names.GPU_FRACTION in notes:
-        return GpuRequest(1, milli=int(exactly(notes[names.GPU_FRACTION]) * WHOLE))
+        milli = int(exactly(notes[names.GPU_FRACTION]) * WHOLE)
+        return GpuRequest(1, milli=milli, types=wanted)
     if names.GPU_MEMORY in notes:
-        return GpuRequest(1, share_mib=mib(notes[names.GPU_MEMORY]))
+        return GpuRequest(1, share_mib=mib(notes[names.GPU_MEMORY]), types=wanted)
     return GpuRequest()
+
+
+def models_of(notes: Mapping[str, str]) -> tuple[str, ...]:
+    """Models of GPUs that annotations allow, the preferred first; empty = any.
+
+    Raises:
+        FieldError: the annotation is no list of models.
+    """
+    text = notes.get(names.GPU_TYPES, "")
+    found = tuple(dict.fromkeys(each.strip().upper() for each in text.split(",") if text))
+    for each in found:
+        if not _MODEL.fullmatch(each):
+            raise FieldError(
+                f"{each!r} is no model of GPU",
+                key=names.GPU_TYPES,
+                hint="write models with commas between them, as H100,A100",
+            )
+    return found
+
+
+def _of_models(models: tuple[str, ...], types: tuple[str, ...], ask: Ask) -> tuple[str, ...]:
+    """Types of device that are of these models, in their order, whole devices first.
+
+    Args:
+        models: those that will do.
+        types: that the resource stands for; empty = all there are.
+        ask: what the pod asks for.
+    """
+    parts = [f"{model}{end}" for end in SHARED for model in models] if ask.gpus == 1 else []
+    if not types:
+        return (*models, *parts)
+    slices = [each for model in models for each in types if _is_slice(each, model)]
+    found = tuple(each for each in (*models, *slices, *parts) if each in types)
+    # Devices of that model which are asked for by another resource are none of these.
+    return found or tuple(f"{model} ({ask.gpu_resource})" for model in models)
+
+
+def _is_slice(kind: str, model: str) -> bool:
+    """Whether a type is a slice of a model, as `A100-1G.5GB` is."""
+    return kind.startswith(f"{model}-") and _PROFILE.match(kind, len(model) + 1) is not None

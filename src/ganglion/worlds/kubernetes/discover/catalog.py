@@ -6,7 +6,8 @@ from msgspec import Struct, field
 
 from ganglion.worlds.kubernetes.discover.nodes import Described
 
-_SHARED = ("-SHARED", "-SLICED", "-MPS")
+SHARED = ("-SHARED", "-SLICED", "-MPS")
+"""How the names of types end whose devices are handed out to several pods at a time."""
 
 
 class Catalog(Struct, frozen=True):
@@ -43,7 +44,7 @@ def catalog_of(described: Iterable[Described]) -> Catalog:
 
 def is_shared(kind: str) -> bool:
     """Whether devices of a type are handed out to several pods at a time."""
-    return kind.endswith(_SHARED)
+    return kind.endswith(SHARED)
 
 
 def _sorted(types: set[str]) -> tuple[str, ...]:

@@ -97,6 +97,7 @@ def _complete(bare: Found, draft: Draft, said: Said, first: Pod, levels: Levels)
     return structs.replace(
         bare,
         kind=said.kind(draft.kind),
+        priority=bare.priority or said.priority(),
         preemptible=said.truth(names.PREEMPTIBLE, True),
         sets=sets,
         topology=topology,

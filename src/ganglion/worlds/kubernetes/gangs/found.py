@@ -76,7 +76,8 @@ class Found(Struct, frozen=True):
         namespace: of all its pods.
         kind: what sort of workload.
         queue: as named by a label; empty = none named.
-        priority: of the pods, as Kubernetes has it (-2^31..2^31-1).
+        priority: of the pods, as Kubernetes has it (-2^31..2^31-1); where it has none, 0, it is
+            what the annotation says.
         preemptible: whether others may stop it for their sake.
         preempts: whether others may be stopped for its sake.
         sets: equal pods, in the order of their ranks.

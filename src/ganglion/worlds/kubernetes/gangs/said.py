@@ -24,6 +24,9 @@ STANDARD_LABELS: dict[str, Level] = {
 }
 """Topology labels that Kubernetes itself defines."""
 
+HIGHEST = 100
+"""Of the priorities that anybody may write; beyond it only a PriorityClass leads."""
+
 _TRUTH = {"true": True, "false": False}
 _CONTRACT = (
     names.CHECKPOINT_INTERVAL,
@@ -81,6 +84,13 @@ class Said(Struct, frozen=True):
         if text and (not text.isdecimal() or len(text) > 10):
             raise FieldError(f"should be a number of seconds, not {text!r}", key=key)
         return int(text) * 1000 if text else 0
+
+    def priority(self) -> int:
+        """A priority from 0 to 100; 0 when there is none. Raises FieldError."""
+        key, text = self.get(names.PRIORITY)
+        if text and not (text.isdecimal() and len(text) <= 3 and int(text) <= HIGHEST):
+            raise FieldError(f"should be a number from 0 to {HIGHEST}, not {text!r}", key=key)
+        return int(text) if text else 0
 
     def instant(self, name: str) -> int:
         """A point in time in ms since 1970; 0 when there is none. Raises FieldError."""

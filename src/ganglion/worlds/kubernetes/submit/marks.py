@@ -17,9 +17,9 @@ REQUEST = f"{names.GROUP}/request"
 """Annotation of the main object: idempotency key of the submit that made it."""
 RELEASE = f"{names.GROUP}/release"
 """Annotation of the main object while it is not complete: its switch once it is, as JSON."""
-PRIORITY = f"{names.GROUP}/priority"
+PRIORITY = names.PRIORITY
 """Annotation: priority 0..100, where no priority class of the cluster was named."""
-GPU_TYPES = f"{names.GROUP}/gpu-types"
+GPU_TYPES = names.GPU_TYPES
 """Annotation: models of GPUs that will do, the preferred first, as `H100,A100`."""
 IDLE_TIMEOUT = f"{names.GROUP}/idle-timeout"
 """Annotation: how long a workspace may be idle."""
