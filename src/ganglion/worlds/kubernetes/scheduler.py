@@ -6,6 +6,7 @@ another had begun.
 """
 
 import asyncio
+import gc
 import queue
 import threading
 import time
@@ -91,7 +92,7 @@ class Scheduler:
                 identity,
                 may=may,
                 news=self._inbox.put,
-                pod_of=self.brain.scene.sites[name].pods.get,
+                pod_of=self.brain.sites[name].pods.get,
                 silence_s=silence_s,
             )
             for name, endpoint in endpoints.items()
@@ -119,12 +120,21 @@ class Scheduler:
         return self._may()
 
     def troubles(self) -> dict[str, str]:
-        """What cannot be followed at present, and why."""
-        return {
+        """What cannot be followed at present, and why; clusters that are set aside by name."""
+        found = {
             f"{name}{path}": why
             for name, each in self._connections.items()
             for path, why in each.troubles().items()
         }
+        return {name: f"cluster {name} is set aside: {why}" for name, why in self.aside()} | found
+
+    def aside(self) -> list[tuple[str, str]]:
+        """Clusters that could not be reached so far, and why: the others are decided for."""
+        return [
+            (name, each.stuck())
+            for name, each in self._connections.items()
+            if name not in self.brain.scene.sites
+        ]
 
     def oddities(self) -> dict[str, tuple[str, ...]]:
         """What is wrong with objects of the clusters: object -> in plain words."""
@@ -137,6 +147,7 @@ class Scheduler:
 
     def start(self) -> None:
         """Begin to follow the clusters and, with the lead, to decide."""
+        self._until = time.monotonic() + self.brain.scene.settings.reach_ms / 1000
         self._io = threading.Thread(target=self._follow, name="clusters", daemon=True)
         self._mind = threading.Thread(target=self._decide, name="brain", daemon=True)
         self._io.start()
@@ -177,6 +188,7 @@ class Scheduler:
     # --- the deciding thread -----------------------------------------------------------------
 
     def _decide(self) -> None:
+        gc.disable()  # hundreds of thousands of young objects that stay
         while not self._stopping.is_set():
             news = self._gather()
             try:
@@ -199,6 +211,9 @@ class Scheduler:
             began, now = time.perf_counter(), self._clock()
             self._configure(now)
             orders = brain.turn((), now)
+            if not self.turns:
+                gc.freeze()
+                gc.enable()
             self.turns += 1
             for name, connection in self._connections.items():
                 mine = [each for each in orders if brain.cluster_of(each) == name]
@@ -213,11 +228,27 @@ class Scheduler:
         for name, connection in self._connections.items():
             wanted = {each.collection for each in self.brain.wanted_owners(name)}
             more |= connection.follow_owners(wanted)
-        synced = all(each.is_synced() for each in self._connections.values())
         # What was listed last may still lie in the inbox.
-        if synced and not more and self._inbox.empty():
+        if not more and self._inbox.empty() and self._set_aside():
             self.ready.set()
         return self.ready.is_set()
+
+    def _set_aside(self) -> bool:
+        """Decide for clusters that are known; whether none is missing that may yet be.
+
+        After a while nobody waits for those that cannot be reached, as long as there is another;
+        they take part from the moment on in which they are known.
+        """
+        missing = [name for name, each in self._connections.items() if not each.is_synced()]
+        aside = [each for each in missing if each not in self.brain.scene.sites]
+        if missing != aside:
+            stuck = [each for each in missing if self._connections[each].stuck()]
+            is_late = time.monotonic() >= self._until and len(stuck) < len(self._connections)
+            if self.ready.is_set() or stuck != missing or not is_late:
+                return False
+            log.warning("clusters set aside", clusters=stuck)
+        self.brain.set_aside(missing)
+        return True
 
     def _configure(self, now: int) -> None:
         found = self._tree.changed(self.brain.scene.state.totals.flavors())

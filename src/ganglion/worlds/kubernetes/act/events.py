@@ -6,9 +6,11 @@ because decisions matter more than telling of them. Equal events become one that
 
 import asyncio
 import threading
+from collections.abc import Callable
 
 from ganglion.model.errors import EnvironmentFault
 from ganglion.worlds.kubernetes.act.bucket import Bucket
+from ganglion.worlds.kubernetes.act.calls import always
 from ganglion.worlds.kubernetes.act.series import Happened, Series, Shelf
 from ganglion.worlds.kubernetes.act.times import Clock, steady_ms, wall_ms
 from ganglion.worlds.kubernetes.api.client import Api
@@ -37,6 +39,7 @@ class Recorder:
         again_ms: least time between two writes of one series, in ms.
         clock: for the times in events.
         steady: for the limit; never goes back.
+        may: asked before every write; False = another scheduler has taken over.
     """
 
     def __init__(
@@ -50,9 +53,11 @@ class Recorder:
         again_ms: int = 30_000,
         clock: Clock = wall_ms,
         steady: Clock = steady_ms,
+        may: Callable[[], bool] = always,
     ) -> None:
         self._api, self._instance, self._clock = api, instance, clock
         self._most_waiting, self._again_ms = most_waiting, again_ms
+        self._may = may
         self._bucket = Bucket(per_second, burst, steady)
         self._shelf = Shelf(_MOST_SERIES, _ENDS_MS)
         self._queued: dict[str, Series] = {}
@@ -85,7 +90,7 @@ class Recorder:
                 as at the end.
         """
         for series in self._ripe(everything=everything):
-            if not self._bucket.take():
+            if not self._may() or not self._bucket.take():
                 return
             with self._lock:
                 self._queued.pop(series.name, None)

@@ -113,9 +113,8 @@ def _adopt(scene: Scene, judge: Judge, gang_id: str, now: int, *, whole: bool) -
     place = place or Placement(tuple(pods))
     since = _since(seated, now)
     scene.apply(GangPlaced(since, gang_id, 1, place))
-    known = {each.name for each in scene.state.record(gang_id).gang.pod_sets}
-    counts = {each.name: each.count for each in gang.pod_sets if each.name in known}
-    scene.apply(GangUpdated(now, gang_id, counts=counts))
+    if len(place.pods) < sum(each.count for each in gang.pod_sets):
+        _ask_for_the_rest(scene, gang, now)
     attempt = Attempt(
         gang_id,
         1,
@@ -132,6 +131,14 @@ def _adopt(scene: Scene, judge: Judge, gang_id: str, now: int, *, whole: bool) -
         scene.claim(attempt, member.pod.metadata.uid)
     scene.touched.add(gang_id)
     return True
+
+
+def _ask_for_the_rest(scene: Scene, gang: Gang, now: int) -> None:
+    """A gang that was brought in smaller than it is meant to be is to grow."""
+    record = scene.record(gang.id)
+    known = {each.name for each in record.gang.pod_sets} if record else set()
+    counts = {each.name: each.count for each in gang.pod_sets if each.name in known}
+    scene.apply(GangUpdated(now, gang.id, counts=counts))
 
 
 def _keep_seats(scene: Scene, judge: Judge, gang_id: str, now: int) -> None:
