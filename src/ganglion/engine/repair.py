@@ -81,6 +81,29 @@ def completed(state: ClusterState, record: GangRecord, pods: Pods) -> Placement 
     return Placement(everybody, level, domain)
 
 
+def elsewhere(state: ClusterState, record: GangRecord, lost: Pods) -> Placement | None:
+    """A gang's place with others for some of its pods, whose nodes do not take them.
+
+    Args:
+        state: the fleet; left as it is.
+        record: a gang that has a place.
+        lost: some of the pods of that place.
+
+    Returns:
+        None when there is nothing free for them now.
+    """
+    assert record.placement
+    rest = tuple(pod for pod in record.placement.pods if pod not in lost)
+    pods = _replaced(state, record, rest, lost)
+    if pods is None:
+        return None
+    new = tuple(pod for pod in pods if pod not in rest)
+    if not is_clear(state, record, Placement(new), counted=False):
+        return None
+    level, domain = common(state.indexes, [state.tree.rank(pod.node) for pod in pods])
+    return Placement(pods, level, domain)
+
+
 def _repair(
     state: ClusterState, record: GangRecord, lost: Pods, now: int
 ) -> GangResized | GangStopping | None:

@@ -163,6 +163,8 @@ class Brain:
             site.settle()
             for pod in site.news:
                 self._follow(pod.metadata.uid, pod.spec.node_name)
+            for pod in site.refused:
+                self._refused(site, pod, now)
             for uid, ended in site.gone_pods:
                 gang = scene.seated.get(uid)
                 if gang in scene.attempts:
@@ -170,8 +172,6 @@ class Brain:
                     scene.touched.add(gang)
             if site.restock():
                 self._restocked(site)
-            for pod in site.refused:
-                self._refused(site, pod, now)
             site.news, site.gone_pods, site.refused = [], [], []
             for key in site.grouping.take_dirty():
                 gang = site.prefix + key
@@ -202,7 +202,9 @@ class Brain:
     def _refused(self, site: Site, pod: Pod, now: int) -> None:
         """A kubelet did not admit a pod."""
         scene, node = self.scene, pod.spec.node_name
-        why = pod.status.reason
+        why, gang = pod.status.reason, self.scene.seated.get(pod.metadata.uid)
+        if gang in scene.attempts:
+            scene.attempts[gang].turn_away(pod.metadata.uid)
         if scene.quarantine.refused(site.prefix + node, why, now):
             site.changed_nodes.add(node)
             uid = site.nodes[node].metadata.uid if node in site.nodes else ""
