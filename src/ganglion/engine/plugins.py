@@ -104,6 +104,14 @@ class Telling(Protocol):
 
 
 @runtime_checkable
+class Foreseeing(Protocol):
+    """A Filter some of whose obstacles pass while neither pods nor nodes are made differently."""
+
+    def may_pass(self, key: Hashable, node: NodeClass) -> bool:
+        """Whether what keeps pods with this key off nodes of this class may end by itself."""
+
+
+@runtime_checkable
 class Score(Protocol):
     """Ranks the ways to place a pod; the highest sum of weighted scores wins.
 

@@ -4,7 +4,7 @@ from collections.abc import Hashable
 
 from msgspec import Struct
 
-from ganglion.engine.plugins import Filter, NodeClass, Telling
+from ganglion.engine.plugins import Filter, Foreseeing, NodeClass, Telling
 from ganglion.model.levels import Level
 from ganglion.model.resources import WHOLE, GpuRequest, PodRequest
 from ganglion.model.workload import Constraints, Gang
@@ -44,14 +44,16 @@ class View(Struct, frozen=True):
     """One shape looking at one node class.
 
     Attributes:
-        obstacle: why no node of the class will ever do; empty = it may.
+        obstacle: why no node of the class will do; empty = it may.
         devices: indexes of the devices it may use.
         milli: thousandths it takes of each device of the class (over 1000: too small).
+        passing: whether the obstacle may end by itself.
     """
 
     obstacle: str
     devices: tuple[int, ...] = ()
     milli: tuple[int, ...] = ()
+    passing: bool = False
 
 
 def shapes_of(gang: Gang, filters: tuple[Filter, ...]) -> tuple[Shape, ...]:
@@ -77,8 +79,10 @@ def look(shape: Shape, node: NodeClass, filters: tuple[Filter, ...]) -> View:
     """What a shape can use of a node class, and if nothing, why."""
     gpu = shape.request.gpu
     milli = tuple(gpu.milli_on(memory) for _, memory, _, _ in node.devices)
-    obstacle = _obstacle(shape, node, filters)
-    if obstacle or not gpu.count:
+    obstacle, passing = _by_rules(shape, node), False
+    if not obstacle:
+        obstacle, passing = _by_filters(shape, node, filters)
+    if obstacle and not passing:
         return View(obstacle, (), milli)
     devices = tuple(
         index
@@ -87,6 +91,10 @@ def look(shape: Shape, node: NodeClass, filters: tuple[Filter, ...]) -> View:
         and memory >= gpu.min_memory_mib
         and milli[index] <= WHOLE
     )
+    if obstacle:
+        return View(obstacle, (), milli, _has_size_for(shape.request, node, devices))
+    if not gpu.count:
+        return View("", (), milli)
     return View("" if devices else _no_device(gpu, node), devices, milli)
 
 
@@ -154,7 +162,7 @@ def _tenancy(gang: Gang, rules: Constraints) -> str:
     return SHARED
 
 
-def _obstacle(shape: Shape, node: NodeClass, filters: tuple[Filter, ...]) -> str:
+def _by_rules(shape: Shape, node: NodeClass) -> str:
     labels = dict(node.labels)
     for key, values in shape.labels:
         if labels.get(key) not in values:
@@ -167,10 +175,26 @@ def _obstacle(shape: Shape, node: NodeClass, filters: tuple[Filter, ...]) -> str
     for flavor in _charged(shape.request, node) if shape.without else ():
         if flavor in shape.without:
             return f"flavor {flavor} is out of quota"
+    return ""
+
+
+def _by_filters(shape: Shape, node: NodeClass, filters: tuple[Filter, ...]) -> tuple[str, bool]:
+    """What Filter plugins have against a node, and whether all of it may end by itself."""
+    obstacle, passing = "", True
     for plugin, asked in zip(filters, shape.keys, strict=True):
         if not plugin.allows(asked, node):
-            return _told(plugin, asked, node)
-    return ""
+            obstacle = obstacle or _told(plugin, asked, node)
+            passing = passing and isinstance(plugin, Foreseeing) and plugin.may_pass(asked, node)
+    return obstacle, passing and bool(obstacle)
+
+
+def _has_size_for(request: PodRequest, node: NodeClass, devices: tuple[int, ...]) -> bool:
+    """Whether one pod would have room on an empty node of a class, with these devices."""
+    return (
+        request.cpu_milli <= node.cpu_milli
+        and request.memory_mib <= node.memory_mib
+        and request.gpu.count <= len(devices)
+    )
 
 
 def _told(plugin: Filter, asked: Hashable, node: NodeClass) -> str:

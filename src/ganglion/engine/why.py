@@ -18,7 +18,8 @@ def diagnose(state: ClusterState, demand: Demand) -> Reason:
         reason = _no_node(state, shape)
         if reason:
             return reason
-    never = not demand.single and not _fits_when_empty(state, demand)
+    for_ever = not any(_may_open(state, shape) for shape in demand.shapes)
+    never = for_ever and not demand.single and not _fits_when_empty(state, demand)
     return _shortage(state, demand, never)
 
 
@@ -48,19 +49,26 @@ def _no_node(state: ClusterState, shape: Shape) -> Reason | None:
     return None
 
 
+def _may_open(state: ClusterState, shape: Shape) -> bool:
+    """Whether some node is closed to such pods only until an obstacle passes."""
+    sight = state.table.sight(shape)
+    return any(state.table.view(sight, each).passing for each in _classes(state))
+
+
 def _impossible(state: ClusterState, shape: Shape, obstacles: dict[str, int]) -> Reason:
     worst = max(obstacles, key=lambda name: (obstacles[name], name))
     size = {"too few free GPUs", "too little free CPU", "too little free memory"}
-    if worst not in size:
-        listed = "; ".join(f"{name} on {count}" for name, count in sorted(obstacles.items()))
-        return Reason(
-            Token.CONSTRAINT,
-            f"no node is allowed: {listed}",
-            never=True,
-            evidence={"nodes": len(state.tree.nodes)},
-            remedy=Remedy.CHANGE,
-        )
-    return _too_large(state, shape, worst)
+    never = not _may_open(state, shape)
+    if never and worst in size:
+        return _too_large(state, shape, worst)
+    listed = "; ".join(f"{name} on {count}" for name, count in sorted(obstacles.items()))
+    return Reason(
+        Token.CONSTRAINT,
+        f"no node is allowed{'' if never else ' now'}: {listed}",
+        never=never,
+        evidence={"nodes": len(state.tree.nodes)},
+        remedy=Remedy.CHANGE if never else Remedy.WAIT,
+    )
 
 
 def _too_large(state: ClusterState, shape: Shape, worst: str) -> Reason:

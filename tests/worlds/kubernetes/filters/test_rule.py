@@ -4,7 +4,15 @@ import msgspec
 from tests.worlds.kubernetes.filters.make import node, on_nodes, pod, wants
 
 from ganglion.worlds.kubernetes.filters.labels import all_labels_of, labels_of, mentioned_by
-from ganglion.worlds.kubernetes.filters.rule import Rule, obstacle, rule_of, with_bars
+from ganglion.worlds.kubernetes.filters.rule import (
+    BARRED,
+    Rule,
+    obstacle,
+    passes,
+    rule_of,
+    shared,
+    with_bars,
+)
 from ganglion.worlds.kubernetes.filters.volumes import Volumes
 from ganglion.worlds.kubernetes.objects.node import Node
 from ganglion.worlds.kubernetes.objects.pod import Pod
@@ -72,3 +80,36 @@ def test_pods_of_one_kind_have_one_rule() -> None:
 
     assert made(30, "p1") == made(300, "p2")
     assert hash(made(30, "p1")) == hash(made(300, "p2"))
+
+
+def test_labels_are_what_a_node_is_and_everything_else_may_pass() -> None:
+    picky = rule_of(pod(nodeSelector={"gpu": "h100"}), Volumes())
+    right = all_labels_of(node(labels={"gpu": "h100"}))
+    tainted = all_labels_of(node(labels={"gpu": "h100"}, taints=[("a", "", "NoSchedule")]))
+    assert not passes(picky, right)
+    assert passes(picky, tainted)
+    assert passes(with_bars(picky, ["x"]), right | {BARRED + "x": "true"})
+    assert not passes(picky, all_labels_of(node()))
+    assert not passes(picky, all_labels_of(node(taints=[("a", "", "NoSchedule")])))
+
+
+def test_what_only_volumes_demand_may_pass() -> None:
+    lost = rule_of(
+        pod(volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]), Volumes()
+    )
+    assert passes(lost, all_labels_of(node()))
+    clause = rule_of(pod(nodeSelector={"zone": "a"}), Volumes()).clauses
+    assert passes(Rule(clause, pins=clause), all_labels_of(node()))
+    assert not passes(Rule(clause), all_labels_of(node()))
+
+
+def test_the_rule_of_several_pods_suits_each_of_them() -> None:
+    both = [{"key": "a", "operator": "Exists"}, {"key": "b", "operator": "Exists"}]
+    one = rule_of(pod(nodeSelector={"gpu": "h100"}, tolerations=both), Volumes())
+    other = rule_of(pod(nodeSelector={"zone": "a"}, tolerations=both[:1]), Volumes())
+    rule = shared([one, other])
+    assert not obstacle(rule, {"gpu": "h100", "zone": "a", "taint:NoSchedule:a": "*"})
+    assert obstacle(rule, {"gpu": "h100", "zone": "a", "taint:NoSchedule:b": "*"})
+    assert obstacle(rule, {"gpu": "h100"})
+    assert obstacle(rule, {"zone": "a"})
+    assert shared([one, one]) == one

@@ -5,7 +5,7 @@ from collections.abc import Hashable
 from ganglion.engine.plugins import NodeClass
 from ganglion.model.errors import InvariantBroken
 from ganglion.model.workload import Gang, PodSet
-from ganglion.worlds.kubernetes.filters.rule import Rule, obstacle
+from ganglion.worlds.kubernetes.filters.rule import Rule, obstacle, passes
 
 NO_RULE = Rule()
 """The rule of pods about which nothing is known: any node without taints."""
@@ -34,6 +34,14 @@ class KubernetesFilter:
 
     def why_not(self, key: Hashable, node: NodeClass) -> str:
         """What keeps pods with this rule off nodes of this class; empty = nothing."""
-        if not isinstance(key, Rule):
-            raise InvariantBroken(f"{key!r} is no rule of this filter")
-        return obstacle(key, dict(node.labels))
+        return obstacle(_rule(key), dict(node.labels))
+
+    def may_pass(self, key: Hashable, node: NodeClass) -> bool:
+        """Whether pods with this rule may yet use nodes of this class, as they are labelled now."""
+        return passes(_rule(key), dict(node.labels))
+
+
+def _rule(key: Hashable) -> Rule:
+    if not isinstance(key, Rule):
+        raise InvariantBroken(f"{key!r} is no rule of this filter")
+    return key

@@ -1,8 +1,9 @@
 """Everything about a pod that rules out nodes whatever else runs on them."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ganglion.worlds.kubernetes.filters.clauses import Clause, Clauses, node_clauses, spelled, unmet
 from ganglion.worlds.kubernetes.filters.pins import pins_of
@@ -23,24 +24,43 @@ class Rule(Struct, frozen=True, cache_hash=True):
         tolerations: taints that do no harm.
         impossible: why no node will do for now; empty = some may.
         bars: identifiers of sets of nodes that are closed to these pods.
+        pins: those of the clauses that only volumes demand.
     """
 
     clauses: Clauses = ()
     tolerations: Tolerations = ()
     impossible: str = ""
     bars: tuple[str, ...] = ()
+    pins: Clauses = ()
 
 
 def rule_of(pod: Pod, volumes: Volumes) -> Rule:
     """The rule of a pod as its volumes are now."""
     pins = pins_of(pod, volumes)
-    clauses = dict.fromkeys((*node_clauses(pod), *pins.clauses))
-    return Rule(tuple(clauses), tolerations_of(pod.spec.tolerations), pins.trouble)
+    own = dict.fromkeys(node_clauses(pod))
+    more = tuple(each for each in dict.fromkeys(pins.clauses) if each not in own)
+    tolerations = tolerations_of(pod.spec.tolerations)
+    return Rule((*own, *more), tolerations, pins.trouble, (), more)
+
+
+def shared(rules: Sequence[Rule]) -> Rule:
+    """The rule of pods that all have to do with a node which any of them may be given."""
+    first, *others = dict.fromkeys(rules)
+    if not others:
+        return first
+    tolerations = [t for t in first.tolerations if all(t in each.tolerations for each in others)]
+    return Rule(
+        tuple(dict.fromkeys(clause for each in rules for clause in each.clauses)),
+        tuple(tolerations),
+        next((each.impossible for each in rules if each.impossible), ""),
+        tuple(sorted({bar for each in rules for bar in each.bars})),
+        tuple(dict.fromkeys(clause for each in rules for clause in each.pins)),
+    )
 
 
 def with_bars(rule: Rule, bars: Iterable[str]) -> Rule:
     """The same rule, but for these sets of closed nodes."""
-    return Rule(rule.clauses, rule.tolerations, rule.impossible, tuple(sorted(set(bars))))
+    return replace(rule, bars=tuple(sorted(set(bars))))
 
 
 def obstacle(rule: Rule, labels: Mapping[str, str]) -> str:
@@ -54,6 +74,15 @@ def obstacle(rule: Rule, labels: Mapping[str, str]) -> str:
         return f"taint {taint.key}:{taint.effect} is not tolerated"
     missed = unmet(rule.clauses, labels)
     return "" if missed is None else _missed(missed)
+
+
+def passes(rule: Rule, labels: Mapping[str, str]) -> bool:
+    """Whether a node that will not do now may do without anybody labelling it or changing pods.
+
+    Taints come and go, other pods end, volumes are made; labels are what a node is.
+    """
+    own = tuple(each for each in rule.clauses if each not in rule.pins)
+    return bool(obstacle(rule, labels)) and unmet(own, labels) is None
 
 
 def taint_label(taint: Taint) -> str:
