@@ -30,7 +30,7 @@ from ganglion.worlds.kubernetes.tree import QueueTree
 
 PAUSE_S = 0.5
 """Longest time between two turns."""
-GATHER_S = 0.01
+GATHER_S = 0.002
 """How long news is gathered before the next turn, so that a burst is decided at once."""
 MOST_NEWS = 20_000
 
