@@ -78,6 +78,10 @@ class Connection:
         """Whether everything was listed once."""
         return self._watching is not None and self._watching.is_synced()
 
+    def stuck(self) -> str:
+        """Why not everything that is needed was listed yet; empty = it was, or may be soon."""
+        return self._watching.stuck() if self._watching else ""
+
     def troubles(self) -> dict[str, str]:
         """Path -> why it cannot be followed at present."""
         return self._watching.troubles() if self._watching else {}

@@ -123,6 +123,15 @@ class Watching:
             for watched, reflector in self._reflectors.values()
         )
 
+    def stuck(self) -> str:
+        """Why not everything that is needed was listed yet; empty = it was, or may be soon."""
+        found = (
+            reflector.trouble.message
+            for watched, reflector in self._reflectors.values()
+            if watched.needed and not reflector.synced and reflector.trouble
+        )
+        return next(found, "")
+
     def troubles(self) -> dict[str, str]:
         """Path -> why it cannot be followed at present."""
         return {

@@ -55,14 +55,18 @@ class Stage:
         """Objects are there, or have changed."""
         for body in bodies:
             role, kind = ROLES[body["kind"]]
-            meta = {"uid": uid_of(body), **body["metadata"]}
-            item = convert({**body, "metadata": meta}, kind, strict=False)
-            self.brain.observe([Changed(cluster, role, uid_of(body), item)])
+            uid = uid_of(body, cluster)
+            item = convert(
+                {**body, "metadata": {**body["metadata"], "uid": uid}}, kind, strict=False
+            )
+            self.brain.observe([Changed(cluster, role, uid, item)])
 
     def remove(self, *bodies: Body, cluster: str = "") -> None:
         """Objects are gone."""
         for body in bodies:
-            self.brain.observe([Changed(cluster, ROLES[body["kind"]][0], uid_of(body), None)])
+            self.brain.observe(
+                [Changed(cluster, ROLES[body["kind"]][0], uid_of(body, cluster), None)]
+            )
 
     def turn(self, *answers: Answer, after_ms: int = 1_000) -> list[Order]:
         """Let the brain decide; what it ordered."""
@@ -81,7 +85,8 @@ class Stage:
         return [pod.node for pod in record.placement.pods] if record and record.placement else []
 
 
-def uid_of(body: Body) -> str:
-    """The UID of an object that says none."""
+def uid_of(body: Body, cluster: str = "") -> str:
+    """The UID of an object; where it says none, one that no other object has."""
     meta = body["metadata"]
-    return str(meta.get("uid") or f"{body['kind']}-{meta.get('namespace', '')}-{meta['name']}")
+    own = f"{cluster}-{body['kind']}-{meta.get('namespace', '')}-{meta['name']}"
+    return str(meta.get("uid") or own)

@@ -67,22 +67,23 @@ class Brain:
 
     Attributes:
         scene: everything that is known.
+        sites: all clusters, with those that are set aside.
         plan: of the last turn.
     """
 
     def __init__(
         self, clusters: Sequence[str], settings: Settings, policy: Policy, plugins: Plugins
     ) -> None:
-        sites = {name: Site(name, settings.sources) for name in clusters}
-        self._judge = Judge(sites)
+        self.sites = {name: Site(name, settings.sources) for name in clusters}
+        self._judge = Judge(self.sites)
         state = ClusterState(policy, self._judge.plugins(plugins))
         quarantine = Quarantine(settings.refusals, settings.quarantine_ms)
-        self.scene = Scene(settings, state, sites, quarantine)
+        self.scene = Scene(settings, state, dict(self.sites), quarantine)
         self.plan = Plan(0)
         self._teller = Teller()
         self._timers: list[tuple[int, str]] = []
         self._answers: list[Answer] = []
-        self._adopted = False
+        self._adopted: set[str] = set()
 
     def configure(self, queues: Sequence[Queue], policy: Policy, now: int) -> None:
         """Have other queues and another policy; parents come before their children."""
@@ -99,19 +100,27 @@ class Brain:
         """Take news in without deciding anything, as one that does not lead does."""
         for each in news:
             if isinstance(each, Changed):
-                self.scene.sites[each.cluster].take(each)
+                self.sites[each.cluster].take(each)
             else:
                 self._answers.append(each)
 
     def stand_by(self) -> None:
         """Keep no news that only one who decides has to hear: another decides, maybe for weeks."""
-        for site in self.scene.sites.values():
+        for site in self.sites.values():
             site.news, site.gone_pods, site.refused = [], [], []
         self._answers = []
 
+    def set_aside(self, clusters: Iterable[str]) -> None:
+        """Decide without some clusters; those that took part before cannot be set aside.
+
+        What is observed of them is kept, and taken over as it is once they take part.
+        """
+        aside = set(clusters) - self._adopted
+        self.scene.sites = {name: site for name, site in self.sites.items() if name not in aside}
+
     def wanted_owners(self, cluster: str) -> set[Wanted]:
         """Objects that have to be known before some gang can be understood."""
-        return self.scene.sites[cluster].grouping.wanted_owners()
+        return self.sites[cluster].grouping.wanted_owners()
 
     def cluster_of(self, order: Order) -> str:
         """The cluster to which an order is to be written."""
@@ -126,13 +135,15 @@ class Brain:
         self.observe(news)
         answers, self._answers = self._answers, []
         self._follow_pods(now)
-        if not self._adopted:
-            claim_everything(scene)
+        newcomers = self._newcomers()
+        if newcomers:
+            claim_everything(newcomers)
         self._judge.refresh(scene)
         self._describe_nodes(now)
-        if not self._adopted:
-            adopt(scene, self._judge, now)
-            self._adopted = True
+        if newcomers:
+            adopt(newcomers, self._judge, now)
+            scene.attempts.update(newcomers.attempts)
+            self._adopted.update(newcomers.sites)
         self._hear(answers, now)
         self._ring(now)
         self._attend(now)
@@ -145,6 +156,17 @@ class Brain:
         self._attend(now)
         self._teller.tell(scene, now)
         return scene.orders
+
+    def _newcomers(self) -> Scene | None:
+        """The part of the scene that shows clusters which take part for the first time."""
+        scene = self.scene
+        sites = {name: site for name, site in scene.sites.items() if name not in self._adopted}
+        if not sites:
+            return None
+        founds = {
+            gang: found for gang, found in scene.founds.items() if scene.site_of(gang).name in sites
+        }
+        return replace(scene, sites=sites, founds=founds, attempts={})
 
     def next_wake(self, now: int) -> int | None:
         """When the time alone makes a difference next, in ms; None = never."""

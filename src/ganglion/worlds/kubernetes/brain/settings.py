@@ -18,6 +18,7 @@ class Settings(Struct, frozen=True):
         refusals: refusals within that time that put a node into quarantine.
         retell_ms: least time between two reasons of one sort told on one pod.
         provision_ms: how long the volumes of a gang may take to be made.
+        reach_ms: how long a start waits for clusters that cannot be reached, if others can.
         sources: where the levels of the topology are read from.
     """
 
@@ -30,4 +31,5 @@ class Settings(Struct, frozen=True):
     refusals: int = 2
     retell_ms: int = 300_000
     provision_ms: int = 600_000
+    reach_ms: int = 30_000
     sources: Sources = DISCOVERED
