@@ -17,7 +17,9 @@ from tools import manifests as deploy
 from ganglion.cli.cluster.scheduler import DEFAULT
 from ganglion.cli.registry import COMMANDS
 from ganglion.files.policy_schema import SCOPES
+from ganglion.model.levels import Level
 from ganglion.worlds.kubernetes import names
+from ganglion.worlds.kubernetes.config.settings import KEYS, parse_settings
 from ganglion.worlds.kubernetes.gangs.kinds import KINDS, POD
 from ganglion.worlds.kubernetes.watches import ALWAYS
 
@@ -75,6 +77,35 @@ def keys_of(values: dict[str, Any], schema: dict[str, Any], path: str = "") -> l
         if isinstance(values[key], dict):
             wrong += keys_of(values[key], known[key], f"{path}.{key}")
     return wrong
+
+
+@needs_helm
+def test_settings_are_a_file_that_the_scheduler_takes() -> None:
+    items = deploy.rendered(
+        "settings.topology.levels.example\\.com/row=block",
+        "settings.topology.ignore[0]=region",
+        "settings.timers.provision=20m",
+    )
+    (config,) = [each for each in items if each["kind"] == "ConfigMap"]
+    found = parse_settings(config["data"]["settings.yaml"])
+    assert found.sources.keys == {"example.com/row": Level.BLOCK}
+    assert (found.sources.ignored, found.provision_ms) == ({Level.REGION}, 1_200_000)
+    (template,) = [each["spec"]["template"] for each in items if each["kind"] == "Deployment"]
+    (container,) = template["spec"]["containers"]
+    (flag,) = [each for each in container["args"] if each.startswith("--settings=")]
+    volumes = {each["name"]: each for each in template["spec"]["volumes"]}
+    mounts = {each["mountPath"]: each["name"] for each in container["volumeMounts"]}
+    folder, _, name = flag.removeprefix("--settings=").rpartition("/")
+    assert volumes[mounts[folder]]["configMap"]["name"] == config["metadata"]["name"]
+    assert name in config["data"]
+    assert len(template["metadata"]["annotations"]["ganglion.dev/settings"]) == 64
+
+
+def test_the_schema_knows_every_setting() -> None:
+    known = SCHEMA["properties"]["settings"]["properties"]
+    assert known.keys() == set(KEYS[""])
+    for scope in KEYS[""]:
+        assert known[scope]["properties"].keys() == set(KEYS[scope])
 
 
 def test_every_value_has_its_comment() -> None:

@@ -52,6 +52,13 @@ LEVELS = ("debug", "info", "warning", "error")
 @click.option(
     "--policy", default="default", show_default=True, help="Name of the Policy object that decides."
 )
+@click.option(
+    "--settings",
+    "settings_file",
+    default="",
+    metavar="FILE",
+    help="Topology labels of your own, and how long things may take; see docs/install.md.",
+)
 @click.option("--log-level", type=click.Choice(LEVELS), default="info", show_default=True)
 def scheduler(
     kubeconfig: tuple[str, ...],
@@ -63,6 +70,7 @@ def scheduler(
     listen: str,
     default_queue: str,
     policy: str,
+    settings_file: str,
     log_level: str,
 ) -> None:
     """Schedule the GPU pods of Kubernetes clusters.
@@ -73,7 +81,10 @@ def scheduler(
     """
     from ganglion.server.scheduling import Wish, schedule
     from ganglion.worlds.kubernetes.brain.settings import Settings
+    from ganglion.worlds.kubernetes.config.settings import load_settings
 
+    usual = Settings(default_queue=default_queue)
+    settings = load_settings(settings_file, usual) if settings_file else usual
     _log_to_stderr(log_level)
     endpoints = _endpoints(kubeconfig, context)
     host, port = _address(listen)
@@ -84,7 +95,7 @@ def scheduler(
         host=host,
         port=port,
         policy=policy,
-        settings=Settings(default_queue=default_queue),
+        settings=settings,
     )
     schedule(endpoints, wish, lambda url: note(f"Views, probes and metrics on {url}."))
 

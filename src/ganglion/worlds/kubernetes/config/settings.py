@@ -1,0 +1,142 @@
+"""Settings files of the scheduler: where the topology is read from, and how long things may take.
+
+topology:
+  levels: {example.com/row: block}
+timers:
+  provision: 20m
+"""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+from msgspec.structs import replace
+from pydantic import WithJsonSchema
+
+from ganglion.files import fields as f
+from ganglion.files.grammar.lists import parse_labels, parse_texts
+from ganglion.files.grammar.places import parse_level
+from ganglion.files.renaming import Renaming, Vocabulary
+from ganglion.files.schema import Mapping, described
+from ganglion.files.text import decode, read
+from ganglion.files.validate import validate
+from ganglion.files.yaml import parse_documents
+from ganglion.model.errors import FieldError
+from ganglion.model.levels import ABOVE_NODE, Level
+from ganglion.worlds.kubernetes.brain.settings import Settings
+from ganglion.worlds.kubernetes.discover.topology import DISCOVERED, Sources
+
+USUAL = Settings()
+
+
+def _level(value: object) -> Level:
+    found = parse_level(value)
+    if found not in ABOVE_NODE:
+        raise FieldError(f"{found} is no level above nodes", hint=f"one of {', '.join(ABOVE_NODE)}")
+    return found
+
+
+def _by_label(value: object) -> dict[str, Level]:
+    found = {}
+    for label, name in parse_labels(value).items():
+        try:
+            found[label] = _level(name)
+        except FieldError as error:
+            raise FieldError(error.problem, key=label, hint=error.hint) from None
+    return found
+
+
+_Levels = Annotated[
+    frozenset[Level],
+    f.told(lambda value: frozenset(map(_level, parse_texts(value)))),
+    WithJsonSchema({"type": "array", "items": {"enum": [*ABOVE_NODE]}}),
+]
+_ByLabel = Annotated[
+    dict[str, Level],
+    f.told(_by_label),
+    WithJsonSchema({"type": "object", "additionalProperties": {"enum": [*ABOVE_NODE]}}),
+]
+
+
+class TopologyFile(Mapping):
+    """Where the levels of the topology are read from."""
+
+    levels: _ByLabel = described("node label -> the level that it stands for", DISCOVERED.keys)
+    ignore: _Levels = described("levels that are not used", DISCOVERED.ignored)
+    relative: _Levels = described(
+        "levels whose names count within the level above only", DISCOVERED.relative
+    )
+
+
+class TimersFile(Mapping):
+    """How long things may take."""
+
+    assemble: f.Duration = described(
+        "a place is kept so long for pods that are yet to be made", USUAL.assemble_ms
+    )
+    replace: f.Duration = described(
+        "a running gang keeps the place of a pod that went so long", USUAL.replace_ms
+    )
+    backoff: f.Duration = described(
+        "wait after a failed start; doubles up to 64 times", USUAL.backoff_ms
+    )
+    quarantine: f.Duration = described(
+        "a node that refused pods gets no new ones so long; doubles up to 8 times",
+        USUAL.quarantine_ms,
+    )
+    retell: f.Duration = described(
+        "least time between two reasons of one sort told on one pod", USUAL.retell_ms
+    )
+    provision: f.Duration = described(
+        "the volumes of a gang may take so long to be made", USUAL.provision_ms
+    )
+    reach: f.Duration = described(
+        "a start waits so long for clusters that cannot be reached", USUAL.reach_ms
+    )
+
+
+class SettingsFile(Mapping):
+    """A settings file as a person writes it."""
+
+    topology: TopologyFile = described("where levels are read from", TopologyFile())
+    timers: TimersFile = described("how long things may take", TimersFile())
+
+
+SCOPES: dict[str, type[Mapping]] = {
+    "": SettingsFile,
+    "topology": TopologyFile,
+    "timers": TimersFile,
+}
+KEYS = {scope: tuple(model.model_fields) for scope, model in SCOPES.items()}
+VOCABULARY = Vocabulary(KEYS, {}, {"": {"topology": "topology", "timers": "timers"}})
+"""The keys of a settings file."""
+
+
+def load_settings(source: str | Path, usual: Settings = USUAL) -> Settings:
+    """Read a settings file, or the standard input for `-`.
+
+    Args:
+        source: the file.
+        usual: what holds where the file says nothing.
+
+    Raises:
+        FileError: it cannot be read as text.
+        FieldError: a key or value is wrong.
+    """
+    raw, name = read(source)
+    return parse_settings(decode(raw, name), name, usual)
+
+
+def parse_settings(text: str, name: str = "", usual: Settings = USUAL) -> Settings:
+    """The same for a text; `name` is what messages call it."""
+    documents = parse_documents(text, name)
+    if len(documents) > 1:
+        line = documents[1].top
+        raise FieldError("a settings file holds one document", file=name, line=line)
+    renaming = Renaming(documents[0], VOCABULARY)
+    file = validate(SettingsFile, renaming.all(), renaming.wrong)
+    topology = file.topology
+    sources = Sources(topology.levels, topology.ignore, topology.relative)
+    given: dict[str, Any] = {
+        f"{key}_ms": getattr(file.timers, key) for key in file.timers.model_fields_set
+    }
+    return replace(usual, sources=sources, **given)
