@@ -41,6 +41,7 @@ class Attempt(Struct):
         running: whether the engine knows that it runs.
         owner: who makes its pods anew.
         dropping: UIDs of pods that leave while the others go on.
+        refused: vacant places whose node did not admit the pod.
         claims: claims whose volumes are still to be made -> since when, in ms.
         chosen: claims -> the version in which they were told their node.
         nominated: UIDs of pods that are told where they are going to run -> node.
@@ -63,6 +64,7 @@ class Attempt(Struct):
     running: bool = False
     owner: Owner | None = None
     dropping: set[str] = field(default_factory=set)
+    refused: set[Place] = field(default_factory=set)
     claims: dict[str, int] = field(default_factory=dict)
     chosen: dict[str, str] = field(default_factory=dict)
     nominated: dict[str, str] = field(default_factory=dict)
@@ -85,6 +87,7 @@ class Attempt(Struct):
             self.seats[key] = place
         self.pods[place] = uid
         self.vacant.pop(place, None)
+        self.refused.discard(place)
         return self.places[place]
 
     def take(self, member: Member, place: Place) -> None:
@@ -107,6 +110,10 @@ class Attempt(Struct):
         self.vacant[place] = now
         return True
 
+    def turn_away(self, uid: str) -> None:
+        """A kubelet did not admit a pod; it is over."""
+        self.refused.update(place for place, other in self.pods.items() if other == uid)
+
     def release(self, uid: str) -> None:
         """A pod was not bound: its place is free for another."""
         self.asked.discard(uid)
@@ -121,6 +128,7 @@ class Attempt(Struct):
         gone = tuple(self.pods.pop(each) for each in lost if each in self.pods)
         for each in lost:
             self.vacant.pop(each, None)
+        self.refused.difference_update(lost)
         self.bound.difference_update(gone)
         self.seats = {key: place for key, place in self.seats.items() if place in places}
         return gone

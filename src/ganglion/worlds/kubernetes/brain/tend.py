@@ -26,6 +26,7 @@ from ganglion.worlds.kubernetes.brain.orders import (
     How,
     Seat,
 )
+from ganglion.worlds.kubernetes.brain.reseat import is_astray, reseat
 from ganglion.worlds.kubernetes.brain.scene import Failure, Scene
 from ganglion.worlds.kubernetes.gangs.found import Found, Member
 
@@ -37,6 +38,12 @@ STOPPED_FOR_OTHERS = ("preempted", "reclaimed", "moved", "yielded")
 def tend(scene: Scene, judge: Judge, attempt: Attempt, now: int) -> None:
     """Bring one attempt up to date with the pods that there are."""
     found = scene.founds.get(attempt.gang)
+    if attempt.stage is not Stage.LEAVING and is_astray(scene, attempt, found):
+        why = reseat(scene, attempt, now)
+        if why:
+            take_apart(scene, judge, attempt, why, now)
+            return
+        _if_all_left(scene, attempt, now)
     if attempt.stage is not Stage.LEAVING:
         if found:
             _follow_size(scene, attempt, found, now)
