@@ -213,5 +213,5 @@ BENCH = Bench(
     "Pods bound per second on a real API server, against kube-scheduler.",
     run,
     policies=tuple(RIVALS),
-    sized=True,
+    sizes=("nodes", "pods"),
 )

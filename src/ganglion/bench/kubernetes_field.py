@@ -1,7 +1,7 @@
 """A cluster for measurements: nodes and pods made quickly, and when each pod was bound."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from time import monotonic
 from typing import Any, Self
@@ -40,6 +40,7 @@ class Field:
         plane: the control plane.
 
     Attributes:
+        api: the client.
         sent: name of a pod -> when its creation was sent, by the monotonic clock.
         bound: name -> when it was seen with a node.
         gpus: how many the nodes have.
@@ -53,8 +54,8 @@ class Field:
 
     async def __aenter__(self) -> Self:
         endpoint = load(self.plane.kubeconfig())
-        self._api = Api(endpoint, in_flight=IN_FLIGHT, timeout_s=60.0)
-        self._watch = Reflector(self._api, PODS, _Pod, self._note)
+        self.api = Api(endpoint, in_flight=IN_FLIGHT, timeout_s=60.0)
+        self._watch = Reflector(self.api, PODS, _Pod, self._note)
         self._watching = asyncio.create_task(self._watch.run())
         return self
 
@@ -62,7 +63,7 @@ class Field:
         self._watching.cancel()
         with suppress(asyncio.CancelledError):
             await self._watching
-        await self._api.close()
+        await self.api.close()
 
     def _note(self, changes: list[Change[_Pod]]) -> None:
         now = monotonic()
@@ -70,10 +71,18 @@ class Field:
             if change.item and change.kind == "put" and change.item.spec.node_name:
                 self.bound.setdefault(change.item.metadata.name, now)
 
-    async def add_nodes(self, count: int) -> None:
-        """Create nodes `node-0`, `node-1`, ... of 8 GPUs that are ready for pods."""
-        bodies = [_node(f"node-{index}") for index in range(count)]
-        await self._each(bodies, lambda body: self._api.create(NODES, body))
+    async def add_nodes(
+        self, count: int, labels: Sequence[Mapping[str, str]] | None = None
+    ) -> None:
+        """Create nodes `node-0`, `node-1`, ... of 8 GPUs that are ready for pods.
+
+        Args:
+            count: how many.
+            labels: of each of them, beside the hostname; None = no others.
+        """
+        own = labels or [{}] * count
+        bodies = [_node(f"node-{index}", own[index]) for index in range(count)]
+        await self._each(bodies, lambda body: self.api.create(NODES, body))
         self.gpus += count * GPUS_PER_NODE
 
     async def add_groups(self, names: Sequence[str], size: int) -> None:
@@ -84,7 +93,7 @@ class Field:
             {**head, "metadata": {"name": name}, "spec": {"schedulingPolicy": policy}}
             for name in names
         ]
-        await self._each(bodies, lambda body: self._api.create(GROUPS, body))
+        await self._each(bodies, lambda body: self.api.create(GROUPS, body))
 
     async def clear(self) -> None:
         """Remove everything but nodes and the scheduler's lead, and forget what was noted."""
@@ -98,7 +107,7 @@ class Field:
     async def create_one(self, pod: dict[str, Any]) -> None:
         """Create one pod."""
         self.sent[pod["metadata"]["name"]] = monotonic()
-        await self._api.create(PODS, pod)
+        await self.api.create(PODS, pod)
 
     async def create_paced(self, pods: Sequence[dict[str, Any]], per_s: float) -> None:
         """Create so many pods per second, whether or not the answers come."""
@@ -126,7 +135,7 @@ class Field:
         await self._each(pods, one)
 
     async def _bind_one(self, binding: dict[str, Any]) -> None:
-        await self._api.create(f"{PODS}/{binding['metadata']['name']}/binding", binding)
+        await self.api.create(f"{PODS}/{binding['metadata']['name']}/binding", binding)
 
     async def all_bound(self, names: Iterable[str], limit_s: float, by: Process | None) -> None:
         """Wait until these pods were seen bound.
@@ -206,13 +215,13 @@ def pod(
     return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
 
 
-def _node(name: str) -> dict[str, Any]:
+def _node(name: str, labels: Mapping[str, str]) -> dict[str, Any]:
     amounts = {"cpu": "64", "memory": "512Gi", "pods": "110", GPU: str(GPUS_PER_NODE)}
     condition = {"type": "Ready", "status": "True", "reason": "KubeletReady"}
     return {
         "apiVersion": "v1",
         "kind": "Node",
-        "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name}},
+        "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name, **labels}},
         "status": {"capacity": amounts, "allocatable": amounts, "conditions": [condition]},
     }
 

@@ -23,8 +23,12 @@ BENCHES: dict[str, str] = {
     "reclaim": "ganglion.bench.reclaim:BENCH",
     "decisions": "ganglion.bench.decisions:BENCH",
     "kubernetes": "ganglion.bench.kubernetes:BENCH",
+    "deep-queues": "ganglion.bench.deep_queues:BENCH",
 }
 """Name -> `module:attribute`, in the order they are listed."""
+
+SIZES = ("nodes", "pods", "gangs")
+"""Fields of `BenchOptions` that say how large something is."""
 
 
 class Progress(Protocol):
@@ -44,6 +48,7 @@ class BenchOptions(Struct, frozen=True):
         policies: names of policies to compare; empty = the benchmark's own choice.
         nodes: how many nodes; None = the benchmark's own choice.
         pods: how many pods; None = the benchmark's own choice.
+        gangs: how many gangs; None = the benchmark's own choice.
     """
 
     traces: Path | None = None
@@ -52,6 +57,7 @@ class BenchOptions(Struct, frozen=True):
     policies: tuple[str, ...] = ()
     nodes: int | None = None
     pods: int | None = None
+    gangs: int | None = None
 
 
 class Table(Struct, frozen=True):
@@ -105,14 +111,14 @@ class Bench(Struct, frozen=True):
         help: one line on what it measures.
         run: does it; raises from the tree of `ganglion.model.errors`.
         policies: names that `BenchOptions.policies` may hold.
-        sized: whether `BenchOptions` may say how many nodes and pods.
+        sizes: of `SIZES`, those that `BenchOptions` may say.
     """
 
     name: str
     help: str
     run: Callable[[BenchOptions, Progress], Report]
     policies: tuple[str, ...] = ()
-    sized: bool = False
+    sizes: tuple[str, ...] = ()
 
 
 def load(name: str) -> Bench:
@@ -142,13 +148,13 @@ def check_policies(bench: Bench, wanted: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def check_size(bench: Bench, options: BenchOptions) -> None:
-    """Refuse numbers of nodes or pods that the benchmark would ignore.
+    """Refuse numbers of nodes, pods or gangs that the benchmark would ignore.
 
     Raises:
         FieldError: they are given, and it has its own.
     """
-    for key in ("nodes", "pods"):
-        if getattr(options, key) is not None and not bench.sized:
+    for key in SIZES:
+        if getattr(options, key) is not None and key not in bench.sizes:
             raise FieldError(f"{bench.name} has its own number of {key}", key=key)
 
 

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 )
 @click.option("--nodes", type=click.IntRange(min=1), metavar="N", help="How many nodes.")
 @click.option("--pods", type=click.IntRange(min=1), metavar="N", help="How many pods.")
+@click.option("--gangs", type=click.IntRange(min=1), metavar="N", help="How many gangs.")
 @click.option(
     "--json",
     "target",
@@ -59,6 +60,7 @@ def bench(
     policies: tuple[str, ...],
     nodes: int | None,
     pods: int | None,
+    gangs: int | None,
     target: Path | None,
     form: str,
 ) -> None:
@@ -73,7 +75,7 @@ def bench(
         _list(form)
         return
     chosen = load(name)
-    options = BenchOptions(traces, workload, seeds, policies, nodes, pods)
+    options = BenchOptions(traces, workload, seeds, policies, nodes, pods, gangs)
     check_size(chosen, options)
     check_target(target)
     with bar() as progress:
