@@ -48,8 +48,7 @@ def admit(scene: Scene, judge: Judge, site: Site, gang_id: str, now: int) -> Non
     elif record is None:
         scene.apply(GangSubmitted(now, gang))
     elif any(getattr(record.gang, name) != getattr(gang, name) for name in _DEFINING):
-        forget(scene, judge, gang_id, now)
-        judge.learn(site, gang_id, found)
+        _withdraw(scene, gang_id, now)
         scene.apply(GangSubmitted(now, gang))
     elif record.gang.held:
         scene.apply(GangUpdated(now, gang_id, held=False))
@@ -57,11 +56,16 @@ def admit(scene: Scene, judge: Judge, site: Site, gang_id: str, now: int) -> Non
 
 def forget(scene: Scene, judge: Judge, gang_id: str, now: int) -> None:
     """A gang that waits is no more."""
+    _withdraw(scene, gang_id, now)
+    judge.unlearn(gang_id)
+
+
+def _withdraw(scene: Scene, gang_id: str, now: int) -> None:
+    """Have the engine forget a gang that waits."""
     record = scene.record(gang_id)
     if record:
         scene.apply(GangEnded(now, gang_id, record.attempt, Outcome.CANCELLED))
         scene.state.forget(gang_id)
-    judge.unlearn(gang_id)
     scene.awaited.pop(gang_id, None)
     scene.failures.pop(gang_id, None)
 

@@ -148,6 +148,7 @@ class Brain:
         self._ring(now)
         self._attend(now)
         resume_owners(scene, now)
+        self._judge.describe(scene)
         self._describe_nodes(now)
         self._judge.open()
         self.plan = cycle(scene.state, [], now)
@@ -201,7 +202,8 @@ class Brain:
                 if found is None:
                     scene.founds.pop(gang, None)
                 else:
-                    scene.founds[gang] = found
+                    is_fixed = gang in scene.attempts
+                    scene.founds[gang] = self._judge.divided(site, gang, found, is_fixed=is_fixed)
                 scene.touched.add(gang)
 
     def _restocked(self, site: Site) -> None:

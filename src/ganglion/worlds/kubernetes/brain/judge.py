@@ -1,23 +1,27 @@
 """Which nodes a gang's pods may use, by the rules of Kubernetes, as plugins of the engine."""
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 
 from msgspec.structs import replace
 
 from ganglion.engine.plugins import Plugins
+from ganglion.engine.record import WAITING, GangRecord
+from ganglion.engine.shapes import shapes_of
 from ganglion.model.errors import InputError
 from ganglion.model.plan import Phase, Plan
 from ganglion.model.workload import Gang, Topology
 from ganglion.worlds.kubernetes.act.budgets import Spent, counted, guarding
+from ganglion.worlds.kubernetes.brain.divide import Divisions
 from ganglion.worlds.kubernetes.brain.dynamic import Dynamic
 from ganglion.worlds.kubernetes.brain.scene import Scene
 from ganglion.worlds.kubernetes.brain.site import Site
-from ganglion.worlds.kubernetes.filters.labels import Mentioned, mentioned_by
+from ganglion.worlds.kubernetes.filters.labels import mentioned_by
 from ganglion.worlds.kubernetes.filters.plugin import KubernetesFilter
-from ganglion.worlds.kubernetes.filters.rule import Rule, rule_of, with_bars
+from ganglion.worlds.kubernetes.filters.reading import needs_of
+from ganglion.worlds.kubernetes.filters.rule import Rule, rule_of, shared, with_bars
 from ganglion.worlds.kubernetes.filters.unsupported import unsupported
-from ganglion.worlds.kubernetes.filters.volumes import mounts_of
 from ganglion.worlds.kubernetes.gangs.found import Found, FoundSet
+from ganglion.worlds.kubernetes.objects.pod import Pod
 
 
 class Judge:
@@ -32,8 +36,9 @@ class Judge:
         self._filter = KubernetesFilter()
         self._sets: dict[str, tuple[str, ...]] = {}
         self._founds: dict[str, tuple[Site, Found]] = {}
-        self._dynamic = Dynamic()
-        self._mentioned: dict[str, Mentioned] = {name: Mentioned() for name in sites}
+        self._dynamic = Dynamic(sites)
+        self._divisions = Divisions()
+        self._claimants: dict[str, None] = {}
         self._changed: set[str] = set()
         self._stocks: dict[str, int] = {}
         self._fresh: dict[str, list[Rule]] = {name: [] for name in sites}
@@ -58,11 +63,34 @@ class Judge:
             if why:
                 raise InputError(why)
         self._founds[gang] = (site, found)
-        bars = self._dynamic.learn(site, gang, found)
-        for each in found.sets:
-            rule, mark = _rule(site, found, each), bars.get(each.name)
-            self._set(site, gang, each.name, with_bars(rule, (mark,)) if mark else rule)
+        self._dynamic.learn(site, gang, found)
+        self._claimants.pop(gang, None)
+        if any(each.pod.spec.volumes for each in found.members):
+            self._claimants[gang] = None
+        for name in self._sets.pop(gang, ()):
+            if all(each.name != name for each in found.sets):
+                self._filter.rules.pop((gang, name), None)
         self._sets[gang] = tuple(each.name for each in found.sets)
+        self._reread(gang)
+
+    def divided(self, site: Site, gang: str, found: Found, *, is_fixed: bool) -> Found:
+        """A gang of which each pod set has one rule, as far as that can be.
+
+        Args:
+            site: its cluster.
+            gang: its id.
+            found: as it was found.
+            is_fixed: whether it has a place, so that its pod sets have to stay what they are.
+        """
+
+        def rule(pod: Pod) -> Hashable:
+            own = replace(rule_of(pod, site.volumes), impossible="")
+            return own, replace(needs_of(pod), labels=(), claims=())
+
+        try:
+            return self._divisions.divided(gang, found, rule, is_fixed=is_fixed)
+        except InputError:  # whoever learns of the gang is told
+            return found
 
     def hints(self, gang: str) -> dict[str, Topology]:
         """Pod set -> the topology that the rules among its pods amount to."""
@@ -71,24 +99,36 @@ class Judge:
     def unlearn(self, gang: str) -> None:
         """Forget a gang."""
         self._founds.pop(gang, None)
+        self._claimants.pop(gang, None)
+        self._divisions.forget(gang)
         self._dynamic.unlearn(gang)
         for name in self._sets.pop(gang, ()):
             self._filter.rules.pop((gang, name), None)
 
     def refresh(self, scene: Scene) -> None:
-        """Have nodes described so that all rules can be answered as things are now."""
-        self._dynamic.begin()
-        for gang in self._dynamic.knows():
-            record = scene.record(gang)
-            if record and record.phase is Phase.PENDING:
+        """Find out which nodes are closed to whom, as things are now."""
+
+        def looks(gang: str) -> bool:
+            return _looks(scene, gang)
+
+        for name, site in scene.sites.items():
+            for gang in sorted(self._dynamic.renew(site, looks)):
                 self._rebar(gang)
+            if self._stocks.get(name) != site.volumes.version:
+                self._stocks[name] = site.volumes.version
+                self._restocked(scene, site)
+        self.describe(scene)
+
+    def describe(self, scene: Scene) -> None:
+        """Have nodes described so that all rules can be answered, with those learnt just now."""
         changed, self._changed = self._changed, set()
         for gang in sorted(changed):
             record = scene.record(gang)
             if record and record.phase is Phase.PENDING:
                 scene.state.reshape(record)
-        for name, site in self._sites.items():
-            self._stocks[name] = site.volumes.version
+            elif record and _may_grow(record):
+                record.shapes = shapes_of(record.gang, scene.state.plugins.filters)
+        for name, site in scene.sites.items():
             site.bar(self._dynamic.closed(site))
             fresh, self._fresh[name] = self._fresh[name], []
             if fresh and not site.mentioned.covers(mentioned_by(fresh)):
@@ -102,18 +142,35 @@ class Judge:
         """A cycle is over: what was permitted in it is certain, or void."""
         self._dynamic.settle(plan)
 
-    def _rebar(self, gang: str) -> None:
-        """Close those nodes to a gang that others, or its volumes, keep it from now."""
+    def _restocked(self, scene: Scene, site: Site) -> None:
+        """Claims or volumes have changed: gangs with claims may go elsewhere, or in other parts."""
+        for gang in [each for each in self._claimants if self._founds[each][0] is site]:
+            whole = self._divisions.wholes.get(gang)
+            if not _looks(scene, gang):
+                continue
+            if whole and gang in scene.founds and gang not in scene.attempts:
+                again = self.divided(site, gang, whole, is_fixed=False)
+                if again != scene.founds[gang]:
+                    scene.founds[gang] = again
+                    scene.touched.add(gang)
+                    continue
+            self._reread(gang)
+
+    def _reread(self, gang: str) -> None:
+        """Know the rules of a gang as its pods and their volumes are now."""
         site, found = self._founds[gang]
-        bars = self._dynamic.bars(gang)
-        is_restocked = self._stocks.get(site.name) != site.volumes.version
         for each in found.sets:
-            known = self._filter.rules[gang, each.name]
-            rule = _rule(site, found, each) if is_restocked else known
-            mark = bars.get(each.name)
-            self._set(site, gang, each.name, with_bars(rule, (mark,) if mark else ()))
+            self._set(site, gang, each.name, _rule(site, found, each))
+
+    def _rebar(self, gang: str) -> None:
+        """Close those nodes to a gang that others keep it from now."""
+        site, found = self._founds[gang]
+        for each in found.sets:
+            self._set(site, gang, each.name, self._filter.rules[gang, each.name])
 
     def _set(self, site: Site, gang: str, pod_set: str, rule: Rule) -> None:
+        mark = self._dynamic.mark(site, gang, pod_set)
+        rule = with_bars(rule, (mark,) if mark else ())
         before = self._filter.rules.get((gang, pod_set))
         if before == rule:
             return
@@ -123,22 +180,31 @@ class Judge:
         self._fresh[site.name].append(rule)
 
 
-def _rule(site: Site, found: Found, each: FoundSet) -> Rule:
-    """The rule of a pod set.
+def _looks(scene: Scene, gang: str) -> bool:
+    """Whether a gang looks for a place, or may look for more of them."""
+    record = scene.record(gang)
+    return record is None or record.phase in WAITING or _may_grow(record)
 
-    Where volumes of its own pin each pod elsewhere there is no one rule that says so: the pins
-    are left to what is checked before a start.
+
+def _may_grow(record: GangRecord) -> bool:
+    return record.phase is not Phase.ENDED and any(each.min_count for each in record.gang.pod_sets)
+
+
+def _rule(site: Site, found: Found, each: FoundSet) -> Rule:
+    """The rule of a pod set: one that suits each of its pods.
+
+    Where volumes pin each pod of a set that could not be divided elsewhere there is no such
+    rule: the pins are left to what is checked before a start.
     """
-    rule = rule_of(each.request, site.volumes)
-    if not any(mounts_of(each.request)):
+    pods = [m.pod for m in found.members if m.pod_set == each.name]
+    pods = [each.request, *(pod for pod in pods if pod.spec != each.request.spec)]
+    rules = [rule_of(pod, site.volumes) for pod in pods]
+    rule = shared(rules)
+    if len({one.pins for one in rules}) == 1:
         return rule
-    members = (m.pod for m in found.members if m.pod_set == each.name)
-    rules = {rule, *(rule_of(pod, site.volumes) for pod in members)}
-    if len(rules) == 1:
-        return rule
-    unmounted = replace(each.request, spec=replace(each.request.spec, volumes=()))
-    why = min((one.impossible for one in rules if one.impossible), default="")
-    return replace(rule_of(unmounted, site.volumes), impossible=why)
+    unmounted = (replace(pod, spec=replace(pod.spec, volumes=())) for pod in pods)
+    own = shared([rule_of(pod, site.volumes) for pod in unmounted])
+    return replace(own, impossible=rule.impossible)
 
 
 class Budgets:

@@ -20,14 +20,16 @@ class Guards:
         self._namespaces = namespaces
         self._held: dict[Term, dict[str, int]] = {}
         self._by_label: dict[tuple[str, str] | None, dict[Term, None]] = defaultdict(dict)
+        self._words: dict[str, int] = {}
 
     def add(self, one: Resident) -> None:
         """A pod came."""
         for term in one.needs.apart:
             if term.pattern.selector.nothing:
                 continue
-            self._by_label[_telling(term)][term] = None
-            held = self._held.setdefault(term, {})
+            held = self._held.get(term)
+            if held is None:
+                held = self._remember(term)
             held[one.node] = held.get(one.node, 0) + 1
 
     def remove(self, one: Resident) -> None:
@@ -46,8 +48,23 @@ class Guards:
         """Whether anybody keeps others away at all."""
         return bool(self._held)
 
+    def words(self) -> frozenset[str] | None:
+        """The labels by which anybody keeps others away; None = nobody keeps anybody away."""
+        return frozenset(self._words) if self._held else None
+
+    def _remember(self, term: Term) -> dict[str, int]:
+        self._by_label[_telling(term)][term] = None
+        for key in _keys(term):
+            self._words[key] = self._words.get(key, 0) + 1
+        held = self._held[term] = {}
+        return held
+
     def _forget(self, term: Term) -> None:
         del self._held[term]
+        for key in _keys(term):
+            self._words[key] -= 1
+            if not self._words[key]:
+                del self._words[key]
         listed = self._by_label[_telling(term)]
         del listed[term]
         if not listed:
@@ -61,6 +78,10 @@ class Guards:
             for term in self._by_label.get(label, ()):
                 if meant((term.pattern,), one, self._namespaces):
                     yield term, self._held[term]
+
+
+def _keys(term: Term) -> set[str]:
+    return {each.key for each in term.pattern.selector.requirements}
 
 
 def _telling(term: Term) -> tuple[str, str] | None:

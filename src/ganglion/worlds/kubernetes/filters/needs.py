@@ -1,6 +1,6 @@
 """What a pod needs of, and does to, what else runs in the cluster; in one hashable form."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -91,6 +91,22 @@ class Needs(Struct, frozen=True, cache_hash=True):
     ports: tuple[HostPort, ...] = ()
     extras: tuple[tuple[str, int], ...] = ()
     claims: tuple[str, ...] = ()
+
+    def patterns(self) -> Iterator[Pattern]:
+        """Which pods these rules are about."""
+        for each in (*self.near, *self.apart, *self.spreads):
+            yield each.pattern
+
+    def is_choosy(self) -> bool:
+        """Whether it matters to these pods what else runs."""
+        return bool(
+            self.near or self.apart or self.spreads or self.ports or self.extras or self.claims
+        )
+
+    def words(self) -> frozenset[str]:
+        """The labels of pods that these rules speak of."""
+        found = (each.selector.requirements for each in self.patterns())
+        return frozenset(each.key for requirements in found for each in requirements)
 
 
 class Resident(Struct, frozen=True):

@@ -1,0 +1,149 @@
+"""Which nodes are closed to whom at this moment, worked out once for all pods that are alike.
+
+Pods are alike if nothing that anybody asks for tells them apart: of their labels only those count
+that their own rules, or the anti-affinity of pods that run, speak of. So what ten thousand pods
+of a kind cost from turn to turn is what one of them costs.
+"""
+
+from collections.abc import Callable
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from ganglion.worlds.kubernetes.brain.site import Site
+from ganglion.worlds.kubernetes.filters.barred import bar_id, barred
+from ganglion.worlds.kubernetes.filters.needs import Needs
+
+Seat = tuple[str, str]
+"""(gang, pod set)."""
+
+
+class _Kind(Struct):
+    """Pods that the same nodes are closed to.
+
+    Attributes:
+        seats: whose pods they are, in the order in which they came.
+        mark: of the nodes that are closed to them; empty = none.
+        nodes: these nodes.
+    """
+
+    seats: dict[Seat, None] = field(default_factory=dict)
+    mark: str = ""
+    nodes: frozenset[str] = frozenset()
+
+
+class Kinds:
+    """The kinds of pods of one cluster that look for a place.
+
+    Args:
+        site: the cluster.
+    """
+
+    def __init__(self, site: Site) -> None:
+        self._site = site
+        self._needs: dict[str, dict[str, Needs]] = {}
+        self._kind_of: dict[Seat, Needs] = {}
+        self._kinds: dict[Needs, _Kind] = {}
+        self._words = site.crowd.guards.words()
+
+    def put(self, gang: str, needs: dict[str, Needs]) -> None:
+        """A gang looks for a place: pod set -> needs."""
+        if self._needs.get(gang) == needs:
+            return
+        self.drop(gang)
+        self._needs[gang] = needs
+        for pod_set, each in needs.items():
+            self._place((gang, pod_set), each)
+
+    def drop(self, gang: str) -> None:
+        """A gang looks for none any more."""
+        for pod_set in self._needs.pop(gang, ()):
+            self._leave((gang, pod_set))
+
+    def mark(self, gang: str, pod_set: str) -> str:
+        """The mark of the nodes that are closed to pods; empty = none."""
+        needs = self._kind_of.get((gang, pod_set))
+        return self._kinds[needs].mark if needs is not None else ""
+
+    def closed(self) -> dict[str, frozenset[str]]:
+        """Node -> marks of the sets of closed nodes that it is in."""
+        found: dict[str, set[str]] = {}
+        for mark, nodes in {kind.mark: kind.nodes for kind in self._kinds.values()}.items():
+            for node in nodes:
+                found.setdefault(node, set()).add(mark)
+        return {node: frozenset(marks) for node, marks in found.items()}
+
+    def ask_about_pods(self) -> bool:
+        """Whether rules of some of them are about other pods."""
+        return any(next(each.patterns(), None) for each in self._kinds)
+
+    def renew(self, looks: Callable[[str], bool]) -> set[str]:
+        """Find out anew what is closed to whom.
+
+        Args:
+            looks: whether a gang still looks for a place.
+
+        Returns:
+            Gangs to which other nodes are closed than before.
+        """
+        changed = self._reread()
+        for needs, kind in list(self._kinds.items()):
+            self._forget_others(kind, looks)
+            if not kind.seats:
+                del self._kinds[needs]
+            elif self._look(needs, kind):
+                changed.update(gang for gang, _ in kind.seats)
+        return changed
+
+    def _reread(self) -> set[str]:
+        """Pods that run speak of other labels than before: other pods may be alike."""
+        words, self._words = self._words, self._site.crowd.guards.words()
+        if words == self._words:
+            return set()
+        before = {seat: self.mark(*seat) for seat in self._kind_of}
+        for gang, needs in self._needs.items():
+            for pod_set, each in needs.items():
+                if self._kind_of.get((gang, pod_set)) != self._plain(each):
+                    self._leave((gang, pod_set))
+                    self._place((gang, pod_set), each)
+        seats = {*before, *self._kind_of}
+        return {seat[0] for seat in seats if before.get(seat, "") != self.mark(*seat)}
+
+    def _forget_others(self, kind: _Kind, looks: Callable[[str], bool]) -> None:
+        """Leave out those who came first and found a place; one that looks is enough to go on."""
+        for gang, _ in list(kind.seats):
+            if looks(gang):
+                return
+            self.drop(gang)
+
+    def _look(self, needs: Needs, kind: _Kind) -> bool:
+        """Find out which nodes are closed to a kind; returns whether they are others."""
+        before = kind.mark
+        kind.nodes = frozenset(barred(needs, self._site.crowd, self._site.fleet))
+        kind.mark = bar_id(kind.nodes)
+        return kind.mark != before
+
+    def _place(self, seat: Seat, needs: Needs) -> None:
+        plain = self._plain(needs)
+        if plain is None:
+            return
+        kind = self._kinds.get(plain)
+        if kind is None:
+            kind = self._kinds[plain] = _Kind()
+            self._look(plain, kind)
+        kind.seats[seat] = None
+        self._kind_of[seat] = plain
+
+    def _leave(self, seat: Seat) -> None:
+        """The kind itself stays until the next look, so that its nodes keep their mark."""
+        needs = self._kind_of.pop(seat, None)
+        if needs is not None:
+            self._kinds[needs].seats.pop(seat, None)
+
+    def _plain(self, needs: Needs) -> Needs | None:
+        """Needs without what nobody asks for; None = nothing is left to ask."""
+        if self._words is None and next(needs.patterns(), None) is None:
+            return replace(needs, namespace="", labels=()) if needs.is_choosy() else None
+        words = needs.words() | (self._words or frozenset())
+        labels = tuple(each for each in needs.labels if each[0] in words)
+        return needs if labels == needs.labels else replace(needs, labels=labels)
