@@ -55,6 +55,9 @@ could not be bound, and a short outage is no reason to do so."""
 AGAIN_S = 1.0
 """Pause between two such questions."""
 
+SEEN_S = 0.05
+"""Pause in which a change that was just made is likely to be seen."""
+
 _HOW = {
     Verdict.BOUND: How.BOUND,
     Verdict.ALREADY_HERE: How.BOUND,
@@ -256,11 +259,18 @@ class Hands:
                 if not bucket.take():
                     await asyncio.sleep(bucket.wait_ms() / 1000)
                     continue
-                uid = next(iter(self._sayings))
-                message, pod = self._sayings.pop(uid), self._pod_of(uid)
-                if pod:
-                    await say_why(self._api, pod, message, self._pace)
+                await self._say(next(iter(self._sayings)))
             self._something_to_say.clear()
+
+    async def _say(self, uid: str) -> None:
+        message, pod = self._sayings.pop(uid), self._pod_of(uid)
+        if pod is None:
+            return
+        outcome = await say_why(self._api, pod, message, self._pace)
+        if outcome.verdict is Verdict.UNCHANGED and outcome.message:
+            # It has changed since it was seen, as by a nomination: the change is on its way here.
+            self._sayings.setdefault(uid, message)
+            await asyncio.sleep(SEEN_S)
 
     def _record(self, note: Note) -> None:
         happened = Happened(note.regarding, note.reason, note.action, note.message, note.warning)

@@ -1,0 +1,110 @@
+"""Whom nobody may stop: what budgets protect, for those that may not ask, and the system's own."""
+
+from tests.controlplane.cluster import Cluster
+from tests.controlplane.faults import Fault, on
+from tests.controlplane.kubelet import Kubelets
+from tests.controlplane.manifests import Object
+from tests.controlplane.proxy import Proxy
+from tests.worlds.kubernetes.troubled import (
+    Witness,
+    all_run,
+    overbooked,
+    priority,
+    scheduling,
+    told,
+)
+
+BUDGETS = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
+EVENTS = "/apis/events.k8s.io/v1/events"
+
+
+def _budget(cluster: Cluster, app: str) -> None:
+    """A budget that lets none of these pods go, and which its controller has seen."""
+    spec = {"minAvailable": 100, "selector": {"matchLabels": {"app": app}}}
+    body: Object = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "spec": spec}
+    cluster.create(body | {"metadata": {"name": app}})
+    cluster.wait(lambda: _is_seen(cluster, app), "the budget's status")
+
+
+def _is_seen(cluster: Cluster, app: str) -> bool:
+    status = cluster.get(f"{BUDGETS}/{app}").get("status", {})
+    return bool(status.get("observedGeneration")) and status.get("expectedPods", 0) > 0
+
+
+def _untouched(cluster: Cluster, name: str) -> bool:
+    pod = cluster.pods()[name]
+    conditions = pod["status"].get("conditions", ())
+    return "deletionTimestamp" not in pod["metadata"] and not any(
+        each["type"] == "DisruptionTarget" for each in conditions
+    )
+
+
+def _touched(cluster: Cluster, name: str) -> list[str]:
+    return [] if _untouched(cluster, name) else [name]
+
+
+def test_a_budget_protects_its_pods_until_it_is_gone(
+    cluster: Cluster, kubelets: Kubelets, manager: None
+) -> None:
+    cluster.add_nodes(1, gpus=4)
+    cluster.create(priority("urgent", 1000))
+    with scheduling(cluster):
+        (low,) = cluster.add_pods(1, prefix="low", gpus=4, labels={"app": "kept"})
+        cluster.wait(lambda: all_run(cluster), "the victim runs")
+        _budget(cluster, "kept")
+        with Witness(lambda: _touched(cluster, low)):
+            high = cluster.add_gang("high", 1, gpus=4, priorityClassName="urgent")
+            cluster.wait(lambda: told(cluster.pods()[high[0]]), "the reason")
+        cluster.delete(f"{BUDGETS}/kept")
+        cluster.wait_bound(high)
+    assert low not in cluster.pods()
+
+
+def test_nobody_is_stopped_for_a_pod_that_never_preempts(
+    cluster: Cluster, kubelets: Kubelets
+) -> None:
+    cluster.add_nodes(1, gpus=4)
+    cluster.create(priority("polite", 1000, preemptionPolicy="Never"))
+    with scheduling(cluster):
+        (low,) = cluster.add_pods(1, prefix="low", gpus=4)
+        cluster.wait(lambda: all_run(cluster), "the other runs")
+        with Witness(lambda: _touched(cluster, low)):
+            (high,) = cluster.add_pods(1, prefix="high", gpus=4, priorityClassName="polite")
+            cluster.wait(lambda: told(cluster.pods()[high]), "the reason")
+        cluster.delete(f"/api/v1/namespaces/default/pods/{low}")
+        cluster.wait_bound([high])
+
+
+def test_pods_of_the_system_are_never_stopped(cluster: Cluster, kubelets: Kubelets) -> None:
+    cluster.add_nodes(1, gpus=4)
+    cluster.create(priority("urgent", 1_000_000_000))
+    with scheduling(cluster):
+        (own,) = cluster.add_pods(1, prefix="own", gpus=4, priorityClassName="system-node-critical")
+        cluster.wait(lambda: all_run(cluster), "the system's pod runs")
+        with Witness(lambda: _touched(cluster, own)):
+            (high,) = cluster.add_pods(1, prefix="high", gpus=4, priorityClassName="urgent")
+            cluster.wait(lambda: told(cluster.pods()[high]), "the reason")
+
+
+def test_an_eviction_that_a_new_budget_stops_midway_goes_on_when_it_may(
+    cluster: Cluster, kubelets: Kubelets, proxy: Proxy, manager: None
+) -> None:
+    cluster.add_nodes(2, gpus=4)
+    cluster.create(priority("urgent", 1000))
+    with scheduling(proxy):
+        low = cluster.add_gang("low", 2, gpus=4, labels={"app": "kept"})
+        cluster.wait(lambda: all_run(cluster), "the victims run")
+        proxy.add(Fault(on("POST", "/eviction$"), times=1, before=lambda: _budget(cluster, "kept")))
+        high = cluster.add_gang("high", 2, gpus=4, priorityClassName="urgent")
+        cluster.wait(lambda: _is_blocked(cluster), "the event")
+        cluster.wait(lambda: all(told(cluster.pods()[each]) for each in high), "the reason")
+        assert not set(high) & set(cluster.bound())
+        cluster.delete(f"{BUDGETS}/kept")
+        cluster.wait_bound(high)
+    assert not set(low) & set(cluster.pods())
+    assert not overbooked(cluster)
+    assert not kubelets.refused
+
+
+def _is_blocked(cluster: Cluster) -> bool:
+    return any(each["reason"] == "EvictionBlocked" for each in cluster.list(EVENTS))
