@@ -42,6 +42,7 @@ from ganglion.worlds.kubernetes.brain.orders import (
 )
 from ganglion.worlds.kubernetes.brain.quarantine import Quarantine
 from ganglion.worlds.kubernetes.brain.resume import resume_owners
+from ganglion.worlds.kubernetes.brain.revive import revive_blocked
 from ganglion.worlds.kubernetes.brain.scene import Scene
 from ganglion.worlds.kubernetes.brain.settings import Settings
 from ganglion.worlds.kubernetes.brain.site import Site
@@ -84,6 +85,10 @@ class Brain:
         self._timers: list[tuple[int, str]] = []
         self._answers: list[Answer] = []
         self._adopted: set[str] = set()
+
+    def equip(self, policy: Policy, plugins: Plugins) -> None:
+        """Decide by other plugins; only before the first turn, while the engine knows nothing."""
+        self.scene.state = ClusterState(policy, self._judge.plugins(plugins))
 
     def configure(self, queues: Sequence[Queue], policy: Policy, now: int) -> None:
         """Have other queues and another policy; parents come before their children."""
@@ -317,6 +322,7 @@ class Brain:
         for node in scene.quarantine.over(now):
             site, name = scene.site_of_node(node)
             site.changed_nodes.add(name)
+        revive_blocked(scene, now)
         for gang, since in list(scene.awaited.items()):
             if now - since >= scene.settings.assemble_ms:
                 del scene.awaited[gang]

@@ -1,0 +1,58 @@
+"""Victims that a disruption budget keeps where they are: in the end they are let live.
+
+Budgets are looked at before victims are chosen, so this happens only when one was made, or used
+up, in between. Whoever was promised the place looks for another.
+"""
+
+from msgspec.structs import replace
+
+from ganglion.model.events import GangEnded, GangPlaced, GangReserved, GangStarted, Outcome
+from ganglion.model.placement import Placement
+from ganglion.model.plan import Phase
+from ganglion.worlds.kubernetes.brain.attempt import Attempt, Stage
+from ganglion.worlds.kubernetes.brain.carry import nominate
+from ganglion.worlds.kubernetes.brain.orders import Spare
+from ganglion.worlds.kubernetes.brain.scene import Scene
+
+
+def revive_blocked(scene: Scene, now: int) -> None:
+    """Let those live that were asked to leave for long enough and of which nobody has gone."""
+    for gang, since in list(scene.blocked.items()):
+        attempt = scene.attempts.get(gang)
+        if attempt is None or attempt.stage is not Stage.LEAVING:
+            del scene.blocked[gang]
+        elif now - since >= scene.settings.blocked_ms and _is_whole(scene, attempt):
+            del scene.blocked[gang]
+            _revive(scene, attempt, now)
+
+
+def _is_whole(scene: Scene, attempt: Attempt) -> bool:
+    pods = scene.sites[attempt.cluster].pods
+    return not attempt.vacant and all(
+        uid in pods and not pods[uid].is_leaving for uid in attempt.pods.values()
+    )
+
+
+def _revive(scene: Scene, attempt: Attempt, now: int) -> None:
+    record, gang = scene.record(attempt.gang), attempt.gang
+    if record is None or record.phase is not Phase.STOPPING or record.placement is None:
+        return
+    place, since, ran = record.placement, record.placed_at, attempt.running
+    _break_promises(scene, place, now)
+    scene.apply(GangEnded(now, gang, attempt.number, Outcome.PREEMPTED, requeue=True))
+    attempt.number += 1
+    scene.apply(GangPlaced(since, gang, attempt.number, replace(place)))
+    attempt.running = ran and scene.apply(GangStarted(since, gang, attempt.number))
+    attempt.enter(Stage.BOUND, now)
+    attempt.cause = ""
+    scene.orders.append(Spare(gang, tuple(scene.living(attempt))))
+
+
+def _break_promises(scene: Scene, place: Placement, now: int) -> None:
+    """Nobody else is to come to where the pods stay."""
+    nodes = {pod.node for pod in place.pods}
+    for gang in list(scene.state.promised):
+        promise = scene.state.records[gang].promise
+        if promise and any(pod.node in nodes for pod in promise.pods):
+            scene.apply(GangReserved(now, gang, None))
+            nominate(scene, gang, None)
