@@ -47,7 +47,8 @@ def schedule(
     """Schedule until SIGTERM or SIGINT; pods run on.
 
     Whoever loses the lead ends the process at once: another one decides by then, and what
-    starts anew finds in the cluster whatever was begun.
+    starts anew finds in the cluster whatever was begun. It ends in good order when the policy
+    names other plugins.
 
     Args:
         endpoints: clusters by name; the Lease is in the first.
@@ -70,18 +71,19 @@ def schedule(
             settings=wish.settings,
             turned=source.turned,
             policy_name=wish.policy,
+            outdated=lambda: listener.halt(),  # noqa: PLW0108 - it is made below
         )
         source.attach(scheduler, lambda: lead.holder if lead else "")
         taken = stack.enter_context(bind(wish.host, wish.port))
+        url = url_of(taken, wish.host)
+        app = make_readonly_app(source, source.elsewhere)
+        listener = Listener(app, lambda: ready(url), lambda: None)
         if lead:
             stack.callback(lead.stop)
             lead.start()
         scheduler.start()
         stack.callback(scheduler.stop)
-        url = url_of(taken, wish.host)
         log.info("scheduling", clusters=list(endpoints), url=url, pid=os.getpid())
-        app = make_readonly_app(source, source.elsewhere)
-        listener = Listener(app, lambda: ready(url), lambda: None)
         listener.serve_until_told(taken)
 
 

@@ -186,3 +186,27 @@ def test_a_status_that_is_right_is_left_alone(cluster: Cluster) -> None:
     with scheduling(cluster) as again:
         cluster.wait(lambda: again.turns > 2, "some turns")
     assert cluster.get(f"{QUEUES}/team")["metadata"]["resourceVersion"] == version
+
+
+def test_the_plugins_that_a_policy_names_decide(cluster: Cluster) -> None:
+    add(cluster, "Policy", "default", scores={"spread": 1})
+    told: list[str] = []
+    endpoint = endpoint_of(bind_chart_role(cluster, "scheduler"))
+    scheduler = Scheduler(
+        {"": endpoint}, "test", may=lambda: True, load=load, outdated=lambda: told.append("now")
+    )
+    scheduler.start()
+    try:
+        cluster.add_nodes(2, gpus=4)
+        cluster.wait_bound(cluster.add_pods(2))
+        assert len(set(cluster.bound().values())) == 2, "the usual plugins would have packed them"
+        path = f"{POLICIES}/default"
+        cluster.patch(path, {"spec": {"scores": {"spread": None, "no-such": 1}}})
+        said = accepted(cluster, path)
+        assert said["reason"] == "Invalid"
+        assert said["message"].startswith("spec.scores: there is no plugin no-such")
+        assert not told
+        cluster.patch(path, {"spec": {"scores": {"no-such": None, "packing": 1}}})
+        cluster.wait(lambda: told, "the scheduler to have itself started anew")
+    finally:
+        scheduler.stop()

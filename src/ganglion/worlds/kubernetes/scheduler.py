@@ -25,6 +25,7 @@ from ganglion.worlds.kubernetes.brain.orders import Order
 from ganglion.worlds.kubernetes.brain.settings import Settings
 from ganglion.worlds.kubernetes.config.read import Configuration
 from ganglion.worlds.kubernetes.connection import Connection
+from ganglion.worlds.kubernetes.equipment import checking, named
 from ganglion.worlds.kubernetes.reports import Reporter, figures_of, reserved, unsettled
 from ganglion.worlds.kubernetes.tree import QueueTree
 
@@ -56,6 +57,8 @@ class Scheduler:
         settings: how to go about it.
         turned: called after every turn, in the deciding thread.
         policy_name: name of the `Policy` object that decides.
+        outdated: called in the deciding thread when the policy names other plugins than before:
+            who starts anew has them.
         clock: the time in ms since 1970; nothing but waits and what is told depends on it.
         silence_s: silence after which a watch is taken for dead, in seconds.
 
@@ -75,12 +78,14 @@ class Scheduler:
         settings: Settings | None = None,
         turned: Turned = lambda _brain, _orders, _seconds: None,
         policy_name: str = "default",
+        outdated: Callable[[], None] = lambda: None,
         clock: Callable[[], int] = now_ms,
         silence_s: float = SILENCE_S,
     ) -> None:
         policy = replace(Policy(), repair=True)
         self.brain = Brain(list(endpoints), settings or Settings(), policy, load(policy))
-        self._tree, self._reporter = QueueTree(policy_name), Reporter()
+        self._tree, self._reporter = QueueTree(policy_name, checking(load)), Reporter()
+        self._load, self._outdated, self._plugins = load, outdated, named(policy)
         self._may, self._turned, self._clock = may, turned, clock
         self._inbox: queue.SimpleQueue[Sequence[News]] = queue.SimpleQueue()
         self._lock = threading.RLock()
@@ -257,7 +262,19 @@ class Scheduler:
             self._apply(found, now)
 
     def _apply(self, found: Configuration, now: int) -> None:
-        self.brain.configure(found.queues, replace(found.policy, repair=True), now)
+        policy = replace(found.policy, repair=True)
+        if named(policy) != self._plugins:
+            self._equip(policy)
+        self.brain.configure(found.queues, policy, now)
+
+    def _equip(self, policy: Policy) -> None:
+        """Take the plugins that a policy names, as long as nothing was decided by others."""
+        if self.turns:
+            log.warning("the policy names other plugins, which one that starts anew has")
+            self._outdated()
+        else:
+            self.brain.equip(policy, self._load(policy))
+            self._plugins = named(policy)
 
     def _report(self, now: int) -> None:
         """Have written what became of queues and policies, where it is time to."""

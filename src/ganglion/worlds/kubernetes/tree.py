@@ -1,14 +1,20 @@
 """The queues and the policy of a cluster, as its own objects say."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from msgspec.structs import replace
 
+from ganglion.model.policy import Policy
 from ganglion.model.queue import Queue
 from ganglion.worlds.kubernetes.brain.brain import News
 from ganglion.worlds.kubernetes.brain.orders import Changed
-from ganglion.worlds.kubernetes.config.read import IN_FORCE, Configuration, configuration
+from ganglion.worlds.kubernetes.config.read import (
+    IN_FORCE,
+    Configuration,
+    configuration,
+    no_check,
+)
 from ganglion.worlds.kubernetes.objects.meta import Anything
 from ganglion.worlds.kubernetes.reports import Subject
 
@@ -22,13 +28,16 @@ class QueueTree:
 
     Args:
         in_force: name of the policy that decides.
+        check: raises InputError for a policy that cannot be used here.
 
     Attributes:
         latest: what they said last.
     """
 
-    def __init__(self, in_force: str = IN_FORCE) -> None:
-        self._in_force = in_force
+    def __init__(
+        self, in_force: str = IN_FORCE, check: Callable[[Policy], None] = no_check
+    ) -> None:
+        self._in_force, self._check = in_force, check
         self._subjects: dict[str, Subject] = {}
         self._kept: dict[str, dict[str, Any]] = {}
         """UID -> what counts of it, as its status will say once that is written."""
@@ -49,7 +58,7 @@ class QueueTree:
         self._is_stale = False
         queues = [self._as_kept(each) for each in self.subjects() if each.kind == "Queue"]
         policies = [self._as_kept(each) for each in self.subjects() if each.kind == "Policy"]
-        found = configuration(queues, policies, flavors, self._in_force)
+        found = configuration(queues, policies, flavors, self._in_force, self._check)
         if not queues and not found.queues:
             found = replace(found, queues=(Queue(DEFAULT_QUEUE),))
         self.latest = found

@@ -1,6 +1,6 @@
 """Objects of a cluster into queues and a policy, with what became of each of them."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -63,11 +63,16 @@ class Configuration(Struct, frozen=True):
         return tuple(found), tuple(wrong)
 
 
+def no_check(_policy: Policy) -> None:
+    """Find every policy usable."""
+
+
 def configuration(
     queues: Iterable[Anything],
     policies: Iterable[Anything],
     flavors: Collection[str] = (),
     in_force: str = IN_FORCE,
+    check: Callable[[Policy], None] = no_check,
 ) -> Configuration:
     """Read all objects; what is wrong is set apart with its reason, and everything else counts.
 
@@ -79,18 +84,21 @@ def configuration(
         policies: every `Policy`.
         flavors: those of the nodes; empty = any may be named. Others are warned of.
         in_force: name of the policy that decides.
+        check: raises InputError for a policy that cannot be used here.
     """
-    file, verdicts = _policy(sorted(policies, key=_name), in_force)
+    file, verdicts = _policy(sorted(policies, key=_name), in_force, check)
     policy = file.policy if file else Policy()
     found, more = _queues(sorted(queues, key=_name), policy.preemption, flavors)
     return Configuration(policy, found, file, (*verdicts, *more))
 
 
-def _policy(items: Sequence[Anything], in_force: str) -> tuple[PolicyFile | None, list[Verdict]]:
+def _policy(
+    items: Sequence[Anything], in_force: str, check: Callable[[Policy], None]
+) -> tuple[PolicyFile | None, list[Verdict]]:
     file, verdicts = None, list[Verdict]()
     for item in items:
         if item.metadata.name == in_force:
-            file, verdict = _deciding(item)
+            file, verdict = _deciding(item, check)
         else:
             why = f"the policy named `{in_force}` decides; this one is not looked at"
             verdict = _apart("Policy", item, Fault(Reason.UNUSED, why))
@@ -98,11 +106,13 @@ def _policy(items: Sequence[Anything], in_force: str) -> tuple[PolicyFile | None
     return file, verdicts
 
 
-def _deciding(item: Anything) -> tuple[PolicyFile | None, Verdict]:
+def _deciding(item: Anything, check: Callable[[Policy], None]) -> tuple[PolicyFile | None, Verdict]:
     fault = None
     for each in candidates(item):
         try:
-            return policy_file(each.spec), _verdict("Policy", item, each, fault)
+            file = policy_file(each.spec)
+            check(file.policy)
+            return file, _verdict("Policy", item, each, fault)
         except InputError as error:
             fault = fault or Fault(Reason.INVALID, told(error))
     assert fault is not None

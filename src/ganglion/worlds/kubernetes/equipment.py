@@ -1,0 +1,31 @@
+"""The plugins that a policy names."""
+
+from collections.abc import Callable
+
+from msgspec.structs import replace
+
+from ganglion.engine.plugins import Plugins
+from ganglion.model.errors import FieldError, PluginError
+from ganglion.model.policy import Policy
+
+Load = Callable[[Policy], Plugins]
+POINTS = ("scores", "filters", "permits", "preempts")
+BARE = Policy(scores=())
+
+
+def named(policy: Policy) -> tuple[object, ...]:
+    """What decides which plugins are loaded."""
+    return tuple(getattr(policy, point) for point in POINTS)
+
+
+def checking(load: Load) -> Callable[[Policy], None]:
+    """A check that all plugins of a policy can be loaded, which raises FieldError."""
+
+    def check(policy: Policy) -> None:
+        for point in POINTS:
+            try:
+                load(replace(BARE, **{point: getattr(policy, point)}))
+            except PluginError as error:
+                raise FieldError(error.message, key=point, hint=error.hint) from error
+
+    return check
