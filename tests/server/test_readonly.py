@@ -17,7 +17,7 @@ class Kept:
 
     def __init__(self, rig: Rig) -> None:
         self.rig, self.registry = rig, CollectorRegistry()
-        self.broken = self.early = ""
+        self.broken = self.early = self.missing = ""
 
     def read(self) -> AbstractContextManager[Mind]:
         return self.rig.service.read()
@@ -33,6 +33,9 @@ class Kept:
 
     def unready(self) -> str:
         return self.early
+
+    def lacking(self) -> str:
+        return self.missing
 
 
 @pytest.fixture
@@ -118,6 +121,8 @@ def test_nothing_can_be_changed(rig: Rig, views: TestClient) -> None:
 def test_probes_tell_trouble_from_not_yet(kept: Kept, views: TestClient) -> None:
     assert views.get("/healthz").json() == {"status": "ok", "trouble": ""}
     assert views.get("/readyz").status_code == 200
+    kept.missing = "cluster west is set aside"
+    assert views.get("/readyz").json() == {"status": "ok", "trouble": "cluster west is set aside"}
     kept.early = "nodes are being listed"
     assert views.get("/healthz").status_code == 200
     assert views.get("/readyz").json()["trouble"] == "nodes are being listed"

@@ -44,6 +44,12 @@ class ClusterSource:
             "ganglion_leader", "1 while this scheduler decides.", registry=self.registry
         )
 
+        self._set_aside = Gauge(
+            "ganglion_clusters_set_aside",
+            "Clusters that could not be reached since the start, and are not decided for.",
+            registry=self.registry,
+        )
+
     def attach(self, scheduler: Scheduler, leader: Callable[[], str] = str) -> None:
         """Serve this scheduler.
 
@@ -53,6 +59,7 @@ class ClusterSource:
         """
         self._scheduler, self._leader = scheduler, leader
         self._leads.set_function(lambda: int(scheduler.leads()))
+        self._set_aside.set_function(lambda: len(scheduler.aside()))
 
     def turned(self, brain: Brain, orders: Sequence[Order], seconds: float) -> None:
         """A turn is over; called while nobody else looks at the state."""
@@ -94,6 +101,12 @@ class ClusterSource:
             return ""
         troubles = sorted(self._scheduler.troubles().values())
         return troubles[0] if troubles else "the cluster is being listed"
+
+    def lacking(self) -> str:
+        """Clusters that are set aside, and why."""
+        assert self._scheduler
+        aside = self._scheduler.aside()
+        return "; ".join(f"cluster {name} is set aside: {why}" for name, why in aside)
 
     def elsewhere(self) -> str:
         """Why its views show nothing, as `a leads`; empty = it decides, and they do."""

@@ -62,6 +62,9 @@ class Source(Protocol):
     def unready(self) -> str:
         """Why its answers are of no use yet; empty = they are."""
 
+    def lacking(self) -> str:
+        """What its answers leave out, and why; empty = nothing."""
+
 
 def _source(request: Request) -> Source:
     found: Source = request.app.state.source
@@ -255,12 +258,12 @@ def health(here: Here) -> Response:
 
 @probes.get("/readyz", responses={503: {"model": schemas.Health}})
 def ready(here: Here) -> Response:
-    """Say whether its answers are of use; 503 = not yet."""
-    return _health(here.trouble() or here.unready())
+    """Say whether its answers are of use, and what they leave out; 503 = not yet."""
+    return _health(here.trouble() or here.unready(), here.lacking())
 
 
-def _health(trouble: str) -> Response:
-    body = schemas.Health(status="trouble" if trouble else "ok", trouble=trouble)
+def _health(trouble: str, lacking: str = "") -> Response:
+    body = schemas.Health(status="trouble" if trouble else "ok", trouble=trouble or lacking)
     return JSONResponse(body.model_dump(), 503 if trouble else 200)
 
 

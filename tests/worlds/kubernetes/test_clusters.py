@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 import pytest
+from fastapi.testclient import TestClient
 from msgspec.structs import replace
 from tests.controlplane.cluster import Cluster, wait
 from tests.worlds.kubernetes.rbac import define_kinds
@@ -12,6 +13,8 @@ from tests.worlds.kubernetes.rbac import define_kinds
 from ganglion.bench.controlplane_flags import Options
 from ganglion.extensions import load
 from ganglion.model.levels import Level
+from ganglion.server.cluster_source import ClusterSource
+from ganglion.server.readonly import make_readonly_app
 from ganglion.worlds.kubernetes.api.config import Endpoint
 from ganglion.worlds.kubernetes.brain.settings import Settings
 from ganglion.worlds.kubernetes.scheduler import Scheduler
@@ -69,8 +72,7 @@ def test_gangs_run_in_their_own_cluster_and_one_tree_of_queues_counts_for_both(
             ]
             assert tree.node("west/node-0").domains[Level.CLUSTER] == "west"
         theirs = west.add_gang("g", 2)
-        wait(lambda: told(west, "g-0"), "the gang of the other cluster waits")
-        assert "all" in told(west, "g-0")
+        wait(lambda: "queue all" in told(west, "g-0"), "the gang of the other cluster waits")
         assert not west.bound()
         for pod in mine:
             cluster.delete(f"/api/v1/namespaces/default/pods/{pod}", grace=0)
@@ -93,9 +95,17 @@ def test_a_cluster_that_cannot_be_reached_does_not_stop_the_other_and_joins_late
     with scheduling_both(endpoints, Settings(reach_ms=500)) as scheduler:
         cluster.wait_bound(cluster.add_pods(1))
         assert "cluster west is set aside" in scheduler.troubles()["west"]
+        source = ClusterSource()
+        source.attach(scheduler)
+        with TestClient(make_readonly_app(source)) as views:
+            answer = views.get("/readyz")
+            assert answer.status_code == 200
+            assert answer.json()["trouble"].startswith("cluster west is set aside: ")
+            assert "ganglion_clusters_set_aside 1.0" in views.get("/metrics").text
         west.plane.restart("kube-apiserver")
         west.wait_bound(west.add_pods(1))
         assert "west" not in scheduler.troubles()
+        assert not source.lacking()
 
 
 def test_a_cluster_that_goes_down_does_not_stop_the_other(
