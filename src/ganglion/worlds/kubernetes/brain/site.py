@@ -9,6 +9,7 @@ from ganglion.model.errors import GanglionError
 from ganglion.model.node import Node
 from ganglion.worlds.kubernetes.act.owners import SUSPENDED_FOR
 from ganglion.worlds.kubernetes.brain.gang_of import CLUSTER_LABEL
+from ganglion.worlds.kubernetes.brain.growth import asks_otherwise, grown
 from ganglion.worlds.kubernetes.brain.orders import Changed, PodRef
 from ganglion.worlds.kubernetes.brain.places import Places
 from ganglion.worlds.kubernetes.brain.quarantine import is_refusal
@@ -24,7 +25,11 @@ from ganglion.worlds.kubernetes.filters.volumes import Stored, Volumes
 from ganglion.worlds.kubernetes.gangs.grouping import Grouping
 from ganglion.worlds.kubernetes.gangs.home import is_ours
 from ganglion.worlds.kubernetes.objects import node as kube
-from ganglion.worlds.kubernetes.objects.disruption import PodDisruptionBudget
+from ganglion.worlds.kubernetes.objects.disruption import (
+    BudgetSpec,
+    BudgetStatus,
+    PodDisruptionBudget,
+)
 from ganglion.worlds.kubernetes.objects.dra import ResourceSlice
 from ganglion.worlds.kubernetes.objects.meta import Anything, OwnerReference
 from ganglion.worlds.kubernetes.objects.pod import Pod
@@ -82,12 +87,12 @@ class Site:
         self._is_catalog_stale = False
         self._slices: dict[str, ResourceSlice] = {}
         self._stock = 0
-        self._are_slices_stale = False
+        self._are_slices_stale = self._are_budgets_new = False
         self._namespaces: dict[str, str] = {}
         self._stored: dict[str, Stored] = {}
         self._asks: dict[str, Ask] = {}
         self._strangers: dict[str, dict[str, Ask]] = {}
-        self._seated: set[str] = set()
+        self._seated: dict[str, Ask] = {}
         self._takers: dict[str, Callable[[Changed], None]] = {
             "pod": self._take_pod,
             "node": self._take_node,
@@ -123,12 +128,12 @@ class Site:
 
     def claim(self, uid: str) -> None:
         """The engine counts a pod itself from now on."""
-        self._seated.add(uid)
+        self._seated[uid] = self._asked(uid)
         self._count(uid)
 
     def disclaim(self, uid: str) -> None:
         """The engine does not count a pod any more."""
-        self._seated.discard(uid)
+        self._seated.pop(uid, None)
         self._count(uid)
 
     def described(self, name: str, ours: Mapping[int, str]) -> Node | None:
@@ -171,6 +176,11 @@ class Site:
         """Whether anything about storage has changed since this was asked last."""
         before, self._stock = self._stock, self.volumes.version
         return before != self._stock
+
+    def rebudgeted(self) -> bool:
+        """Whether any disruption budget says something else than when this was asked last."""
+        before, self._are_budgets_new = self._are_budgets_new, False
+        return before
 
     def settle(self) -> None:
         """Find out what labels and drivers say of nodes' places; before anybody asks for gangs."""
@@ -274,8 +284,9 @@ class Site:
 
     def _take_budget(self, change: Changed) -> None:
         budget: PodDisruptionBudget | None = change.item
-        for known in self.budgets.values():
-            known.pop(change.uid, None)
+        found = [known.pop(change.uid, None) for known in self.budgets.values()]
+        before = next(filter(None, found), None)
+        self._are_budgets_new |= _allowance(before) != _allowance(budget)
         if budget is not None:
             self.budgets.setdefault(budget.metadata.namespace, {})[change.uid] = budget
 
@@ -296,7 +307,7 @@ class Site:
         node = pod.spec.node_name
         if node and (before is None or _stands_otherwise(before, pod)):
             self._stand(pod, node)
-        if before is None or before.spec.containers != pod.spec.containers:
+        if before is None or asks_otherwise(before, pod):
             self._asks.pop(change.uid, None)
         if node:
             self._count(change.uid)
@@ -321,19 +332,28 @@ class Site:
         if now is not None and is_ours(now) and is_refusal(now):
             self.refused.append(now)
 
+    def _asked(self, uid: str) -> Ask:
+        """What a pod takes as far as it can be told."""
+        pod = self.pods.get(uid)
+        if pod is None:
+            return Ask()
+        try:
+            return self.ask(pod)
+        except GanglionError as error:
+            self.troubles[f"pod {pod.key}"] = (error.message,)
+            return Ask()
+
     def _count(self, uid: str) -> None:
-        """Whether a pod counts as a stranger on its node."""
+        """Whether a pod counts as a stranger on its node, or what it has grown by does."""
         pod = self.pods.get(uid)
         if pod is None or not pod.spec.node_name:
             return
+        ask = self._asked(uid)
         if uid in self._seated:
-            self._uncount(uid, pod.spec.node_name)
-            return
-        try:
-            ask = self.ask(pod)
-        except GanglionError as error:
-            self.troubles[f"pod {pod.key}"] = (error.message,)
-            return
+            ask = grown(self._seated[uid], ask)
+            if ask == Ask():
+                self._uncount(uid, pod.spec.node_name)
+                return
         here = self._strangers.setdefault(pod.spec.node_name, {})
         if here.get(uid) != ask:
             here[uid] = ask
@@ -363,8 +383,12 @@ def _stands_otherwise(before: Pod, now: Pod) -> bool:
         before.spec.node_name != now.spec.node_name
         or before.is_leaving != now.is_leaving
         or before.metadata.labels != now.metadata.labels
-        or before.spec.containers != now.spec.containers
+        or asks_otherwise(before, now)
     )
+
+
+def _allowance(budget: PodDisruptionBudget | None) -> tuple[BudgetSpec, BudgetStatus] | None:
+    return (budget.spec, budget.status) if budget else None
 
 
 def _offer(described: Described) -> set[tuple[str, str]]:
