@@ -7,7 +7,13 @@ from typing import Any
 import pytest
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.manifests import Object
-from tests.worlds.kubernetes.rbac import bind_chart_role, define_kinds
+from tests.worlds.kubernetes.rbac import (
+    Right,
+    bind_chart_role,
+    chart_rights,
+    define_kinds,
+    without,
+)
 
 from ganglion.extensions import load
 from ganglion.worlds.kubernetes.api.config import load as endpoint_of
@@ -24,9 +30,11 @@ def kinds(cluster: Cluster) -> None:
 
 
 @contextmanager
-def scheduling(cluster: Cluster, may: Callable[[], bool] = lambda: True) -> Iterator[Scheduler]:
+def scheduling(
+    cluster: Cluster, may: Callable[[], bool] = lambda: True, lacking: tuple[Right, ...] = ()
+) -> Iterator[Scheduler]:
     """A scheduler with the rights of the chart."""
-    endpoint = endpoint_of(bind_chart_role(cluster, "scheduler"))
+    endpoint = endpoint_of(bind_chart_role(cluster, "scheduler", without(*lacking)))
     scheduler = Scheduler({"": endpoint}, "test", may=may, load=load)
     scheduler.start()
     try:
@@ -210,3 +218,15 @@ def test_the_plugins_that_a_policy_names_decide(cluster: Cluster) -> None:
         cluster.wait(lambda: told, "the scheduler to have itself started anew")
     finally:
         scheduler.stop()
+
+
+def test_without_the_right_to_write_them_all_goes_on(cluster: Cluster) -> None:
+    add(cluster, "Queue", "team")
+    lacking = tuple(each for each in chart_rights() if each.resource.endswith("s/status"))
+    kept = tuple(each for each in lacking if each.group == "ganglion.dev")
+    assert len(kept) == 2
+    cluster.add_nodes(1, gpus=1)
+    with scheduling(cluster, lacking=kept):
+        labels = {"ganglion.dev/queue": "team"}
+        cluster.wait_bound(cluster.add_pods(1, labels=labels))
+    assert status(cluster, f"{QUEUES}/team") == {}
