@@ -170,7 +170,14 @@ class Proxy:
     ) -> None:
         trusted = ssl.create_default_context(cafile=self._plane.ca)
         port = int(self._plane.url.rpartition(":")[2])
-        upstream = await asyncio.open_connection("127.0.0.1", port, ssl=trusted, limit=_LIMIT)
+        opening = asyncio.ensure_future(
+            asyncio.open_connection("127.0.0.1", port, ssl=trusted, limit=_LIMIT)
+        )
+        try:
+            upstream = await asyncio.shield(opening)
+        except asyncio.CancelledError:  # cancelled in the middle, it would leave a socket open
+            (await opening)[1].transport.abort()
+            raise
         try:
             while request := await read_request(reader):
                 self._open[task] = request
