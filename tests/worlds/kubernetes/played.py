@@ -6,12 +6,18 @@ from copy import deepcopy
 from typing import Any
 
 from tests.controlplane.cluster import Cluster, Refused
-from tests.worlds.kubernetes.controllers import REAL, play
+from tests.worlds.kubernetes.controllers import HELPERS, REAL, made_by
 from tests.worlds.kubernetes.scheduling import why
 
 Body = dict[str, Any]
 NOT_YET = (404, 429, 503)
 POOL = "pool"
+Later = Callable[[Body], bool]
+
+
+def never(_: Body) -> bool:
+    """Nothing is late."""
+    return False
 
 
 class Space:
@@ -34,11 +40,23 @@ class Space:
             self.cluster.add_nodes(1, prefix=name, labels={POOL: self.name}, **self._node)
             self._nodes += 1
 
-    def play(self, body: Body, real: frozenset[str] = REAL) -> Body:
-        """Create an object, and what comes of it that no real controller makes."""
-        given = deepcopy(body)
-        given["metadata"]["namespace"] = self.name
-        return play(self.create, given, real)
+    def play(self, body: Body, real: frozenset[str] = REAL, late: Later = never) -> list[Body]:
+        """Create an object, and what comes of it that no real controller makes.
+
+        Args:
+            body: the object.
+            real: kinds whose controllers run.
+            late: what is not made yet.
+
+        Returns:
+            What is late, to be played later.
+        """
+        helpers = {key: body[key] for key in HELPERS if key in body}
+        kept = self.create({key: value for key, value in body.items() if key not in HELPERS})
+        held: list[Body] = []
+        for made in made_by({**kept, **helpers}) if body["kind"] not in real else ():
+            held += [made] if late(made) else self.play(made, real, late)
+        return held
 
     def create(self, body: Body) -> Body:
         """Create one object whose pods, if any, keep to the pool; its kind may be new."""
@@ -95,8 +113,12 @@ class Space:
 
     def wait_told(self, pods: int) -> None:
         """Wait until so many pods are there and all say why they wait; none may be bound."""
-        self.wait(lambda: len(self.reasons()) == pods, f"{pods} pods that say why they wait")
+        self.wait_waiting(pods)
         assert not self.bound(), self.seen()
+
+    def wait_waiting(self, pods: int) -> None:
+        """Wait until so many pods are there that say why they wait, whatever others do."""
+        self.wait(lambda: len(self.reasons()) == pods, f"{pods} pods that say why they wait")
 
     def wait_bound(self, pods: int) -> dict[str, str]:
         """Wait until so many pods are bound; their nodes."""

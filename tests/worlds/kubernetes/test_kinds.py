@@ -22,7 +22,8 @@ class Case(NamedTuple):
     body: Body
     pods: int
     nodes: int
-    node: dict[str, Any] = {}
+    gpus: int = 8
+    cpu: str = "64"
 
 
 def mpi_v1() -> Body:
@@ -46,7 +47,7 @@ CASES: dict[str, Case] = {
     "statefulset": Case(w.stateful_set("db", 2), 2, 2),
     "notebook": Case(w.notebook("nb"), 1, 1),
     "appwrapper": Case(w.app_wrapper(w.job("inner", 2)), 2, 2),
-    "sparkapplication": Case(w.spark("etl", 2), 3, 2, {"gpus": 0, "cpu": "2"}),
+    "sparkapplication": Case(w.spark("etl", 2), 3, 2, gpus=0, cpu="2"),
 }
 
 
@@ -63,7 +64,10 @@ def test_every_kind_waits_whole_until_there_is_room_for_all_of_its_pods(
     cluster: Cluster, manager: None
 ) -> None:
     cluster.create(*two_versions())
-    spaces = {name: Space(cluster, f"of-{name}", **case.node) for name, case in CASES.items()}
+    spaces = {
+        name: Space(cluster, f"of-{name}", gpus=case.gpus, cpu=case.cpu)
+        for name, case in CASES.items()
+    }
     for name, case in CASES.items():
         spaces[name].add_nodes(case.nodes - 1)
     with scheduling(cluster):
@@ -89,7 +93,7 @@ def test_replicas_that_do_not_need_each_other_start_one_by_one(
             space.wait_told(2)
             space.add_nodes(1)
             space.wait_bound(1)
-            space.wait(lambda space=space: len(space.reasons()) == 1, "the other waits")
+            space.wait_waiting(1)
             space.add_nodes(1)
             space.wait_bound(2)
 
@@ -104,7 +108,7 @@ def test_every_replica_of_a_leader_worker_set_is_a_gang(cluster: Cluster) -> Non
         space.add_nodes(1)
         found = space.wait_bound(3)
         assert {name.split("-")[1] for name in found} in ({"0"}, {"1"})
-        space.wait(lambda: len(space.reasons()) == 3, "the other replica waits")
+        space.wait_waiting(3)
         space.add_nodes(2)
         space.wait_bound(6)
 

@@ -427,3 +427,23 @@ def test_templates_inside_of_others_may_be_untidy() -> None:
     found = scene.one()
     assert (found.refused, found.lacking) == ("", "1 of 2 pods exist; missing: d-0")
     assert found.sets[1].request.spec.containers[0].resources.requests["cpu"] == "0.5"
+
+
+def test_executors_of_spark_have_their_place_where_they_may_run() -> None:
+    toleration = {"key": "spot", "operator": "Exists"}
+    executor = {
+        "instances": 2,
+        "cores": 2,
+        "nodeSelector": {"disk": "fast"},
+        "tolerations": [toleration],
+        "template": {"spec": {"nodeSelector": {"arch": "arm64"}, "tolerations": [{"key": "gpu"}]}},
+    }
+    body = w.spark("etl", 2, executor=executor, nodeSelector={"pool": "a", "disk": "any"})
+    scene = Scene()
+    app, driver, *_ = unfold(body)
+    scene.add(app, driver)
+    (found,) = (each for each in scene.one().sets if each.name == "executor")
+    spec = found.request.spec
+    assert spec.node_selector == {"pool": "a", "disk": "fast", "arch": "arm64"}
+    assert [each.key for each in spec.tolerations] == ["gpu", "spot"]
+    assert spec.containers[0].resources.requests["cpu"] == 2

@@ -1,58 +1,120 @@
 """Pods say why they wait, and nothing is written twice."""
 
+from collections.abc import Iterator, Sequence
+from enum import StrEnum
+
+from msgspec import Struct
+
 from ganglion.engine.record import WAITING
 from ganglion.model.plan import Phase
+from ganglion.worlds.kubernetes.brain.attempt import Stage
 from ganglion.worlds.kubernetes.brain.orders import Say
 from ganglion.worlds.kubernetes.brain.scene import Scene
+from ganglion.worlds.kubernetes.gangs.found import Found
+from ganglion.worlds.kubernetes.objects.pod import Pod
 
 PER_TURN = 200
 """Gangs looked at in one turn: what waits is gone through in rounds."""
+
+GROWING = "no place for more of its pods was found yet; those that have one run on"
+
+
+class _Why(StrEnum):
+    """What keeps pods waiting."""
+
+    WAITS = "waits"
+    GROWS = "grows"
+    SPARE = "spare"
+
+
+class _Told(Struct):
+    """What pods of a gang were told last, when, in ms, and which of them: their UIDs."""
+
+    message: str
+    at: int
+    uids: set[str]
 
 
 class Teller:
     """Remembers what was told."""
 
     def __init__(self) -> None:
-        self._told: dict[str, tuple[str, int]] = {}
+        self._told: dict[str, dict[_Why, _Told]] = {}
         self._round: list[str] = []
 
     def tell(self, scene: Scene, now: int) -> None:
         """Order the next reasons to be written."""
         if not self._round:
-            self._round = [*scene.complaints, *_in_lanes(scene), *scene.state.promised]
+            waiting = [*scene.complaints, *_in_lanes(scene), *scene.state.promised]
+            self._round = list(dict.fromkeys((*waiting, *_crowded(scene))))
             self._forget(scene)
         for _ in range(min(PER_TURN, len(self._round))):
-            self._tell(scene, self._round.pop(), now)
+            gang = self._round.pop()
+            found = scene.founds.get(gang)
+            if found:
+                for sort, message, pods in _reasons(scene, gang, found):
+                    self._tell(scene, gang, sort, message, pods, now)
 
     def is_done(self) -> bool:
         """Whether nothing is left of this round."""
         return not self._round
 
-    def _tell(self, scene: Scene, gang: str, now: int) -> None:
-        found, message = scene.founds.get(gang), why(scene, gang)
-        before, at = self._told.get(gang, ("", 0))
-        if not found or not message or message == before:
-            return
-        alike = message.partition(":")[0] == before.partition(":")[0]
-        if alike and now - at < scene.settings.retell_ms:
-            return
-        self._told[gang] = (message, now)
-        site = scene.site_of(gang)
-        waiting = tuple(
-            site.ref(each.pod)
-            for each in found.members
-            if not each.pod.spec.node_name and not each.pod.spec.scheduling_gates
-        )
-        if waiting:
-            scene.orders.append(Say(gang, waiting, message))
+    def _tell(
+        self, scene: Scene, gang: str, sort: _Why, message: str, pods: Sequence[Pod], now: int
+    ) -> None:
+        """Tell those pods that have not been told the same, or much the same a moment ago."""
+        known = self._told.setdefault(gang, {}).get(sort)
+        if known is None or _is_news(known, message, now, scene.settings.retell_ms):
+            known = self._told[gang][sort] = _Told(message, now, set())
+        fresh = [each for each in pods if each.metadata.uid not in known.uids]
+        known.uids.update(each.metadata.uid for each in fresh)
+        if fresh:
+            site = scene.site_of(gang)
+            scene.orders.append(Say(gang, tuple(map(site.ref, fresh)), message))
 
     def _forget(self, scene: Scene) -> None:
         for gang in [each for each in self._told if each not in scene.founds]:
             del self._told[gang]
 
 
+def _is_news(known: _Told, message: str, now: int, retell_ms: int) -> bool:
+    if message == known.message:
+        return False
+    alike = message.partition(":")[0] == known.message.partition(":")[0]
+    return not alike or now - known.at >= retell_ms
+
+
 def _in_lanes(scene: Scene) -> list[str]:
     return [key[-1] for lane in scene.state.lanes for key in lane.in_order()]
+
+
+def _crowded(scene: Scene) -> Iterator[str]:
+    """Gangs that have a place, but not for all of their pods."""
+    for gang, attempt in scene.attempts.items():
+        found = scene.founds.get(gang)
+        if found and (found.spare or len(found.members) > len(attempt.pods)):
+            yield gang
+
+
+def _reasons(scene: Scene, gang: str, found: Found) -> Iterator[tuple[_Why, str, Sequence[Pod]]]:
+    """What keeps pods of a gang waiting, in one sentence, and which pods that is."""
+    members = [each.pod for each in found.members if _waits(scene, each.pod)]
+    spare = [each for each in found.spare if _waits(scene, each)]
+    message = why(scene, gang)
+    attempt = scene.attempts.get(gang)
+    if members and message:
+        yield _Why.WAITS, message, members
+    elif members and attempt and attempt.stage is not Stage.LEAVING:
+        yield _Why.GROWS, GROWING, members
+    if spare:
+        wanted = sum(each.count for each in found.sets)
+        yield _Why.SPARE, f"{found.name} wants {wanted} pods, and others are these", spare
+
+
+def _waits(scene: Scene, pod: Pod) -> bool:
+    """Whether a pod has no node, gets none now, and is not held back by a gate."""
+    spec = pod.spec
+    return not (spec.node_name or spec.scheduling_gates or pod.metadata.uid in scene.seated)
 
 
 def why(scene: Scene, gang: str) -> str:

@@ -10,13 +10,14 @@ from ganglion.model.workload import Kind
 from ganglion.worlds.kubernetes.gangs import markers, reading
 from ganglion.worlds.kubernetes.gangs.shape import ANYWHERE, Family, Seat, SetShape, View, of_count
 from ganglion.worlds.kubernetes.objects.meta import Anything
-from ganglion.worlds.kubernetes.objects.pod import Container, Pod, PodSpec, Resources
+from ganglion.worlds.kubernetes.objects.pod import Container, Pod, Resources
 from ganglion.worlds.kubernetes.objects.quantity import MIB
 
 DRIVER, EXECUTOR = "driver", "executor"
 
 _SIZE = re.compile(r"(\d+)([kmgtp]?)b?", re.IGNORECASE)
 _BYTES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40, "p": 1 << 50}
+_PLACING = ("tolerations", "affinity")
 _LEAST_OVERHEAD_MIB = 384
 _OVERHEAD_PERCENT = 10
 """Spark's defaults for what a JVM needs beyond its heap (its page Running on Kubernetes)."""
@@ -25,10 +26,10 @@ _OVERHEAD_PERCENT = 10
 def sets(view: View) -> list[SetShape]:
     """The driver at once; a place for the executors, which it asks for when it runs."""
     owner = view.owner
-    executor = _pod(reading.branch(owner, EXECUTOR), "spec.executor")
+    executor = _pod(owner, EXECUTOR)
     count, least = _executors(owner)
     workers = structs.replace(of_count(EXECUTOR, count, executor, least), upfront=0, strict=False)
-    return [of_count(DRIVER, 1, _pod(reading.branch(owner, DRIVER), "spec.driver")), workers]
+    return [of_count(DRIVER, 1, _pod(owner, DRIVER)), workers]
 
 
 def _executors(owner: Anything) -> tuple[int, int]:
@@ -42,8 +43,27 @@ def _executors(owner: Anything) -> tuple[int, int]:
     return max(reading.number(dynamic, "maxExecutors", begin, where), begin), least
 
 
-def _pod(found: dict[str, Any], where: str) -> Pod:
-    """What Spark asks for of a driver or executor that has no template of its own."""
+def _pod(owner: Anything, role: str) -> Pod:
+    """The driver, or an executor, as it is going to be made: its size, and where it may run."""
+    found, where = reading.branch(owner, role), f"spec.{role}"
+    pod = reading.template(found.get("template"), f"{where}.template")
+    own = {key: found[key] for key in _PLACING if found.get(key)}
+    common = reading.branch(owner, "nodeSelector")
+    own["nodeSelector"] = {**common, **reading.inside(found, where, "nodeSelector")}
+    said = reading.template({"spec": own}, where).spec
+    main = Container(resources=Resources(requests=_requests(found, where)))
+    spec = structs.replace(
+        pod.spec,
+        containers=(main, *pod.spec.containers[1:]),
+        node_selector={**pod.spec.node_selector, **said.node_selector},
+        tolerations=(*pod.spec.tolerations, *said.tolerations),
+        affinity=said.affinity or pod.spec.affinity,
+    )
+    return structs.replace(pod, spec=spec)
+
+
+def _requests(found: dict[str, Any], where: str) -> dict[str, str | int]:
+    """What Spark asks for."""
     memory = _mib(reading.text(found, "memory", where) or "1g", f"{where}.memory")
     given = reading.text(found, "memoryOverhead", where)
     overhead = _mib(given, f"{where}.memoryOverhead") if given else _default_overhead(memory)
@@ -55,7 +75,7 @@ def _pod(found: dict[str, Any], where: str) -> Pod:
     gpu = reading.inside(found, where, "gpu")
     if gpu:
         requests[reading.text(gpu, "name", where)] = reading.number(gpu, "quantity", 0, where)
-    return Pod(spec=PodSpec(containers=(Container(resources=Resources(requests=requests)),)))
+    return requests
 
 
 def _default_overhead(memory: int) -> int:
