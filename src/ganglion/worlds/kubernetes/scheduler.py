@@ -309,5 +309,5 @@ class Scheduler:
 
 def _let_pass(brain: Brain) -> None:
     """Forget what led to the present: whoever takes the lead begins with the cluster as it is."""
-    for site in brain.scene.sites.values():
+    for site in brain.sites.values():
         site.news, site.gone_pods, site.refused = [], [], []
