@@ -1,8 +1,8 @@
 """Which nodes are closed to whom at this moment, worked out once for all pods that are alike.
 
-Pods are alike if nothing that anybody asks for tells them apart: of their labels only those count
-that their own rules, or the anti-affinity of pods that run, speak of. So what ten thousand pods
-of a kind cost from turn to turn is what one of them costs.
+Pods are alike if nothing that anybody asks for tells them apart: of their labels and the values
+of these only those count that their own rules, or the anti-affinity of pods that run, speak of.
+So what ten thousand pods of a kind cost from turn to turn is what one of them costs.
 """
 
 from collections.abc import Callable
@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from ganglion.worlds.kubernetes.brain.site import Site
 from ganglion.worlds.kubernetes.filters.barred import bar_id, barred
+from ganglion.worlds.kubernetes.filters.labels import OTHER
 from ganglion.worlds.kubernetes.filters.needs import Needs
 
 Seat = tuple[str, str]
@@ -145,5 +146,9 @@ class Kinds:
         if self._words is None and next(needs.patterns(), None) is None:
             return replace(needs, namespace="", labels=()) if needs.is_choosy() else None
         words = needs.words() | (self._words or frozenset())
-        labels = tuple(each for each in needs.labels if each[0] in words)
+        labels = tuple(
+            (key, value if (key, value) in words else OTHER)
+            for key, value in needs.labels
+            if (key, "") in words
+        )
         return needs if labels == needs.labels else replace(needs, labels=labels)

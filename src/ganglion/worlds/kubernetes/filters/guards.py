@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
-from ganglion.worlds.kubernetes.filters.needs import Resident, Term, meant
+from ganglion.worlds.kubernetes.filters.needs import Resident, Term, Words, meant
 
 Where = Mapping[str, int]
 """Node -> how many."""
@@ -20,7 +20,7 @@ class Guards:
         self._namespaces = namespaces
         self._held: dict[Term, dict[str, int]] = {}
         self._by_label: dict[tuple[str, str] | None, dict[Term, None]] = defaultdict(dict)
-        self._words: dict[str, int] = {}
+        self._words: dict[tuple[str, str], int] = {}
 
     def add(self, one: Resident) -> None:
         """A pod came."""
@@ -48,23 +48,23 @@ class Guards:
         """Whether anybody keeps others away at all."""
         return bool(self._held)
 
-    def words(self) -> frozenset[str] | None:
+    def words(self) -> Words | None:
         """The labels by which anybody keeps others away; None = nobody keeps anybody away."""
         return frozenset(self._words) if self._held else None
 
     def _remember(self, term: Term) -> dict[str, int]:
         self._by_label[_telling(term)][term] = None
-        for key in _keys(term):
-            self._words[key] = self._words.get(key, 0) + 1
+        for word in term.pattern.words():
+            self._words[word] = self._words.get(word, 0) + 1
         held = self._held[term] = {}
         return held
 
     def _forget(self, term: Term) -> None:
         del self._held[term]
-        for key in _keys(term):
-            self._words[key] -= 1
-            if not self._words[key]:
-                del self._words[key]
+        for word in term.pattern.words():
+            self._words[word] -= 1
+            if not self._words[word]:
+                del self._words[word]
         listed = self._by_label[_telling(term)]
         del listed[term]
         if not listed:
@@ -78,10 +78,6 @@ class Guards:
             for term in self._by_label.get(label, ()):
                 if meant((term.pattern,), one, self._namespaces):
                     yield term, self._held[term]
-
-
-def _keys(term: Term) -> set[str]:
-    return {each.key for each in term.pattern.selector.requirements}
 
 
 def _telling(term: Term) -> tuple[str, str] | None:

@@ -11,6 +11,10 @@ from ganglion.worlds.kubernetes.filters.taints import Tolerations
 EVERY_ADDRESS = "0.0.0.0"
 
 
+Words = frozenset[tuple[str, str]]
+"""Labels of pods that rules speak of: (label, value), and (label, "") for each of the labels."""
+
+
 class Pattern(Struct, frozen=True, cache_hash=True):
     """Which pods are meant.
 
@@ -25,6 +29,12 @@ class Pattern(Struct, frozen=True, cache_hash=True):
     namespaces: tuple[str, ...] = ()
     elsewhere: Selector | None = None
     staying: bool = False
+
+    def words(self) -> Words:
+        """The labels that are spoken of."""
+        found = {(each.key, "") for each in self.selector.requirements}
+        values = ((e.key, value) for e in self.selector.requirements for value in e.values)
+        return frozenset(found.union(values))
 
 
 class Term(Struct, frozen=True, cache_hash=True):
@@ -103,10 +113,9 @@ class Needs(Struct, frozen=True, cache_hash=True):
             self.near or self.apart or self.spreads or self.ports or self.extras or self.claims
         )
 
-    def words(self) -> frozenset[str]:
+    def words(self) -> Words:
         """The labels of pods that these rules speak of."""
-        found = (each.selector.requirements for each in self.patterns())
-        return frozenset(each.key for requirements in found for each in requirements)
+        return frozenset(word for each in self.patterns() for word in each.words())
 
 
 class Resident(Struct, frozen=True):
