@@ -130,9 +130,7 @@ class Hands:
 
     async def _take(self, orders: Sequence[Order], group: asyncio.TaskGroup) -> None:
         """Begin a batch; nominations are written before anything after them begins."""
-        nominations = [each for each in orders if isinstance(each, Nominate)]
-        if nominations:
-            await nominate(self._api, [e for each in nominations for e in each.nodes], self._pace)
+        await self._nominate([e for o in orders if isinstance(o, Nominate) for e in o.nodes])
         for order in orders:
             match order:
                 case Bind():
@@ -152,6 +150,14 @@ class Hands:
                     self._something_to_say.set()
                 case Note():
                     self._record(order)
+
+    async def _nominate(self, nodes: list[tuple[PodRef, str]]) -> None:
+        """Write all nominations: nobody is told to leave for a gang that does not say so."""
+        while nodes and self._pace.may():
+            found = await nominate(self._api, nodes, self._pace)
+            nodes = [each for each in nodes if found[each[0].uid].verdict is Verdict.UNKNOWN]
+            if nodes:
+                await asyncio.sleep(AGAIN_S)
 
     async def _bind_on(self) -> None:
         while True:
@@ -231,8 +237,13 @@ class Hands:
         return await evictions.evict_all([(each, order.grace_s) for each in pods])
 
     async def _mark(self, order: Evict) -> None:
+        """Mark all victims, so that whoever takes over knows for whom they go."""
         for pod in order.pods:
-            await mark_victim(self._api, pod, order.beneficiary, self._pace)
+            outcome = Outcome(Verdict.UNKNOWN)
+            while outcome.verdict is Verdict.UNKNOWN and self._pace.may():
+                outcome = await mark_victim(self._api, pod, order.beneficiary, self._pace)
+                if outcome.verdict is Verdict.UNKNOWN:
+                    await asyncio.sleep(AGAIN_S)
 
     async def _suspend(self, order: Evict) -> bool:
         assert order.owner
