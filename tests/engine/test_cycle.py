@@ -3,15 +3,19 @@
 from random import Random
 
 import pytest
+from msgspec.structs import replace
 
 from ganglion.engine.cycle import cycle
 from ganglion.engine.order import waiting_in_order
 from ganglion.engine.state import ClusterState
 from ganglion.model import events as ev
 from ganglion.model.errors import GanglionError
+from ganglion.model.placement import Placement
 from ganglion.model.plan import Phase
 from ganglion.model.policy import Order, Policy
-from ganglion.model.workload import Retry
+from ganglion.model.queue import Preemption, Queue
+from ganglion.model.reasons import Reason, Token
+from ganglion.model.workload import Gang, Retry
 from tests.engine import random_fleets as make
 from tests.engine.build import end, gang, node, started, state_of, submit
 
@@ -282,3 +286,62 @@ def test_retry_defaults_do_not_count_node_loss_as_failure() -> None:
 
     assert state.record("a/0").failures == 0
     assert "node_failure" in Retry().on
+
+
+class _Moody:
+    """Forbids every start until told otherwise, and counts how often it is asked."""
+
+    name = "moody"
+
+    def __init__(self) -> None:
+        self.asked, self.forbids = 0, True
+
+    def permit(self, gang: Gang, placement: Placement, now: int) -> Reason | None:
+        self.asked += 1
+        return Reason(Token.POLICY, "not in the mood") if self.forbids else None
+
+
+def test_a_permit_plugin_that_said_no_is_asked_in_every_cycle() -> None:
+    state, moody = state_of(node("n0")), _Moody()
+    state.plugins = replace(state.plugins, permits=(moody,))
+
+    assert not submit(state, gang("a")).starts
+    assert not cycle(state, [], 2).starts
+    moody.forbids = False
+    assert started(cycle(state, [], 3)) == ["a"]
+    assert moody.asked == 3
+
+
+def test_who_finds_no_place_is_not_looked_at_again_before_something_is_freed() -> None:
+    state, moody = state_of(node("n0")), _Moody()
+    moody.forbids = False
+    state.plugins = replace(state.plugins, permits=(moody,))
+
+    assert started(submit(state, gang("a", gpus=8), gang("b", gpus=8))) == ["a"]
+    assert state.lanes.open(state.freed) == []
+    cycle(state, [ev.GangEnded(3, "a/0", 1, ev.Outcome.SUCCEEDED)], 3)
+    assert state.record("b/0").phase is Phase.STARTING
+
+
+def test_a_queue_that_has_others_stopped_after_a_while_is_looked_at_when_that_is_over() -> None:
+    state = state_of(node("n0"))
+    state.apply(ev.QueueSet(0, Queue("team", preemption=Preemption(delay_ms=1_000))))
+    submit(state, gang("a", gpus=8))
+    submit(state, gang("b", gpus=8, priority=80), now=2)
+
+    assert state.next_wake() == 1_000 + state.record("b/0").gang.submitted
+    plan = cycle(state, [], state.next_wake() or 0)
+    assert [each.gang for each in plan.stops] == ["a/0"]
+
+
+def test_a_gang_that_is_protected_for_a_while_may_be_stopped_when_that_is_over() -> None:
+    state = state_of(node("n0"))
+    state.apply(ev.QueueSet(0, Queue("team", preemption=Preemption(protected_ms=1_000))))
+    submit(state, gang("a", gpus=8))
+    cycle(state, [ev.GangStarted(5, "a/0", 1)], 5)
+    submit(state, gang("b", gpus=8, priority=80), now=6)
+
+    assert state.record("a/0").phase is Phase.RUNNING
+    assert state.next_wake() == 1_005
+    plan = cycle(state, [], 1_005)
+    assert [each.gang for each in plan.stops] == ["a/0"]

@@ -44,18 +44,20 @@ async def drain(plane: ControlPlane, made: Work) -> Figures:
         `stuck`: gangs that fit and were never admitted; `pause_s`: longest time without any
         admission; `deep_s`, `shallow_s`: median wait in deep and other queues;
         `heads`: admitted gangs that cannot fit; `disturbed`: pods that had to leave;
-        `writes_s`: changes per second that the API server answered; `cpu_s`, `api_cpu_s`: CPU
+        `writes`, `writes_s`: changes that the API server answered, in all and per second from
+        the first to the last admission (of at least one second); `cpu_s`, `api_cpu_s`: CPU
         seconds of scheduler and API server; `rss_mib`: memory of the scheduler;
         `late_p50_ms`, `late_p99_ms`: creation to binding of gangs that come later.
     """
     async with Field(plane) as field:
-        await _fill(field, made)
+        await fill(field, made)
         found = await _schedule(field, made)
         found["bare_s"] = await _bare(field, made.fitting())
         return found
 
 
-async def _fill(field: Field, made: Work) -> None:
+async def fill(field: Field, made: Work) -> None:
+    """Create nodes, queues, what runs, and what waits, one gang after the other."""
     await field.add_nodes(len(made.flavors), node_labels(made.flavors))
     await add_queues(field.api, queue_specs(made))
     await field.create(_pods(made.running))
@@ -71,12 +73,13 @@ async def _schedule(field: Field, made: Work) -> Figures:
         await _settled(field, made, process)
         took = monotonic() - begin
         found = {
-            "writes_s": (await writes(field.api) - before) / took,
+            "writes": await writes(field.api) - before,
             "cpu_s": process.cpu_s(),
             "api_cpu_s": api.cpu_s() - api_before,
             "rss_mib": process.rss_mib(),
         }
         found |= _admitted(field, made, begin)
+        found["writes_s"] = found["writes"] / max(1.0, took - found["ready_s"])
         found |= await _later(field, made, process)
         settled = _names(made.running) | (_names(made.fitting()) & field.bound.keys())
         return found | {"disturbed": await leaving(field.api, settled)}

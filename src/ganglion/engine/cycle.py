@@ -77,6 +77,7 @@ class _Round:
 
     def _decide(self, record: GangRecord) -> None:
         state, plan, turns = self._state, self._plan, self._turns
+        vetoes = state.vetoes
         reason, placement = self._search(record)
         if placement:
             give(state, record, placement, plan)
@@ -89,9 +90,12 @@ class _Round:
             reason = self._dealer.proven(reason)
             if self._dealer.wait_until:
                 state.alarm(self._dealer.wait_until, record.gang.id)
+            patient = record.gang.submitted + state.rights(record.gang.queue).delay_ms
+            if plan.at < patient:
+                state.alarm(patient, record.gang.id)
             decide(state, state.future.plan(record, reason, plan.at), plan)
             undecided = self._dealer.is_undecided(record, plan.starts)
-            ask_again = undecided or bool(state.plugins.permits)
+            ask_again = undecided or state.vetoes != vetoes
             _keep_waiting(state, turns.lane(), record, reason, plan, ask_again=ask_again)
             turns.block(final=reason.never)
 
@@ -151,7 +155,8 @@ def _keep_waiting(
     """None of the lane can start before something changes; say so once."""
     if reason != lane.reason:
         plan.waits.append(Wait(lane.queue, record.gang.id, len(lane), reason))
-    # A Permit plugin may change its mind with the time alone, so it is asked in every cycle.
+    # A Permit plugin may change its mind with the time alone, so one that said no is asked in
+    # every cycle.
     if ask_again:
         lane.reason = reason
     else:

@@ -68,5 +68,6 @@ def _refused(state: ClusterState, gang: Gang, placement: Placement, now: int) ->
     for plugin in state.plugins.permits:
         reason = plugin.permit(gang, placement, now)
         if reason:
+            state.vetoes += 1
             return reason
     return None

@@ -24,7 +24,7 @@ from ganglion.model.node import Node
 from ganglion.model.placement import Placement, PodPlacement
 from ganglion.model.plan import Phase
 from ganglion.model.policy import Order, Policy
-from ganglion.model.queue import Queue
+from ganglion.model.queue import Preemption, Queue
 from ganglion.model.reasons import Reason
 from ganglion.model.resources import Usage
 from ganglion.model.workload import Gang
@@ -55,6 +55,7 @@ class Holdings:
         oversized: gangs that may have more pods than are wanted of them.
         fresh: gangs submitted since the last cycle.
         freed: grows whenever something became possible that was not before.
+        vetoes: how often a Permit plugin has forbidden a start.
         turn: decisions made so far.
         clock: time of the latest event, in ms.
         past: decayed use of queues and users.
@@ -80,10 +81,12 @@ class Holdings:
         self.oversized: dict[str, None] = {}
         self.fresh: list[str] = []
         self.freed = 0
+        self.vetoes = 0
         self.turn = 0
         self.clock = 0
         self.deserved = Deserved(self, self.past)
         self._sleepers: list[tuple[int, str]] = []
+        self._alarms: set[tuple[int, str]] = set()
         self._fleet = 0
         self._empty: tuple[int, Indexes] | None = None
 
@@ -101,13 +104,16 @@ class Holdings:
     def wake(self, now: int) -> None:
         """Let gangs whose back-off is over be looked at."""
         while self._sleepers and self._sleepers[0][0] <= now:
-            _, gang = heappop(self._sleepers)
+            at, gang = heappop(self._sleepers)
+            self._alarms.discard((at, gang))
             record = self.records.get(gang)
             if record and record.phase is Phase.PENDING and record.not_before <= now:
                 record.not_before = 0
                 self.freed += 1
                 self.wait(record)
             elif record and record.phase is Phase.RUNNING:
+                # Others may stop it from now on.
+                self.freed += self.rights(record.gang.queue).protected_ms > 0
                 self.took_turn(record, now)
 
     def settle(self) -> None:
@@ -124,7 +130,13 @@ class Holdings:
 
     def alarm(self, at: int, gang: str) -> None:
         """Look again at that time, in ms, as the time alone makes a difference for a gang."""
-        heappush(self._sleepers, (at, gang))
+        if (at, gang) not in self._alarms:
+            self._alarms.add((at, gang))
+            heappush(self._sleepers, (at, gang))
+
+    def rights(self, queue: str) -> Preemption:
+        """What gangs of a queue may do to others."""
+        return self.queues[queue].preemption or self.policy.preemption
 
     def took_turn(self, record: GangRecord, now: int) -> None:
         """A running gang that shares time may have to yield by now, and look again later."""

@@ -112,6 +112,9 @@ def started(state: Holdings, event: ev.GangStarted) -> bool:
     record.phase, record.started = Phase.RUNNING, event.at
     if state.queues[record.gang.queue].timeshare_ms:
         state.alarm(keeps_until(record, state.queues[record.gang.queue].timeshare_ms), event.gang)
+    protected = state.rights(record.gang.queue).protected_ms
+    if protected:
+        state.alarm(event.at + protected, event.gang)
     return True
 
 
