@@ -8,7 +8,7 @@ import pytest
 from tests.controlplane import manifests
 from tests.worlds.kubernetes.brain.stage import Body, Stage
 
-from ganglion.worlds.kubernetes.brain.orders import Bind
+from ganglion.worlds.kubernetes.brain.orders import Bind, Evict
 from ganglion.worlds.kubernetes.brain.telling import why
 from ganglion.worlds.kubernetes.filters.volumes import BIND_COMPLETED
 
@@ -283,3 +283,30 @@ def _calls(stage: Stage, name: str, turns: int) -> int:
     profile.disable()
     stats = pstats.Stats(profile).stats  # type: ignore[attr-defined]
     return sum(found[0] for (_, _, function), found in stats.items() if function == name)
+
+
+@pytest.mark.parametrize("uneven", [False, True])
+def test_nobody_is_evicted_for_a_gang_that_could_not_start_afterwards(uneven: bool) -> None:
+    stage = Stage()
+    stage.show(*(node(i, gpus=1, zone="a") for i in range(3)), node(3, gpus=0, zone="b"))
+    low = [manifests.pod(f"low-{i}") for i in range(3)]
+    stage.show(*low)
+    stage.turn()
+    where = bound(stage)
+    for each in low:
+        at = where[each["metadata"]["name"]]
+        stage.show({**ours(each, at), "status": {"phase": "Running"}})
+    stage.turn()
+    spread = {
+        "maxSkew": 1,
+        "topologyKey": ZONE,
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": {"matchLabels": {"app": "x"}},
+    }
+    rest = {"topologySpreadConstraints": [spread]} if uneven else {}
+    stage.show(*manifests.gang("high", 3, priority=1000, labels={"app": "x"}, **rest))
+    evicted = 0
+    for _ in range(5):
+        stage.turn()
+        evicted += len(stage.ordered(Evict))
+    assert evicted == (0 if uneven else 3)
