@@ -7,14 +7,14 @@ from tests.controlplane import manifests
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.manifests import Object
 from tests.worlds.kubernetes.filters.oracle import judging
-from tests.worlds.kubernetes.test_scheduler import scheduling
+from tests.worlds.kubernetes. import scheduling
 
 from ganglion.worlds.kubernetes.names import GATE
 
 HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PODS = "/api/v1/namespaces/default/pods"
-TINY = {"gpus": 0, "cpu": "100m", "memory": "64Mi"}
+TINY: dict[str, Any] = {"gpus": 0, "cpu": "100m", "memory": "64Mi"}
 
 
 def term(key: str, **labels: str) -> Object:
