@@ -59,8 +59,8 @@ def test_nothing_is_bound_before_the_last_pod_of_a_group_is_there(cluster: Clust
             for name, mark in MARKS.items():
                 spaces[name].create(member(count, mark))
             for space in spaces.values():
-                space.wait_told(count + 1)
-                assert all(f"{count + 1} of" in why for why in space.reasons().values())
+                space.wait(partial(counted, space, count + 1), "pods that say how many there are")
+                assert not space.bound()
         for name, mark in MARKS.items():
             spaces[name].create(member(2, mark))
         for space in spaces.values():
@@ -83,6 +83,12 @@ def test_groups_of_every_kind_wait_whole_for_room(cluster: Cluster) -> None:
             space.add_nodes(1)
         for space in spaces.values():
             space.wait_bound(3)
+
+
+def counted(space: Space, pods: int) -> bool:
+    """Whether so many pods are there and all say that they are so many."""
+    found = space.reasons().values()
+    return len(found) == pods and all(f"{pods} of" in why for why in found)
 
 
 def no_room(space: Space) -> bool:
