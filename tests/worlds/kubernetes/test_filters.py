@@ -7,7 +7,7 @@ from tests.controlplane import manifests
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.manifests import Object
 from tests.worlds.kubernetes.filters.oracle import judging
-from tests.worlds.kubernetes. import scheduling
+from tests.worlds.kubernetes.scheduling import scheduling
 
 from ganglion.worlds.kubernetes.names import GATE
 
