@@ -11,6 +11,7 @@ from ganglion.engine.lanes import Lane
 from ganglion.engine.order import Turns
 from ganglion.engine.record import GangRecord
 from ganglion.engine.repair import mend
+from ganglion.engine.rules_kueue import rules_for
 from ganglion.engine.seek import Dealer, seek
 from ganglion.engine.state import ClusterState
 from ganglion.engine.swap import swap
@@ -90,7 +91,7 @@ class _Round:
             reason = self._dealer.proven(reason)
             if self._dealer.wait_until:
                 state.alarm(self._dealer.wait_until, record.gang.id)
-            patient = record.gang.submitted + state.rights(record.gang.queue).delay_ms
+            patient = record.gang.submitted + rules_for(state, record.gang.queue).delay_ms
             if plan.at < patient:
                 state.alarm(patient, record.gang.id)
             decide(state, state.future.plan(record, reason, plan.at), plan)

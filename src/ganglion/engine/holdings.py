@@ -1,8 +1,7 @@
 """Nodes, queues and gangs, and what the gangs hold. Changed through `ClusterState.apply`."""
 
-from heapq import heappop, heappush
-
 from ganglion.engine.ageing import aged_rank
+from ganglion.engine.alarms import Alarms
 from ganglion.engine.builtin import builtin_plugins
 from ganglion.engine.census import Census
 from ganglion.engine.condition import Sight
@@ -24,7 +23,7 @@ from ganglion.model.node import Node
 from ganglion.model.placement import Placement, PodPlacement
 from ganglion.model.plan import Phase
 from ganglion.model.policy import Order, Policy
-from ganglion.model.queue import Preemption, Queue
+from ganglion.model.queue import Queue
 from ganglion.model.reasons import Reason
 from ganglion.model.resources import Usage
 from ganglion.model.workload import Gang
@@ -85,8 +84,7 @@ class Holdings:
         self.turn = 0
         self.clock = 0
         self.deserved = Deserved(self, self.past)
-        self._sleepers: list[tuple[int, str]] = []
-        self._alarms: set[tuple[int, str]] = set()
+        self._alarms = Alarms()
         self._fleet = 0
         self._empty: tuple[int, Indexes] | None = None
 
@@ -103,17 +101,14 @@ class Holdings:
 
     def wake(self, now: int) -> None:
         """Let gangs whose back-off is over be looked at."""
-        while self._sleepers and self._sleepers[0][0] <= now:
-            at, gang = heappop(self._sleepers)
-            self._alarms.discard((at, gang))
+        for gang in self._alarms.due(now):
             record = self.records.get(gang)
             if record and record.phase is Phase.PENDING and record.not_before <= now:
                 record.not_before = 0
                 self.freed += 1
                 self.wait(record)
             elif record and record.phase is Phase.RUNNING:
-                # Others may stop it from now on.
-                self.freed += self.rights(record.gang.queue).protected_ms > 0
+                self.freed += 1  # others may stop it from now on
                 self.took_turn(record, now)
 
     def settle(self) -> None:
@@ -126,17 +121,11 @@ class Holdings:
 
     def next_wake(self) -> int | None:
         """When the next back-off or alarm is due, in ms; None = there is none."""
-        return self._sleepers[0][0] if self._sleepers else None
+        return self._alarms.next()
 
     def alarm(self, at: int, gang: str) -> None:
         """Look again at that time, in ms, as the time alone makes a difference for a gang."""
-        if (at, gang) not in self._alarms:
-            self._alarms.add((at, gang))
-            heappush(self._sleepers, (at, gang))
-
-    def rights(self, queue: str) -> Preemption:
-        """What gangs of a queue may do to others."""
-        return self.queues[queue].preemption or self.policy.preemption
+        self._alarms.add(at, gang)
 
     def took_turn(self, record: GangRecord, now: int) -> None:
         """A running gang that shares time may have to yield by now, and look again later."""
@@ -198,7 +187,7 @@ class Holdings:
             self.lanes.discard(gang.id)
         record.reason = self.gates.reason(gang, record.not_before)
         if record.not_before:
-            heappush(self._sleepers, (record.not_before, gang.id))
+            self.alarm(record.not_before, gang.id)
         if record.reason is None:
             owner = gang.user if self._by_user(gang) else ""
             record.lane = (*_lane_key(record), owner, self._level(record))

@@ -8,6 +8,7 @@ from ganglion.engine.holdings import Holdings
 from ganglion.engine.price import attained
 from ganglion.engine.quantum import keeps_until
 from ganglion.engine.record import HOLDING, SETTLED, WAITING, GangRecord
+from ganglion.engine.rules_kueue import rules_for
 from ganglion.engine.shapes import shapes_of
 from ganglion.engine.victims import Cause
 from ganglion.model import events as ev
@@ -112,7 +113,7 @@ def started(state: Holdings, event: ev.GangStarted) -> bool:
     record.phase, record.started = Phase.RUNNING, event.at
     if state.queues[record.gang.queue].timeshare_ms:
         state.alarm(keeps_until(record, state.queues[record.gang.queue].timeshare_ms), event.gang)
-    protected = state.rights(record.gang.queue).protected_ms
+    protected = rules_for(state, record.gang.queue).protected_ms
     if protected:
         state.alarm(event.at + protected, event.gang)
     return True

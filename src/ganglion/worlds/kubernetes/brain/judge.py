@@ -117,6 +117,8 @@ class Judge:
             if self._stocks.get(name) != site.volumes.version:
                 self._stocks[name] = site.volumes.version
                 self._restocked(scene, site)
+            # Who was protected may be a victim now: the engine only asks again if it is told.
+            scene.state.freed += site.rebudgeted()
         self.describe(scene)
 
     def describe(self, scene: Scene) -> None:

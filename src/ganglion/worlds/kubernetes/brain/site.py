@@ -285,8 +285,7 @@ class Site:
     def _take_budget(self, change: Changed) -> None:
         budget: PodDisruptionBudget | None = change.item
         found = [known.pop(change.uid, None) for known in self.budgets.values()]
-        before = next(filter(None, found), None)
-        self._are_budgets_new |= _allowance(before) != _allowance(budget)
+        self._are_budgets_new |= [_allowance(e) for e in found if e] != [_allowance(budget)]
         if budget is not None:
             self.budgets.setdefault(budget.metadata.namespace, {})[change.uid] = budget
 
