@@ -54,8 +54,9 @@ everything said to people to stderr. With `-o json` errors are JSON too, with `c
 and `hint`. `NO_COLOR` and `FORCE_COLOR` are heeded.
 
 **One letter, one meaning:** `-a` all, `-d` detach, `-e` variable, `-f` follow, `-h` help, `-n`
-number of rows, `-N` namespace, `-o` output, `-q` queue, `-u` user, `-w` watch, `-y` yes. (`submit -f FILE`, also
-under the name `apply -f FILE`, is understood for the sake of fingers used to it.)
+number of rows, `-N` namespace, `-o` output, `-q` queue, `-u` user, `-w` watch, `-y` yes.
+(`submit -f FILE`, also under the name `apply -f FILE`, is understood for the sake of fingers used
+to it.)
 
 **Exit codes.**
 

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.manifests import Object
-from tests.worlds.kubernetes.test_scheduler import scheduling
+from tests.worlds.kubernetes.scheduling import scheduling
 
 CLAIMS = "/api/v1/namespaces/default/persistentvolumeclaims"
 NODE, DONE = "volume.kubernetes.io/selected-node", "pv.kubernetes.io/bind-completed"

@@ -105,7 +105,9 @@ class Dynamic:
         started = {each.gang.id for each in plan.starts}
         for gang, uids in self._assumed.items():
             bound = self._known.get(gang)
-            for uid in uids if bound else ():
+            if bound is None:
+                continue
+            for uid in uids:
                 if gang not in started or uid not in bound.site.pods:
                     bound.site.reconsider(uid)
         self._assumed = {}

@@ -104,8 +104,8 @@ class Needs(Struct, frozen=True, cache_hash=True):
 
     def patterns(self) -> Iterator[Pattern]:
         """Which pods these rules are about."""
-        for each in (*self.near, *self.apart, *self.spreads):
-            yield each.pattern
+        yield from (each.pattern for each in (*self.near, *self.apart))
+        yield from (each.pattern for each in self.spreads)
 
     def is_choosy(self) -> bool:
         """Whether it matters to these pods what else runs."""
