@@ -146,7 +146,8 @@ class ControlPlane:
         return self.run(name, [*self.programs.command(name), *own, *flags])
 
     def run(self, name: str, command: Sequence[str]) -> Process:
-        """Start any program as a part, which ends with the rest at the latest."""
+        """Start any program as a part, in place of one of its name; it ends with the others."""
+        self.end(name)
         process = Process(name, command, self.folder)
         self._parts[name] = process.start()
         return process

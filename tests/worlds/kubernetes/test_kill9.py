@@ -21,9 +21,6 @@ from ganglion.extensions import load
 from ganglion.worlds.kubernetes.api.config import load as endpoint_of
 from ganglion.worlds.kubernetes.scheduler import Scheduler
 
-# Whoever is killed closes nothing: connections that were being made are left to the collector.
-pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-
 DEADLINE_S = 60.0
 LATE_S = 1.0
 MOST_WRITES = 60
