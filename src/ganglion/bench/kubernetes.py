@@ -7,7 +7,7 @@ from typing import Any
 
 from ganglion.bench.controlplane import ControlPlane
 from ganglion.bench.controlplane_flags import Options
-from ganglion.bench.kubernetes_field import Field
+from ganglion.bench.kubernetes_field import GPUS_PER_NODE, Field
 from ganglion.bench.kubernetes_rivals import BARE, RIVALS, Rival
 from ganglion.bench.kubernetes_rounds import (
     GANG_NODES,
@@ -106,6 +106,12 @@ async def _flow(
     plane: ControlPlane, rivals: Sequence[Rival], options: BenchOptions, progress: Progress
 ) -> Report:
     nodes, pods = options.nodes or 1_000, options.pods or 2_000
+    room = nodes * GPUS_PER_NODE
+    if pods > room:
+        raise InputError(
+            f"--pods {pods}: {nodes} nodes of {GPUS_PER_NODE} GPUs have room for {room}",
+            "fewer pods, or more --nodes",
+        )
 
     async def one(field: Field, rival: Rival, _: int) -> Figures:
         return await flow(field, rival, nodes, pods)

@@ -1,12 +1,12 @@
 """What labels, drivers and settings say of the topology decides where gangs are placed."""
 
-from time import perf_counter
 from typing import Any
 
 import pytest
 from tests.controlplane import manifests
 from tests.worlds.kubernetes.brain.stage import Body, Stage
 
+from ganglion.model.events import NodeAdded
 from ganglion.model.levels import Level
 from ganglion.worlds.kubernetes import names
 from ganglion.worlds.kubernetes.brain.orders import Bind
@@ -186,14 +186,14 @@ def test_two_devices_are_never_two_shares_of_one() -> None:
 
 
 @pytest.mark.parametrize("moved", [0, 8])
-def test_a_thousand_changed_nodes_are_described_within_half_a_second(moved: int) -> None:
+def test_a_thousand_changed_nodes_are_described_once_each(moved: int) -> None:
     stage = Stage()
     stage.show(*fleet("512Gi"), *gang(required=RACK))
     stage.turn()
     stage.show(*fleet("256Gi", moved))
-    began = perf_counter()
     stage.turn()
-    assert perf_counter() - began < 0.5
+    told = [each for each in stage.brain.scene.facts if isinstance(each, NodeAdded)]
+    assert len(told) == len({each.node.name for each in told}) == 1000
 
 
 def fleet(memory: str, moved: int = 0) -> list[Body]:
