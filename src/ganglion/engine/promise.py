@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from ganglion.engine.condition import UNBOUNDED
+from ganglion.engine.condition import UNBOUNDED, Condition
 from ganglion.engine.holdings import Holdings
 from ganglion.engine.record import GangRecord
 from ganglion.engine.shapes import SHARED, Shape
@@ -41,7 +41,7 @@ def _holds(
     counted: bool,
 ) -> bool:
     """Whether one node has room for the pods beside all that still leaves it."""
-    condition = state.table.known[state.tree.conditions[state.tree.index[node]]]
+    condition = condition_of(state, node)
     cpu, memory, slots, gpu = condition.cpu, condition.memory, condition.slots, [*condition.gpu]
     spent = [] if counted else [(pod, shapes[pod.pod_set]) for pod in pods]
     for gang in state.leaving[node]:
@@ -72,12 +72,17 @@ def overfull(state: Holdings, nodes: Iterable[str]) -> list[str]:
     """Nodes among these on which more is counted than they have."""
     found = []
     for node in dict.fromkeys(nodes):
-        condition = state.table.known[state.tree.conditions[state.tree.rank(node)]]
+        condition = condition_of(state, node)
         left = (condition.cpu, condition.memory, condition.slots, *condition.gpu)
         sick = any(condition.gpu[each] < WHOLE for each in condition.sick)
         if sick or min(left) < 0:
             found.append(node)
     return found
+
+
+def condition_of(state: Holdings, node: str) -> Condition:
+    """What is free on a node as the tree counts it. Raises NotFound."""
+    return state.table.known[state.tree.conditions[state.tree.rank(node)]]
 
 
 def blockers(state: Holdings, record: GangRecord) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from ganglion.worlds.kubernetes.act.calls import Pace
 from ganglion.worlds.kubernetes.act.choose import choose_node
 from ganglion.worlds.kubernetes.act.conditions import clear_victim, mark_victim, say_why
 from ganglion.worlds.kubernetes.act.events import Recorder
-from ganglion.worlds.kubernetes.act.evict import Evictions, unbind
+from ganglion.worlds.kubernetes.act.evict import Evictions, grace_of, unbind
 from ganglion.worlds.kubernetes.act.gate import ungate
 from ganglion.worlds.kubernetes.act.nominate import nominate
 from ganglion.worlds.kubernetes.act.outcome import Outcome, Verdict
@@ -234,7 +234,11 @@ class Hands:
     ) -> dict[str, Outcome]:
         if not order.beneficiary:
             return await unbind(self._api, pods, order.cause, self._pace)
-        return await evictions.evict_all([(each, order.grace_s) for each in pods])
+        return await evictions.evict_all([(e, self._grace(e, order.grace_s)) for e in pods])
+
+    def _grace(self, ref: PodRef, checkpoint_s: int) -> int | None:
+        pod = self._pod_of(ref.uid)
+        return grace_of(pod, checkpoint_s) if pod else None
 
     async def _mark(self, order: Evict) -> None:
         """Mark all victims, so that whoever takes over knows for whom they go."""

@@ -123,7 +123,7 @@ def test_a_volume_that_takes_too_long_gives_the_place_back() -> None:
     stage.turn(after_ms=10)
     assert "g-0" not in bound(stage)
     (gang,) = (each for each in stage.brain.scene.founds if "other" not in each)
-    assert stage.brain.scene.failures[gang].count == 1
+    assert stage.brain.scene.failures[gang] == 1
 
 
 def test_a_claim_that_changed_meanwhile_is_told_again() -> None:
@@ -157,7 +157,7 @@ def test_a_refusal_of_the_server_gives_the_place_back() -> None:
     refused = {order.pod.uid: (How.REFUSED, "forbidden")}
     stage.turn(BindDone(order.gang, order.attempt, refused), after_ms=10)
     assert not stage.brain.scene.attempts
-    assert stage.brain.scene.failures[order.gang].count == 1
+    assert stage.brain.scene.failures[order.gang] == 1
 
 
 def test_a_pod_that_goes_while_its_volume_is_made_leaves_nothing_behind() -> None:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from ganglion.engine.promise import overfull
+from ganglion.engine.promise import condition_of, overfull
 from ganglion.engine.record import GangRecord
 from ganglion.engine.repair import completed
 from ganglion.engine.shapes import shapes_of
@@ -195,7 +195,7 @@ def _devices(
     given = tuple(int(each) for each in told.split(",") if each.isdigit())
     if len(given) == gpu.count and all(each < len(known) for each in given):
         return given
-    condition = scene.state.table.known[scene.state.tree.conditions[scene.state.tree.rank(node)]]
+    condition = condition_of(scene.state, node)
     order = sorted(
         (i for i in range(len(known)) if i not in taken),
         key=lambda i: (i in condition.sick, -condition.gpu[i], i),

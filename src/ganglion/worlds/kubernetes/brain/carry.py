@@ -1,7 +1,7 @@
 """Plans turned into what is to be written."""
 
 from ganglion.model.events import GangReserved
-from ganglion.model.placement import Placement, PodPlacement
+from ganglion.model.placement import Placement
 from ganglion.model.plan import Plan, Resize, Start, Stop
 from ganglion.worlds.kubernetes.act.events import PREEMPTED
 from ganglion.worlds.kubernetes.act.series import About
@@ -31,7 +31,8 @@ def nominate(scene: Scene, gang: str, placement: Placement | None) -> None:
     if found is None:
         return
     site = scene.site_of(gang)
-    free = {(pod.pod_set, i): pod for pod, i in _numbered(placement)}
+    places = placement.pods if placement else ()
+    free = {(pod.pod_set, pod.index): pod for pod in places}
     nodes: list[tuple[PodRef, str]] = []
     counts: dict[str, int] = {}
     for member in found.members:
@@ -43,16 +44,6 @@ def nominate(scene: Scene, gang: str, placement: Placement | None) -> None:
             nodes.append((site.ref(member.pod), node))
     if nodes:
         scene.orders.append(Nominate(gang, tuple(nodes)))
-
-
-def _numbered(placement: Placement | None) -> list[tuple[PodPlacement, int]]:
-    counts: dict[str, int] = {}
-    found = []
-    for pod in placement.pods if placement else ():
-        number = counts.get(pod.pod_set, 0)
-        counts[pod.pod_set] = number + 1
-        found.append((pod, number))
-    return found
 
 
 def _stop(scene: Scene, stop: Stop, now: int) -> None:

@@ -30,14 +30,12 @@ class BindPod(Struct, frozen=True):
 
     Attributes:
         pod: which.
-        seat: the place in its gang that it takes.
         node: name in the cluster.
         devices: indexes of devices to record; empty = the kubelet's device plugin chooses.
         gated: whether another scheduler binds it once its gate is lifted.
     """
 
     pod: PodRef
-    seat: Seat
     node: str
     devices: tuple[int, ...] = ()
     gated: bool = False
@@ -95,7 +93,7 @@ class Evict(Struct, frozen=True):
         cause: why, as the pods' owner is told.
         beneficiary: gang that gets the place; empty = nobody.
         owner: suspended meanwhile, where its kind can be.
-        grace_s: how long they may take; None = as the pods say.
+        grace_s: how long their checkpoint takes; 0 = they have none.
     """
 
     gang: str
@@ -104,7 +102,7 @@ class Evict(Struct, frozen=True):
     cause: str
     beneficiary: str = ""
     owner: Owner | None = None
-    grace_s: int | None = None
+    grace_s: int = 0
 
 
 class Spare(Struct, frozen=True):

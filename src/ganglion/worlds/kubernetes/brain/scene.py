@@ -19,12 +19,6 @@ from ganglion.worlds.kubernetes.gangs.found import Found
 log = structlog.get_logger(__name__)
 
 
-class Failure(Struct):
-    """Starts of a gang that failed in a row."""
-
-    count: int = 0
-
-
 class Scene(Struct):
     """Everything the brain knows.
 
@@ -38,7 +32,7 @@ class Scene(Struct):
         seated: pod UID -> gang whose attempt it belongs to.
         orders: what is to be written, in that order.
         facts: events of this turn that came from the clusters.
-        failures: by gang.
+        failures: starts that failed in a row, by gang.
         awaited: gangs without pods that are to be made anew -> since when, in ms.
         blocked: gangs of which a disruption budget keeps pods from leaving -> since when.
         resumed: UIDs of owners that we suspended and told to go on -> when, in ms.
@@ -55,7 +49,7 @@ class Scene(Struct):
     seated: dict[str, str] = field(default_factory=dict)
     orders: list[Order] = field(default_factory=list)
     facts: list[Event] = field(default_factory=list)
-    failures: dict[str, Failure] = field(default_factory=dict)
+    failures: dict[str, int] = field(default_factory=dict)
     awaited: dict[str, int] = field(default_factory=dict)
     blocked: dict[str, int] = field(default_factory=dict)
     resumed: dict[str, int] = field(default_factory=dict)

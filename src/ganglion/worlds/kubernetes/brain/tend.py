@@ -24,15 +24,12 @@ from ganglion.worlds.kubernetes.brain.orders import (
     BindPod,
     Evict,
     How,
-    Seat,
 )
 from ganglion.worlds.kubernetes.brain.reseat import is_astray, reseat
-from ganglion.worlds.kubernetes.brain.scene import Failure, Scene
+from ganglion.worlds.kubernetes.brain.scene import Scene
 from ganglion.worlds.kubernetes.gangs.found import Found, Member
 
 MOST_DOUBLINGS = 6
-
-STOPPED_FOR_OTHERS = ("preempted", "reclaimed", "moved", "yielded")
 
 
 def tend(scene: Scene, judge: Judge, attempt: Attempt, now: int) -> None:
@@ -73,14 +70,11 @@ def answered(scene: Scene, judge: Judge, attempt: Attempt, done: BindDone, now: 
             if uid in scene.seated:
                 attempt.bound.add(uid)
             continue
-        if how in (How.GONE, How.GATED):
-            attempt.release(uid)
-            scene.disclaim(attempt, uid)
-            continue
         attempt.release(uid)
         scene.disclaim(attempt, uid)
         scene.sites[attempt.cluster].reconsider(uid)
-        worst = message or how.value
+        if how not in (How.GONE, How.GATED):
+            worst = message or how.value
     if worst and attempt.stage is not Stage.LEAVING:
         take_apart(scene, judge, attempt, f"could not be bound: {worst}", now)
     else:
@@ -105,7 +99,7 @@ def leave(scene: Scene, attempt: Attempt, cause: str, beneficiary: str, now: int
     # Whoever goes for nobody is to be made anew at once.
     owner = attempt.owner if attempt.owner and attempt.owner.suspend and beneficiary else None
     if pods:
-        grace = found.checkpoint.grace_ms // 1000 if found and found.checkpoint else None
+        grace = found.checkpoint.grace_ms // 1000 if found and found.checkpoint else 0
         order = Evict(attempt.gang, attempt.number, pods, cause, beneficiary, owner, grace)
         scene.orders.append(order)
 
@@ -187,7 +181,6 @@ def _vacant_surplus(attempt: Attempt, counts: dict[str, int]) -> set[tuple[str, 
 
 def _seat(scene: Scene, attempt: Attempt, found: Found, now: int) -> None:
     """Give every member that has none a seat, and bind those that can be."""
-    fresh: list[tuple[Member, str]] = []
     for member in found.members:
         uid = member.pod.metadata.uid
         if uid in scene.seated or member.pod.is_leaving:
@@ -198,8 +191,6 @@ def _seat(scene: Scene, attempt: Attempt, found: Found, now: int) -> None:
         scene.claim(attempt, uid)
         if member.pod.spec.node_name:
             _came_bound(scene, attempt, member, place.node)
-        else:
-            fresh.append((member, place.node))
     if attempt.stage is Stage.ASSEMBLING and attempt.is_filled(found):
         attempt.enter(Stage.BINDING, now)
     if attempt.stage in (Stage.BINDING, Stage.BOUND):
@@ -229,8 +220,7 @@ def _bind(scene: Scene, attempt: Attempt, found: Found, now: int) -> None:
         _, node = scene.site_of_node(seat.node)
         gated = any(gate.name == names.GATE for gate in pod.spec.scheduling_gates)
         devices = seat.devices if _chooses(pod.metadata.annotations) else ()
-        key = Seat(member.pod_set, member.index)
-        todo.append(BindPod(site.ref(pod), key, node, devices, gated))
+        todo.append(BindPod(site.ref(pod), node, devices, gated))
     for each in todo:
         site.suppose(each.pod.uid, each.node)
     if storage.are_made(scene, attempt, todo, now) and todo:
@@ -306,6 +296,6 @@ def _comes_back(found: Found | None, attempt: Attempt) -> bool:
 
 
 def _backoff(scene: Scene, gang: str) -> int:
-    failure = scene.failures.setdefault(gang, Failure())
-    failure.count += 1
-    return scene.settings.backoff_ms << min(failure.count - 1, MOST_DOUBLINGS)
+    before = scene.failures.get(gang, 0)
+    scene.failures[gang] = before + 1
+    return scene.settings.backoff_ms << min(before, MOST_DOUBLINGS)

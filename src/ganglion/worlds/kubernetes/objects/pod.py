@@ -25,13 +25,6 @@ class Port(Object, frozen=True):
     protocol: str = "TCP"
 
 
-class EnvVar(Object, frozen=True):
-    """A variable of a container's environment; those with other sources have no value."""
-
-    name: str = ""
-    value: str = ""
-
-
 class Container(Object, frozen=True):
     """A container of a pod; `restart_policy` `Always` makes an init container a sidecar."""
 
