@@ -114,3 +114,8 @@ def typical(state: Holdings, event: ev.TypicalPods) -> bool:
         return False
     state.table.measure_by(event.pods, state.table.supply)
     return True
+
+
+def of_no_concern(_state: Holdings, _event: ev.Event) -> bool:
+    """Something that others keep: it makes no difference to decisions."""
+    return False

@@ -16,6 +16,17 @@ from ganglion.model.errors import Conflict, NotFound
 from ganglion.model.plan import Phase
 from ganglion.model.workload import PodSet
 
+CHANGEABLE = (
+    "priority",
+    "queue",
+    "time_limit_ms",
+    "expected_ms",
+    "held",
+    "floor",
+    "recall_ms",
+)
+"""Properties of a gang that may change while it lives."""
+
 
 def submitted(state: Holdings, event: ev.GangSubmitted) -> bool:
     """A gang entered its queue."""
@@ -41,7 +52,7 @@ def updated(state: Holdings, event: ev.GangUpdated) -> bool:
         return False
     changes = {
         name: value
-        for name in ("priority", "queue", "time_limit_ms", "expected_ms", "held")
+        for name in CHANGEABLE
         if (value := getattr(event, name)) is not None and value != getattr(record.gang, name)
     }
     if event.counts:

@@ -114,4 +114,8 @@ _HANDLERS: dict[type, Callable[[ClusterState, Any], bool]] = {
     ev.StartExpected: ahead.start_expected,
     ev.BookingSet: ahead.booking_set,
     ev.BookingRemoved: ahead.booking_removed,
+    ev.MetricReported: facts.of_no_concern,
+    ev.ServiceScaled: facts.of_no_concern,
+    ev.IdleWarned: facts.of_no_concern,
+    ev.AlarmSet: facts.of_no_concern,
 }

@@ -88,7 +88,7 @@ class GangUpdated(_Event, frozen=True, tag="gang_updated"):
     """Properties of a live gang changed; None leaves one as it is.
 
     `counts` are pods wanted by pod set: a running gang keeps what it has of them and grows or
-    shrinks to the new number.
+    shrinks to the new number. `cause` says why, for people: `suspended: idle for 30 min`.
     """
 
     gang: str
@@ -98,6 +98,9 @@ class GangUpdated(_Event, frozen=True, tag="gang_updated"):
     expected_ms: int | None = None
     held: bool | None = None
     counts: dict[str, int] | None = None
+    floor: int | None = None
+    recall_ms: int | None = None
+    cause: str = ""
 
 
 class GangPlaced(_Event, frozen=True, tag="gang_placed"):
@@ -167,10 +170,16 @@ class PodsLeft(_Event, frozen=True, tag="pods_left"):
 
 
 class CheckpointCommitted(_Event, frozen=True, tag="checkpoint_committed"):
-    """Work up to `at` is safe: a restart goes on from there."""
+    """Work up to `at` is safe: a restart goes on from there.
+
+    `step` and `path` are as the program said, who resumes gets them back; 0 and empty = it
+    did not say.
+    """
 
     gang: str
     attempt: int
+    step: int = 0
+    path: str = ""
 
 
 class GangStarted(_Event, frozen=True, tag="gang_started"):
@@ -195,7 +204,7 @@ class GangEnded(_Event, frozen=True, tag="gang_ended"):
     """The attempt is over and holds nothing any more.
 
     `requeue` says whether the gang waits again, not before `not_before`. A gang that never
-    started ends with attempt 0.
+    started ends with attempt 0. `lost_gpu_ms` is the work that was thrown away, in GPU-ms.
     """
 
     gang: str
@@ -205,6 +214,7 @@ class GangEnded(_Event, frozen=True, tag="gang_ended"):
     exit_code: int | None = None
     message: str = ""
     not_before: int = 0
+    lost_gpu_ms: int = 0
 
 
 class PolicySet(_Event, frozen=True, tag="policy_set"):
@@ -249,6 +259,48 @@ class TypicalPods(_Event, frozen=True, tag="typical_pods"):
     learnt: bool = False
 
 
+class MetricReported(_Event, frozen=True, tag="metric_reported"):
+    """A program reported how well it does; the engine takes no notice."""
+
+    gang: str
+    attempt: int
+    name: str
+    step: int
+    value: float
+
+
+class ServiceScaled(_Event, frozen=True, tag="service_scaled"):
+    """A service is to have another number of replicas; their gangs come and go by own events."""
+
+    workload: str
+    before: int
+    after: int
+    cause: str
+
+
+class IdleWarned(_Event, frozen=True, tag="idle_warned"):
+    """A workspace was found idle and is suspended at `suspend_at` unless it is used before.
+
+    `suspend_at` 0 takes the warning back.
+    """
+
+    gang: str
+    attempt: int
+    suspend_at: int
+    message: str = ""
+
+
+class AlarmSet(_Event, frozen=True, tag="alarm_set"):
+    """Something about a workload or node needs a person; an empty message takes it back.
+
+    `alarm` is a stable code: `metrics.lost`, `checkpoint.missing`, `recall.at_risk`.
+    """
+
+    subject: str
+    alarm: str
+    message: str
+
+
 Event = (
     NodeAdded
     | NodeLost
@@ -272,5 +324,9 @@ Event = (
     | PolicySet
     | BookingSet
     | BookingRemoved
+    | MetricReported
+    | ServiceScaled
+    | IdleWarned
+    | AlarmSet
 )
 """Any event; decode with `msgspec.json.Decoder(Event)`."""

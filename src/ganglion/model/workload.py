@@ -4,6 +4,7 @@ from enum import StrEnum
 
 from msgspec import Struct, field
 
+from ganglion.model.behaviour import EarlyStop, Idle, Scaling, Schedule, Search
 from ganglion.model.levels import Level
 from ganglion.model.resources import PodRequest
 
@@ -116,11 +117,17 @@ class Retry(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
         limit: most restarts after failures of its own; loss of a node is not one.
         on: causes that count, of `failure`, `node_failure`, `preemption`, `start_failure`.
         backoff_ms: wait before the first restart; doubles up to 64 times.
+        limits: cause -> most restarts after it, of the causes in `on` and `oom`; causes that
+            are not named go by `limit` or by their own default.
+        replace: only the ranks that were lost are started again, in place, beside the ones that
+            live: the program can take that.
     """
 
     limit: int = 0
     on: tuple[str, ...] = ("node_failure", "preemption", "start_failure")
     backoff_ms: int = 1_000
+    limits: dict[str, int] = field(default_factory=dict)
+    replace: bool = False
 
 
 class Run(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -163,11 +170,21 @@ class Workload(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
         checkpoint: contract; None = its work is lost when stopped.
         retry: restarts.
         after: names of workloads that must have succeeded before.
+        after_any: names of workloads that must have ended before, well or not.
+        singleton: waits until no earlier workload of the same name and user lives.
+        schedule: submitted anew by the clock; None = once.
         held: submitted but not to be considered yet.
-        replicas: gangs of a service.
+        replicas: gangs of a service; where it scales, those it has now.
+        scaling: how a service scales between floor and ceiling; None = it does not.
         params: parameter -> values; a sweep runs their product, one gang each.
+        trials: a sweep's trials, each parameter -> value; used in place of `params`.
+        search: how trials are drawn from `params`; None = all combinations.
         parallel: most trials of a sweep at once; 0 = no bound.
+        parallel_min: trials at once that its team's priority holds for; further ones, up to
+            `parallel`, use only what nobody else waits for; 0 = all of them are equal.
+        early_stop: which trials are given up before their end; None = none.
         idle_timeout_ms: a workspace idle that long is suspended; 0 = never.
+        idle: how idleness is found out and what is kept of a workspace.
         run: what to execute.
         labels: free-form, for people.
     """
@@ -186,11 +203,20 @@ class Workload(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
     checkpoint: Checkpoint | None = None
     retry: Retry = Retry()
     after: tuple[str, ...] = ()
+    after_any: tuple[str, ...] = ()
+    singleton: bool = False
+    schedule: Schedule | None = None
     held: bool = False
     replicas: int = 1
+    scaling: Scaling | None = None
     params: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    trials: tuple[dict[str, str], ...] = ()
+    search: Search | None = None
     parallel: int = 0
+    parallel_min: int = 0
+    early_stop: EarlyStop | None = None
     idle_timeout_ms: int = 0
+    idle: Idle = Idle()
     run: Run = Run()
     labels: dict[str, str] = field(default_factory=dict)
 
@@ -214,10 +240,15 @@ class Gang(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
         expected_ms: run time a predictor expects; 0 = unknown.
         checkpoint: contract; None = its work is lost when stopped.
         after: ids of workloads that must have succeeded before.
+        after_any: ids of workloads that must have ended before, well or not.
         held: not to be considered yet.
         index: its number among its siblings.
         parallel: most siblings that may run at once; 0 = no bound.
         name: name of its workload, by which run times are learnt; empty = not known.
+        floor: siblings that nobody may stop for the sake of others: a victim is taken only
+            from what runs above; 0 = all may be.
+        recall_ms: it sleeps: its place is kept for it and lent meanwhile to gangs that save and
+            leave within this many ms of being told; 0 = it is awake.
     """
 
     id: str
@@ -235,7 +266,10 @@ class Gang(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     expected_ms: int = 0
     checkpoint: Checkpoint | None = None
     after: tuple[str, ...] = ()
+    after_any: tuple[str, ...] = ()
     held: bool = False
     index: int = 0
     parallel: int = 0
     name: str = ""
+    floor: int = 0
+    recall_ms: int = 0
