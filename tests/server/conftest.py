@@ -1,6 +1,6 @@
 """Servers over a world in memory."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from ganglion.server.context import Context
 from ganglion.server.draft import Draft
 from ganglion.server.feed import Feed
 from ganglion.server.home import Home
+from ganglion.server.keepers import Keeper
 from ganglion.server.metrics import Metrics
 from ganglion.server.service import Service, _Asked
 from ganglion.server.views import detail
@@ -28,10 +29,15 @@ NODES = tuple(Node(f"n{i}", 64_000, 1 << 20, (Device("H100", 81_920),) * 8) for 
 
 
 class Rig:
-    """A machine, a ledger, and the server that looks after both; turns are taken by hand."""
+    """A machine, a ledger, and the server that looks after both; turns are taken by hand.
 
-    def __init__(self, folder: Path) -> None:
-        self.home = Home(folder)
+    Args:
+        folder: home of the server.
+        keepers: called for every server that starts.
+    """
+
+    def __init__(self, folder: Path, keepers: Callable[[], Sequence[Keeper]] = tuple) -> None:
+        self.home, self.keepers = Home(folder), keepers
         self.machine = Machine()
         self.queues: tuple[Queue, ...] = ()
         self.start()
@@ -41,7 +47,9 @@ class Rig:
         self.feed = Feed(self.ledger)
         self.world = FakeWorld(self.machine, NODES)
         self.metrics = Metrics()
-        self.service = Service(self.ledger, self.world, Policy(), self.feed.publish, self.metrics)
+        self.service = Service(
+            self.ledger, self.world, Policy(), self.feed.publish, self.metrics, self.keepers()
+        )
         self.service.begin()
         self.do(lambda draft: commands.keep_queues(draft, self.queues))
 

@@ -11,6 +11,7 @@ from ganglion.engine.state import ClusterState
 from ganglion.ledger import Filed
 from ganglion.lifecycle.losses import Span, lost_gpu_ms
 from ganglion.model.events import (
+    AlarmSet,
     CheckpointCommitted,
     Event,
     GangEnded,
@@ -69,6 +70,7 @@ class Book:
         gangs: workload id -> its gangs' ids, by index.
         trails: by gang id.
         policies: every version of the policy, oldest first.
+        alarms: what needs a person, by (subject, alarm); those of workloads end with them.
     """
 
     def __init__(self) -> None:
@@ -76,6 +78,7 @@ class Book:
         self.gangs: dict[str, list[str]] = {}
         self.trails: dict[str, Trail] = {}
         self.policies: list[PolicySet] = []
+        self.alarms: dict[tuple[str, str], AlarmSet] = {}
         self._names: dict[str, str] = {}
         self._open: dict[str, int] = {}
         self._over: dict[str, int] = {}
@@ -122,6 +125,10 @@ class Book:
                 self._ended(event)
             case PolicySet():
                 self.policies.append(event)
+            case AlarmSet():
+                self.alarms.pop((event.subject, event.alarm), None)
+                if event.message:
+                    self.alarms[event.subject, event.alarm] = event
 
     def _ended(self, event: GangEnded) -> None:
         trail = self.trails[event.gang]
@@ -157,6 +164,9 @@ class Book:
 
     def close(self, state: ClusterState) -> None:
         """Drop the workloads that are over, here and in the engine's state."""
+        if self._over and self.alarms:
+            gone = set(self._over).union(*(self.gangs[workload] for workload in self._over))
+            self.alarms = {key: each for key, each in self.alarms.items() if key[0] not in gone}
         for workload in self._over:
             for gang in self.gangs.pop(workload):
                 state.forget(gang)

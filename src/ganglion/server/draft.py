@@ -31,6 +31,7 @@ class Draft:
         mind: changed at once; rebuilt from the ledger when the turn cannot be written.
         ledger: where ended workloads are looked up and numbers come from.
         now: time of the turn in ms.
+        noted: told of every event that is taken in.
 
     Attributes:
         batch: what will be written.
@@ -39,8 +40,14 @@ class Draft:
             decides again.
     """
 
-    def __init__(self, mind: Mind, ledger: Ledger, now: int) -> None:
-        self.mind, self.ledger, self.now = mind, ledger, now
+    def __init__(
+        self,
+        mind: Mind,
+        ledger: Ledger,
+        now: int,
+        noted: Callable[[Event], None] = lambda _event: None,
+    ) -> None:
+        self.mind, self.ledger, self.now, self._noted = mind, ledger, now, noted
         self.batch = Batch(now)
         self.orders: list[Order] = []
         self.renewed = False
@@ -69,8 +76,7 @@ class Draft:
         """
         if not self.state.apply(event):
             return False
-        self.book.note(event)
-        self.batch.incoming.append(event)
+        self._taken(event)
         return True
 
     def record(self, event: Event) -> None:
@@ -80,8 +86,12 @@ class Draft:
             GanglionError: it makes no sense.
         """
         self.state.apply(event)
-        self.book.note(event)
+        self._taken(event)
+
+    def _taken(self, event: Event) -> None:
         self.batch.incoming.append(event)
+        self.book.note(event)
+        self._noted(event)
 
     def file(self, new: Submitted) -> None:
         """A workload enters; its gangs follow through `apply`."""
@@ -98,6 +108,7 @@ class Draft:
         """Take in what the engine decided and has applied already."""
         for event in plan.decisions:
             self.book.note(event)
+            self._noted(event)
         self.batch.decisions.extend(plan.decisions)
 
     def records(self, workload: str) -> list[GangRecord]:

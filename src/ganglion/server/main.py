@@ -24,6 +24,7 @@ from ganglion.server.draft import Draft
 from ganglion.server.feed import Feed
 from ganglion.server.home import Home, ServerRecord
 from ganglion.server.journal import close_journal, open_journal
+from ganglion.server.keepers import Keeper
 from ganglion.server.listen import Listener, bind, is_loopback, url_of
 from ganglion.server.metrics import Metrics
 from ganglion.server.service import Service
@@ -83,7 +84,8 @@ def serve(
         feed, metrics = Feed(ledger), Metrics()
         made = world(place) if world else LocalWorld(place.root, nodes, run_of=run_of)
         stack.callback(made.close)
-        service = Service(ledger, made, Policy(), feed.publish, metrics)
+        keepers = _keepers(stack)
+        service = Service(ledger, made, Policy(), feed.publish, metrics, keepers)
         user = _user()
         stack.enter_context(_running(service, lambda d: _brought(d, policy, tuple(queues), user)))
         url = url_of(taken, host)
@@ -95,6 +97,11 @@ def serve(
         log.info("serving", url=url, events=ledger.head, pid=os.getpid())
         listener.serve_until_told(taken)
         log.info("ended", events=ledger.head)
+
+
+def _keepers(_stack: ExitStack) -> list[Keeper]:
+    """Who looks after which kind of workload; their threads end with the stack."""
+    return []
 
 
 @contextmanager

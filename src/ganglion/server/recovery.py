@@ -1,7 +1,7 @@
 """From the ledger to what the server keeps in memory, and to what should exist."""
 
 import gc
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TypedDict
 
@@ -45,12 +45,15 @@ class Expected(TypedDict):
     nodes: Mapping[str, Node]
 
 
-def replayed(ledger: Ledger, policy: Policy) -> Mind:
+def replayed(
+    ledger: Ledger, policy: Policy, noted: Callable[[Event], None] = lambda _event: None
+) -> Mind:
     """Rebuild state and book from every event of a ledger.
 
     Args:
         ledger: where the events lie.
         policy: in force as long as the ledger holds none.
+        noted: told of every event.
 
     Raises:
         EnvironmentFault: the ledger cannot be read, or contradicts itself.
@@ -59,7 +62,7 @@ def replayed(ledger: Ledger, policy: Policy) -> Mind:
     mind = Mind(ClusterState(policy, _plugins(ledger, policy)), Book())
     with _no_collection():
         for cycle in ledger.cycles():
-            _again(mind, cycle, ledger.where)
+            _again(mind, cycle, ledger.where, noted)
     mind.book.load(ledger.history.live())
     return mind
 
@@ -78,15 +81,17 @@ def _plugins(ledger: Ledger, policy: Policy) -> Plugins:
         ) from error
 
 
-def _again(mind: Mind, cycle: Cycle, where: str) -> None:
+def _again(mind: Mind, cycle: Cycle, where: str, noted: Callable[[Event], None]) -> None:
     """Take one cycle in as it was taken in then."""
     try:
         for event in cycle.incoming:
             _heard(mind, event)
+            noted(event)
         mind.state.wake(cycle.at)
         for event in cycle.decisions:
             mind.state.apply(event)
             mind.book.note(event)
+            noted(event)
     except (GanglionError, KeyError) as error:
         raise EnvironmentFault(
             f"{where}: cycle {cycle.number} cannot be replayed: {error}",

@@ -9,7 +9,7 @@ import queue
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -26,6 +26,7 @@ from ganglion.model.plan import Phase, Plan, Resize, Start
 from ganglion.model.policy import Policy
 from ganglion.model.workload import Gang, Kind, Workload
 from ganglion.server.draft import Draft, Mind, Order
+from ganglion.server.keepers import Keeper, Keepers
 from ganglion.server.metrics import Metrics
 from ganglion.server.recovery import expected, replayed
 from ganglion.server.turn import Turn
@@ -60,6 +61,7 @@ class Service:
         policy: how the engine decides as long as the ledger holds no policy.
         published: called with the new events of a turn once they are written.
         metrics: counts what happens.
+        keepers: look after services, workspaces and others, in this order.
 
     Attributes:
         trouble: why turns fail at present; empty = they do not.
@@ -75,6 +77,7 @@ class Service:
         policy: Policy,
         published: Callable[[list[Entry]], None],
         metrics: Metrics,
+        keepers: Sequence[Keeper] = (),
     ) -> None:
         self.ledger, self._world, self._policy = ledger, world, policy
         self._published, self._metrics = published, metrics
@@ -84,7 +87,8 @@ class Service:
         self._starts: deque[Start] = deque()
         self._resizes: deque[Resize] = deque()
         self._lock = threading.RLock()
-        self._mind = replayed(ledger, policy)
+        self._keepers = Keepers(keepers)
+        self._mind = replayed(ledger, policy, self._keepers.note)
         self._stale, self._fresh, self._stopping = False, True, False
         self._endpoints: dict[str, str] = {}
         self._thread = threading.Thread(target=self._run, name="service")
@@ -229,13 +233,13 @@ class Service:
         return written
 
     def _decided(self, asked: list[_Asked]) -> tuple[Turn, list[tuple[_Asked, Any]]]:
-        """Apply facts and commands, and decide; anew without a command that broke the state."""
+        """Apply facts, commands and what is due, and decide; anew without what broke the state."""
         while True:
-            draft = Draft(self._mind, self.ledger, self._world.now())
+            draft = Draft(self._mind, self.ledger, self._world.now(), self._keepers.note)
             turn = Turn(draft, self._metrics)
             turn.hear(self._facts)
             answers = self._command(draft, asked)
-            if answers is not None:
+            if answers is not None and turn.tend(self._keepers):
                 turn.decide(always=self._fresh)
                 return turn, answers
             self._rebuild()
@@ -311,7 +315,8 @@ class Service:
     def _rebuild(self) -> None:
         """Forget what is not in the ledger."""
         self.ledger.refresh()
-        self._mind = replayed(self.ledger, self._policy)
+        self._keepers.forget()
+        self._mind = replayed(self.ledger, self._policy, self._keepers.note)
         self._fresh = True
 
     def _refuse_all(self) -> None:

@@ -12,6 +12,7 @@ from ganglion.model.errors import GanglionError
 from ganglion.model.events import Event, GangEnded, GangStarted
 from ganglion.model.plan import Plan, Resize, Start
 from ganglion.server.draft import Draft, Order
+from ganglion.server.keepers import Keepers
 from ganglion.server.metrics import Metrics
 from ganglion.server.views import detail
 from ganglion.worlds.world import ServedWorld
@@ -64,6 +65,10 @@ class Turn:
             workload = self.draft.book.entries[record.gang.workload].workload
             before = self.draft.book.trails[fact.gang].starts_failed
             self.draft.apply(decide(fact, record, workload, starts_failed=before))
+
+    def tend(self, keepers: Keepers) -> bool:
+        """Let the keepers do what is due; False = the draft must be made anew."""
+        return keepers.tend(self.draft)
 
     def decide(self, *, always: bool) -> None:
         """Let the engine decide when anything has changed, time included.
