@@ -5,7 +5,15 @@ from collections.abc import Iterator
 from tools.archlint.source import PACKAGE, Finding, Source, imports
 
 CORE = frozenset({"model", "engine", "extensions"})
-BELOW_SERVER = CORE | {"collector", "files", "compat", "worlds", "lifecycle", "ledger"}
+BELOW_SERVER = CORE | {
+    "collector",
+    "files",
+    "compat",
+    "worlds",
+    "lifecycle",
+    "ledger",
+    "router",
+}
 
 MAY_IMPORT: dict[str, frozenset[str]] = {
     "model": frozenset(),
@@ -16,6 +24,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "compat": frozenset({"model", "files"}),
     "lifecycle": CORE,
     "ledger": CORE,
+    "router": frozenset({"model", "collector"}),
     "worlds": CORE | {"lifecycle", "files"},
     "server": BELOW_SERVER,
     "client": frozenset({"model", "files"}),

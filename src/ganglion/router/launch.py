@@ -1,0 +1,109 @@
+"""The router as a process that outlives whoever started it."""
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import httpx2
+import psutil
+
+from ganglion import __version__
+from ganglion.model.errors import EnvironmentFault
+from ganglion.router import record
+from ganglion.router.record import Record
+
+START_S = 30.0
+LEAVE_S = 10.0
+POLL_S = 0.02
+ANSWER_S = 2.0
+
+
+def adopt_or_start(home: Path, host: str, port: int) -> Record:
+    """The router of a home: the one that runs, if it is as wanted, or a new one.
+
+    Args:
+        home: Ganglion's home directory.
+        host: address to listen on.
+        port: 0 = any free one.
+
+    Raises:
+        EnvironmentFault: none came up; the message says why.
+    """
+    found = record.read(home)
+    if found and answers(found):
+        wanted = (__version__, host, port or found.port)
+        if (found.version, found.host, found.port) == wanted:
+            return found
+        end(found)
+    return _start(home, host, port)
+
+
+def answers(found: Record) -> bool:
+    """Whether that router lives and is the one that wrote the record."""
+    try:
+        with control(found) as client:
+            return client.get("/stats", timeout=ANSWER_S).status_code == httpx2.codes.OK
+    except httpx2.HTTPError:
+        return False
+
+
+def control(found: Record) -> httpx2.Client:
+    """A client of a router's control side."""
+    headers = {"Authorization": f"Bearer {found.token}"}
+    return httpx2.Client(base_url=found.control, headers=headers, trust_env=False)
+
+
+def end(found: Record) -> None:
+    """Have a router take no more connections, finish its requests and go.
+
+    Returns once it listens no more; what it still has it finishes by itself.
+
+    Raises:
+        EnvironmentFault: it does not obey.
+    """
+    try:
+        with control(found) as client:
+            client.post("/leave", timeout=LEAVE_S).raise_for_status()
+    except httpx2.HTTPError as error:
+        if psutil.pid_exists(found.pid) and answers(found):
+            raise EnvironmentFault(
+                f"the router (pid {found.pid}) does not leave: {error}"
+            ) from error
+
+
+def _start(home: Path, host: str, port: int) -> Record:
+    log = home / record.LOG
+    try:
+        with log.open("ab") as out:
+            begin = out.tell()
+            process = _spawn(home, host, port, out.fileno())
+    except OSError as error:
+        raise EnvironmentFault(f"cannot write {log}: {error.strerror}") from error
+    deadline = time.monotonic() + START_S
+    while process.poll() is None and time.monotonic() < deadline:
+        found = record.read(home)
+        if found and found.pid == process.pid and answers(found):
+            return found
+        time.sleep(POLL_S)
+    if process.poll() is None:
+        process.terminate()
+    raise EnvironmentFault(_said(log, begin), f"see {log}")
+
+
+def _spawn(home: Path, host: str, port: int, out: int) -> "subprocess.Popen[bytes]":
+    where = ["--home", str(home), "--host", host, "--port", str(port)]
+    return subprocess.Popen(
+        [sys.executable, "-m", "ganglion.router", *where],
+        stdin=subprocess.DEVNULL,
+        stdout=out,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    )
+
+
+def _said(log: Path, begin: int) -> str:
+    with log.open("rb") as file:
+        file.seek(begin)
+        lines = file.read().decode("utf-8", "replace").strip().splitlines()
+    return f"the router did not start: {lines[-1]}" if lines else "the router did not start"

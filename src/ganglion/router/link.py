@@ -1,0 +1,188 @@
+"""A server's side of the router: keeps one running, feeds it tables, hears what it tells.
+
+Nothing here blocks its caller: tables are sent and stats are fetched by threads of the link.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import httpx2
+import msgspec
+import structlog
+
+from ganglion.model.errors import EnvironmentFault
+from ganglion.router import launch
+from ganglion.router.record import Record
+from ganglion.router.stats import Stats
+from ganglion.router.table import Service, Table, check
+
+PORT = 7078
+"""Where routers listen unless told otherwise."""
+READ_S = 1.0
+"""Stats are at most that old while the router lives."""
+PAUSE_S = 0.25
+"""Between two attempts to reach a router."""
+GIVE_UP_S = 5.0
+"""How long a silent router is waited for before another one is started."""
+
+log = structlog.get_logger(__name__)
+
+
+class Reading(msgspec.Struct, frozen=True):
+    """The last that was heard of the router.
+
+    Attributes:
+        stats: what it said.
+        age_ms: how long ago; nothing was ever heard = since the link was made.
+    """
+
+    stats: Stats
+    age_ms: int
+
+
+class RouterLink:
+    """One router, kept running and fed.
+
+    Args:
+        home: Ganglion's home directory; a router of an earlier server is taken over.
+        host: address it listens on.
+        port: 0 = any free one.
+        news: called, in a thread of the link, when `Stats.news` or the router has changed.
+    """
+
+    def __init__(
+        self,
+        home: Path,
+        host: str = "127.0.0.1",
+        port: int = PORT,
+        news: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._home, self._host, self._port, self._news = home, host, port, news
+        self._record: Record | None = None
+        self._stats, self._heard = Stats(), time.monotonic()
+        self._table = Table()
+        self._changed = threading.Condition()
+        self._leaving = threading.Event()
+        self._threads: list[threading.Thread] = []
+
+    def start(self) -> str:
+        """Find or start the router, begin to feed and read it; returns its URL.
+
+        Raises:
+            EnvironmentFault: there is none, and none could be started.
+        """
+        self._record = launch.adopt_or_start(self._home, self._host, self._port)
+        # Versions go on from those of the server before.
+        with launch.control(self._record) as client:
+            self._hear(_fetch(client, 0, 0.0))
+        # Whoever asked for any port keeps the one that callers know by now.
+        self._port = self._record.port
+        for name, work in (("router-feed", self._feed), ("router-read", self._read)):
+            thread = threading.Thread(target=work, name=name, daemon=True)
+            self._threads.append(thread)
+            thread.start()
+        return self.url
+
+    def stop(self, *, router: bool = False) -> None:
+        """End the link; with `router` also the router, once its requests are done."""
+        self._leaving.set()
+        with self._changed:
+            self._changed.notify_all()
+        for thread in self._threads:
+            thread.join()
+        if router and self._record:
+            launch.end(self._record)
+
+    @property
+    def url(self) -> str:
+        """Where services are reached, as `http://127.0.0.1:7078`; empty before `start`."""
+        return self._record.url if self._record else ""
+
+    def publish(self, services: Sequence[Service]) -> int:
+        """Have these services routed from now on, and no others.
+
+        Returns:
+            The table's version; it is in force once `Stats.version` is no smaller.
+
+        Raises:
+            FieldError: see `table.check`; the table before stays in force.
+        """
+        with self._changed:
+            if self._table.services == tuple(services) and self._table.version:
+                return self._table.version
+            newest = max(self._table.version, self._stats.version)
+            table = Table(newest + 1, tuple(services))
+            check(table)
+            self._table = table
+            self._changed.notify_all()
+            return table.version
+
+    def reading(self) -> Reading:
+        """The last that was heard."""
+        return Reading(self._stats, round((time.monotonic() - self._heard) * 1000))
+
+    def _feed(self) -> None:
+        sent: tuple[str, int] = ("", 0)
+        while not self._leaving.is_set():
+            with self._changed:
+                wanted, boot = self._table, self._stats.boot
+                if not wanted.version or sent == (boot, wanted.version):
+                    self._changed.wait(READ_S)
+                    continue
+            if self._send(wanted):
+                sent = (boot, wanted.version)
+
+    def _send(self, table: Table) -> bool:
+        body = msgspec.json.encode(table)
+        try:
+            with self._client() as client:
+                client.put("/table", content=body, timeout=READ_S * 5).raise_for_status()
+        except httpx2.HTTPError as error:
+            log.warning("the router does not take a table", error=str(error))
+            self._leaving.wait(PAUSE_S)
+            return False
+        return True
+
+    def _read(self) -> None:
+        while not self._leaving.is_set():
+            try:
+                with self._client() as client:
+                    while not self._leaving.is_set():
+                        self._hear(_fetch(client, self._stats.news, READ_S))
+            except (httpx2.HTTPError, msgspec.DecodeError) as error:
+                self._silent(error)
+
+    def _hear(self, stats: Stats) -> None:
+        with self._changed:
+            before, self._stats, self._heard = self._stats, stats, time.monotonic()
+            if before.boot != stats.boot:
+                self._changed.notify_all()
+        if (before.boot, before.news) != (stats.boot, stats.news):
+            self._news()
+
+    def _silent(self, error: Exception) -> None:
+        """Wait a little; a router that is dead or stays silent is replaced."""
+        if self._leaving.wait(PAUSE_S):
+            return
+        quiet_s = time.monotonic() - self._heard
+        if self._record and launch.answers(self._record) and quiet_s < GIVE_UP_S:
+            return
+        log.warning("the router is gone; another one is started", error=str(error))
+        try:
+            self._record = launch.adopt_or_start(self._home, self._host, self._port)
+        except EnvironmentFault as fault:
+            log.error("no router", error=fault.message)
+            self._leaving.wait(PAUSE_S)
+
+    def _client(self) -> httpx2.Client:
+        assert self._record is not None
+        return launch.control(self._record)
+
+
+def _fetch(client: httpx2.Client, news: int, wait_s: float) -> Stats:
+    """The stats: at once when there is news beyond `news`, else after `wait_s`."""
+    asked = {"news": news, "wait_ms": round(wait_s * 1000)}
+    found = client.get("/stats", params=asked, timeout=wait_s + launch.ANSWER_S)
+    return msgspec.json.decode(found.raise_for_status().content, type=Stats)

@@ -1,0 +1,59 @@
+"""What a router writes about itself into its home, for whoever feeds and reads it."""
+
+import os
+from pathlib import Path
+
+import msgspec
+
+FILE = "router.json"
+LOG = "router.log"
+
+
+class Record(msgspec.Struct, frozen=True):
+    """A running router.
+
+    Attributes:
+        pid: its process.
+        version: Ganglion's version that it runs.
+        host, port: what it listens on.
+        url: where callers reach services.
+        control: where it is fed and read, on this machine only.
+        token: what `control` asks for.
+    """
+
+    pid: int
+    version: str
+    host: str
+    port: int
+    url: str
+    control: str
+    token: str
+
+
+def read(home: Path) -> Record | None:
+    """What the last router wrote; None = nothing that can be read."""
+    try:
+        return msgspec.json.decode((home / FILE).read_bytes(), type=Record)
+    except (OSError, msgspec.DecodeError):
+        return None
+
+
+def write(home: Path, record: Record) -> None:
+    """Announce a router; nobody but the owner may read the token.
+
+    Raises:
+        OSError: the home cannot be written.
+    """
+    scratch = home / f".{FILE}.{os.getpid()}"
+    scratch.unlink(missing_ok=True)
+    fd = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(fd, "wb") as file:
+        file.write(msgspec.json.encode(record) + b"\n")
+    scratch.replace(home / FILE)
+
+
+def withdraw(home: Path) -> None:
+    """The router of this process is gone; a record of another one stays."""
+    found = read(home)
+    if found and found.pid == os.getpid():
+        (home / FILE).unlink(missing_ok=True)
