@@ -43,6 +43,13 @@ TEXTS = [
     "run: x\nenv: {A: null, B: 3}\ncheckpoint: true\nafter: a\nhold: yes",
     "run: x\npod_sets: [{name: a, nodes: 2, groups: [{size: 2, required: rack}]}]",
     "run: x\nresources: {gpus: {memory: 10GB}, shm_size: 1GB}\ntime_limit: 1d12h",
+    "run: x\nreplicas: 0..8\nscale: {targets: {requests: 8, ttft: 500ms}, up: 4 or 100%/15s}",
+    "run: x\nreplicas: 1..8\nscale: {targets: {kv_cache: 80%}, standby: 2, hints: "
+    "[{cron: 0 8 * * *, lasts: 10h, replicas: 4}], panic: 2, source: metrics}",
+    "run: x\nidle_timeout: 30m\nidle: {hours: 'mon-fri 08:00-20:00 UTC', gpu: 2%, traffic: 1000}",
+    "run: x\nparams: {a: 0..9}\nsearch: 3\nparallel: 2..4\nearly_stop: loss\nschedule: 0 3 * * *",
+    "run: x\ntrials: [{a: 1}, {a: 2}]\nafter: [any:b]\nsingleton: yes\n"
+    "retry: {limits: {oom: 0}, replace: yes}\nschedule: {cron: 0 3 * * *, overlap: allow}",
     "run: x\nconstraints: {labels: {zone: [a]}, isolation: queue, residency: [eu]}\nlabels: {a: b}",
 ]
 

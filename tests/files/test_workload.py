@@ -458,7 +458,7 @@ sets = st.lists(
     ),
     min_size=1,
     max_size=3,
-    unique_by=lambda pods: pods["name"],
+    unique_by=lambda pods: str(pods["name"]),
 )
 common = st.fixed_dictionaries(
     {"run": words | st.lists(words, min_size=1, max_size=3)},
@@ -480,8 +480,11 @@ common = st.fixed_dictionaries(
                 "limit": count,
                 "on": st.lists(st.sampled_from(["failure", "preemption"])),
                 "backoff": duration,
+                "limits": st.dictionaries(st.sampled_from(["failure", "oom"]), st.integers(0, 9)),
+                "replace": st.booleans(),
             },
         ),
+        "singleton": st.booleans(),
         "constraints": st.fixed_dictionaries(
             {},
             optional={
@@ -496,10 +499,56 @@ common = st.fixed_dictionaries(
         "labels": st.dictionaries(name, text),
     },
 )
+pace = st.sampled_from(["any", "4/15s", "50%/1m", "4 or 100%/15s"])
+zone = st.sampled_from(["UTC", "Europe/Berlin"])
+targets = st.fixed_dictionaries(
+    {"requests": st.integers(1, 99)},
+    optional={"kv_cache": st.sampled_from(["80%", 0.855]), "ttft": duration, "tokens": count},
+)
+scale = st.fixed_dictionaries(
+    {"targets": targets},
+    optional={
+        "source": st.sampled_from(["router", "metrics", "http://prometheus:9090/"]),
+        "panic": st.sampled_from([2, 1.5, "200%"]),
+        "up": pace,
+        "down": pace,
+        "hold_down": duration,
+        "hints": st.lists(
+            st.fixed_dictionaries(
+                {"cron": st.just("0 8 * * *"), "lasts": duration, "replicas": st.integers(1, 8)},
+                optional={"zone": zone},
+            ),
+            max_size=2,
+        ),
+        "standby": st.just(2) | st.fixed_dictionaries({"replicas": st.integers(1, 8)}),
+        "affinity": text,
+    },
+)
+idle = st.fixed_dictionaries(
+    {},
+    optional={
+        "warn": duration,
+        "gpu": st.sampled_from(["1%", "0.5%"]),
+        "traffic": st.integers(0, 9_999),
+        "hours": st.sampled_from(
+            ["08:00-20:00", "mon,wed 9:30-17:00 Europe/Berlin", "sat-mon 0:00-24:00"]
+        ),
+        "save": text,
+    },
+)
+early_stop = st.just("loss") | st.fixed_dictionaries(
+    {"metric": text},
+    optional={"goal": st.sampled_from(["min", "maximize"]), "factor": st.integers(2, 9)},
+)
 kinds = st.one_of(
     st.just({}),
     st.fixed_dictionaries({"replicas": count}, optional={"port": st.integers(1, 65_535)}),
-    st.fixed_dictionaries({"idle_timeout": duration}),
+    st.fixed_dictionaries({"idle_timeout": duration}, optional={"idle": idle}),
+    st.fixed_dictionaries({"replicas": st.just("1..8"), "scale": scale}),
+    st.fixed_dictionaries(
+        {"trials": st.lists(st.fixed_dictionaries({"a": text, "b": text}), min_size=1, max_size=3)},
+        optional={"parallel": st.sampled_from([2, "2..9"]), "early_stop": early_stop},
+    ),
     st.fixed_dictionaries(
         {
             "params": st.dictionaries(

@@ -60,6 +60,11 @@ ALIASES: dict[str, dict[str, str]] = {
         "max_parallel": "parallel",
         "concurrency": "parallel",
         "inactivity_duration": "idle_timeout",
+        "autoscaling": "scale",
+        "scaling": "scale",
+        "cron": "schedule",
+        "trial": "trials",
+        "hours": "idle.hours",
         "tags": "labels",
     },
     "resources": {
@@ -98,6 +103,21 @@ ALIASES: dict[str, dict[str, str]] = {
         "on_events": "on",
         "delay": "backoff",
     },
+    "scale": {
+        "requests": "targets.requests",
+        "waiting": "targets.waiting",
+        "kv_cache": "targets.kv_cache",
+        "ttft": "targets.ttft",
+        "itl": "targets.itl",
+        "latency": "targets.latency",
+        "tokens": "targets.tokens",
+        "prometheus": "source",
+        "stabilization": "hold_down",
+    },
+    "hints": {"for": "lasts", "duration": "lasts", "min": "replicas", "timezone": "zone"},
+    "standby": {"count": "replicas", "recall": "notice"},
+    "schedule": {"timezone": "zone", "concurrency_policy": "overlap", "starting_deadline": "keep"},
+    "early_stop": {"mode": "goal", "grace_period": "first", "reduction_factor": "factor"},
     "constraints": {"node_selector": "labels", "regions": "residency", "exclude": "avoid"},
 }
 """Scope -> other name -> canonical key."""
@@ -105,12 +125,32 @@ ALIASES: dict[str, dict[str, str]] = {
 CHILDREN: dict[str, dict[str, str]] = {
     "": {
         name: name
-        for name in ("resources", "pod_sets", "groups", "checkpoint", "retry", "constraints")
+        for name in (
+            "resources",
+            "pod_sets",
+            "groups",
+            "checkpoint",
+            "retry",
+            "constraints",
+            "scale",
+            "idle",
+            "search",
+            "early_stop",
+            "schedule",
+        )
     },
+    "scale": {"hints": "hints", "standby": "standby"},
     "pod_sets": {"resources": "resources", "groups": "groups"},
 }
 """Scope -> key -> scope of what lies below it."""
 
-LISTS = ("pod_sets", "groups")
-SHORTHANDS = {"retry": "limit", "checkpoint": "interval"}
+LISTS = ("pod_sets", "groups", "hints")
+SHORTHANDS = {
+    "retry": "limit",
+    "checkpoint": "interval",
+    "standby": "replicas",
+    "search": "trials",
+    "early_stop": "metric",
+    "schedule": "cron",
+}
 """Scopes that may be one scalar, and the key that it stands for."""

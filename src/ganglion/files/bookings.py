@@ -8,8 +8,8 @@ from ganglion.files.grammar.instants import parse_instant, print_instant
 from ganglion.files.grammar.lists import parse_texts
 from ganglion.files.grammar.names import parse_host, parse_queue
 from ganglion.files.grammar.places import parse_level
+from ganglion.files.mapping import Mapping, described
 from ganglion.files.renaming import Renaming, Vocabulary
-from ganglion.files.schema import Mapping, described
 from ganglion.files.validate import validate
 from ganglion.files.wording import meant, show
 from ganglion.files.yaml import Data, Document, Path

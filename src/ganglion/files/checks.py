@@ -3,6 +3,7 @@
 from math import prod
 from typing import TYPE_CHECKING
 
+from ganglion.files.behaviour_checks import check_behaviour
 from ganglion.files.fields import MAX_GANGS, MAX_PODS, problem
 from ganglion.files.grammar import Span
 from ganglion.model.levels import DEPTH
@@ -13,10 +14,15 @@ if TYPE_CHECKING:
 
 ONLY = {
     "replicas": (Kind.SERVICE,),
+    "scale": (Kind.SERVICE,),
     "port": (Kind.SERVICE, Kind.WORKSPACE),
     "params": (Kind.SWEEP,),
+    "trials": (Kind.SWEEP,),
+    "search": (Kind.SWEEP,),
     "parallel": (Kind.SWEEP,),
+    "early_stop": (Kind.SWEEP,),
     "idle_timeout": (Kind.WORKSPACE,),
+    "idle": (Kind.WORKSPACE,),
 }
 """Keys that mean something for some kinds only."""
 
@@ -30,6 +36,7 @@ def check(file: "WorkloadFile") -> None:
     _durations(file)
     _sets(file)
     _sizes(file)
+    check_behaviour(file)
 
 
 def _kind(file: "WorkloadFile") -> None:
@@ -38,7 +45,7 @@ def _kind(file: "WorkloadFile") -> None:
         if key in file.model_fields_set and kind not in kinds:
             words = " or ".join(f"`{each}`" for each in kinds)
             raise problem(f"means nothing for a {kind}", key, f"set `kind` to {words}, or drop it")
-    if kind is Kind.SWEEP and not file.params:
+    if kind is Kind.SWEEP and not (file.params or file.trials):
         hint = "as `params: {lr: [1e-4, 3e-4], seed: 0..4}`"
         raise problem("a sweep needs `params`", "kind", hint)
     if prod(len(values) for values in file.params.values()) > MAX_GANGS:

@@ -10,10 +10,10 @@ from ganglion.files.grammar.amounts import parse_cordon
 from ganglion.files.grammar.lists import parse_texts
 from ganglion.files.grammar.names import parse_host
 from ganglion.files.grammar.places import parse_levels
+from ganglion.files.mapping import Mapping, described
 from ganglion.files.policy_schema import ALIASES, KNOB_ALIASES, KNOB_CHILDREN, SECTIONS, Knobs
 from ganglion.files.queue_schema import QueueFile
 from ganglion.files.renaming import Vocabulary
-from ganglion.files.schema import Mapping, described
 from ganglion.model.levels import Level
 from ganglion.model.resources import GpuRequest
 

@@ -2,6 +2,14 @@
 
 from collections.abc import Mapping
 
+from ganglion.files.behaviour import (
+    awaited,
+    early_stop_of,
+    idle_of,
+    scaling_of,
+    schedule_of,
+    search_of,
+)
 from ganglion.files.defaults import name_of
 from ganglion.files.grammar.words import CAUSES, PRIORITIES
 from ganglion.files.schema import CheckpointFile, Group, PodSetFile, RetryFile, WorkloadFile
@@ -56,12 +64,21 @@ def to_workload(
         time_limit_ms=doc.time_limit,
         checkpoint=_checkpoint(doc.checkpoint),
         retry=_retry(doc.retry),
-        after=doc.after,
+        after=awaited(doc.after, well=True),
+        after_any=awaited(doc.after, well=False),
+        singleton=doc.singleton,
+        schedule=schedule_of(doc.schedule),
         held=doc.hold,
-        replicas=doc.replicas,
+        replicas=doc.replicas.low,
+        scaling=scaling_of(doc),
         params=doc.params,
-        parallel=doc.parallel,
+        trials=doc.trials,
+        search=search_of(doc.search),
+        parallel=doc.parallel.high,
+        parallel_min=doc.parallel.low if doc.parallel.elastic else 0,
+        early_stop=early_stop_of(doc.early_stop),
         idle_timeout_ms=doc.idle_timeout,
+        idle=idle_of(doc.idle),
         run=_run(doc, inherit(doc, environ or {})),
         labels=doc.labels,
     )
@@ -152,4 +169,4 @@ def _retry(given: RetryFile) -> Retry:
     if causes is None:
         # A limit of own failures says nothing unless own failures count.
         causes = CAUSES if given.limit else Retry().on
-    return Retry(limit=given.limit, on=causes, backoff_ms=given.backoff)
+    return Retry(given.limit, causes, given.backoff, given.limits, given.replace)

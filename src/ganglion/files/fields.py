@@ -28,7 +28,9 @@ from ganglion.files.grammar import (
     print_placement,
     print_span,
 )
+from ganglion.files.grammar.hours import parse_hours, parse_zone, print_hours
 from ganglion.files.grammar.lists import (
+    parse_dependencies,
     parse_env,
     parse_labels,
     parse_names,
@@ -36,17 +38,30 @@ from ganglion.files.grammar.lists import (
     parse_run,
     parse_selectors,
     parse_texts,
+    parse_trials,
 )
 from ganglion.files.grammar.names import parse_host, parse_queue
 from ganglion.files.grammar.scalars import parse_bool, parse_text, parse_whole
+from ganglion.files.grammar.scaling import (
+    parse_pace,
+    parse_ratio,
+    parse_source,
+    parse_targets,
+    print_milli,
+    print_pace,
+    print_targets,
+)
+from ganglion.files.grammar.shares import parse_permille, print_permille
 from ganglion.files.grammar.words import (
     KIND_ALIASES,
     one_of,
+    parse_cause_limits,
     parse_causes,
     parse_port,
     parse_priority,
     parse_signal,
 )
+from ganglion.model.behaviour import Hours, Overlap, Pace, Target
 from ganglion.model.errors import FieldError
 from ganglion.model.levels import Level
 from ganglion.model.resources import GpuRequest
@@ -214,3 +229,45 @@ Params = Annotated[
     PLAIN,
     schema("object", "array", "string", items=_SCALARS, additionalProperties=_TEXT_LIST),
 ]
+Replicas = Annotated[
+    Span,
+    told(lambda value: parse_span(value, MAX_PODS, 0)),
+    PlainSerializer(print_span),
+    schema("integer", "string", "object", minimum=0, pattern=r"^ *[0-9]+ *(\.\. *[0-9]+ *)?$"),
+]
+Parallel = PodCount
+Trials = Annotated[
+    tuple[dict[str, str], ...],
+    told(parse_trials),
+    PLAIN,
+    schema("array", items=_TEXT_MAP),
+]
+Dependencies = Annotated[
+    tuple[str, ...], told(parse_dependencies), PLAIN, WithJsonSchema(_TEXT_LIST)
+]
+CauseLimits = Annotated[
+    dict[str, int],
+    told(lambda value: parse_cause_limits(value, MAX_GANGS)),
+    schema("object", additionalProperties={"type": "integer", "minimum": 0}),
+]
+Targets = Annotated[
+    tuple[Target, ...],
+    told(parse_targets),
+    PlainSerializer(print_targets),
+    schema("object", additionalProperties={"type": ["number", "string"]}),
+]
+Ratio = Annotated[
+    int, told(parse_ratio), PlainSerializer(print_milli), schema("number", "string", minimum=1)
+]
+PaceOf = Annotated[Pace, told(parse_pace), PlainSerializer(print_pace), schema("string")]
+Source = Annotated[str, told(parse_source), schema("string")]
+Share = Annotated[int, told(parse_permille), PlainSerializer(print_permille), schema("string")]
+HoursOf = Annotated[Hours, told(parse_hours), PlainSerializer(print_hours), schema("string")]
+Zone = Annotated[str, told(parse_zone), schema("string")]
+Cron = Text
+Goal = Annotated[
+    str,
+    told(one_of(("min", "max"), {"minimize": "min", "maximize": "max"})),
+    schema("string"),
+]
+OverlapOf = Annotated[str, told(one_of(tuple(Overlap), {"skip": "forbid"})), schema("string")]

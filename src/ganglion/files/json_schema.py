@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ganglion.files import policy_schema as policies
-from ganglion.files.aliases import ALIASES, SHORTHANDS
+from ganglion.files.aliases import ALIASES, CHILDREN, SHORTHANDS
 from ganglion.files.grammar.words import CAUSES, KIND_ALIASES, PRIORITIES
 from ganglion.files.schema import SCOPES, WorkloadFile
 from ganglion.model.workload import Kind
@@ -22,6 +22,9 @@ WORDS: dict[str, dict[str, list[str]]] = {
     "retry": {"on": list(CAUSES)},
 }
 """Scope -> key -> words that editors should offer."""
+
+SWITCHES = ("retry", "checkpoint")
+"""Scopes that may be a truth value."""
 
 
 def workload_schema() -> Json:
@@ -93,10 +96,13 @@ def _describe(
 
 
 def _shorthand(found: Json, definitions: Json, scope: str, key: str) -> None:
-    each = found["properties"][scope]
+    within = next(outer for outer, below in CHILDREN.items() if scope in below)
+    around = definitions[_definition(within)] if within else found
+    each = around["properties"][scope]
     value = definitions[_definition(scope)]["properties"][key]
     short = {name: value[name] for name in ("type", "pattern", "minimum") if name in value}
-    each["anyOf"] = [{"$ref": f"#/$defs/{_definition(scope)}"}, short, {"type": "boolean"}]
+    truth = [{"type": "boolean"}] if scope in SWITCHES else []
+    each["anyOf"] = [{"$ref": f"#/$defs/{_definition(scope)}"}, short, *truth]
     each.pop("$ref", None)
 
 
@@ -104,7 +110,7 @@ def _mapping_forms(found: Json) -> None:
     told = found["properties"]
     told["preemptible"]["type"].append("object")
     told["setup"]["type"] = [*told["setup"]["type"], "array"]
-    for key in ("resources", "constraints"):
+    for key in ("resources", "constraints", "idle"):
         described = told[key].get("description", "")
         told[key] = {"$ref": f"#/$defs/{_definition(key)}", "description": described}
 

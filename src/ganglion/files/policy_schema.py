@@ -10,10 +10,10 @@ from ganglion.files import fields as f
 from ganglion.files import rule_fields as r
 from ganglion.files.bookings import BookingFile
 from ganglion.files.grammar.words import one_of
+from ganglion.files.mapping import Mapping, described
 from ganglion.files.presets import PRESETS, preset_name
 from ganglion.files.queue_schema import PreemptionFile, QueueFile
 from ganglion.files.renaming import Vocabulary
-from ganglion.files.schema import Mapping, described
 from ganglion.model.policy import (
     Backfill,
     Entitlement,

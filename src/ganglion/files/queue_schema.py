@@ -4,7 +4,7 @@ from typing import Any
 
 from ganglion.files import fields as f
 from ganglion.files import rule_fields as r
-from ganglion.files.schema import Mapping, described
+from ganglion.files.mapping import Mapping, described
 from ganglion.model.queue import Victims
 
 

@@ -3,33 +3,25 @@
 Attributes hold exact quantities (thousandths, MiB, ms); `model_dump` prints canonical text.
 """
 
-from typing import Any
-
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, model_validator
+from pydantic import PrivateAttr, model_validator
 
 from ganglion.files import fields as f
 from ganglion.files.aliases import ALIASES, CHILDREN, LISTS, SHORTHANDS
+from ganglion.files.behaviour_schema import (
+    EarlyStopFile,
+    HintFile,
+    IdleFile,
+    ScaleFile,
+    ScheduleFile,
+    SearchFile,
+    StandbyFile,
+)
 from ganglion.files.checks import check
 from ganglion.files.grammar import Span
+from ganglion.files.mapping import Mapping, described
 from ganglion.files.renaming import Vocabulary
 from ganglion.model.resources import GpuRequest
 from ganglion.model.workload import Kind, Topology
-
-
-class Mapping(BaseModel):
-    """A mapping in a file: unknown keys are errors, values never change."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=False)
-
-
-def described(text: str, *default: Any) -> Any:  # noqa: ANN401 - as pydantic.Field
-    """A field with its description for editors; required unless a default is given.
-
-    Defaults are quantities, not the text that a file holds, so schemas must not show them.
-    """
-    if not default:
-        return Field(description=text)
-    return Field(description=text, default_factory=lambda: default[0])
 
 
 class Resources(Mapping):
@@ -84,6 +76,8 @@ class RetryFile(Mapping):
         None,
     )
     backoff: f.Duration = described("wait before the first restart; doubles each time", 1_000)
+    limits: f.CauseLimits = described("cause -> most restarts after it; `oom` is one too", {})
+    replace: f.Flag = described("start only lost ranks again, beside those that live", False)
 
 
 class ConstraintsFile(Mapping):
@@ -130,13 +124,27 @@ class WorkloadFile(Mapping):
     checkpoint: CheckpointFile | None = described("how it saves; left out = work is lost", None)
     retry: RetryFile = described("restarts; a number is their limit", RetryFile())
     constraints: ConstraintsFile = described("which nodes are allowed", ConstraintsFile())
-    after: f.Names = described("workloads that must have succeeded before", ())
+    after: f.Dependencies = described(
+        "workloads that must have succeeded before, or as `any:NAME` only ended", ()
+    )
+    singleton: f.Flag = described("wait until no other of the same name and user lives", False)
+    schedule: ScheduleFile | None = described("submit it again and again, as cron does", None)
     hold: f.Flag = described("submit it, but do not start it yet", False)
-    replicas: f.Count = described("copies of a service", 1)
+    replicas: f.Replicas = described("copies of a service: `4`, or `1..8` with `scale`", Span(1, 1))
+    scale: ScaleFile | None = described("how a service scales; a number is `requests`", None)
     port: f.Port = described("port that a service or workspace listens on", 0)
     params: f.Params = described("sweep: parameter -> values; runs every combination", {})
-    parallel: f.Count = described("most trials of a sweep at once", 0)
+    trials: f.Trials = described("sweep: each trial's parameters, in place of `params`", ())
+    search: SearchFile | None = described(
+        "sweep: try only so many combinations, drawn at random", None
+    )
+    parallel: f.Parallel = described(
+        "most trials of a sweep at once; `4..64`: those above 4 use what nobody waits for",
+        Span(0, 0),
+    )
+    early_stop: EarlyStopFile | None = described("sweep: give up trials that do badly", None)
     idle_timeout: f.Duration = described("a workspace idle that long is suspended", 0)
+    idle: IdleFile = described("how a workspace is found idle", IdleFile())
     labels: f.Labels = described("free-form, for people", {})
 
     _warnings: tuple[str, ...] = PrivateAttr(())
@@ -176,13 +184,13 @@ class WorkloadFile(Mapping):
 def infer_kind(file: WorkloadFile) -> Kind:
     """Kind by the first rule that holds.
 
-    Given; `params` make a sweep; `idle_timeout` a workspace; `replicas` or `port` a service;
-    GPUs or more than one node a training; anything else is a batch job.
+    Given; `params` or `trials` make a sweep; `idle_timeout` a workspace; `replicas` or `port`
+    a service; GPUs or more than one node a training; anything else is a batch job.
     """
     given = file.model_fields_set
     if file.kind:
         return Kind(file.kind)
-    if "params" in given:
+    if given & {"params", "trials"}:
         return Kind.SWEEP
     if "idle_timeout" in given:
         return Kind.WORKSPACE
@@ -200,6 +208,13 @@ SCOPES: dict[str, type[Mapping]] = {
     "checkpoint": CheckpointFile,
     "retry": RetryFile,
     "constraints": ConstraintsFile,
+    "scale": ScaleFile,
+    "hints": HintFile,
+    "standby": StandbyFile,
+    "idle": IdleFile,
+    "search": SearchFile,
+    "early_stop": EarlyStopFile,
+    "schedule": ScheduleFile,
 }
 """Scope of keys -> its model."""
 

@@ -4,12 +4,14 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from ganglion.files.grammar.names import parse_name, parse_variable
-from ganglion.files.grammar.ranges import parse_values
+from ganglion.files.grammar.ranges import MAX_VALUES, parse_values
 from ganglion.files.grammar.scalars import parse_text
 from ganglion.files.wording import show
 from ganglion.model.errors import FieldError
 
 T = TypeVar("T")
+
+_DEPENDENCIES = {"ok": "", "afterok": "", "any": "any:", "afterany": "any:"}
 
 
 def parse_run(value: object) -> str | tuple[str, ...]:
@@ -85,6 +87,34 @@ def parse_params(value: object) -> dict[str, tuple[str, ...]]:
     if not value:
         raise FieldError("needs at least one parameter", hint="as `{lr: [1e-4, 3e-4], seed: 0..4}`")
     return mapped(value, parse_variable, parse_values)
+
+
+def parse_trials(value: object) -> tuple[dict[str, str], ...]:
+    """Read a list of trials, each parameter -> value; all have the same parameters."""
+    hint = "as `[{lr: 1e-4, seed: 1}, {lr: 3e-4, seed: 2}]`"
+    if not isinstance(value, list) or not value:
+        raise FieldError("needs a list of at least one trial", hint=hint)
+    if len(value) > MAX_VALUES:
+        raise FieldError(f"holds {len(value):,} trials; most are {MAX_VALUES:,}")
+    trials = tuple(mapped(each, parse_variable, parse_text) for each in value)
+    for at, trial in enumerate(trials):
+        if trial.keys() != trials[0].keys() or not trial:
+            problem = f"trial {at} has other parameters than the first one"
+            raise FieldError(problem if trial else f"trial {at} has no parameters", hint=hint)
+    return trials
+
+
+def parse_dependencies(value: object) -> tuple[str, ...]:
+    """Read names of workloads; `any:NAME` (also `afterany:NAME`) need not succeed."""
+    return tuple(dict.fromkeys(_dependency(text) for text in parse_texts(value)))
+
+
+def _dependency(text: str) -> str:
+    kind, colon, name = text.rpartition(":")
+    if kind not in ("", *_DEPENDENCIES):
+        hint = "write `NAME`, or `any:NAME` for one that need not succeed"
+        raise FieldError(f"{show(text)} is not a dependency", hint=hint)
+    return f"{_DEPENDENCIES.get(kind, '')}{parse_name(name if colon else text)}"
 
 
 def _env_value(value: object) -> str | None:

@@ -24,10 +24,10 @@ class Span(Struct, frozen=True):
         return self.low < self.high
 
 
-def parse_span(value: object, most: int) -> Span:
-    """Read `4`, `2..4` or `{min: 2, max: 4}`, each at least 1 and at most `most`."""
+def parse_span(value: object, most: int, least: int = 1) -> Span:
+    """Read `4`, `2..4` or `{min: 2, max: 4}`, each at least `least` and at most `most`."""
     low, high = _ends(value)
-    span = Span(parse_whole(low, 1, most), parse_whole(high, 1, most))
+    span = Span(parse_whole(low, least, most), parse_whole(high, least, most))
     if span.low > span.high:
         raise FieldError(
             f"the range {show(value)} runs backwards", hint=f"write `{span.high}..{span.low}`"

@@ -3,12 +3,15 @@
 from collections.abc import Callable
 from signal import Signals
 
+from ganglion.files.grammar.lists import mapped
 from ganglion.files.grammar.names import parse_name
 from ganglion.files.grammar.scalars import parse_text, parse_whole
 from ganglion.files.wording import listed, meant, show
 from ganglion.model.errors import FieldError
 
 PRIORITIES = {"idle": 0, "low": 25, "normal": 50, "high": 75, "urgent": 100}
+OOM = "oom"
+"""Memory ran out: a failure of its own that another try seldom cures."""
 CAUSES = ("failure", "node_failure", "preemption", "start_failure")
 CAUSE_ALIASES = {"error": "failure", "interruption": "preemption", "preempted": "preemption"}
 KIND_ALIASES = {
@@ -66,6 +69,12 @@ def parse_causes(value: object) -> tuple[str, ...]:
     one = one_of(CAUSES, CAUSE_ALIASES)
     items = value if isinstance(value, list) else [value]
     return tuple(dict.fromkeys(one(item) for item in items))
+
+
+def parse_cause_limits(value: object, most: int) -> dict[str, int]:
+    """Return cause -> most restarts after it."""
+    one = one_of((*CAUSES, OOM), CAUSE_ALIASES)
+    return mapped(value, one, lambda each: parse_whole(each, 0, most))
 
 
 def parse_port(value: object) -> int:
