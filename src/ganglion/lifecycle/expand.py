@@ -30,10 +30,15 @@ def gangs_of(workload_id: str, workload: Workload, submitted_ms: int) -> tuple[G
 
 
 def gang_count(workload: Workload) -> int:
-    """How many gangs a workload has."""
+    """How many gangs a workload begins with; a service that sleeps has one, on hold."""
     if workload.kind is Kind.SERVICE:
         return workload.replicas
     return prod(len(values) for values in workload.params.values()) if _swept(workload) else 1
+
+
+def replica_of(workload_id: str, workload: Workload, submitted_ms: int, index: int) -> Gang:
+    """One more replica of a service; arguments as of `gangs_of`."""
+    return _gang(workload_id, workload, submitted_ms, index)
 
 
 def params_of(workload: Workload, index: int) -> dict[str, str]:
@@ -82,7 +87,8 @@ def _swept(workload: Workload) -> bool:
 
 def _known(workload: Workload, index: int) -> None:
     count = gang_count(workload)
-    if not 0 <= index < count:
+    # Replicas come and go; their numbers only grow.
+    if index < 0 or (index >= count and workload.kind is not Kind.SERVICE):
         last = f"they are numbered 0 to {count - 1}"
         raise NotFound(f"{workload.name} has no gang {index}", last)
 
@@ -108,8 +114,14 @@ def _gang(workload_id: str, workload: Workload, submitted_ms: int, index: int) -
         time_limit_ms=workload.time_limit_ms,
         checkpoint=workload.checkpoint,
         after=workload.after,
-        held=workload.held,
+        held=workload.held or _asleep(workload),
         index=index,
         parallel=workload.parallel,
         name=workload.name,
+        replace=workload.retry.replace,
+        floor=workload.scaling.floor if workload.scaling else 0,
     )
+
+
+def _asleep(workload: Workload) -> bool:
+    return workload.kind is Kind.SERVICE and workload.replicas == 0

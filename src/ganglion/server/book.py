@@ -11,6 +11,7 @@ from ganglion.engine.state import ClusterState
 from ganglion.ledger import Filed
 from ganglion.lifecycle.losses import Span, lost_gpu_ms
 from ganglion.model.events import (
+from ganglion.model.errors import NotFound
     AlarmSet,
     CheckpointCommitted,
     Event,
@@ -103,6 +104,19 @@ class Book:
         return {key: entry.workload for key, entry in self.entries.items()}
 
     def note(self, event: Event) -> None:
+    def gang(self, workload: str, index: int) -> str:
+        """Id of a gang of a live workload.
+
+        Raises:
+            NotFound: it has none of that number, or has forgotten it.
+        """
+        found = f"{workload}/{index}"
+        if found not in self.trails:
+            gangs = self.gangs[workload]
+            last = gangs[-1].rpartition("/")[2]
+            raise NotFound(f"{workload} has no gang {index}", f"it has {len(gangs)}, up to {last}")
+        return found
+
         """Take in an event that the engine's state has accepted."""
         match event:
             case GangSubmitted(gang=gang):

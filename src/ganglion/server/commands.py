@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from ganglion.engine.record import WAITING, GangRecord
 from ganglion.files.queue_tree import above_parent
-from ganglion.model.errors import Conflict, FieldError, NotFound
+from ganglion.model.errors import Conflict, FieldError
 from ganglion.model.events import (
     GangEnded,
     GangStopping,
@@ -63,14 +63,12 @@ def cancel_all(draft: Draft, user: str) -> None:
 
 def _chosen(draft: Draft, workload: str, index: int | None) -> list[GangRecord]:
     """The live gangs that a reference means."""
-    records = draft.records(workload)
     if index is None:
-        return [record for record in records if record.phase is not Phase.ENDED]
-    if index >= len(records):
-        raise NotFound(f"{workload} has no gang {index}", f"it has {len(records)}, from 0")
-    if records[index].phase is Phase.ENDED:
+        return [each for each in draft.records(workload) if each.phase is not Phase.ENDED]
+    record = draft.state.records[draft.book.gang(workload, index)]
+    if record.phase is Phase.ENDED:
         raise Conflict(f"{workload}/{index} has ended already")
-    return [records[index]]
+    return [record]
 
 
 def _cancel(draft: Draft, record: GangRecord, cause: str, force: bool) -> None:

@@ -10,6 +10,7 @@ from ganglion.engine.record import WAITING
 from ganglion.ledger import Filed, Ledger
 from ganglion.model.errors import Conflict, NotFound
 from ganglion.model.plan import Phase
+from ganglion.model.workload import Kind
 from ganglion.server.draft import Mind
 from ganglion.server.feed import Feed
 from ganglion.server.refs import resolve
@@ -58,7 +59,7 @@ def which(mind: Mind, ledger: Ledger, wanted: Wanted) -> Which:
         Conflict: the reference is ambiguous.
     """
     found = resolve(mind, ledger, wanted.ref)
-    index = (found.gang or 0) if wanted.gang is None else wanted.gang
+    index = found.gang if wanted.gang is None else wanted.gang
     gang = _filed(found.filed, index) if found.filed else _live(mind, found.workload, index)
     if wanted.rank >= gang.ranks:
         raise NotFound(
@@ -79,23 +80,26 @@ class _Gang(NamedTuple):
     phase: str
 
 
-def _filed(filed: Filed, index: int) -> _Gang:
+def _filed(filed: Filed, index: int | None) -> _Gang:
     gangs = filed_detail(filed).gangs
-    _check_index(filed.id, len(gangs), index)
-    gang = gangs[index]
+    gang = next((each for each in gangs if index in (None, each.index)), None)
+    if gang is None:
+        raise NotFound(f"{filed.id} has no gang {index}", f"it had {len(gangs)}, from 0")
     return _Gang(gang.id, gang.attempt, gang.ranks, gang.phase)
 
 
-def _live(mind: Mind, workload: str, index: int) -> _Gang:
+def _live(mind: Mind, workload: str, index: int | None) -> _Gang:
     gangs = mind.book.gangs[workload]
-    _check_index(workload, len(gangs), index)
-    record = mind.state.records[gangs[index]]
-    return _Gang(gangs[index], record.attempt, ranks_of(record.gang), record.phase)
+    gang = _oldest(mind, gangs) if index is None else mind.book.gang(workload, index)
+    record = mind.state.records[gang]
+    return _Gang(gang, record.attempt, ranks_of(record.gang), record.phase)
 
 
-def _check_index(workload: str, gangs: int, index: int) -> None:
-    if index >= gangs:
-        raise NotFound(f"{workload} has no gang {index}", f"it has {gangs}, from 0")
+def _oldest(mind: Mind, gangs: list[str]) -> str:
+    """The first gang; of a service the first that has not been ended for another."""
+    kept = (each for each in gangs if mind.state.records[each].phase is not Phase.ENDED)
+    is_service = mind.state.records[gangs[0]].gang.kind is Kind.SERVICE
+    return next(kept, gangs[0]) if is_service else gangs[0]
 
 
 def check(found: Which, *, follow: bool) -> None:

@@ -144,8 +144,9 @@ def why(here: Here, ref: str) -> schemas.Why:
         if found.filed:
             explanations = _ended(found.filed.detail, found.gang)
         else:
-            gangs = mind.book.gangs[found.workload]
-            chosen = gangs if found.gang is None else gangs[found.gang : found.gang + 1]
+            chosen = mind.book.gangs[found.workload]
+            if found.gang is not None:
+                chosen = [mind.book.gang(found.workload, found.gang)]
             # One that waits stands for its equals: a sweep of thousands is not told one by one.
             chosen = sorted(chosen, key=lambda gang: mind.state.records[gang].phase not in WAITING)
             now = here.service.now()
@@ -161,7 +162,8 @@ def _ended(filed: bytes, index: int | None) -> tuple[schemas.Explanation, ...]:
         schemas.Explanation(
             gang=gang.id, phase=gang.phase, text=f"{gang.id} does not wait: it has ended"
         )
-        for gang in (gangs if index is None else gangs[index : index + 1])
+        for gang in gangs
+        if index in (None, gang.index)
     )
 
 
