@@ -270,12 +270,17 @@ class MetricReported(_Event, frozen=True, tag="metric_reported"):
 
 
 class ServiceScaled(_Event, frozen=True, tag="service_scaled"):
-    """A service is to have another number of replicas; their gangs come and go by own events."""
+    """A service is to have another number of replicas; their gangs come and go by own events.
+
+    `draining` are all gangs that get no more requests from now on, and stop once they have
+    answered those they have.
+    """
 
     workload: str
     before: int
     after: int
     cause: str
+    draining: tuple[str, ...] = ()
 
 
 class IdleWarned(_Event, frozen=True, tag="idle_warned"):

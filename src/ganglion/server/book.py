@@ -10,8 +10,8 @@ from msgspec import Struct, field
 from ganglion.engine.state import ClusterState
 from ganglion.ledger import Filed
 from ganglion.lifecycle.losses import Span, lost_gpu_ms
-from ganglion.model.events import (
 from ganglion.model.errors import NotFound
+from ganglion.model.events import (
     AlarmSet,
     CheckpointCommitted,
     Event,
@@ -25,6 +25,7 @@ from ganglion.model.errors import NotFound
 )
 from ganglion.model.placement import Placement
 from ganglion.model.workload import Checkpoint, Workload
+from ganglion.server.replicas import Replicas
 
 
 class Trail(Struct):
@@ -71,6 +72,7 @@ class Book:
         gangs: workload id -> its gangs' ids, by index.
         trails: by gang id.
         policies: every version of the policy, oldest first.
+        replicas: of services.
         alarms: what needs a person, by (subject, alarm); those of workloads end with them.
     """
 
@@ -81,6 +83,7 @@ class Book:
         self.policies: list[PolicySet] = []
         self.alarms: dict[tuple[str, str], AlarmSet] = {}
         self._names: dict[str, str] = {}
+        self.replicas = Replicas()
         self._open: dict[str, int] = {}
         self._over: dict[str, int] = {}
 
@@ -103,7 +106,6 @@ class Book:
         """Every live workload by id."""
         return {key: entry.workload for key, entry in self.entries.items()}
 
-    def note(self, event: Event) -> None:
     def gang(self, workload: str, index: int) -> str:
         """Id of a gang of a live workload.
 
@@ -117,12 +119,26 @@ class Book:
             raise NotFound(f"{workload} has no gang {index}", f"it has {len(gangs)}, up to {last}")
         return found
 
+    def is_news(self, report: MetricReported | AlarmSet) -> bool:
+        """Whether a report says more than what is known; after a restart worlds repeat some."""
+        if isinstance(report, AlarmSet):
+            told = self.alarms.get((report.subject, report.alarm))
+            return (told.message if told else "") != report.message
+        trail = self.trails.get(report.gang)
+        before = trail.metrics.get(report.name) if trail else None
+        if before is None:
+            return trail is not None
+        return (report.attempt, report.at) > (before.attempt, before.at)
+
+    def note(self, event: Event) -> None:
         """Take in an event that the engine's state has accepted."""
+        self.replicas.note(event)
         match event:
             case GangSubmitted(gang=gang):
                 self.gangs.setdefault(gang.workload, []).append(gang.id)
                 self._open[gang.workload] = self._open.get(gang.workload, 0) + 1
                 self.trails[gang.id] = Trail(checkpoint=gang.checkpoint)
+                self._over.pop(gang.workload, None)
             case GangPlaced():
                 trail = self.trails[event.gang]
                 trail.placement, trail.span = event.placement, Span(placement=event.placement)
@@ -177,7 +193,12 @@ class Book:
         return dict(self._over)
 
     def close(self, state: ClusterState) -> None:
-        """Drop the workloads that are over, here and in the engine's state."""
+        """Drop the workloads that are over, here and in the engine's state.
+
+        Of the replicas that left a service that goes on, only the last are kept.
+        """
+        for gang in self.replicas.surplus():
+            self._retire(state, gang)
         if self._over and self.alarms:
             gone = set(self._over).union(*(self.gangs[workload] for workload in self._over))
             self.alarms = {key: each for key, each in self.alarms.items() if key[0] not in gone}
@@ -185,8 +206,15 @@ class Book:
             for gang in self.gangs.pop(workload):
                 state.forget(gang)
                 del self.trails[gang]
+            self.replicas.close(workload)
             del self._open[workload]
             entry = self.entries.pop(workload, None)
             if entry and self._names.get(entry.workload.name) == workload:
                 del self._names[entry.workload.name]
         self._over.clear()
+
+    def _retire(self, state: ClusterState, gang: str) -> None:
+        trail = self.trails.pop(gang)
+        self.replicas.retire(gang, trail.preemptions, trail.lost_gpu_ms)
+        self.gangs[gang.rpartition("/")[0]].remove(gang)
+        state.forget(gang)
