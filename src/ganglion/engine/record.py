@@ -49,6 +49,7 @@ class GangRecord(Struct):
         exit_code: exit code of the last attempt.
         message: what its world said of the last attempt.
         cause: why it is being stopped.
+        held_for: why it is held, as told; empty = nobody said.
         charged: what its placement uses, by flavor.
         pledged: what its promise uses, by flavor.
     """
@@ -69,6 +70,7 @@ class GangRecord(Struct):
     exit_code: int | None = None
     message: str = ""
     cause: str = ""
+    held_for: str = ""
     charged: tuple[tuple[str, Usage], ...] = ()
     pledged: tuple[tuple[str, Usage], ...] = ()
     leaving: tuple[PodPlacement, ...] = ()
