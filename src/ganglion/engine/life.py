@@ -70,6 +70,8 @@ def updated(state: Holdings, event: ev.GangUpdated) -> bool:
             raise Conflict(f"gang {event.gang} is {record.phase} and cannot change its queue")
     state.lanes.discard(event.gang)
     record.gang = replace(record.gang, **changes)
+    if "held" in changes:
+        record.held_for = event.cause if event.held else ""
     if record.phase in SETTLED:
         state.measure(record)
     if record.phase is Phase.PENDING:
