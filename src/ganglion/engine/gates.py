@@ -69,10 +69,11 @@ class Gates:
         """Gangs that wait for a workload."""
         return tuple(self._dependents.get(workload, ()))
 
-    def reason(self, gang: Gang, not_before: int) -> Reason | None:
+    def reason(self, gang: Gang, not_before: int, held_for: str = "") -> Reason | None:
         """Why a gang may not be looked at; None = it may."""
         if gang.held:
-            return Reason(Token.HELD, "it was submitted on hold; release it", remedy=Remedy.CHANGE)
+            why = held_for or "it was submitted on hold; release it"
+            return Reason(Token.HELD, why, remedy=Remedy.CHANGE)
         for workload in gang.after:
             reason = self._dependency(workload)
             if reason:
