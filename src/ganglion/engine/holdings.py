@@ -185,7 +185,7 @@ class Holdings:
         gang = record.gang
         if record.lane is not None:
             self.lanes.discard(gang.id)
-        record.reason = self.gates.reason(gang, record.not_before)
+        record.reason = self.gates.reason(gang, record.not_before, record.held_for)
         if record.not_before:
             self.alarm(record.not_before, gang.id)
         if record.reason is None:
