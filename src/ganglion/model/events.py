@@ -26,6 +26,7 @@ class Outcome(StrEnum):
     TIMED_OUT = "timed_out"
     CANCELLED = "cancelled"
     PREEMPTED = "preempted"
+    SUSPENDED = "suspended"
     NODE_LOST = "node_lost"
     START_FAILED = "start_failed"
 
@@ -33,6 +34,11 @@ class Outcome(StrEnum):
 def cancels(cause: str) -> bool:
     """Whether a stop for this cause means that nobody wants the gang any more."""
     return cause.startswith("cancel")
+
+
+def suspends(cause: str) -> bool:
+    """Whether a gang that is held for this cause sleeps until it is resumed."""
+    return cause.startswith("suspend")
 
 
 class _Event(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, tag_field="type"):
