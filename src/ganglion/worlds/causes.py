@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 
-from ganglion.model.events import Outcome, cancels
+from ganglion.model.events import Outcome, cancels, suspends
 
 _ENDS = {"time": Outcome.TIMED_OUT, "node": Outcome.NODE_LOST, "lost": Outcome.NODE_LOST}
 
@@ -23,12 +23,14 @@ class Trade(StrEnum):
 def outcome_of(cause: str) -> Outcome:
     """How an attempt ends that was stopped for this cause.
 
-    Causes that begin with `cancel` end as cancelled, with `time` as timed out, with `node` or
-    `lost` as node lost; every other cause (`preempted for ...`, `moved for ...`) is a preemption.
+    Causes that begin with `cancel` end as cancelled, with `suspend` as suspended, with `time`
+    as timed out, with `node` or `lost` as node lost; every other cause (`preempted for ...`, `moved for ...`) is a preemption.
     """
     word = cause.strip().lower()
     if cancels(word):
         return Outcome.CANCELLED
+    if suspends(word):
+        return Outcome.SUSPENDED
     return next((out for start, out in _ENDS.items() if word.startswith(start)), Outcome.PREEMPTED)
 
 
