@@ -3,7 +3,7 @@
 from msgspec.structs import replace
 
 from ganglion.engine.record import GangRecord
-from ganglion.model.events import GangEnded, Outcome, cancels
+from ganglion.model.events import GangEnded, Outcome, cancels, suspends
 from ganglion.model.plan import Phase
 from ganglion.model.workload import Kind, Retry, Workload
 
@@ -31,7 +31,8 @@ def decide(
 ) -> GangEnded:
     """Set `requeue` and `not_before` of the end of an attempt.
 
-    A gang that is being cancelled is never started again, whatever ended it. A replica of a
+    A gang that is being cancelled is never started again, whatever ended it; one that is being
+    suspended waits to be resumed, whatever ended it. A replica of a
     service that ends by itself is always started again, unless its restarts are limited.
 
     Args:
@@ -46,6 +47,8 @@ def decide(
     if record.phase is Phase.STOPPING and cancels(record.cause):
         ended = event.outcome is Outcome.SUCCEEDED
         return event if ended else replace(event, outcome=Outcome.CANCELLED, requeue=False)
+    if record.phase is Phase.STOPPING and suspends(record.cause):
+        return replace(event, outcome=Outcome.SUSPENDED, requeue=True, not_before=0)
     retry = workload.retry
     if workload.kind is Kind.SERVICE and event.outcome in _BY_ITSELF:
         return _after(event, record.failures, retry.limit or ENDLESS, retry)
