@@ -96,6 +96,24 @@ class UsageFile(Mapping):
     )
 
 
+class FailuresFile(Mapping):
+    """What becomes of nodes that fail."""
+
+    quarantine_after: r.Count = described(
+        "failures of one node within the window that shut it; 0 = none does", 3
+    )
+    quarantine: f.Duration = described(
+        "how long it stays shut the first time; doubles up to 8 times", 24 * 3_600_000
+    )
+    window: f.Duration = described(
+        "failures count together that are no further apart", 14 * 24 * 3_600_000
+    )
+    most: r.Permille = described("most nodes that are shut for their failures at once", 100)
+    spares: r.Count = described(
+        "nodes of each flavor that are kept free for gangs that lose one", 0
+    )
+
+
 class Knobs(Mapping):
     """How the engine decides."""
 
@@ -134,6 +152,7 @@ class Knobs(Mapping):
     future: FutureFile = described("reservations, backfill, learnt run times", FutureFile())
     repack: RepackFile = described("when running gangs are moved", RepackFile())
     usage: UsageFile = described("how past use counts", UsageFile())
+    failures: FailuresFile = described("what becomes of nodes that fail", FailuresFile())
 
 
 class Topped(Knobs):
@@ -153,6 +172,7 @@ SECTIONS: dict[str, type[Mapping]] = {
     "future": FutureFile,
     "repack": RepackFile,
     "usage": UsageFile,
+    "failures": FailuresFile,
 }
 """Scope of knobs -> its model."""
 

@@ -32,7 +32,7 @@ def gangs_of(workload_id: str, workload: Workload, submitted_ms: int) -> tuple[G
 def gang_count(workload: Workload) -> int:
     """How many gangs a workload begins with; a service that sleeps has one, on hold."""
     if workload.kind is Kind.SERVICE:
-        return workload.replicas
+        return max(1, workload.replicas)
     return prod(len(values) for values in workload.params.values()) if _swept(workload) else 1
 
 

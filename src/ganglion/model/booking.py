@@ -7,7 +7,8 @@ class Booking(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
     """Nodes that are kept for somebody, or for nobody, from one time to another.
 
     A gang may start on a booked node only if it ends before the booking begins, by its time
-    limit, or if the booking is for it.
+    limit, or if the booking is for it. What runs when a booking is made runs on, unless the
+    booking clears its nodes.
 
     Attributes:
         name: unique.
@@ -16,6 +17,8 @@ class Booking(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
         queues: queues whose gangs may use the nodes meanwhile; empty = nobody (maintenance).
         users: users who may use them meanwhile; empty = any of the queues.
         reason: for people.
+        clears: gangs that it is not for are moved off the nodes, each after a checkpoint, and are
+            stopped when it begins.
     """
 
     name: str
@@ -25,3 +28,4 @@ class Booking(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
     queues: tuple[str, ...] = ()
     users: tuple[str, ...] = ()
     reason: str = ""
+    clears: bool = False

@@ -65,11 +65,12 @@ class NodeCordoned(_Event, frozen=True, tag="node_cordoned"):
 
 
 class DeviceHealth(_Event, frozen=True, tag="device_health"):
-    """A device may, or may no longer, be given to new pods."""
+    """A device may, or may no longer, be given to new pods; `cause` says what is wrong with it."""
 
     node: str
     device: int
     healthy: bool
+    cause: str = ""
 
 
 class QueueSet(_Event, frozen=True, tag="queue_set"):
@@ -211,6 +212,7 @@ class GangEnded(_Event, frozen=True, tag="gang_ended"):
 
     `requeue` says whether the gang waits again, not before `not_before`. A gang that never
     started ends with attempt 0. `lost_gpu_ms` is the work that was thrown away, in GPU-ms.
+    `cause` names what the outcome alone does not tell: `oom`, `gpu`, `crash_loop`.
     """
 
     gang: str
@@ -221,6 +223,7 @@ class GangEnded(_Event, frozen=True, tag="gang_ended"):
     message: str = ""
     not_before: int = 0
     lost_gpu_ms: int = 0
+    cause: str = ""
 
 
 class PolicySet(_Event, frozen=True, tag="policy_set"):

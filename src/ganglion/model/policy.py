@@ -147,6 +147,25 @@ class Usage(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
     correction_permille: int = 0
 
 
+class Failures(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What becomes of nodes that fail, and what is kept for those who lose them.
+
+    Attributes:
+        quarantine_after: failures of one node within the window that shut it; 0 = none does.
+        quarantine_ms: how long it stays shut the first time; doubles up to 8 times.
+        window_ms: failures count together that are no further apart.
+        most_permille: most nodes that are shut for their failures at once, in thousandths of
+            the fleet; at least one may be, and never the last one.
+        spares: nodes of each flavor that are kept free for gangs that lose one.
+    """
+
+    quarantine_after: int = 3
+    quarantine_ms: int = 24 * 3_600_000
+    window_ms: int = 14 * 24 * 3_600_000
+    most_permille: int = 100
+    spares: int = 0
+
+
 class PriorityClass(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """A priority with a name.
 
@@ -175,7 +194,7 @@ class Policy(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
         tries: most domains in which a gang's placement is tried before it waits.
         entitlement: what queues are compared by.
         preemption: what gangs may do to others where their queue does not say.
-        evict, future, repack, usage: see there.
+        evict, future, repack, usage, failures: see there.
         repair: whether the pods that a gang lost with a node are replaced while the rest goes on.
         elastic: whether elastic gangs grow into idle GPUs after their start.
         priorities: named priorities beside the built-in ones, by name.
@@ -196,6 +215,7 @@ class Policy(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     future: Future = Future()
     repack: Repack = Repack()
     usage: Usage = Usage()
+    failures: Failures = Failures()
     elastic: bool = True
     repair: bool = False
     priorities: dict[str, PriorityClass] = field(default_factory=dict)

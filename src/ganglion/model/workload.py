@@ -117,8 +117,9 @@ class Retry(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
         limit: most restarts after failures of its own; loss of a node is not one.
         on: causes that count, of `failure`, `node_failure`, `preemption`, `start_failure`.
         backoff_ms: wait before the first restart; doubles up to 64 times.
-        limits: cause -> most restarts after it, of the causes in `on` and `oom`; causes that
-            are not named go by `limit` or by their own default.
+        limits: cause -> most restarts after it, of the causes in `on`, `oom`, and `crash_loop`
+            (failures with one exit code right after the start, in a row); causes that are not
+            named go by `limit` or by their own default.
         replace: only the ranks that were lost are started again, in place, beside the ones that
             live: the program can take that.
     """
@@ -249,6 +250,7 @@ class Gang(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
             from what runs above; 0 = all may be.
         recall_ms: it sleeps: its place is kept for it and lent meanwhile to gangs that save and
             leave within this many ms of being told; 0 = it is awake.
+        replace: pods that it loses with a node or GPU are replaced while the rest goes on.
     """
 
     id: str
@@ -273,3 +275,4 @@ class Gang(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     name: str = ""
     floor: int = 0
     recall_ms: int = 0
+    replace: bool = False

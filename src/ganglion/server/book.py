@@ -9,6 +9,7 @@ from msgspec import Struct, field
 
 from ganglion.engine.state import ClusterState
 from ganglion.ledger import Filed
+from ganglion.lifecycle.failures.history import History
 from ganglion.lifecycle.losses import Span, lost_gpu_ms
 from ganglion.model.errors import NotFound
 from ganglion.model.events import (
@@ -20,6 +21,7 @@ from ganglion.model.events import (
     GangResized,
     GangStarted,
     GangSubmitted,
+    MetricReported,
     Outcome,
     PolicySet,
 )
@@ -35,23 +37,25 @@ class Trail(Struct):
         placement: where the last one ran.
         outcome: how the last one that ended did; None = none has.
         started: when the last one that ran had all its pods, in ms; 0 = never.
-        starts_failed: starts in a row that failed.
+        history: how its attempts ended.
         restarts: attempts that ended and were followed by another wait.
         preemptions: attempts stopped for the sake of others.
         lost_gpu_ms: GPU time that these threw away.
         checkpoint: the gang's contract.
         span: the present attempt.
+        metrics: what its programs reported last, by name.
     """
 
     placement: Placement | None = None
     outcome: Outcome | None = None
     started: int = 0
-    starts_failed: int = 0
+    history: History = field(default_factory=History)
     restarts: int = 0
     preemptions: int = 0
     lost_gpu_ms: int = 0
     checkpoint: Checkpoint | None = None
     span: Span = field(default_factory=Span)
+    metrics: dict[str, MetricReported] = field(default_factory=dict)
 
 
 class Entry(Struct):
@@ -147,12 +151,15 @@ class Book:
                 trail.placement = trail.span.placement = event.placement
             case GangStarted():
                 trail = self.trails[event.gang]
-                trail.started, trail.starts_failed = event.at, 0
+                trail.started = event.at
+                trail.history.begun(event.at)
                 trail.span.started = event.at
             case CheckpointCommitted():
                 self.trails[event.gang].span.committed = event.at
             case GangEnded():
                 self._ended(event)
+            case MetricReported():
+                self.trails[event.gang].metrics[event.name] = event
             case PolicySet():
                 self.policies.append(event)
             case AlarmSet():
@@ -163,7 +170,7 @@ class Book:
     def _ended(self, event: GangEnded) -> None:
         trail = self.trails[event.gang]
         trail.outcome = event.outcome
-        trail.starts_failed += event.outcome is Outcome.START_FAILED
+        trail.history.ended(event)
         if event.outcome is Outcome.PREEMPTED:
             trail.preemptions += 1
             trail.lost_gpu_ms += lost_gpu_ms(trail.span, trail.checkpoint, event.at)

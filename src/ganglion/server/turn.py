@@ -9,7 +9,7 @@ from ganglion.engine.record import HOLDING
 from ganglion.ledger import Ended, Entry
 from ganglion.lifecycle.retries import decide
 from ganglion.model.errors import GanglionError
-from ganglion.model.events import Event, GangEnded, GangStarted
+from ganglion.model.events import AlarmSet, Event, GangEnded, GangStarted, MetricReported
 from ganglion.model.plan import Plan, Resize, Start
 from ganglion.server.draft import Draft, Order
 from ganglion.server.keepers import Keepers
@@ -56,6 +56,10 @@ class Turn:
                 log.warning("report refused", report=str(fact), error=error.message)
 
     def _hear(self, fact: Event) -> None:
+        if isinstance(fact, MetricReported | AlarmSet):
+            if self.draft.book.is_news(fact):
+                self.draft.record(fact)
+            return
         if not isinstance(fact, GangEnded):
             self.draft.apply(fact)
             return
@@ -63,8 +67,8 @@ class Turn:
         # Told again of an end, a gang that waits for its next attempt must not end with it.
         if record.phase in HOLDING:
             workload = self.draft.book.entries[record.gang.workload].workload
-            before = self.draft.book.trails[fact.gang].starts_failed
-            self.draft.apply(decide(fact, record, workload, starts_failed=before))
+            before = self.draft.book.trails[fact.gang].history
+            self.draft.apply(decide(fact, record, workload, before))
 
     def tend(self, keepers: Keepers) -> bool:
         """Let the keepers do what is due; False = the draft must be made anew."""

@@ -1,0 +1,1 @@
+"""What becomes of work when nodes, GPUs or programs fail."""
