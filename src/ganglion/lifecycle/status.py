@@ -5,7 +5,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from ganglion.engine.record import WAITING, GangRecord
-from ganglion.model.events import Outcome
+from ganglion.model.events import Outcome, suspends
 from ganglion.model.plan import Phase
 from ganglion.model.reasons import Reason
 from ganglion.model.workload import Kind
@@ -17,6 +17,7 @@ class State(StrEnum):
     QUEUED = "QUEUED"
     STARTING = "STARTING"
     RUNNING = "RUNNING"
+    SUSPENDED = "SUSPENDED"
     STOPPING = "STOPPING"
     SUCCEEDED = "SUCCEEDED"
     FAILED = "FAILED"
@@ -70,6 +71,8 @@ def state_of(
     phases = {record.phase for record in records}
     state = next((state for phase, state in _LIVE_FIRST if phase in phases), State.QUEUED)
     reason = next((reason for reason in reasons if reason), None)
+    if state is State.QUEUED and all(map(_sleeps, records)):
+        return Status(State.SUSPENDED, reason.token if reason else "", records[0].held_for)
     if reason is None:
         return Status(state, "", _last_words(records))
     if state is State.QUEUED:
@@ -78,6 +81,10 @@ def state_of(
     what = _WORDS.get(kind, "gangs")
     message = f"{waiting} of {len(records)} {what} wait: {reason.message}"
     return Status(state, reason.token, message)
+
+
+def _sleeps(record: GangRecord) -> bool:
+    return record.gang.held and suspends(record.held_for)
 
 
 def end_of(record: GangRecord) -> State:
