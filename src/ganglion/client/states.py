@@ -5,6 +5,7 @@ STYLES: dict[str, str] = {
     "STARTING": "cyan",
     "RUNNING": "green",
     "STOPPING": "magenta",
+    "SUSPENDED": "blue",
     "SUCCEEDED": "dim green",
     "FAILED": "bold red",
     "TIMED_OUT": "red",
