@@ -105,6 +105,8 @@ def _moves(
     ]
     try:
         for unit in units:
+            if not state.floors.spares(unit.record):
+                return None
             tentative.take(unit)
         with Sketch(state) as sketch:
             sketch.shut(dict.fromkeys(sorted(shut)))

@@ -146,6 +146,8 @@ class Trader:
             record = unit.record
             if record.placed_at == self._now or not unit.pods:
                 return False
+            if unit.whole and not self._state.floors.spares(record):
+                return False
             return all(each.may_stop(record.gang, asker.gang, self._now) for each in vetoes)
 
         return useful
@@ -157,6 +159,8 @@ class Trader:
             taken: list[Unit] = []
             useful = self._useful(asker)
             for unit in self._rules.victims(self._state, asker, self._now, useful):
+                if unit.whole and not self._state.floors.spares(unit.record):
+                    continue
                 tentative.take(unit)
                 taken.append(unit)
                 if self._fits(asker):

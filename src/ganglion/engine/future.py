@@ -20,8 +20,9 @@ EASY: Lifka, JSSPP 1995. Conservative backfill: Mu'alem and Feitelson, TPDS 2001
 from collections.abc import Callable, Iterable, Iterator
 
 from ganglion.engine.bookings import BOOKED, Bookings
+from ganglion.engine.equals import asked_by
 from ganglion.engine.estimates import Estimates
-from ganglion.engine.holdings import Holdings, asked_by
+from ganglion.engine.holdings import Holdings
 from ganglion.engine.occupants import Clock, Occupants
 from ganglion.engine.profile import Ground, Search, earliest
 from ganglion.engine.record import GangRecord

@@ -34,6 +34,9 @@ SIDE_BY_SIDE = (Entitlement.QUOTA, Entitlement.DOMINANT)
 """Entitlements under which the queues are looked at in this way."""
 
 
+RETURNING = -(1 << 62)
+"""Rank among gangs of one priority of those whose workload is below its floor."""
+
 _LATER = Reason(Token.ORDER, "it no longer fits after those before it")
 
 
@@ -173,7 +176,13 @@ class _Round:
         for lane in self._lanes[queue]:
             key = lane.head()
             if key and (strict or self._is_open(lane, key)):
-                yield lane, key
+                yield lane, self._returning(key)
+
+    def _returning(self, key: Key) -> Key:
+        """Gangs of workloads below their floor go before all others of their priority."""
+        if self._state.floors.is_short(self._state.records[key[-1]]):
+            return (RETURNING, *key[1:])
+        return key
 
     def _is_open(self, lane: Lane, key: Key) -> bool:
         return lane.shut_at != self._state.freed and key[-1] not in self._seen
@@ -233,11 +242,17 @@ class _Round:
 
     def _current(self, nomination: Nomination) -> Nomination:
         """The nomination, worked out anew where its place or a victim is gone."""
-        stale = any(record.phase not in SETTLED for record, _ in nomination.victims) or (
-            nomination.able
-            and not nomination.victims
-            and self._nominator.fits_quota(nomination)
-            and self._nominator.place(nomination) is None
+        victims = [record for record, _ in nomination.victims]
+        gone = any(record.phase not in SETTLED for record in victims)
+        stale = (
+            gone
+            or not self._state.floors.spare_all(victims)
+            or (
+                nomination.able
+                and not nomination.victims
+                and self._nominator.fits_quota(nomination)
+                and self._nominator.place(nomination) is None
+            )
         )
         if not stale:
             return nomination

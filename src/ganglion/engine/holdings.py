@@ -1,5 +1,7 @@
 """Nodes, queues and gangs, and what the gangs hold. Changed through `ClusterState.apply`."""
 
+from operator import attrgetter
+
 from ganglion.engine.ageing import aged_rank
 from ganglion.engine.alarms import Alarms
 from ganglion.engine.builtin import builtin_plugins
@@ -7,9 +9,11 @@ from ganglion.engine.census import Census
 from ganglion.engine.condition import Sight
 from ganglion.engine.conditions import Conditions
 from ganglion.engine.deserved import Deserved
+from ganglion.engine.equals import asked_by, form
+from ganglion.engine.floors import Floors
 from ganglion.engine.gates import Gates
 from ganglion.engine.indexes import Indexes
-from ganglion.engine.lanes import Asked, Lanes
+from ganglion.engine.lanes import Lanes
 from ganglion.engine.plugins import Plugins
 from ganglion.engine.quantum import level, next_change
 from ganglion.engine.record import SETTLED, GangRecord
@@ -47,6 +51,7 @@ class Holdings:
         shares: the queue tree with usage.
         lanes: what waits and may be looked at.
         gates: what waits and may not.
+        floors: how many of every workload start or run.
         census: what sort of pods are submitted.
         leaving: node -> gangs with pods that are still there but count no more.
         promised: gangs that hold a promise, in the order they got it.
@@ -72,6 +77,7 @@ class Holdings:
         self.past = PastUse(self.policy.usage.half_life_ms)
         self.lanes = Lanes()
         self.gates = Gates()
+        self.floors = Floors()
         self.census = Census()
         self.records: dict[str, GangRecord] = {}
         self.leaving: dict[str, dict[str, None]] = {}
@@ -85,6 +91,7 @@ class Holdings:
         self.clock = 0
         self.deserved = Deserved(self, self.past)
         self._alarms = Alarms()
+        self._settled: dict[str, GangRecord] = {}
         self._fleet = 0
         self._empty: tuple[int, Indexes] | None = None
 
@@ -98,6 +105,10 @@ class Holdings:
         """All nodes by name, lost ones that still hold pods included."""
         self.tree.settle()
         return dict(zip(self.tree.names, self.tree.nodes, strict=True))
+
+    def settled(self) -> list[GangRecord]:
+        """Gangs that start or run, in the order in which they were submitted."""
+        return sorted(self._settled.values(), key=_number)
 
     def wake(self, now: int) -> None:
         """Let gangs whose back-off is over be looked at."""
@@ -190,7 +201,7 @@ class Holdings:
             self.alarm(record.not_before, gang.id)
         if record.reason is None:
             owner = gang.user if self._by_user(gang) else ""
-            record.lane = (*_lane_key(record), owner, self._level(record))
+            record.lane = (*form(record), owner, self._level(record))
             order = (self._among_equals(record), gang.submitted, gang.index, gang.id)
             self.lanes.add(record.lane, gang.queue, gang.priority, order, asked_by(gang))
 
@@ -256,6 +267,7 @@ class Holdings:
         self.charge(record.gang, record.charged, 1)
         self._remember(record, 1)
         self.measure(record)
+        self.floors.came(record)
 
     def release(self, record: GangRecord) -> None:
         """A gang gives its place back; pods that count no more are gone with it."""
@@ -263,7 +275,9 @@ class Holdings:
             self._remember(record, -1)
             self.part(record, record.placement.pods)
             self.charge(record.gang, record.charged, -1)
+            self.floors.left(record)
         self.gone(record)
+        self._settled.pop(record.gang.id, None)
         record.placement, record.charged = None, ()
         self.gates.stopped(record.gang)
         self.short.pop(record.gang.id, None)
@@ -276,6 +290,7 @@ class Holdings:
         self.part(record, record.placement.pods)
         self.charge(record.gang, record.charged, -1)
         record.charged = ()
+        self.floors.left(record)
         self._leaves(record, record.placement.pods)
         self.short.pop(record.gang.id, None)
         self.freed += 1
@@ -369,28 +384,9 @@ class Holdings:
         }
 
 
+_number = attrgetter("number")
+
+
 def _counted(record: GangRecord) -> Placement | None:
     """Where the tree counts a gang."""
     return record.promise or (record.placement if record.phase in SETTLED else None)
-
-
-def _lane_key(record: GangRecord) -> tuple[object, ...]:
-    gang = record.gang
-    return (
-        gang.queue,
-        gang.priority,
-        record.shapes,
-        gang.pod_sets,
-        gang.topology,
-        gang.preemptible,
-        gang.kind,
-        gang.workload if gang.parallel else "",
-        gang.time_limit_ms,
-    )
-
-
-def asked_by(gang: Gang) -> Asked:
-    """GPU types and thousandths of GPUs of a gang at its largest."""
-    gpus = [(each.request.gpu, each.count) for each in gang.pod_sets]
-    types = next((gpu.types for gpu, _ in gpus if gpu.count), ())
-    return types, sum(gpu.count * gpu.milli * count for gpu, count in gpus)

@@ -26,6 +26,7 @@ def check(state: Holdings) -> None:
             _topology(state, record, placement)
     _nodes(state)
     _present(state)
+    _siblings(state)
     _queues(state)
     _indexes(state)
 
@@ -157,6 +158,14 @@ def _node(name: str, condition: Condition, pods: list[Usage], has: tuple[int, in
         condition.slots == (slots if slots == UNBOUNDED else slots - len(pods)),
         f"node {name} miscounts its pod slots",
     )
+
+
+def _siblings(state: Holdings) -> None:
+    settled = [each for each in state.records.values() if each.phase in SETTLED]
+    running = [each for each in settled if each.phase is Phase.RUNNING]
+    for records, counted in ((settled, state.floors.settled), (running, state.floors.running)):
+        fresh = Counter(each.gang.workload for each in records)
+        _require(fresh == Counter(counted), "the gangs of a workload are miscounted")
 
 
 def _queues(state: Holdings) -> None:

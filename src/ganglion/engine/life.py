@@ -72,6 +72,7 @@ def updated(state: Holdings, event: ev.GangUpdated) -> bool:
     record.gang = replace(record.gang, **changes)
     if "held" in changes:
         record.held_for = event.cause if event.held else ""
+    state.freed += "floor" in changes
     if record.phase in SETTLED:
         state.measure(record)
     if record.phase is Phase.PENDING:
@@ -114,6 +115,7 @@ def placed(state: Holdings, event: ev.GangPlaced) -> bool:
     record.started, record.committed_at, record.reason, record.cause = 0, 0, None, ""
     record.resized_at = 0
     state.gates.started(record.gang)
+    state.freed += bool(record.gang.floor)
     state.turn += 1
     return True
 
@@ -124,6 +126,8 @@ def started(state: Holdings, event: ev.GangStarted) -> bool:
     if event.attempt != record.attempt or record.phase is not Phase.STARTING:
         return False
     record.phase, record.started = Phase.RUNNING, event.at
+    state.floors.runs(record)
+    state.freed += bool(record.gang.floor)  # its siblings may be stopped for others from now on
     if state.queues[record.gang.queue].timeshare_ms:
         state.alarm(keeps_until(record, state.queues[record.gang.queue].timeshare_ms), event.gang)
     protected = rules_for(state, record.gang.queue).protected_ms

@@ -12,15 +12,19 @@ from ganglion.model.reasons import Reason, Token
 Head = tuple[int, int, Key, Lane]
 """A lane of a queue: (-priority, use of its user, key of its first gang, lane)."""
 
+RETURNING = -1
+"""In place of the use of its user: its workload has fewer siblings than its floor says."""
+
 _BEHIND = Reason(Token.ORDER, "another one of its queue goes first and cannot start yet")
 
 
 class Turns:
     """Hands out gangs in order; queues are compared anew after every start.
 
-    Within a queue lanes go by priority, then by use of their user where that counts, then by
-    their first gang's key. Shares mostly grow within a cycle, so a queue that comes first with
-    an old rank is put back with its present one until the first is up to date.
+    Within a queue lanes go by priority, then those of workloads below their floor, then by use
+    of their user where that counts, then by their first gang's key. Shares mostly grow within a
+    cycle, so a queue that comes first with an old rank is put back with its present one until
+    the first is up to date.
 
     Args:
         state: the queues and what waits.
@@ -95,7 +99,10 @@ class Turns:
         key = lane.head()
         if key is None:
             return None
-        return (-lane.priority, self._standing.of_user(self._state.records[key[-1]]), key, lane)
+        record = self._state.records[key[-1]]
+        if self._state.floors.is_short(record):
+            return (-lane.priority, RETURNING, key, lane)
+        return (-lane.priority, self._standing.of_user(record), key, lane)
 
     def _first(self) -> str:
         """The queue whose first gang goes next."""
@@ -151,6 +158,7 @@ def waiting_in_order(state: ClusterState, now: int = 0) -> list[str]:
         keys = lane.in_order()
         if keys:
             record = state.records[keys[0][-1]]
-            rank, user = standing.rank(record), standing.of_user(record)
+            short = state.floors.is_short(record)
+            rank, user = standing.rank(record), RETURNING if short else standing.of_user(record)
             ranked += [((rank, user, key), key[-1]) for key in keys]
     return [gang for _, gang in sorted(ranked)]

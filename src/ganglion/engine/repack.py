@@ -164,6 +164,8 @@ class Mover:
         gang, vetoes = unit.record.gang, self._state.plugins.preempts
         if unit.record.placed_at == self._now:
             return False
+        if unit.whole and not self._state.floors.spares(unit.record):
+            return False
         return all(each.may_stop(gang, asker.gang, self._now) for each in vetoes)
 
     def _search(
@@ -213,6 +215,8 @@ class Mover:
 
     def _may_take(self, asker: GangRecord, unit: Unit) -> bool:
         """Whether a unit may be stopped as things stand, or else be moved as a whole."""
+        if unit.whole and not self._state.floors.spares(unit.record):
+            return False
         if self._rules is None or unit.cause is Cause.MOVED:
             return True
         if self._rules.allows(self._state, asker, unit, self._now):
@@ -283,6 +287,8 @@ def _is_whole(unit: Unit) -> bool:
 def may_move(state: ClusterState, record: GangRecord, now: int) -> bool:
     """Whether a gang may be moved at all, and a pod of it would find room elsewhere."""
     if record.phase not in SETTLED or not record.gang.preemptible or record.placed_at == now:
+        return False
+    if not state.floors.spares(record):
         return False
     if record.moved_at and now - record.moved_at < state.policy.repack.horizon_ms:
         return False

@@ -110,7 +110,7 @@ def takeable(state: Holdings, asker: Asker) -> dict[str, list[GangRecord]]:
 def _is_open(state: Holdings, record: GangRecord, asker: Asker) -> bool:
     """Whether nothing but the rules of queues speaks against stopping a gang."""
     gang, now = record.gang, asker.now
-    if not gang.preemptible or record.placed_at == now:
+    if not gang.preemptible or record.placed_at == now or not state.floors.spares(record):
         return False
     if now - (record.started or record.placed_at) < rules_for(state, gang.queue).protected_ms:
         return False

@@ -6,7 +6,7 @@ from itertools import islice
 
 from msgspec.structs import replace
 
-from ganglion.engine.holdings import asked_by
+from ganglion.engine.equals import asked_by
 from ganglion.engine.place import required_level
 from ganglion.engine.record import SETTLED, GangRecord
 from ganglion.engine.seek import Outcome, resolve

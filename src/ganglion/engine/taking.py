@@ -44,6 +44,8 @@ def victims_for(
 
         enough = False
         for taken in attempt.victims:
+            if not state.floors.spares(taken[0]):
+                continue
             away.take(taken)
             if fits():
                 enough = True
@@ -84,6 +86,8 @@ class _Away:
 
     def _move(self, record: GangRecord, sign: int) -> None:
         self._state.charge(record.gang, record.charged, sign)
+        floors = self._state.floors
+        (floors.back if sign > 0 else floors.left)(record)
         if self._places and record.placement:
             move = self._state.join if sign > 0 else self._state.part
             move(record, record.placement.pods)

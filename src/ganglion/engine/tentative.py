@@ -26,10 +26,12 @@ class Tentative:
     def take(self, unit: Unit) -> None:
         """The pods of a unit leave."""
         self._do(unit.key, unit.record, unit.pods, -1)
+        if unit.whole:
+            self._state.floors.left(unit.record)
 
     def give_back(self, unit: Unit) -> None:
         """The pods of a unit that was taken are there again."""
-        self._revert(self._steps.pop(unit.key))
+        self._revert(unit.key, self._steps.pop(unit.key))
 
     def seat(self, record: GangRecord, placement: Placement) -> None:
         """A gang is placed."""
@@ -37,12 +39,13 @@ class Tentative:
 
     def unseat(self, record: GangRecord, placement: Placement) -> None:
         """A gang that was seated there is not placed any more."""
-        self._revert(self._steps.pop(_seat(record, placement)))
+        seat = _seat(record, placement)
+        self._revert(seat, self._steps.pop(seat))
 
     def undo(self) -> None:
         """Everything is as it was."""
-        for step in reversed(self._steps.values()):
-            self._revert(step)
+        for key, step in reversed(self._steps.items()):
+            self._revert(key, step)
         self._steps = {}
 
     def _do(self, key: Key, record: GangRecord, pods: tuple[PodPlacement, ...], sign: int) -> None:
@@ -51,8 +54,10 @@ class Tentative:
         step = self._steps[key] = (record, pods, charged, sign)
         self._apply(step, sign)
 
-    def _revert(self, step: Step) -> None:
+    def _revert(self, key: Key, step: Step) -> None:
         self._apply(step, -step[3])
+        if key[1]:
+            self._state.floors.back(step[0])
 
     def _apply(self, step: Step, sign: int) -> None:
         record, pods, charged, _ = step

@@ -19,7 +19,7 @@ from ganglion.model.reasons import Reason, Token
 
 
 class TurnRules:
-    """The rules of a policy, and after them those of time-sharing.
+    """The rules of a policy, and after them those of time-sharing, within the floors of workloads.
 
     Args:
         inner: the rules of the policy.
@@ -39,6 +39,8 @@ class TurnRules:
 
     def allows(self, state: Holdings, asker: GangRecord, unit: Unit, now: int) -> bool:
         """Whether a unit may still be taken as usage stands now, just before it is."""
+        if unit.whole and not state.floors.spares(unit.record):
+            return False
         return unit.cause is Cause.YIELDED or self._inner.allows(state, asker, unit, now)
 
     def victims(

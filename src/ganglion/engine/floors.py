@@ -1,0 +1,75 @@
+"""Floors: how many siblings of a workload must be left by whoever has others stopped.
+
+A gang that runs may be taken only while enough of its siblings run beside it; one that still
+starts, while enough of them run or start. Pods on their way do not stand in for pods that
+run. Gangs that were told to stop count no more, nor do those chosen for the trade at hand, and
+it makes no difference whether a gang would go on elsewhere: meanwhile it does not run.
+
+All siblings carry the same floor. What users, limits of time and lost nodes end is not held up.
+"""
+
+from ganglion.engine.record import SETTLED, GangRecord
+from ganglion.model.plan import Phase
+
+
+class Floors:
+    """Gangs of every workload that start or run, and those that run."""
+
+    def __init__(self) -> None:
+        self.settled: dict[str, int] = {}
+        self.running: dict[str, int] = {}
+
+    def came(self, record: GangRecord) -> None:
+        """A gang took its place and starts."""
+        _add(self.settled, record.gang.workload, 1)
+
+    def runs(self, record: GangRecord) -> None:
+        """A gang that started runs."""
+        _add(self.running, record.gang.workload, 1)
+
+    def left(self, record: GangRecord) -> None:
+        """A gang is told to stop, or would be; call it before its phase changes."""
+        self._count(record, -1)
+
+    def back(self, record: GangRecord) -> None:
+        """A gang would not be told to stop after all."""
+        self._count(record, 1)
+
+    def spares(self, record: GangRecord) -> bool:
+        """Whether a gang may be stopped for the sake of others as things stand."""
+        floor = record.gang.floor
+        if not floor:
+            return True
+        among = self.running if record.phase is Phase.RUNNING else self.settled
+        return among.get(record.gang.workload, 0) - (record.phase in SETTLED) >= floor
+
+    def spare_all(self, records: list[GangRecord]) -> bool:
+        """Whether these may all be stopped together."""
+        floored = [each for each in records if each.gang.floor]
+        taken: list[GangRecord] = []
+        for each in floored:
+            if not self.spares(each):
+                break
+            self.left(each)
+            taken.append(each)
+        for each in taken:
+            self.back(each)
+        return len(taken) == len(floored)
+
+    def is_short(self, record: GangRecord) -> bool:
+        """Whether fewer gangs of a workload start or run than its floor says."""
+        floor = record.gang.floor
+        return bool(floor) and self.settled.get(record.gang.workload, 0) < floor
+
+    def _count(self, record: GangRecord, sign: int) -> None:
+        _add(self.settled, record.gang.workload, sign)
+        if record.phase is Phase.RUNNING:
+            _add(self.running, record.gang.workload, sign)
+
+
+def _add(table: dict[str, int], workload: str, sign: int) -> None:
+    left = table.get(workload, 0) + sign
+    if left:
+        table[workload] = left
+    else:
+        del table[workload]
