@@ -104,6 +104,7 @@ def _ending(record: GangRecord, state: State) -> str:
         return record.message
     return {
         Outcome.PREEMPTED: "it was preempted and is not to be started again",
+        Outcome.SUSPENDED: "it was suspended and is not to be started again",
         Outcome.NODE_LOST: "its node was lost and it is not to be started again",
         Outcome.START_FAILED: "it could not be started",
     }.get(record.outcome or Outcome.FAILED, "")
