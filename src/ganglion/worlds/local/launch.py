@@ -16,6 +16,7 @@ from ganglion.worlds.local.env import Facts, Gpu, hostfile, rank_env
 from ganglion.worlds.local.ports import free_port
 from ganglion.worlds.local.records import Record
 from ganglion.worlds.local.seats import Seat, Table, pod_id, seats
+from ganglion.worlds.local.workspaces import furnish, port_key
 
 
 class Ground(Struct, frozen=True):
@@ -57,7 +58,7 @@ def prepare(ground: Ground, start: Start, workload: Workload, taken: set[int]) -
     table = seats(gang, start.placement)
     _write_hosts(facts, table)
     contract = gang.checkpoint or Checkpoint()
-    return {
+    spec: Record = {
         "gang": gang.id,
         "attempt": attempt,
         "boot": records.boot_id(),
@@ -70,6 +71,8 @@ def prepare(ground: Ground, start: Start, workload: Workload, taken: set[int]) -
         "env": dict(ground.inherited),
         "pods": _pods(gang, table, run, facts),
     }
+    furnish(home, gang, workload, run, spec)
+    return spec
 
 
 def resized(
@@ -118,7 +121,7 @@ def _check_place(ground: Ground, placement: Placement) -> None:
 def _ports(ground: Ground, start: Start, run: Run, taken: set[int]) -> tuple[int, int]:
     """Ports for the rendezvous and for a service."""
     # Two servers must not agree on one port.
-    key = f"{ground.home} {start.gang.id}#{start.attempt}"
+    key = port_key(ground.home, start.gang, start.attempt)
     master = free_port(f"{key} master", taken)
     return master, free_port(f"{key} service", taken | {master}, run.port)
 
