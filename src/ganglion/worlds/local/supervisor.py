@@ -16,6 +16,7 @@ import time
 from pathlib import Path
 
 from ganglion.worlds.local import records
+from ganglion.worlds.local.hook import Hook
 from ganglion.worlds.local.members import Members
 from ganglion.worlds.local.processes import (
     Process,
@@ -67,6 +68,8 @@ class Attempt:
     def __init__(self, run: Path, spec: Record, wakeups: Wakeups) -> None:
         self._run, self._spec, self._wakeups = run, spec, wakeups
         self._members = Members(run, spec)
+        self._hook = Hook(spec)
+        self._unsaid: End | None = None
         self._ranks_run = False
         self._limit_s: float = spec["time_limit_ms"] / 1000
         self._began = time.monotonic()
@@ -123,6 +126,7 @@ class Attempt:
             self._reap()
             self._mark_sometimes()
             self._resize(end)
+            self._after_hook()
             change = self._change(end)
             if change:
                 self._kill_at = min(self._kill_at, time.monotonic() + change.grace_s)
@@ -198,10 +202,21 @@ class Attempt:
         note = self._run / records.STOP_NOTE
         with contextlib.suppress(OSError):  # a full disk must not keep a job from being stopped
             note.write_text(f"{end.outcome}\n{end.message}\n", encoding="utf-8")
-        if first:
-            asked = signal.SIGTERM if end.outcome == "failed" else self._spec["signal"]
-            self._signal(asked)
-            self._signal(signal.SIGCONT)
+        if first and end.grace_s and end.outcome != "failed" and self._hook.begin():
+            self._unsaid = end
+        elif first:
+            self._ask(end)
+
+    def _after_hook(self) -> None:
+        """Ask the ranks to stop once what had to be saved before is saved."""
+        if self._unsaid and not self._hook.running:
+            self._ask(self._unsaid)
+            self._unsaid = None
+
+    def _ask(self, end: End) -> None:
+        asked = signal.SIGTERM if end.outcome == "failed" else self._spec["signal"]
+        self._signal(asked)
+        self._signal(signal.SIGCONT)
 
     def _signal(self, number: int) -> None:
         for process in self._members.processes:
@@ -219,6 +234,7 @@ class Attempt:
         ours = {process.pid: process for process in present}
         heard = set(self._members.processes)
         for pid, status in reap():
+            self._hook.ended(pid, status)
             if process := ours.get(pid):
                 process.ended(status)
                 if process.code and process in heard:
