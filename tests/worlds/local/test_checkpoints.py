@@ -5,8 +5,8 @@ import os
 import pytest
 from tests.worlds.local.jobs import Jobs, until
 
+from ganglion.lifecycle.reports import hearing
 from ganglion.model.events import CheckpointCommitted
-from ganglion.worlds.local import watch
 
 SAVES = (
     "echo ready; while :; do "
@@ -26,13 +26,13 @@ def save(jobs: Jobs) -> None:
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Report every checkpoint, however short a time it is after the last one."""
-    monkeypatch.setattr(watch, "QUIET_MS", 0)
+    monkeypatch.setattr(hearing, "QUIET_MS", 0)
 
 
 def test_a_job_that_saves_all_the_time_is_heard_now_and_then_and_at_its_end(
     jobs: Jobs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(watch, "QUIET_MS", 3_600_000)
+    monkeypatch.setattr(hearing, "QUIET_MS", 3_600_000)
     gang = jobs.run(SAVES)
     jobs.says(gang, "ready")
     for _ in range(3):

@@ -201,6 +201,7 @@ def test_ganglions_own_variables() -> None:
         "GANGLION_RUN_DIR": "/run",
         "GANGLION_STOP_FILE": "/run/stop",
         "GANGLION_CHECKPOINT_FILE": "/run/checkpoint",
+        "GANGLION_REPORT_FILE": "/run/reports/1.jsonl",
         "GANGLION_HOSTFILE": "/run/hostfile",
     }
 

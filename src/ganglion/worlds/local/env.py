@@ -9,12 +9,13 @@ How ranks are counted when an elastic gang changes its size: see `seats`.
 """
 
 from collections.abc import Mapping
+from pathlib import Path
 
 from msgspec import Struct
 
 from ganglion.model.resources import WHOLE
 from ganglion.model.workload import Gang, Run
-from ganglion.worlds.local.records import CHECKPOINT, HOSTFILE, STOP_NOTE
+from ganglion.worlds.local.records import CHECKPOINT, HOSTFILE, STOP_NOTE, report_file
 from ganglion.worlds.local.seats import Seat, Table
 
 ADDRESS = "127.0.0.1"
@@ -166,6 +167,7 @@ def _own(seat: Seat, table: Table, gang: Gang, facts: Facts) -> dict[str, str]:
         "GANGLION_RUN_DIR": facts.run_dir,
         "GANGLION_STOP_FILE": f"{facts.run_dir}/{STOP_NOTE}",
         "GANGLION_CHECKPOINT_FILE": f"{facts.run_dir}/{CHECKPOINT}",
+        "GANGLION_REPORT_FILE": str(report_file(Path(facts.run_dir), seat.node_rank)),
         "GANGLION_HOSTFILE": f"{facts.run_dir}/{HOSTFILE}",
     }
 

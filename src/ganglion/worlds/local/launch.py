@@ -53,7 +53,8 @@ def prepare(ground: Ground, start: Start, workload: Workload, taken: set[int]) -
     run = ground.run_of(workload, gang.index)
     facts = _facts(ground, start, workload.name, _ports(ground, start, run, taken))
     home = ground.home
-    for folder in (facts.run_dir, facts.checkpoint_dir, paths.log_dir(home, gang.id, attempt)):
+    logs, reports = paths.log_dir(home, gang.id, attempt), f"{facts.run_dir}/{records.REPORTS}"
+    for folder in (facts.run_dir, facts.checkpoint_dir, logs, reports):
         Path(folder).mkdir(mode=0o700, parents=True, exist_ok=True)
     table = seats(gang, start.placement)
     _write_hosts(facts, table)
@@ -62,7 +63,8 @@ def prepare(ground: Ground, start: Start, workload: Workload, taken: set[int]) -
         "gang": gang.id,
         "attempt": attempt,
         "boot": records.boot_id(),
-        "log_dir": str(paths.log_dir(home, gang.id, attempt)),
+        "log_dir": str(logs),
+        "checkpoint_dir": facts.checkpoint_dir,
         "signal": signal_number(contract.signal),
         "grace_ms": contract.grace_ms,
         "time_limit_ms": gang.time_limit_ms,

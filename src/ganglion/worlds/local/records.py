@@ -10,6 +10,7 @@ One directory per attempt, `runs/<workload id>/<index>/<attempt>/`:
 - `stop.json`     order to stop; `limit.json` a changed time limit
 - `resize.json`   order to run on other pods; `left.json` those it left out are gone
 - `checkpoint`    the job touches it whenever a checkpoint is complete
+- `reports/<pod>` what the pod's processes report, one JSON object per line
 - `exit.json`     how the attempt ended; whoever finds it need not look further
 - `stop`          what the job itself may read: why it is being stopped
 - `hostfile`      nodes and slots for MPI
@@ -38,9 +39,15 @@ PIDS = "pids"
 STOP_NOTE = "stop"
 CHECKPOINT = "checkpoint"
 HOSTFILE = "hostfile"
+REPORTS = "reports"
 
 Record = dict[str, Any]
 """A decoded record file: a JSON object."""
+
+
+def report_file(run: Path, pod: int) -> Path:
+    """Where the processes of pod number `pod` report."""
+    return run / REPORTS / f"{pod}.jsonl"
 
 
 def now_ms() -> int:

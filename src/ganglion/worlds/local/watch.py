@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import ganglion
+from ganglion.lifecycle.reports.hearing import Activity
 from ganglion.model.events import (
-    CheckpointCommitted,
     Event,
     GangEnded,
     GangStarted,
@@ -21,11 +21,10 @@ from ganglion.worlds.local import records
 from ganglion.worlds.local.leftovers import kill_leftovers
 from ganglion.worlds.local.processes import last_line
 from ganglion.worlds.local.records import Record
+from ganglion.worlds.local.reports import ReportFiles
 
 LOOK_S = 1.0
 """How often an attempt without news is checked for a living supervisor."""
-QUIET_MS = 10_000
-"""Least time between two reports of checkpoints of one attempt: each is written down for ever."""
 TRIES = 3
 """Most supervisors started for an attempt of which none came so far as to begin."""
 SUPERVISOR_LOG = "supervisor.log"
@@ -53,7 +52,7 @@ class Watched:
         self.pods: list[Record] = resize["pods"] if resize else spec["pods"]
         self._resized, self._left = resize["seq"] if resize else 0, 0
         self._undelivered: Record | None = None
-        self._committed = self._told = 0
+        self._reports = ReportFiles(run, spec)
 
     def begin(self) -> None:
         """Start its supervisor now; `look` does so too, wherever it finds that none came to work.
@@ -98,18 +97,13 @@ class Watched:
         if end:
             self._reap(wait=True)
             last = _ended(end, gang, attempt, now)
-            return [*facts, *self._checkpoints(last.at, over=True), last]
-        return [*facts, *self._checkpoints(now), *self._departures(now)]
+            return [*facts, *self._reports.look(self.pods, last.at, over=True), last]
+        return [*facts, *self._reports.look(self.pods, now), *self._departures(now)]
 
-    def _checkpoints(self, now: int, *, over: bool = False) -> Iterator[Event]:
-        """The last checkpoint that the job said was complete, once, and not too often."""
-        if not over and now - self._told < QUIET_MS:
-            return
-        with contextlib.suppress(FileNotFoundError):
-            at = (self.run / records.CHECKPOINT).stat().st_mtime_ns // 1_000_000
-            if at != self._committed:
-                self._committed, self._told = at, now
-                yield CheckpointCommitted(min(now, at), self.spec["gang"], self.spec["attempt"])
+    @property
+    def activity(self) -> Activity:
+        """Whether its programs work, by their own word."""
+        return self._reports.activity
 
     def _departures(self, now: int) -> Iterator[Event]:
         """That all pods are gone which any order so far left out, once."""

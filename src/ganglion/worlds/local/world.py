@@ -8,6 +8,7 @@ import structlog
 from msgspec import Struct, structs
 
 from ganglion.lifecycle.expand import run_of as expanded_run
+from ganglion.lifecycle.reports.hearing import Activity
 from ganglion.model.errors import EnvironmentFault, GanglionError, InputError, NotFound
 from ganglion.model.events import Event, GangEnded, NodeAdded, NodeLost, Outcome, PodsLeft
 from ganglion.model.node import Node
@@ -129,6 +130,12 @@ class LocalWorld:
         """`address:port` where a gang's service was asked to listen; None if it does not live."""
         for watched in self._attempts.of(gang):
             return f"{ADDRESS}:{watched.spec['service_port']}"
+        return None
+
+    def activity(self, gang: str) -> Activity | None:
+        """Whether a gang's programs work, by their own word; None if it does not live."""
+        for watched in self._attempts.of(gang):
+            return watched.activity
         return None
 
     def reconcile(
