@@ -24,7 +24,8 @@ def outcome_of(cause: str) -> Outcome:
     """How an attempt ends that was stopped for this cause.
 
     Causes that begin with `cancel` end as cancelled, with `suspend` as suspended, with `time`
-    as timed out, with `node` or `lost` as node lost; every other cause (`preempted for ...`, `moved for ...`) is a preemption.
+    as timed out, with `node` or `lost` as node lost; every other cause (`preempted for ...`,
+    `moved for ...`) is a preemption.
     """
     word = cause.strip().lower()
     if cancels(word):
