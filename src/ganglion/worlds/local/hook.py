@@ -1,4 +1,4 @@
-"""The command that saves what a workspace wants saved, run before it goes; standard library only."""
+"""The command that saves what a workspace wants saved before it goes; standard library only."""
 
 import shutil
 from pathlib import Path

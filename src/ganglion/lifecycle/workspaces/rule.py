@@ -1,0 +1,104 @@
+"""Warn, wait, suspend: what to do about a workspace by what is known of it."""
+
+from collections.abc import Iterable
+from enum import StrEnum
+
+from msgspec import Struct
+
+from ganglion.lifecycle.workspaces.hours import allowed_ms
+from ganglion.lifecycle.workspaces.sights import Memory, Witness
+from ganglion.lifecycle.workspaces.verdict import Answer, Finding, judge
+from ganglion.model.workload import Workload
+
+LOOK_MS = 15_000
+"""How often witnesses look."""
+STALE_MS = 60_000
+"""A look that is older speaks for the present no longer."""
+GAP_MS = 30_000
+"""Longest time between two looks that counts as none: one look may fail."""
+LEAST_MS = 60_000
+"""Nobody is warned who has not been idle for so long."""
+
+
+class Act(StrEnum):
+    """What to do."""
+
+    NOTHING = "nothing"
+    WARN = "warn"
+    TAKE_BACK = "take back"
+    """The warning: it is used again, or nobody knows any more whether it is."""
+    SUSPEND = "suspend"
+
+
+class Warned(Struct, frozen=True):
+    """A warning that stands; times in ms.
+
+    Attributes:
+        at: when it was given.
+        suspend_at: when the workspace goes.
+    """
+
+    at: int
+    suspend_at: int
+
+
+class Step(Struct, frozen=True):
+    """What to do now.
+
+    Attributes:
+        act: the act.
+        finding: on what grounds.
+        suspend_at: of a warning, when the workspace goes, in ms.
+    """
+
+    act: Act
+    finding: Finding
+    suspend_at: int = 0
+
+
+class Pace(Struct, frozen=True):
+    """How often witnesses look, and how long their word holds; in ms.
+
+    Attributes:
+        stale_ms: a look that is older speaks for the present no longer.
+        least_ms: nobody is warned who has not been idle for so long.
+    """
+
+    stale_ms: int = STALE_MS
+    least_ms: int = LEAST_MS
+
+
+def step(
+    workload: Workload,
+    memory: Memory,
+    required: Iterable[Witness],
+    warned: Warned | None,
+    now: int,
+    pace: Pace | None = None,
+) -> Step:
+    """Decide about one workspace that runs.
+
+    It is warned once it has been idle for all of its timeout but the time of warning, suspended
+    when that is over and it was idle all along. Whoever was warned has the whole time of
+    warning. When anything moves, or anybody who has to vouch cannot, the warning is taken back.
+
+    Args:
+        workload: the workspace.
+        memory: what its witnesses saw.
+        required: who has to vouch.
+        warned: the warning that stands; None = there is none.
+        now: the time in ms.
+        pace: how long the word of a witness holds.
+    """
+    pace = pace or Pace()
+    allowed, warn = allowed_ms(workload, now), workload.idle.warn_ms
+    if not allowed:
+        return Step(Act.TAKE_BACK if warned else Act.NOTHING, Finding(Answer.UNKNOWN))
+    quiet = max(allowed - warn, min(pace.least_ms, allowed))
+    window = max(quiet, now - warned.at) if warned else quiet
+    found = judge(memory, required, now, window, pace.stale_ms)
+    if found.answer is not Answer.IDLE:
+        return Step(Act.TAKE_BACK if warned else Act.NOTHING, found)
+    if warned is None:
+        return Step(Act.WARN, found, max(found.since + allowed, now + warn))
+    return Step(Act.SUSPEND if now >= warned.suspend_at else Act.NOTHING, found, warned.suspend_at)

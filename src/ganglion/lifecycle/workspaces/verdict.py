@@ -1,0 +1,98 @@
+"""Idle, busy or unknown: what all witnesses together amount to."""
+
+from collections.abc import Iterable
+from enum import StrEnum
+
+from msgspec import Struct
+
+from ganglion.lifecycle.workspaces.sights import Memory, Vouch, Witness
+from ganglion.lifecycle.workspaces.words import span
+
+
+class Answer(StrEnum):
+    """Whether a workspace was used within a time that is over."""
+
+    IDLE = "idle"
+    """Everybody who has to vouches for all of that time, and nothing moved."""
+    BUSY = "busy"
+    """Somebody saw something move."""
+    UNKNOWN = "unknown"
+    """Nobody saw anything move, but not everybody can vouch for that. Never acted upon."""
+
+
+class Finding(Struct, frozen=True):
+    """An answer with its grounds.
+
+    Attributes:
+        answer: the answer.
+        since: of an idle one, since when; of a busy one, when something last moved; else 0.
+        witness: who saw that, or cannot tell; None = all agree that it is idle.
+        message: one sentence.
+    """
+
+    answer: Answer
+    since: int = 0
+    witness: Witness | None = None
+    message: str = ""
+
+
+def judge(
+    memory: Memory, required: Iterable[Witness], now: int, window_ms: int, stale_ms: int
+) -> Finding:
+    """Say whether a workspace was idle for the whole of `window_ms` up to now.
+
+    Args:
+        memory: what its witnesses saw.
+        required: who has to vouch; whoever has looked at all has to as well.
+        now: the time in ms.
+        window_ms: how long back, in ms.
+        stale_ms: a look this old no longer speaks for the present.
+    """
+    begin = now - window_ms
+    stirred = _stirred(memory, begin, now)
+    if stirred:
+        return stirred
+    for witness in sorted({*required, *memory.vouches}):
+        doubt = _doubt(memory.vouches.get(witness), witness, begin, now, stale_ms)
+        if doubt:
+            return Finding(Answer.UNKNOWN, 0, witness, doubt)
+    if not any(witness is not Witness.PROGRAM for witness in memory.vouches):
+        return Finding(Answer.UNKNOWN, 0, None, "nobody has looked yet")
+    since = max(_quiet_since(witness, each) for witness, each in memory.vouches.items())
+    return Finding(Answer.IDLE, since, None, f"idle for {span(now - since)}")
+
+
+def _quiet_since(witness: Witness, vouch: Vouch) -> int:
+    return vouch.moved if witness is Witness.PROGRAM else vouch.quiet_since
+
+
+def _stirred(memory: Memory, begin: int, now: int) -> Finding | None:
+    """What moved last, within the window."""
+    moved = [(each.moved, witness) for witness, each in memory.vouches.items() if each.moved]
+    if not moved:
+        return None
+    last, witness = max(moved)
+    if last <= begin:
+        return None
+    said = memory.vouches[witness].said
+    what = f"{witness}: {said}" if said else str(witness)
+    return Finding(Answer.BUSY, last, witness, f"{what}, {span(max(now - last, 0))} ago")
+
+
+def _doubt(vouch: Vouch | None, witness: Witness, begin: int, now: int, stale_ms: int) -> str:
+    """Why a witness cannot vouch for the window; empty = it does.
+
+    A program that reports itself is believed when it says that it works. When it says nothing
+    it may as well have been killed, so that its silence neither vouches nor casts doubt.
+    """
+    if witness is Witness.PROGRAM:
+        return ""
+    if vouch is None:
+        return f"{witness}: nobody has looked yet"
+    if vouch.doubt:
+        return f"{witness}: {vouch.doubt}"
+    if now - vouch.at > stale_ms:
+        return f"{witness}: no word for {span(now - vouch.at)}"
+    if vouch.since > begin:
+        return f"{witness}: watched for {span(max(now - vouch.since, 0))} only"
+    return ""

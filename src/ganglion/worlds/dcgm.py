@@ -1,0 +1,46 @@
+"""Asks a DCGM exporter about GPUs."""
+
+from collections.abc import Sequence
+
+import httpx2
+
+from ganglion.lifecycle.workspaces.dcgm import readings
+from ganglion.lifecycle.workspaces.gpus import GpuReading
+
+SPAN_MS = 30_000
+"""How often exporters look unless they are told otherwise; their values cover that time."""
+
+
+class DcgmGpus:
+    """The GPUs that one exporter tells of.
+
+    Args:
+        url: where it is, as `http://127.0.0.1:9400/metrics`.
+        timeout_s: longest silence.
+        transport: replaces the network, for tests.
+    """
+
+    def __init__(
+        self, url: str, timeout_s: float = 3.0, transport: httpx2.BaseTransport | None = None
+    ) -> None:
+        self._url = url
+        self._http = httpx2.Client(timeout=timeout_s, transport=transport, trust_env=False)
+
+    def read(self, uuids: Sequence[str], now: int) -> list[GpuReading | None]:
+        """One reading per device; None where nothing is told of it.
+
+        Args:
+            uuids: the vendor's identifiers.
+            now: the time in ms.
+        """
+        try:
+            response = self._http.get(self._url)
+            response.raise_for_status()
+        except httpx2.HTTPError:
+            return [None] * len(uuids)
+        found = readings(response.text, now, SPAN_MS)
+        return [found.get((uuid, "")) for uuid in uuids]
+
+    def close(self) -> None:
+        """Close its connections."""
+        self._http.close()

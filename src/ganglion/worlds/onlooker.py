@@ -1,0 +1,20 @@
+"""Who looks whether a workspace is used: what every world offers of it."""
+
+from typing import Protocol
+
+from ganglion.lifecycle.workspaces.look import Look
+from ganglion.lifecycle.workspaces.sights import Witness
+
+
+class Onlooker(Protocol):
+    """Looks at one attempt of a workspace, from a thread of its own; may wait for answers."""
+
+    @property
+    def required(self) -> frozenset[Witness]:
+        """Who has to vouch before the workspace may be called idle; may grow."""
+
+    def look(self) -> Look:
+        """What can be seen now. Whoever cannot see says so with a doubt; never raises."""
+
+    def close(self) -> None:
+        """Let go of connections."""
