@@ -14,8 +14,8 @@ import pytest
 
 from ganglion.ledger import FileLock
 from ganglion.server.__main__ import main
+from ganglion.server.address import bind, is_loopback
 from ganglion.server.home import Home, ServerRecord
-from ganglion.server.listen import bind, is_loopback
 from tests.server.process import CLUSTER, Api, Nursery, until
 
 

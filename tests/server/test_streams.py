@@ -16,9 +16,10 @@ from fastapi.testclient import TestClient
 from ganglion.ledger import Batch
 from ganglion.model.events import NodeLost, Outcome
 from ganglion.server import feed as feeds
+from ganglion.server.address import bind
 from ganglion.server.app import guarded, make_app
 from ganglion.server.context import Context
-from ganglion.server.listen import Listener, bind
+from ganglion.server.listen import Listener
 from tests.server.conftest import Rig
 from tests.server.process import until
 from tests.server.test_workloads import API, detail, post, problem, wait_for

@@ -1,24 +1,24 @@
 """A cluster's scheduler as the views see it: its state, and the workloads it has found."""
 
 from collections import Counter as Tally
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from ganglion.model.events import Event, GangEnded, GangSubmitted
 from ganglion.model.workload import Gang, Workload
+from ganglion.server.audience import Took
 from ganglion.server.book import Book, Entry
 from ganglion.server.draft import Mind
-from ganglion.worlds.kubernetes.brain.brain import Brain
-from ganglion.worlds.kubernetes.brain.orders import Bind, Evict, Order
+from ganglion.worlds.kubernetes.brain.orders import Bind, Evict
 from ganglion.worlds.kubernetes.scheduler import Scheduler, now_ms
 
 
 class ClusterSource:
     """What `make_readonly_app` serves of a scheduler.
 
-    Give its `turned` to the scheduler, and the scheduler to `attach`.
+    Tell it of every turn by `took`, and give the scheduler to `attach`.
     """
 
     def __init__(self) -> None:
@@ -61,15 +61,15 @@ class ClusterSource:
         self._leads.set_function(lambda: int(scheduler.leads()))
         self._set_aside.set_function(lambda: len(scheduler.aside()))
 
-    def turned(self, brain: Brain, orders: Sequence[Order], seconds: float) -> None:
+    def took(self, turn: Took) -> None:
         """A turn is over; called while nobody else looks at the state."""
-        self._turn.observe(seconds)
-        for kind, count in Tally(type(each).__name__.lower() for each in orders).items():
+        self._turn.observe(turn.seconds)
+        for kind, count in Tally(type(each).__name__.lower() for each in turn.orders).items():
             self._orders.labels(kind).inc(count)
-        for order in orders:
+        for order in turn.orders:
             if isinstance(order, Bind | Evict):
                 self._pods.labels(type(order).__name__.lower()).inc(len(order.pods))
-        for event in (*brain.scene.facts, *brain.plan.decisions):
+        for event in turn.events:
             self._follow(event)
 
     @contextmanager

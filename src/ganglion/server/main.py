@@ -18,6 +18,7 @@ from ganglion.model.node import Node
 from ganglion.model.policy import Policy
 from ganglion.model.queue import Queue
 from ganglion.server import commands, policies
+from ganglion.server.address import bind, is_loopback, url_of
 from ganglion.server.app import guarded, make_app
 from ganglion.server.context import Context
 from ganglion.server.draft import Draft
@@ -25,7 +26,7 @@ from ganglion.server.feed import Feed
 from ganglion.server.home import Home, ServerRecord
 from ganglion.server.journal import close_journal, open_journal
 from ganglion.server.keepers import Keeper
-from ganglion.server.listen import Listener, bind, is_loopback, url_of
+from ganglion.server.listen import Listener
 from ganglion.server.metrics import Metrics
 from ganglion.server.service import Service
 from ganglion.worlds.local.world import LocalWorld

@@ -1,6 +1,7 @@
 """Starting and ending a scheduler of clusters: the lead, its views over HTTP, its end."""
 
 import os
+import threading
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 
@@ -9,9 +10,8 @@ from msgspec import Struct
 
 from ganglion.collector import relax
 from ganglion.extensions import load
-from ganglion.server.cluster_source import ClusterSource
-from ganglion.server.listen import Listener, bind, url_of
-from ganglion.server.readonly import make_readonly_app
+from ganglion.server.address import bind, url_of
+from ganglion.server.audience import Audience, Show
 from ganglion.worlds.kubernetes.api.config import Endpoint
 from ganglion.worlds.kubernetes.brain.settings import Settings
 from ganglion.worlds.kubernetes.lead import Lead
@@ -60,7 +60,8 @@ def schedule(
         EnvironmentFault: the port is taken.
     """
     relax()
-    source = ClusterSource()
+    audience = Audience()
+    told = threading.Event()
     with ExitStack() as stack:
         lead = _lead(next(iter(endpoints.values())), wish)
         scheduler = Scheduler(
@@ -69,22 +70,27 @@ def schedule(
             may=lead.holds if lead else _always,
             load=load,
             settings=wish.settings,
-            turned=source.turned,
+            turned=audience.turned,
             policy_name=wish.policy,
-            outdated=lambda: listener.halt(),  # noqa: PLW0108 - it is made below
+            outdated=told.set,
         )
-        source.attach(scheduler, lambda: lead.holder if lead else "")
         taken = stack.enter_context(bind(wish.host, wish.port))
-        url = url_of(taken, wish.host)
-        app = make_readonly_app(source, source.elsewhere)
-        listener = Listener(app, lambda: ready(url), lambda: None)
         if lead:
             stack.callback(lead.stop)
             lead.start()
         scheduler.start()
         stack.callback(scheduler.stop)
+        url = url_of(taken, wish.host)
         log.info("scheduling", clusters=list(endpoints), url=url, pid=os.getpid())
-        listener.serve_until_told(taken)
+        # Loading the web framework takes as long as listing a cluster, so both happen at once.
+        from ganglion.server.showing import show  # noqa: PLC0415 - see above
+
+        show(Show(scheduler, audience, _leader(lead), told, lambda: ready(url)), taken)
+
+
+def _leader(lead: Lead | None) -> Callable[[], str]:
+    """Says who leads; empty = nobody is known to."""
+    return lambda: lead.holder if lead else ""
 
 
 def _lead(endpoint: Endpoint, wish: Wish) -> Lead | None:

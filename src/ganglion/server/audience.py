@@ -1,0 +1,62 @@
+"""Who is told of a scheduler's turns: views that may come later than the first of them."""
+
+import threading
+from collections.abc import Callable, Sequence
+
+from msgspec import Struct
+
+from ganglion.model.events import Event
+from ganglion.worlds.kubernetes.brain.brain import Brain
+from ganglion.worlds.kubernetes.brain.orders import Order
+from ganglion.worlds.kubernetes.scheduler import Scheduler
+
+
+class Took(Struct, frozen=True):
+    """What became of one turn.
+
+    Attributes:
+        events: facts and decisions.
+        orders: what was to be written.
+        seconds: that it took.
+    """
+
+    events: Sequence[Event]
+    orders: Sequence[Order]
+    seconds: float
+
+
+class Audience:
+    """Keeps turns for a listener that is not there yet, and passes them on once it is."""
+
+    def __init__(self) -> None:
+        self._kept: list[Took] = []
+        self._listener: Callable[[Took], None] = self._kept.append
+
+    def turned(self, brain: Brain, orders: Sequence[Order], seconds: float) -> None:
+        """A turn is over; called while nobody else looks at the state."""
+        self._listener(Took((*brain.scene.facts, *brain.plan.decisions), orders, seconds))
+
+    def seat(self, listener: Callable[[Took], None]) -> None:
+        """Tell a listener everything so far and from now on; call it between turns."""
+        for turn in self._kept:
+            listener(turn)
+        self._kept.clear()
+        self._listener = listener
+
+
+class Show(Struct, frozen=True):
+    """What is to be shown of a scheduler.
+
+    Attributes:
+        scheduler: has been started.
+        audience: what it tells of its turns.
+        leader: says who leads; empty = nobody is known to.
+        told: set when it is to end.
+        ready: called once clients can connect.
+    """
+
+    scheduler: Scheduler
+    audience: Audience
+    leader: Callable[[], str]
+    told: threading.Event
+    ready: Callable[[], None]

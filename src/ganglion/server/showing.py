@@ -1,0 +1,26 @@
+"""The views of a scheduler of clusters, served until it ends."""
+
+import socket
+import threading
+from collections.abc import Callable
+
+from ganglion.server.audience import Show
+from ganglion.server.cluster_source import ClusterSource
+from ganglion.server.listen import Listener
+from ganglion.server.readonly import make_readonly_app
+
+
+def show(what: Show, taken: socket.socket) -> None:
+    """Serve views on a socket until a signal, or until told to end."""
+    source = ClusterSource()
+    with what.scheduler.read():
+        source.attach(what.scheduler, what.leader)
+        what.audience.seat(source.took)
+    listener = Listener(make_readonly_app(source, source.elsewhere), what.ready, lambda: None)
+    threading.Thread(target=_halt, args=(what.told, listener.halt), daemon=True).start()
+    listener.serve_until_told(taken)
+
+
+def _halt(told: threading.Event, halt: Callable[[], None]) -> None:
+    told.wait()
+    halt()
