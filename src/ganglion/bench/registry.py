@@ -24,6 +24,7 @@ BENCHES: dict[str, str] = {
     "decisions": "ganglion.bench.decisions:BENCH",
     "kubernetes": "ganglion.bench.kubernetes:BENCH",
     "deep-queues": "ganglion.bench.deep_queues:BENCH",
+    "node-power": "ganglion.bench.node_power:BENCH",
 }
 """Name -> `module:attribute`, in the order they are listed."""
 
