@@ -107,7 +107,7 @@ class _Season:
         self._wishes = [
             wish for each in growers.values() for wish in askers(state, each.record, each.pods)[:1]
         ]
-        self._surplus = any(map(_has_surplus, state.records.values()))
+        self._surplus = any(map(_has_surplus, state.settled()))
 
     def run(self) -> None:
         """Grow in order until nobody can grow any more."""
@@ -309,6 +309,6 @@ def _claimants(state: ClusterState) -> Iterator[GangRecord]:
 
 
 def _has_surplus(record: GangRecord) -> bool:
-    if record.phase not in SETTLED or record.placement is None or not record.gang.preemptible:
+    if record.placement is None or not record.gang.preemptible:
         return False
     return len(record.placement.pods) > sum(each.least for each in record.gang.pod_sets)

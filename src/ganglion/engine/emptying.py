@@ -52,9 +52,9 @@ def _is_quiet(state: ClusterState) -> bool:
 
 def _occupants(state: ClusterState) -> dict[int, list[GangRecord]]:
     found: dict[int, dict[str, GangRecord]] = {}
-    for name, record in state.records.items():
+    for record in state.settled():
         for pod in record.placement.pods if record.placement else ():
-            found.setdefault(state.tree.rank(pod.node), {})[name] = record
+            found.setdefault(state.tree.rank(pod.node), {})[record.gang.id] = record
     return {rank: list(records.values()) for rank, records in found.items()}
 
 

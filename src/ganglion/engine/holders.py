@@ -1,7 +1,7 @@
 """Who holds what a waiting gang needs."""
 
 from ganglion.engine.price import saved_at
-from ganglion.engine.record import SETTLED, GangRecord
+from ganglion.engine.record import GangRecord
 from ganglion.engine.seek import seek
 from ganglion.engine.state import ClusterState
 from ganglion.engine.tentative import Tentative
@@ -26,7 +26,7 @@ def holders_of(state: ClusterState, asker: GangRecord, now: int) -> tuple[str, .
         Their ids, the first to end first; empty when no end of others would help.
     """
     running = sorted(
-        (each for each in state.records.values() if each.phase in SETTLED),
+        state.settled(),
         key=lambda each: (_end(state, each, now), each.gang.id),
     )
     units = [_whole(each) for each in running]

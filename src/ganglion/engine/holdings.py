@@ -92,6 +92,7 @@ class Holdings:
         self.deserved = Deserved(self, self.past)
         self._alarms = Alarms()
         self._settled: dict[str, GangRecord] = {}
+        self._submissions = 0
         self._fleet = 0
         self._empty: tuple[int, Indexes] | None = None
 
@@ -105,6 +106,13 @@ class Holdings:
         """All nodes by name, lost ones that still hold pods included."""
         self.tree.settle()
         return dict(zip(self.tree.names, self.tree.nodes, strict=True))
+
+    def enter(self, record: GangRecord) -> None:
+        """A gang was submitted."""
+        self._submissions += 1
+        record.number = self._submissions
+        self.records[record.gang.id] = record
+        self.gates.add(record.gang)
 
     def settled(self) -> list[GangRecord]:
         """Gangs that start or run, in the order in which they were submitted."""
@@ -263,6 +271,7 @@ class Holdings:
         """A gang takes its place. Raises NotFound before anything is taken."""
         self.join(record, placement.pods)
         record.placement = placement
+        self._settled[record.gang.id] = record
         record.charged = tuple(self.usage_of(record, placement).items())
         self.charge(record.gang, record.charged, 1)
         self._remember(record, 1)
@@ -290,6 +299,7 @@ class Holdings:
         self.part(record, record.placement.pods)
         self.charge(record.gang, record.charged, -1)
         record.charged = ()
+        del self._settled[record.gang.id]
         self.floors.left(record)
         self._leaves(record, record.placement.pods)
         self.short.pop(record.gang.id, None)

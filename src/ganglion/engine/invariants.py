@@ -24,6 +24,8 @@ def check(state: Holdings) -> None:
         for placement in _counted(record):
             _whole_gang(record, placement)
             _topology(state, record, placement)
+    settled = {each.gang.id for each in state.records.values() if each.phase in SETTLED}
+    _require(settled == {each.gang.id for each in state.settled()}, "settled gangs are not listed")
     _nodes(state)
     _present(state)
     _siblings(state)

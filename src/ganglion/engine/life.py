@@ -37,9 +37,8 @@ def submitted(state: Holdings, event: ev.GangSubmitted) -> bool:
         raise Conflict(f"there already is a gang {gang.id}")
     _check_leaf(state, gang.queue)
     record = GangRecord(gang, shapes_of(gang, state.plugins.filters), None)
-    state.records[gang.id] = record
+    state.enter(record)
     state.fresh.append(gang.id)
-    state.gates.add(gang)
     state.census.add(gang)
     state.wait(record)
     return True

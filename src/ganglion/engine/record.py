@@ -52,6 +52,7 @@ class GangRecord(Struct):
         held_for: why it is held, as told; empty = nobody said.
         charged: what its placement uses, by flavor.
         pledged: what its promise uses, by flavor.
+        number: gangs that were submitted up to it.
     """
 
     gang: Gang
@@ -81,3 +82,4 @@ class GangRecord(Struct):
     moved_at: int = 0
     resized_at: int = 0
     attained: int = 0
+    number: int = 0

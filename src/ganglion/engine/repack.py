@@ -78,7 +78,7 @@ class Mover:
         with self._state.future.apart_from(asker.gang.id):
             best = self._best(asker, milli)
         self._left -= best is None
-        self.undecided = best is None and any(map(self._is_fresh, self._state.records.values()))
+        self.undecided = best is None and any(map(self._is_fresh, self._state.settled()))
         return best
 
     def room_with(self, asker: GangRecord, reason: Reason, rules: Rules) -> Trade | None:
@@ -133,8 +133,7 @@ class Mover:
         return needed <= most and needed * rate // 1000 < gain
 
     def _is_fresh(self, record: GangRecord) -> bool:
-        placed_now = record.phase in SETTLED and record.placed_at == self._now
-        return placed_now and record.gang.preemptible
+        return record.placed_at == self._now and record.gang.preemptible
 
     def _may_help(self, asker: GangRecord, reason: Reason, milli: int) -> bool:
         """Whether moves could help, by arithmetic alone: enough is free, but not together."""

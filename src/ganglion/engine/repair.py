@@ -45,7 +45,7 @@ def repairs(state: ClusterState, now: int) -> Iterator[GangResized | GangStoppin
     gone = state.tree.gone()
     if not gone:
         return
-    for record in list(state.records.values()):
+    for record in state.settled():
         pods = record.placement.pods if record.placement else ()
         lost = tuple(pod for pod in pods if pod.node in gone)
         if lost and record.phase in SETTLED:

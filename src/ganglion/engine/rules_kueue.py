@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from ganglion.engine.borrowing import Borrowing, Cell, Cells, cells_of
 from ganglion.engine.holdings import Holdings
-from ganglion.engine.record import SETTLED, GangRecord
+from ganglion.engine.record import GangRecord
 from ganglion.engine.victims import Cause
 from ganglion.model.queue import ANY_FLAVOR, Preemption, Victims
 
@@ -101,8 +101,8 @@ def takeable(state: Holdings, asker: Asker) -> dict[str, list[GangRecord]]:
     waited = asker.now - asker.record.gang.submitted
     if not state.policy.evict.enabled or waited < rules_for(state, asker.queue).delay_ms:
         return found
-    for record in state.records.values():
-        if record.phase in SETTLED and record.charged and _is_open(state, record, asker):
+    for record in state.settled():
+        if record.charged and _is_open(state, record, asker):
             found.setdefault(record.gang.queue, []).append(record)
     return found
 

@@ -89,8 +89,8 @@ class Running:
 
     def __init__(self, state: Holdings) -> None:
         self.by_queue: dict[str, list[GangRecord]] = {}
-        for record in state.records.values():
-            if record.phase in SETTLED and record.gang.preemptible:
+        for record in state.settled():
+            if record.gang.preemptible:
                 self.by_queue.setdefault(record.gang.queue, []).append(record)
         self._milli: dict[str, dict[int, int]] = {}
 

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from ganglion.engine.equals import asked_by
 from ganglion.engine.place import required_level
-from ganglion.engine.record import SETTLED, GangRecord
+from ganglion.engine.record import GangRecord
 from ganglion.engine.seek import Outcome, resolve
 from ganglion.engine.shapes import shapes_of
 from ganglion.engine.state import ClusterState
@@ -125,7 +125,7 @@ def _other_queues(state: ClusterState, gang: Gang) -> Iterator[tuple[str, Gang]]
 
 def _more_urgent(state: ClusterState, gang: Gang) -> Iterator[tuple[str, Gang]]:
     """A priority above that of gangs that run."""
-    running = (each.gang for each in state.records.values() if each.phase in SETTLED)
+    running = (each.gang for each in state.settled())
     present = {each.priority for each in running if each.preemptible}
     for priority in sorted(each + 1 for each in present if each >= gang.priority):
         if priority <= 100:

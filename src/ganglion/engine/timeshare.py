@@ -11,7 +11,7 @@ from ganglion.engine import price
 from ganglion.engine.holdings import Holdings
 from ganglion.engine.quantum import keeps_until, level
 from ganglion.engine.quota import asked
-from ganglion.engine.record import SETTLED, GangRecord
+from ganglion.engine.record import GangRecord
 from ganglion.engine.units import units_of
 from ganglion.engine.victims import Cause, Rules, Unit, Useful
 from ganglion.model.placement import PodPlacement
@@ -74,9 +74,9 @@ def _yielding(state: Holdings, asker: GangRecord, now: int) -> Iterator[GangReco
     if not quantum:
         return
     mine = level(asker, quantum, now)
-    for record in state.records.values():
+    for record in state.settled():
         gang = record.gang
-        if record.phase not in SETTLED or gang.queue != queue or not gang.preemptible:
+        if gang.queue != queue or not gang.preemptible:
             continue
         equal = gang.priority == asker.gang.priority
         if equal and level(record, quantum, now) > mine and now >= keeps_until(record, quantum):
