@@ -9,6 +9,7 @@ from msgspec import Struct, structs
 
 from ganglion.lifecycle.expand import run_of as expanded_run
 from ganglion.lifecycle.reports.hearing import Activity
+from ganglion.model.behaviour import Idle
 from ganglion.model.errors import EnvironmentFault, GanglionError, InputError, NotFound
 from ganglion.model.events import Event, GangEnded, NodeAdded, NodeLost, Outcome, PodsLeft
 from ganglion.model.node import Node
@@ -19,7 +20,9 @@ from ganglion.worlds.local import records
 from ganglion.worlds.local.attempts import Attempts, Key, names
 from ganglion.worlds.local.env import ADDRESS, Gpu, inheritable
 from ganglion.worlds.local.launch import Ground, prepare, resized
+from ganglion.worlds.local.onlooker import LocalOnlooker, place_of
 from ganglion.worlds.local.seats import pod_id
+from ganglion.worlds.onlooker import Onlooker
 
 log = structlog.get_logger(__name__)
 
@@ -136,6 +139,13 @@ class LocalWorld:
         """Whether a gang's programs work, by their own word; None if it does not live."""
         for watched in self._attempts.of(gang):
             return watched.activity
+        return None
+
+    def onlooker(self, gang: str, idle: Idle) -> Onlooker | None:
+        """Who looks whether a workspace is used; None if it does not live."""
+        for watched in self._attempts.of(gang):
+            seat = place_of(watched.run, watched.spec, self._ground.gpus, idle)
+            return LocalOnlooker(seat, lambda: watched.activity, self._clock)
         return None
 
     def reconcile(
