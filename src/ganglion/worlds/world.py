@@ -3,10 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
+from ganglion.model.behaviour import Idle
 from ganglion.model.events import Event
 from ganglion.model.node import Node
 from ganglion.model.plan import Plan, Resize, Start, Stop
 from ganglion.model.workload import Workload
+from ganglion.worlds.onlooker import Onlooker
 
 
 class World(Protocol):
@@ -52,6 +54,9 @@ class ServedWorld(World, Protocol):
 
     def endpoint(self, gang: str) -> str | None:
         """Where a gang's service listens, as `address:port`."""
+
+    def onlooker(self, gang: str, idle: Idle) -> Onlooker | None:
+        """Who looks whether a workspace is used; None = nobody can."""
 
     def close(self) -> None:
         """Let another server use this world; jobs run on."""
