@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from ganglion.model.behaviour import Idle
 from ganglion.model.events import Event, GangEnded, GangStarted, NodeAdded, Outcome
 from ganglion.model.node import Node
 from ganglion.model.plan import Plan, Resize, Start, Stop
@@ -22,6 +23,7 @@ class Machine:
         limits: gang -> time limit told.
         resizes: every order to run on other pods: (gang, attempt, number of pods).
         pods: the pods of every attempt that was begun.
+        onlookers: who looks at workspaces, by gang.
         lingering: whether what is told to stop takes its time; `leave` ends it.
     """
 
@@ -35,6 +37,7 @@ class Machine:
         self.workloads: dict[str, Workload] = {}
         self.resizes: list[tuple[str, int, int]] = []
         self.pods: dict[Key, int] = {}
+        self.onlookers: dict[str, Any] = {}
         self.lingering = False
 
     def end(self, gang: str, outcome: Outcome = Outcome.SUCCEEDED, code: int = 0) -> None:
@@ -98,6 +101,9 @@ class FakeWorld:
 
     def endpoint(self, gang: str) -> str | None:
         return "127.0.0.1:9" if any(key[0] == gang for key in self.machine.live) else None
+
+    def onlooker(self, gang: str, idle: Idle) -> Any:
+        return self.machine.onlookers.get(gang)
 
     def observe(self) -> list[Event]:
         found, self.facts = self.facts, []
