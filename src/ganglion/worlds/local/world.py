@@ -145,7 +145,7 @@ class LocalWorld:
         """Who looks whether a workspace is used; None if it does not live."""
         for watched in self._attempts.of(gang):
             seat = place_of(watched.run, watched.spec, self._ground.gpus, idle)
-            return LocalOnlooker(seat, lambda: watched.activity, self._clock)
+            return LocalOnlooker(seat, watched, self._clock)
         return None
 
     def reconcile(
