@@ -198,6 +198,8 @@ class Policy(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
         repair: whether the pods that a gang lost with a node are replaced while the rest goes on.
         elastic: whether elastic gangs grow into idle GPUs after their start.
         priorities: named priorities beside the built-in ones, by name.
+        workspaces_per_user: workspaces that one user may have which are not suspended; 0 = any
+            number.
     """
 
     order: Order = Order.FAIR
@@ -219,3 +221,4 @@ class Policy(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     elastic: bool = True
     repair: bool = False
     priorities: dict[str, PriorityClass] = field(default_factory=dict)
+    workspaces_per_user: int = 0
