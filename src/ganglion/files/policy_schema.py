@@ -145,6 +145,9 @@ class Knobs(Mapping):
     priorities: r.Classes = described(
         "named priorities: `{batch: 10, prod: {value: 90, preemptible: false}}`", {}
     )
+    workspaces_per_user: r.Count = described(
+        "workspaces that one user may have which are not suspended; 0 = any number", 0
+    )
     preemption: PreemptionFile = described(
         "what gangs may do to others where their queue does not say", PreemptionFile()
     )
