@@ -72,7 +72,7 @@ def state_of(
     state = next((state for phase, state in _LIVE_FIRST if phase in phases), State.QUEUED)
     reason = next((reason for reason in reasons if reason), None)
     if state is State.QUEUED and all(map(_sleeps, records)):
-        return Status(State.SUSPENDED, reason.token if reason else "", records[0].held_for)
+        return Status(State.SUSPENDED, "", records[0].held_for)
     if reason is None:
         return Status(state, "", _last_words(records))
     if state is State.QUEUED:
