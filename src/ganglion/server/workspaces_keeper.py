@@ -1,0 +1,133 @@
+"""Looks after workspaces: warns and suspends those that are idle, and returns their priority."""
+
+from msgspec import Struct, field
+
+from ganglion.lifecycle.workspaces.hours import allowed_ms
+from ganglion.lifecycle.workspaces.look import Look
+from ganglion.lifecycle.workspaces.rule import GAP_MS, LOOK_MS, Act, Pace, Step, step
+from ganglion.lifecycle.workspaces.sights import Memory
+from ganglion.lifecycle.workspaces.wards import FOR_IDLENESS, Ward, Wards
+from ganglion.lifecycle.workspaces.words import span
+from ganglion.model.events import Event, GangUpdated, IdleWarned
+from ganglion.model.workload import Workload
+from ganglion.server.draft import Draft, Order
+from ganglion.server.eyes import Eyes, Key
+from ganglion.server.workspaces import loss_of, put_to_sleep
+from ganglion.worlds.world import ServedWorld
+
+LOOKS = 10
+"""A workspace is looked at so often within its timeout, if that is more often than usual."""
+SOONEST_MS = 500
+
+
+class _Watch(Struct):
+    """What is remembered of one attempt; forgotten with the server."""
+
+    memory: Memory = field(default_factory=Memory)
+    at: int = 0
+
+
+class WorkspaceKeeper:
+    """See `ganglion.server.keepers.Keeper`.
+
+    Args:
+        eyes: look at workspaces.
+        pace: how long the word of a witness holds.
+
+    Attributes:
+        wards: every live workspace.
+    """
+
+    name = "workspaces"
+
+    def __init__(self, eyes: Eyes, pace: Pace | None = None) -> None:
+        self._eyes, self._pace = eyes, pace or Pace()
+        self.wards = Wards()
+        self._watches: dict[Key, _Watch] = {}
+
+    def note(self, event: Event) -> None:
+        """Remember what follows from events."""
+        self.wards.note(event)
+
+    def forget(self) -> None:
+        """Every event comes again."""
+        self.wards = Wards()
+
+    def look_at(self, gang: str) -> Look | None:
+        """The last look at a workspace; None = there was none. Safe from any thread."""
+        ward = self.wards.get(gang)
+        seen = self._eyes.seen((gang, ward.attempt)) if ward else None
+        return seen.look if seen else None
+
+    def tend(self, draft: Draft) -> int | None:
+        """Look after all of them."""
+        wanted = set[Key]()
+        soonest: int | None = None
+        for ward in self.wards:
+            if not ward.runs:
+                continue
+            workload = draft.book.entries[ward.gang.workload].workload
+            if ward.returning:
+                _have_own_priority(draft, ward, workload)
+            if not allowed_ms(workload, draft.now) and workload.idle.hours is None:
+                continue
+            wanted.add((ward.gang.id, ward.attempt))
+            self._watched(draft, ward, workload)
+            again = draft.now + _every_ms(workload, draft.now)
+            soonest = min(again, soonest or again)
+        self._eyes.keep(wanted)
+        self._watches = {key: each for key, each in self._watches.items() if key in wanted}
+        return soonest
+
+    def _watched(self, draft: Draft, ward: Ward, workload: Workload) -> None:
+        key = (ward.gang.id, ward.attempt)
+        seen = self._eyes.seen(key)
+        if seen is None:
+            draft.orders.append(self._meeting(key, workload, _every_ms(workload, draft.now)))
+            return
+        watch = self._watches.setdefault(key, _Watch())
+        look = seen.look
+        if look and look.at > watch.at:
+            watch.at = look.at
+            for sight in look.sights:
+                watch.memory.see(sight, GAP_MS)
+        found = step(workload, watch.memory, seen.required, ward.warned, draft.now, self._pace)
+        _act(draft, ward, found, look)
+
+    def _meeting(self, key: Key, workload: Workload, every_ms: int) -> Order:
+        def meet(world: ServedWorld) -> None:
+            onlooker = world.onlooker(key[0], workload.idle)
+            if onlooker:
+                self._eyes.meet(key, onlooker, every_ms)
+
+        return meet
+
+
+def _every_ms(workload: Workload, now: int) -> int:
+    """How often a workspace is looked at."""
+    allowed = allowed_ms(workload, now) or LOOK_MS * LOOKS
+    return max(SOONEST_MS, min(LOOK_MS, allowed // LOOKS))
+
+
+def _have_own_priority(draft: Draft, ward: Ward, workload: Workload) -> None:
+    """It has started: from now on it may be stopped for others as before."""
+    ward.returning = False
+    cause = "it has started and has its own priority again"
+    draft.apply(GangUpdated(draft.now, ward.gang.id, workload.priority, cause=cause))
+
+
+def _act(draft: Draft, ward: Ward, found: Step, look: Look | None) -> None:
+    gang, attempt, now = ward.gang.id, ward.attempt, draft.now
+    match found.act:
+        case Act.WARN:
+            left = span(found.suspend_at - now)
+            said = f"{found.finding.message}: it is suspended in {left} unless it is used"
+            message = f"{said}; {loss_of(look)}"
+            draft.record(IdleWarned(now, gang, attempt, found.suspend_at, message))
+        case Act.TAKE_BACK:
+            draft.record(IdleWarned(now, gang, attempt, 0, found.finding.message))
+        case Act.SUSPEND:
+            cause = f"{FOR_IDLENESS}{found.finding.message}"
+            put_to_sleep(draft, draft.state.record(gang), cause)
+        case Act.NOTHING:
+            pass
