@@ -18,9 +18,10 @@ from ganglion.lifecycle.status import State
 from ganglion.model.errors import Conflict, FieldError, InputError
 from ganglion.model.events import GangSubmitted
 from ganglion.model.plan import Verdict
-from ganglion.model.workload import Workload
+from ganglion.model.workload import Kind, Workload
 from ganglion.server.draft import Draft, Mind
 from ganglion.server.schemas import Accepted
+from ganglion.server.workspaces import check_awake
 
 MOST_GANGS = 10_000
 """Most gangs of one workload."""
@@ -72,6 +73,8 @@ def submit(draft: Draft, request: Request) -> Accepted:
     workload = understood(draft.mind, draft.ledger, request)
     _check_name(draft.mind, workload)
     _check_room(draft, workload)
+    if workload.kind is Kind.WORKSPACE:
+        check_awake(draft.mind, workload.user)
     if not request.force and not workload.held:
         _check_possible(draft.state, workload, draft.now)
     return _file(draft, request, workload)
