@@ -1,0 +1,85 @@
+"""Where a server feeds and reads its router: on this machine only, with a token."""
+
+import secrets
+from collections.abc import Awaitable, Callable
+from http import HTTPStatus
+
+import msgspec
+from aiohttp import hdrs, web
+
+from ganglion.model.errors import FieldError
+from ganglion.router.answers import Refusal
+from ganglion.router.metrics import CONTENT_TYPE, exposition
+from ganglion.router.switch import Switch
+from ganglion.router.table import Table, check
+
+LONGEST_MS = 30_000
+"""Nobody waits longer for news."""
+LARGEST = 64 << 20
+"""Bytes of a table."""
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+class Control:
+    """The control side.
+
+    Args:
+        switch: the services.
+        token: what is asked for.
+        leave: called when the router is to end.
+    """
+
+    def __init__(self, switch: Switch, token: str, leave: Callable[[], Awaitable[None]]) -> None:
+        self._switch, self._leave = switch, leave
+        self._expected = f"Bearer {token}".encode()
+
+    def app(self) -> web.Application:
+        """The application."""
+
+        @web.middleware
+        async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
+            return await self._guarded(request, handler)
+
+        app = web.Application(middlewares=[guard], client_max_size=LARGEST)
+        app.router.add_get("/stats", self._stats)
+        app.router.add_get("/metrics", self._metrics)
+        app.router.add_put("/table", self._table)
+        app.router.add_post("/leave", self._left)
+        return app
+
+    async def _guarded(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        given = request.headers.get(hdrs.AUTHORIZATION, "").encode("utf-8", "replace")
+        if not secrets.compare_digest(given, self._expected):
+            message = "the token is missing or wrong"
+            return Refusal(HTTPStatus.UNAUTHORIZED, "auth", message).answer()
+        return await handler(request)
+
+    async def _stats(self, request: web.Request) -> web.StreamResponse:
+        """The stats, at once or when there is news beyond `news`, at most `wait_ms` later."""
+        seen, wait_ms = (_number(request, key) for key in ("news", "wait_ms"))
+        if wait_ms:
+            await self._switch.news_beyond(seen, min(wait_ms, LONGEST_MS))
+        body = msgspec.json.encode(self._switch.stats())
+        return web.Response(body=body, content_type="application/json")
+
+    async def _metrics(self, _request: web.Request) -> web.StreamResponse:
+        return web.Response(body=exposition(self._switch), headers={"Content-Type": CONTENT_TYPE})
+
+    async def _table(self, request: web.Request) -> web.StreamResponse:
+        try:
+            table = msgspec.json.decode(await request.read(), type=Table)
+            check(table)
+        except (msgspec.DecodeError, FieldError) as error:
+            return Refusal(HTTPStatus.BAD_REQUEST, "router.table", str(error)).answer()
+        self._switch.apply(table)
+        return web.Response(status=HTTPStatus.NO_CONTENT)
+
+    async def _left(self, _request: web.Request) -> web.StreamResponse:
+        await self._leave()
+        return web.Response(status=HTTPStatus.NO_CONTENT)
+
+
+def _number(request: web.Request, key: str) -> int:
+    given = request.query.get(key, "0")
+    return int(given) if given.isascii() and given.isdigit() else 0

@@ -1,0 +1,251 @@
+"""One service's replicas and the line in front of them. No sockets, no clock: time is given."""
+
+from collections import deque
+from collections.abc import Callable
+from random import Random
+
+from ganglion.router.choose import Wish, choose
+from ganglion.router.stats import ReplicaStats, ServiceStats
+from ganglion.router.table import Endpoint, Service, State
+from ganglion.router.tally import Outcome, Tally
+
+
+class Replica:
+    """A replica as the router knows it.
+
+    Args:
+        endpoint: what the table says of it.
+    """
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self.endpoint = endpoint
+        self.up = endpoint.state == State.READY
+        self.gone = False
+        self.running = self.done = self.failed = 0
+        self.apart_since: int | None = None
+
+    @property
+    def name(self) -> str:
+        """Its name in the table."""
+        return self.endpoint.replica
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """Names it answers fastest to."""
+        return self.endpoint.models
+
+    @property
+    def open(self) -> bool:
+        """Whether it may be sent requests."""
+        return self.up and not self.gone and self.endpoint.state != State.DRAINING
+
+
+class Ticket:
+    """A request that waits.
+
+    Args:
+        wish: what it would like.
+        at: when it came, in ms.
+        grant: told which replica it has; from then on that has one request more. None = there
+            is none, and none will come.
+    """
+
+    def __init__(self, wish: Wish, at: int, grant: Callable[[Replica | None], None]) -> None:
+        self.wish, self.at, self.grant = wish, at, grant
+
+
+class Full(Exception):
+    """As many requests wait as may."""
+
+
+class Nobody(Exception):
+    """Nothing can serve the request, and nothing is going to."""
+
+
+class Desk:
+    """A service.
+
+    Args:
+        service: what the table says of it.
+        now: the time, in ms.
+        dice: chance.
+        news: told when something happened that somebody may wait for.
+    """
+
+    def __init__(self, service: Service, now: int, dice: Random, news: Callable[[], None]) -> None:
+        self.service = service
+        self.tally = Tally()
+        self.replicas: dict[str, Replica] = {}
+        self._leaving: list[Replica] = []
+        self._line: deque[Ticket] = deque()
+        self._dice, self._news = dice, news
+        self.follow(service, now)
+
+    def follow(self, service: Service, now: int) -> list[Replica]:
+        """Take over a new table; returns the replicas that are new.
+
+        Those that are gone from it get nothing new and finish what they have.
+        """
+        self.service = service
+        before, self.replicas = self.replicas, {}
+        new = []
+        for endpoint in service.endpoints:
+            known = before.pop(endpoint.replica, None)
+            if known and known.endpoint.address != endpoint.address:
+                self._retire(known)
+                known = None
+            if known is None:
+                known = Replica(endpoint)
+                new.append(known)
+            known.up = known.up or (endpoint.state == State.READY and known.apart_since is None)
+            known.endpoint = endpoint
+            self.replicas[endpoint.replica] = known
+        for replica in before.values():
+            self._retire(replica)
+        self._serve(now)
+        return new
+
+    def _retire(self, replica: Replica) -> None:
+        replica.gone = True
+        if replica.running:
+            self._leaving.append(replica)
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing of it is left to do."""
+        return not (self._line or self._leaving or self.tally.running.value)
+
+    @property
+    def _hopeless(self) -> bool:
+        return not self.service.wakes and not self.service.endpoints
+
+    @property
+    def served(self) -> bool:
+        """Whether any replica may be sent requests."""
+        return any(replica.open for replica in self.replicas.values())
+
+    def ask(self, ticket: Ticket, now: int, *, again: bool = False) -> bool:
+        """Grant the ticket at once, or have it wait in line; returns whether it was granted.
+
+        Args:
+            ticket: the request.
+            now: the time, in ms.
+            again: it had a replica before and lost it: it goes to the head of the line.
+
+        Raises:
+            Full: too many wait.
+            Nobody: there are no replicas, and requests do not wait for the first.
+        """
+        if not self._line or again:
+            able = self._able()
+            if able:
+                self._grant(ticket, choose(able, ticket.wish, self._dice), now)
+                return True
+        if self._hopeless:
+            raise Nobody
+        if len(self._line) >= self.service.limits.queue and not again:
+            raise Full
+        if not self._line and not self.served:
+            self._news()
+        (self._line.appendleft if again else self._line.append)(ticket)
+        self.tally.waiting.add(now, 1)
+        return False
+
+    def withdraw(self, ticket: Ticket, now: int) -> None:
+        """A ticket that was not granted waits no longer."""
+        self._line.remove(ticket)
+        self.tally.waiting.add(now, -1)
+
+    def give_back(self, replica: Replica, now: int) -> None:
+        """A granted request is over, whatever came of it."""
+        replica.running -= 1
+        self.tally.running.add(now, -1)
+        if not replica.running:
+            self._emptied(replica)
+        self._serve(now)
+
+    def _emptied(self, replica: Replica) -> None:
+        if replica.gone:
+            self._leaving.remove(replica)
+        if replica.gone or replica.endpoint.state == State.DRAINING:
+            self._news()
+
+    def fail(self, replica: Replica, now: int) -> None:
+        """It died, fell silent or could not be reached: it gets nothing until it answers."""
+        replica.failed += 1
+        replica.apart_since = now
+        if replica.up:
+            replica.up = False
+            self._news()
+
+    def revive(self, replica: Replica, now: int) -> None:
+        """It answers."""
+        replica.apart_since = None
+        if not replica.up:
+            replica.up = True
+            self._news()
+        self._serve(now)
+
+    def _able(self) -> list[Replica]:
+        most = self.service.limits.per_replica
+        return [r for r in self.replicas.values() if r.open and (not most or r.running < most)]
+
+    def _serve(self, now: int) -> None:
+        while self._line:
+            able = self._able()
+            if not able and not self._hopeless:
+                return
+            ticket = self._line.popleft()
+            self.tally.waiting.add(now, -1)
+            if not able:
+                ticket.grant(None)
+                continue
+            self._grant(ticket, choose(able, ticket.wish, self._dice), now)
+
+    def _grant(self, ticket: Ticket, replica: Replica, now: int) -> None:
+        replica.running += 1
+        self.tally.running.add(now, 1)
+        ticket.grant(replica)
+
+    def retry_after_s(self, now: int) -> int:
+        """When it makes sense to come again, from how fast requests end now; 1 .. 60 s."""
+        ended = self.tally.whole.lately.quantiles(now)
+        waiting, slots = len(self._line), max(1, self.tally.running.value)
+        if not self.served or not ended.count:
+            return 5
+        return min(60, max(1, -(-waiting * ended.p50_ms // slots // 1000)))
+
+    def stats(self, now: int, epoch: int) -> ServiceStats:
+        """What is told about it; `epoch` + `now` is the time since 1970, in ms."""
+        tally = self.tally
+        ended = tally.ended
+        return ServiceStats(
+            name=self.service.name,
+            waiting=tally.waiting.value,
+            waiting_since_ms=epoch + min(t.at for t in self._line) if self._line else 0,
+            running=tally.running.value,
+            waiting_ms=tally.waiting.total_ms(now),
+            running_ms=tally.running.total_ms(now),
+            arrived=tally.arrived,
+            done=ended[Outcome.DONE],
+            refused=ended[Outcome.REFUSED],
+            unserved=ended[Outcome.UNSERVED],
+            broken=ended[Outcome.BROKEN],
+            left=ended[Outcome.LEFT],
+            retried=tally.retried,
+            first=tally.first.lately.quantiles(now),
+            whole=tally.whole.lately.quantiles(now),
+            replicas=tuple(_told(each, now) for each in (*self.replicas.values(), *self._leaving)),
+        )
+
+
+def _told(replica: Replica, now: int) -> ReplicaStats:
+    since = replica.apart_since
+    return ReplicaStats(
+        replica=replica.name,
+        ready=replica.open,
+        running=replica.running,
+        done=replica.done,
+        failed=replica.failed,
+        apart_ms=0 if since is None else max(1, now - since),
+    )

@@ -1,0 +1,195 @@
+"""An HTTP request to a replica and its answer back, both passed on as they come."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from http import HTTPStatus
+
+import aiohttp
+from aiohttp import web
+from yarl import URL
+
+from ganglion.router.answers import Answer, Refusal
+from ganglion.router.desk import Replica
+from ganglion.router.headers import back, onward
+from ganglion.router.table import Limits, Service
+from ganglion.router.tally import Outcome
+from ganglion.router.upload import TooLarge, Upload
+from ganglion.router.visit import Visit
+
+IDEMPOTENT = frozenset({"GET", "HEAD", "OPTIONS", "PUT", "DELETE", "TRACE"})
+"""Methods that may be sent twice (RFC 9110, 9.2.2)."""
+NEVER_SENT = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError)
+"""Errors after which no replica has seen anything of the request."""
+
+
+class Errand:
+    """One request on its way.
+
+    Args:
+        session: connections to replicas.
+        service: whom it is for.
+        request: as it came.
+        path: what replicas are asked for, with the query, percent-encoded.
+        prefix: what was taken off the path.
+        visit: its stay.
+    """
+
+    def __init__(
+        self,
+        session: aiohttp.ClientSession,
+        service: Service,
+        request: web.BaseRequest,
+        path: str,
+        prefix: str,
+        visit: Visit,
+    ) -> None:
+        self._session, self._service, self._request = session, service, request
+        self._path, self._visit = path, visit
+        self._headers = onward(request, prefix)
+        self._upload = self._body(service.limits)
+        self._timeout = patience(service.limits)
+
+    def _body(self, limits: Limits) -> Upload | None:
+        request = self._request
+        most = limits.body_bytes
+        if most and (request.content_length or 0) > most:
+            self._visit.end(Outcome.WRONG)
+            raise too_large(most)
+        if not request.can_read_body:
+            return None
+        return Upload(request, most, keep=request.method in IDEMPOTENT)
+
+    async def run(self) -> web.StreamResponse:
+        """Serve it by one replica, or by the next one where that is safe.
+
+        Raises:
+            Refusal: nobody could.
+        """
+        try:
+            while True:
+                async with self._visit.seat() as replica:
+                    answer = await self._tried(replica)
+                if answer is not None:
+                    return answer
+        except asyncio.CancelledError:
+            self._visit.end(Outcome.LEFT)
+            raise
+
+    async def _tried(self, replica: Replica) -> web.StreamResponse | None:
+        """The answer of one replica; None = another one may be asked.
+
+        Raises:
+            Refusal: none may.
+        """
+        try:
+            found = await self._asked(replica)
+        except NEVER_SENT:
+            # It waits for another one until its time is over, however many do not answer.
+            self._visit.failed(replica)
+            return None
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            await self._lost(replica, error)
+            return None
+        try:
+            return await self._passed_on(replica, found)
+        finally:
+            found.release()
+            if self._upload:
+                await self._upload.halt()
+
+    async def _asked(self, replica: Replica) -> aiohttp.ClientResponse:
+        return await self._session.request(
+            self._request.method,
+            URL(f"http://{replica.endpoint.address}{self._path}", encoded=True),
+            headers=self._headers,
+            data=self._upload,
+            allow_redirects=False,
+            timeout=self._timeout,
+        )
+
+    async def _lost(self, replica: Replica, error: Exception) -> None:
+        """No answer came back; whoever may be asked again is.
+
+        Raises:
+            Refusal: a second try would not be safe, or there were enough.
+        """
+        upload = self._upload
+        if upload:
+            await upload.halt()
+            if upload.wrong:
+                raise self._wrong(upload.wrong) from error
+        self._visit.failed(replica)
+        if isinstance(error, TimeoutError):
+            raise self._silent(replica) from error
+        repeatable = self._request.method in IDEMPOTENT and (not upload or upload.repeatable)
+        if not repeatable or self._visit.tries >= self._service.limits.tries:
+            raise self._broken(replica) from error
+
+    async def _passed_on(self, replica: Replica, found: aiohttp.ClientResponse) -> Answer:
+        answer = Answer(
+            status=found.status, reason=found.reason, headers=back(found.headers, replica.name)
+        )
+        request = self._request
+        try:
+            await answer.prepare(request)
+            async for chunk in self._chunks(replica, found, answer):
+                await answer.write(chunk)
+            await answer.write_eof()
+        except ConnectionResetError:
+            self._visit.end(Outcome.BROKEN if answer.broken else Outcome.LEFT)
+            return answer
+        replica.done += 1
+        self._visit.end(Outcome.DONE)
+        return answer
+
+    async def _chunks(
+        self, replica: Replica, found: aiohttp.ClientResponse, answer: Answer
+    ) -> AsyncIterator[bytes]:
+        """The body as it comes; when the replica dies in its middle the answer is cut."""
+        try:
+            async for chunk in found.content.iter_any():
+                self._visit.began()
+                yield chunk
+        except (aiohttp.ClientError, TimeoutError, OSError):
+            if not (self._upload and self._upload.wrong):
+                self._visit.failed(replica)
+            answer.cut(self._request)
+
+    def _wrong(self, error: Exception) -> Refusal:
+        self._visit.end(Outcome.WRONG)
+        if isinstance(error, TooLarge):
+            return too_large(self._service.limits.body_bytes)
+        return Refusal(HTTPStatus.BAD_REQUEST, "router.body", f"the body cannot be read: {error}")
+
+    def _silent(self, replica: Replica) -> Refusal:
+        self._visit.end(Outcome.UNSERVED)
+        seconds = self._service.limits.silent_ms / 1000
+        return Refusal(
+            HTTPStatus.GATEWAY_TIMEOUT,
+            "router.silent",
+            f"{replica.name} said nothing for {seconds:g} s",
+        )
+
+    def _broken(self, replica: Replica) -> Refusal:
+        self._visit.end(Outcome.BROKEN)
+        return Refusal(
+            HTTPStatus.BAD_GATEWAY,
+            "router.broken",
+            f"{replica.name} ended the connection without an answer",
+            "it may have done what was asked: sending it again is for the caller to decide",
+        )
+
+
+def too_large(most: int) -> Refusal:
+    """The answer to a body of more than so many bytes."""
+    message = f"the body has more than {most:,} bytes"
+    return Refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "router.size", message)
+
+
+def patience(limits: Limits) -> aiohttp.ClientTimeout:
+    """How long a replica is waited for."""
+    return aiohttp.ClientTimeout(
+        total=None,
+        sock_connect=limits.connect_ms / 1000,
+        sock_read=limits.silent_ms / 1000 or None,
+    )

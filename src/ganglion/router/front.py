@@ -1,0 +1,94 @@
+"""What callers connect to: finds the service and has the request served."""
+
+from http import HTTPStatus
+
+import aiohttp
+import structlog
+from aiohttp import web
+
+from ganglion.router.answers import Refusal
+from ganglion.router.choose import Wish
+from ganglion.router.desk import Desk
+from ganglion.router.forward import Errand
+from ganglion.router.headers import MODEL
+from ganglion.router.metrics import CONTENT_TYPE, exposition
+from ganglion.router.probe import Prober
+from ganglion.router.route import Route, locate
+from ganglion.router.switch import Switch
+from ganglion.router.tally import Outcome
+from ganglion.router.tunnel import Tunnel, wanted
+from ganglion.router.visit import Visit
+
+HEALTH, METRICS = "/-/healthz", "/-/metrics"
+"""Paths that the router answers itself; no service can have the name `-`."""
+
+log = structlog.get_logger(__name__)
+
+
+class Front:
+    """Answers every request that comes in.
+
+    Args:
+        switch: the services.
+        session: connections to replicas.
+        prober: finds out when replicas answer again.
+        metrics: whether whoever can connect may read metrics.
+    """
+
+    def __init__(
+        self,
+        switch: Switch,
+        session: aiohttp.ClientSession,
+        prober: Prober,
+        *,
+        metrics: bool = True,
+    ) -> None:
+        self._switch, self._session, self._prober = switch, session, prober
+        self._metrics = metrics
+
+    async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        """Answer one request."""
+        route = locate(self._switch.desks, request.host, request.raw_path)
+        if route is None:
+            return self._own(request)
+        desk = self._switch.desks[route.service]
+        try:
+            return await self._served(desk, route, request)
+        except Refusal as refusal:
+            return refusal.answer()
+
+    async def _served(
+        self, desk: Desk, route: Route, request: web.BaseRequest
+    ) -> web.StreamResponse:
+        service = desk.service
+        visit = Visit(desk, _wish(service.affinity, request), self._prober)
+        path = route.path(keep_prefix=service.keep_prefix)
+        taken = "" if service.keep_prefix else route.prefix
+        carrier = Tunnel if wanted(request) else Errand
+        try:
+            return await carrier(self._session, service, request, path, taken, visit).run()
+        except Exception as error:
+            if not isinstance(error, Refusal):
+                visit.end(Outcome.BROKEN)
+                log.exception("a request failed", service=service.name, path=path)
+            raise
+
+    def _own(self, request: web.BaseRequest) -> web.StreamResponse:
+        path = request.raw_path.partition("?")[0]
+        if path == HEALTH:
+            return web.Response(text="ok\n")
+        if path == METRICS and self._metrics:
+            return web.Response(
+                body=exposition(self._switch), headers={"Content-Type": CONTENT_TYPE}
+            )
+        return Refusal(
+            HTTPStatus.NOT_FOUND,
+            "router.unknown",
+            f"no service is at {path[:200]} of {request.host}",
+            "services are at /NAME/ and at http://NAME.localhost:PORT/",
+        ).answer()
+
+
+def _wish(affinity: str, request: web.BaseRequest) -> Wish:
+    headers = request.headers
+    return Wish(headers.get(affinity, "") if affinity else "", headers.get(MODEL, ""))

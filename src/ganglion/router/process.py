@@ -1,0 +1,194 @@
+"""A router's process: its sockets, its record, its end."""
+
+import asyncio
+import contextlib
+import gc
+import os
+import resource
+import secrets
+import signal
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from ipaddress import ip_address
+from pathlib import Path
+
+import aiohttp
+import structlog
+from aiohttp import web
+
+from ganglion import __version__
+from ganglion.model.errors import EnvironmentFault
+from ganglion.router import record
+from ganglion.router.control import Control
+from ganglion.router.front import Front
+from ganglion.router.probe import Prober
+from ganglion.router.record import Record
+from ganglion.router.switch import Switch
+
+LOOPBACK = "127.0.0.1"
+IDLE_S = 1.5
+"""Connections to replicas that are idle for longer are closed: before servers do, so that no
+request is sent into a connection that is just being closed."""
+LONGEST_HEADER = 32 << 10
+FINISH_S = 60.0
+"""How long requests may take to finish once the router is told to end."""
+LOOK_S = 2.0
+"""How often it looks whether it is still wanted."""
+BACKLOG = 1_024
+"""Connections that may wait to be accepted."""
+
+log = structlog.get_logger(__name__)
+
+
+@asynccontextmanager
+async def connections() -> AsyncIterator[aiohttp.ClientSession]:
+    """Connections to replicas: as many as are needed, bodies untouched."""
+    session = aiohttp.ClientSession(
+        connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=IDLE_S),
+        cookie_jar=aiohttp.DummyCookieJar(),
+        auto_decompress=False,
+        trust_env=False,
+        timeout=aiohttp.ClientTimeout(total=None),
+        skip_auto_headers=("Accept", "Accept-Encoding", "Content-Type", "User-Agent"),
+        max_line_size=LONGEST_HEADER,
+        max_field_size=LONGEST_HEADER,
+    )
+    async with session:
+        yield session
+
+
+@asynccontextmanager
+async def serving(front: Front, taken: socket.socket) -> AsyncIterator[web.SockSite]:
+    """Callers are answered; at the end what they have is finished first."""
+    server = web.Server(
+        front.handle,
+        handler_cancellation=True,
+        auto_decompress=False,
+        access_log=None,
+        max_line_size=LONGEST_HEADER,
+        max_field_size=LONGEST_HEADER,
+    )
+    runner = web.ServerRunner(server, shutdown_timeout=FINISH_S)
+    await runner.setup()
+    site = web.SockSite(runner, taken, backlog=BACKLOG)
+    await site.start()
+    try:
+        yield site
+    finally:
+        await runner.cleanup()
+
+
+class Router:
+    """One router.
+
+    Args:
+        home: Ganglion's home directory.
+        host: address to listen on.
+        port: 0 = any free one.
+    """
+
+    def __init__(self, home: Path, host: str, port: int) -> None:
+        self._home, self._host, self._port = home, host, port
+        self._left = asyncio.Event()
+        self._site: web.SockSite | None = None
+
+    async def run(self) -> None:
+        """Serve until a signal, a request to leave, or until nobody wants it any more.
+
+        Raises:
+            EnvironmentFault: the port is taken, the home cannot be written.
+        """
+        taken, own = bind(self._host, self._port), bind(LOOPBACK, 0)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            asyncio.get_running_loop().add_signal_handler(number, self._left.set)
+        async with connections() as session:
+            prober = Prober(session)
+            switch = Switch(prober.watch)
+            front = Front(switch, session, prober, metrics=is_loopback(self._host))
+            token = secrets.token_urlsafe(32)
+            control = Control(switch, token, self._leave)
+            async with controlled(control, own), serving(front, taken) as self._site:
+                found = self._announce(taken, own, token)
+                log.info("routing", url=found.url, pid=found.pid)
+                await self._until_unwanted(found)
+                await self._leave()
+            await prober.close()
+
+    async def _leave(self) -> None:
+        """Listen no more, so that another router can; what is there is finished."""
+        record.withdraw(self._home)
+        site, self._site = self._site, None
+        if site:
+            await site.stop()
+        self._left.set()
+
+    def _announce(self, taken: socket.socket, own: socket.socket, token: str) -> Record:
+        host, port = self._host, taken.getsockname()[1]
+        shown = f"[{host}]" if ":" in host else host
+        found = Record(
+            pid=os.getpid(),
+            version=__version__,
+            host=host,
+            port=port,
+            url=f"http://{shown}:{port}",
+            control=f"http://{LOOPBACK}:{own.getsockname()[1]}",
+            token=token,
+        )
+        try:
+            record.write(self._home, found)
+        except OSError as error:
+            raise EnvironmentFault(f"cannot write {self._home}: {error.strerror}") from error
+        return found
+
+    async def _until_unwanted(self, own: Record) -> None:
+        """Wait for the order to leave; a record that is gone or another's says the same."""
+        while not self._left.is_set() and record.read(self._home) == own:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(LOOK_S):
+                    await self._left.wait()
+
+
+@asynccontextmanager
+async def controlled(control: Control, own: socket.socket) -> AsyncIterator[None]:
+    """The control side is served."""
+    runner = web.AppRunner(control.app(), access_log=None, shutdown_timeout=1.0)
+    await runner.setup()
+    await web.SockSite(runner, own).start()
+    try:
+        yield
+    finally:
+        await runner.cleanup()
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """Take a port.
+
+    Raises:
+        EnvironmentFault: it is in use, or the address is none of this machine.
+    """
+    taken = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
+    taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        taken.bind((host, port))
+    except (OSError, OverflowError) as error:
+        taken.close()
+        message = f"the router cannot listen on {host}:{port}: {error}"
+        raise EnvironmentFault(message, "choose another port") from error
+    return taken
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can connect to an address."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def prepare() -> None:
+    """Settings of a process that does nothing else: many sockets, short collections."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    gc.collect()
+    gc.freeze()

@@ -1,0 +1,94 @@
+"""All services of a router: the table in force, who is to be probed, what is told."""
+
+import asyncio
+import secrets
+import time
+from collections.abc import Callable, Iterator
+from random import Random
+
+from msgspec.structs import replace
+
+from ganglion.router.desk import Desk, Replica
+from ganglion.router.stats import Stats
+from ganglion.router.table import Table
+
+
+def now_ms() -> int:
+    """The router's clock: monotonic."""
+    return time.monotonic_ns() // 1_000_000
+
+
+class Switch:
+    """Every service's desk, by name.
+
+    Args:
+        fresh: told of every replica that comes into the table: it may have to be probed.
+        dice: chance.
+    """
+
+    def __init__(self, fresh: Callable[[Desk, Replica], None], dice: Random | None = None) -> None:
+        self.desks: dict[str, Desk] = {}
+        self._closed: dict[str, Desk] = {}
+        self._fresh, self._dice = fresh, dice or Random()
+        self._boot, self._version, self._news = secrets.token_hex(8), 0, 0
+        self._epoch = time.time_ns() // 1_000_000 - now_ms()
+        self._told = asyncio.Event()
+
+    def apply(self, table: Table) -> None:
+        """Have a table in force; one that is older than the present one changes nothing."""
+        if table.version < self._version:
+            return
+        self._version = table.version
+        now = now_ms()
+        before, self.desks = self.desks | self._closed, {}
+        for service in table.services:
+            desk = before.pop(service.name, None)
+            if desk is None:
+                desk = Desk(service, now, self._dice, self._note)
+                new = list(desk.replicas.values())
+            else:
+                new = desk.follow(service, now)
+            self.desks[service.name] = desk
+            for replica in new:
+                self._fresh(desk, replica)
+        for desk in before.values():
+            desk.follow(replace(desk.service, endpoints=(), wakes=False), now)
+        self._closed = {desk.service.name: desk for desk in before.values() if not desk.idle}
+        self._note()
+
+    def _note(self) -> None:
+        self._news += 1
+        self._told.set()
+        self._told = asyncio.Event()
+
+    @property
+    def news(self) -> int:
+        """See `Stats.news`."""
+        return self._news
+
+    async def news_beyond(self, seen: int, wait_ms: int) -> None:
+        """Return when there is news beyond `seen`, or after so long."""
+        if self._news != seen:
+            return
+        told = self._told
+        try:
+            async with asyncio.timeout(wait_ms / 1000):
+                await told.wait()
+        except TimeoutError:
+            return
+
+    def stats(self) -> Stats:
+        """All that is told."""
+        now = now_ms()
+        return Stats(
+            boot=self._boot,
+            version=self._version,
+            news=self._news,
+            at_ms=self._epoch + now,
+            services=tuple(desk.stats(now, self._epoch) for desk in self.all()),
+        )
+
+    def all(self) -> Iterator[Desk]:
+        """Every service that is routed, and those no longer routed that still have requests."""
+        yield from self.desks.values()
+        yield from (desk for desk in self._closed.values() if not desk.idle)

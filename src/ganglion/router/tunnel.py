@@ -1,0 +1,181 @@
+"""WebSockets: a connection to a replica for every connection of a caller, message by message."""
+
+import asyncio
+from http import HTTPStatus
+
+import aiohttp
+from aiohttp import WSCloseCode, WSMessage, WSMsgType, hdrs, web
+from yarl import URL
+
+from ganglion.router.answers import Refusal
+from ganglion.router.desk import Replica
+from ganglion.router.forward import NEVER_SENT
+from ganglion.router.headers import onward
+from ganglion.router.table import Limits, Service
+from ganglion.router.tally import Outcome
+from ganglion.router.visit import Visit
+
+End = web.WebSocketResponse | aiohttp.ClientWebSocketResponse
+CLOSE_S = 5.0
+"""How long the other side may take to agree to an end."""
+
+
+def wanted(request: web.BaseRequest) -> bool:
+    """Whether a request asks for a WebSocket."""
+    return request.headers.get(hdrs.UPGRADE, "").lower() == "websocket"
+
+
+class Tunnel:
+    """One WebSocket.
+
+    Args:
+        session: connections to replicas.
+        service: whom it is for.
+        request: the caller's handshake.
+        path: what replicas are asked for, with the query, percent-encoded.
+        prefix: what was taken off the path.
+        visit: its stay.
+    """
+
+    def __init__(
+        self,
+        session: aiohttp.ClientSession,
+        service: Service,
+        request: web.BaseRequest,
+        path: str,
+        prefix: str,
+        visit: Visit,
+    ) -> None:
+        self._session, self._service, self._request = session, service, request
+        self._path, self._visit = path, visit
+        self._headers = onward(request, prefix, websocket=True)
+
+    async def run(self) -> web.StreamResponse:
+        """Serve it until either side ends it.
+
+        Raises:
+            Refusal: no replica took it.
+        """
+        try:
+            while True:
+                async with self._visit.seat() as replica:
+                    answer = await self._tried(replica)
+                if answer is not None:
+                    return answer
+        except asyncio.CancelledError:
+            self._visit.end(Outcome.LEFT)
+            raise
+
+    async def _tried(self, replica: Replica) -> web.StreamResponse | None:
+        try:
+            far = await self._connected(replica)
+        except NEVER_SENT:
+            self._visit.failed(replica)
+            return None
+        except aiohttp.WSServerHandshakeError as error:
+            return self._declined(replica, error)
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            # A handshake is a GET: it may be tried again.
+            self._visit.failed(replica)
+            if self._visit.tries >= self._service.limits.tries:
+                raise self._broken(replica) from error
+            return None
+        async with far:
+            return await self._joined(replica, far)
+
+    async def _connected(self, replica: Replica) -> aiohttp.ClientWebSocketResponse:
+        offered = self._request.headers.get(hdrs.SEC_WEBSOCKET_PROTOCOL, "")
+        return await self._session.ws_connect(
+            URL(f"http://{replica.endpoint.address}{self._path}", encoded=True),
+            headers=self._headers,
+            protocols=[each.strip() for each in offered.split(",") if each.strip()],
+            timeout=aiohttp.ClientWSTimeout(ws_close=CLOSE_S),
+            autoclose=False,
+            autoping=False,
+            max_msg_size=_largest(self._service.limits),
+        )
+
+    async def _joined(
+        self, replica: Replica, far: aiohttp.ClientWebSocketResponse
+    ) -> web.StreamResponse:
+        near = web.WebSocketResponse(
+            timeout=CLOSE_S,
+            protocols=[far.protocol] if far.protocol else (),
+            autoclose=False,
+            autoping=False,
+            max_msg_size=_largest(self._service.limits),
+        )
+        try:
+            await near.prepare(self._request)
+            self._visit.began()
+            await both_ways(near, far)
+        except ConnectionResetError:
+            self._visit.end(Outcome.LEFT)
+            return near
+        replica.done += 1
+        self._visit.end(Outcome.DONE)
+        return near
+
+    def _declined(
+        self, replica: Replica, error: aiohttp.WSServerHandshakeError
+    ) -> web.StreamResponse:
+        """The replica wants no WebSocket; the caller gets its status."""
+        replica.done += 1
+        self._visit.end(Outcome.DONE)
+        status = HTTPStatus(error.status) if error.status >= HTTPStatus.BAD_REQUEST else None
+        message = f"{replica.name} takes no WebSocket there: {error.message}"
+        return Refusal(status or HTTPStatus.BAD_GATEWAY, "router.websocket", message).answer()
+
+    def _broken(self, replica: Replica) -> Refusal:
+        self._visit.end(Outcome.BROKEN)
+        message = f"{replica.name} ended the connection without an answer"
+        return Refusal(HTTPStatus.BAD_GATEWAY, "router.broken", message)
+
+
+def _largest(limits: Limits) -> int:
+    return limits.body_bytes
+
+
+async def both_ways(near: End, far: End) -> None:
+    """Pass messages on until one side ends; then the other one is told why."""
+    ways = [asyncio.create_task(_one_way(near, far)), asyncio.create_task(_one_way(far, near))]
+    try:
+        await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for way in ways:
+            way.cancel()
+        ended = await asyncio.gather(*ways, return_exceptions=True)
+    for each in ended:
+        if isinstance(each, Exception) and not isinstance(each, ConnectionResetError):
+            raise each
+
+
+async def _one_way(source: End, sink: End) -> None:
+    while True:
+        message = await source.receive()
+        if not await _passed(message, source, sink):
+            return
+
+
+async def _passed(message: WSMessage, source: End, sink: End) -> bool:
+    """Pass one message on; False = there will be no more."""
+    match message.type:
+        case WSMsgType.TEXT:
+            await sink.send_str(message.data)
+        case WSMsgType.BINARY:
+            await sink.send_bytes(message.data)
+        case WSMsgType.PING:
+            await sink.ping(message.data)
+        case WSMsgType.PONG:
+            await sink.pong(message.data)
+        case WSMsgType.CLOSE:
+            code = message.data or WSCloseCode.OK
+            reason = (message.extra or "").encode()
+            await sink.close(code=code, message=reason)
+            await source.close(code=code)
+            return False
+        case _:
+            # It broke off, or sent what is no WebSocket message.
+            await sink.close(code=source.close_code or WSCloseCode.GOING_AWAY)
+            return False
+    return True

@@ -1,0 +1,101 @@
+"""A request's body on its way to a replica: passed on as it comes, bounded, sometimes kept."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+from aiohttp import hdrs
+from aiohttp.abc import AbstractStreamWriter
+from aiohttp.http import HttpVersion11
+from aiohttp.payload import Payload
+from aiohttp.web import BaseRequest, RequestPayloadError
+
+KEPT_BYTES = 256 << 10
+"""Bodies up to this size can be sent a second time."""
+
+
+class TooLarge(Exception):
+    """The body has more bytes than the service allows."""
+
+
+class Upload(Payload):
+    """The body of one request. May be written to several replicas, one after the other.
+
+    Args:
+        request: where it comes from.
+        most: bytes allowed; 0 = no bound.
+        keep: whether it may have to be sent again after a part of it was sent.
+    """
+
+    _autoclose = True
+    _consumed = True  # whether it can be sent again is decided here, not by aiohttp
+
+    def __init__(self, request: BaseRequest, most: int, *, keep: bool) -> None:
+        super().__init__(None)
+        self._request, self._most = request, most
+        self._kept: list[bytes] | None = [] if keep else None
+        self._seen = 0
+        self._writer: asyncio.Task[Any] | None = None
+        self.wrong: Exception | None = None
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether it can be sent from its beginning."""
+        return self._kept is not None or not self._seen
+
+    def decode(self, encoding: str = "utf-8", errors: str = "strict") -> str:
+        """A stream has no text."""
+        raise TypeError(f"a stream has no text in {encoding} ({errors})")
+
+    async def write(self, writer: AbstractStreamWriter) -> None:
+        """Write all of it."""
+        await self.write_with_length(writer, None)
+
+    async def write_with_length(
+        self, writer: AbstractStreamWriter, content_length: int | None
+    ) -> None:
+        """Write all of it; a declared length has been checked where the request came in."""
+        del content_length
+        self._writer = asyncio.current_task()
+        if not self._request.content.is_eof():
+            # Replicas learn of the request before its body is there.
+            writer.send_headers()
+        for chunk in self._kept or ():
+            await writer.write(chunk)
+        await self._invite()
+        async for chunk in self._incoming():
+            await writer.write(chunk)
+
+    async def _incoming(self) -> AsyncIterator[bytes]:
+        """What was not read yet; whatever goes wrong here is not the replica's fault."""
+        try:
+            async for chunk in self._request.content.iter_any():
+                self._take(chunk)
+                yield chunk
+        except (TooLarge, RequestPayloadError, OSError) as error:
+            self.wrong = error
+            raise
+
+    def _take(self, chunk: bytes) -> None:
+        self._seen += len(chunk)
+        if self._most and self._seen > self._most:
+            raise TooLarge
+        if self._kept is not None:
+            self._kept.append(chunk)
+            if self._seen > KEPT_BYTES:
+                self._kept = None
+
+    async def _invite(self) -> None:
+        """Tell a caller that waits for it that its body is wanted."""
+        request = self._request
+        asked = request.headers.get(hdrs.EXPECT, "").lower() == "100-continue"
+        if asked and not self._seen and request.version == HttpVersion11:
+            await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+            request.writer.output_size = 0  # the answer itself has not begun
+
+    async def halt(self) -> None:
+        """Have nobody read the body any more, so that another replica's writer can."""
+        if self._writer and not self._writer.done():
+            self._writer.cancel()
+            await asyncio.wait([self._writer])
+        self._writer = None

@@ -1,0 +1,126 @@
+"""One request's stay with the router: it waits for a replica, has one, loses it, is counted."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from http import HTTPStatus
+
+from ganglion.router.answers import Refusal
+from ganglion.router.choose import Wish
+from ganglion.router.desk import Desk, Full, Nobody, Replica, Ticket
+from ganglion.router.probe import Prober
+from ganglion.router.switch import now_ms
+from ganglion.router.tally import Outcome
+
+
+class Visit:
+    """A request, from its arrival to its end.
+
+    Args:
+        desk: the service it is for.
+        wish: what it would like.
+        prober: finds out when replicas that failed answer again.
+    """
+
+    def __init__(self, desk: Desk, wish: Wish, prober: Prober) -> None:
+        self._desk, self._wish, self._prober = desk, wish, prober
+        self._came = now_ms()
+        self._deadline = self._came + desk.service.limits.hold_ms
+        self._begun = False
+        self.tries = 0
+        desk.tally.arrived += 1
+
+    @asynccontextmanager
+    async def seat(self) -> AsyncIterator[Replica]:
+        """A replica, for as long as the context lasts.
+
+        Raises:
+            Refusal: there is none within the time that requests wait.
+        """
+        replica = await self._seated()
+        try:
+            yield replica
+        finally:
+            self._desk.give_back(replica, now_ms())
+
+    async def _seated(self) -> Replica:
+        granted: asyncio.Future[Replica | None] = asyncio.get_running_loop().create_future()
+        ticket = Ticket(self._wish, self._came, granted.set_result)
+        self.tries += 1
+        if self.tries > 1:
+            self._desk.tally.retried += 1
+        try:
+            self._desk.ask(ticket, now_ms(), again=self.tries > 1)
+        except Full:
+            raise self._full() from None
+        except Nobody:
+            raise self._unserved() from None
+        replica = granted.result() if granted.done() else await self._waited(ticket, granted)
+        if replica is None:
+            raise self._unserved()
+        return replica
+
+    async def _waited(
+        self, ticket: Ticket, granted: "asyncio.Future[Replica | None]"
+    ) -> Replica | None:
+        left_s = max(0, self._deadline - now_ms()) / 1000
+        try:
+            await asyncio.wait([granted], timeout=left_s)
+        except asyncio.CancelledError:
+            self._let_go(ticket, granted)
+            raise
+        if not granted.done():
+            self._desk.withdraw(ticket, now_ms())
+            return None
+        return granted.result()
+
+    def _let_go(self, ticket: Ticket, granted: "asyncio.Future[Replica | None]") -> None:
+        """The caller left while it waited, or just as it was granted a replica."""
+        if not granted.done():
+            self._desk.withdraw(ticket, now_ms())
+            return
+        replica = granted.result()
+        if replica:
+            self._desk.give_back(replica, now_ms())
+
+    def _full(self) -> Refusal:
+        self.end(Outcome.REFUSED)
+        name, limit = self._desk.service.name, self._desk.service.limits.queue
+        return Refusal(
+            HTTPStatus.TOO_MANY_REQUESTS,
+            "router.full",
+            f"{limit} requests wait for {name} already",
+            "come again later, as Retry-After says",
+            self._desk.retry_after_s(now_ms()),
+        )
+
+    def _unserved(self) -> Refusal:
+        self.end(Outcome.UNSERVED)
+        name = self._desk.service.name
+        busy = self._desk.served
+        return Refusal(
+            HTTPStatus.SERVICE_UNAVAILABLE,
+            "router.busy" if busy else "router.unserved",
+            f"every replica of {name} was busy" if busy else f"{name} has no replica that is ready",
+            f"see `ganglion describe {name}`",
+            self._desk.retry_after_s(now_ms()),
+        )
+
+    def failed(self, replica: Replica) -> None:
+        """The replica died, fell silent or could not be reached."""
+        self._desk.fail(replica, now_ms())
+        self._prober.watch(self._desk, replica)
+
+    def began(self) -> None:
+        """The first byte of the answer's body is there."""
+        if not self._begun:
+            self._begun = True
+            now = now_ms()
+            self._desk.tally.first.add(now, now - self._came)
+
+    def end(self, outcome: Outcome) -> None:
+        """It is over."""
+        tally, now = self._desk.tally, now_ms()
+        tally.ended[outcome] += 1
+        if outcome == Outcome.DONE:
+            tally.whole.add(now, now - self._came)
