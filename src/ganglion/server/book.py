@@ -21,6 +21,7 @@ from ganglion.model.events import (
     GangResized,
     GangStarted,
     GangSubmitted,
+    IdleWarned,
     MetricReported,
     Outcome,
     PolicySet,
@@ -43,6 +44,7 @@ class Trail(Struct):
         lost_gpu_ms: GPU time that these threw away.
         checkpoint: the gang's contract.
         span: the present attempt.
+        warned: that it is suspended soon, unless it is used; None = it is not.
         metrics: what its programs reported last, by name.
     """
 
@@ -55,6 +57,7 @@ class Trail(Struct):
     lost_gpu_ms: int = 0
     checkpoint: Checkpoint | None = None
     span: Span = field(default_factory=Span)
+    warned: IdleWarned | None = None
     metrics: dict[str, MetricReported] = field(default_factory=dict)
 
 
@@ -160,6 +163,8 @@ class Book:
                 self._ended(event)
             case MetricReported():
                 self.trails[event.gang].metrics[event.name] = event
+            case IdleWarned():
+                self.trails[event.gang].warned = event if event.suspend_at else None
             case PolicySet():
                 self.policies.append(event)
             case AlarmSet():
@@ -169,7 +174,7 @@ class Book:
 
     def _ended(self, event: GangEnded) -> None:
         trail = self.trails[event.gang]
-        trail.outcome = event.outcome
+        trail.outcome, trail.warned = event.outcome, None
         trail.history.ended(event)
         if event.outcome is Outcome.PREEMPTED:
             trail.preemptions += 1
