@@ -1,6 +1,6 @@
 """Workloads as the server shows them."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
@@ -14,7 +14,7 @@ from ganglion.model.reasons import Reason
 from ganglion.model.resources import WHOLE
 from ganglion.model.workload import Gang, PodSet
 from ganglion.server import schemas
-from ganglion.server.book import Entry
+from ganglion.server.book import Entry, Trail
 from ganglion.server.draft import Mind
 
 
@@ -117,7 +117,7 @@ def _base(mind: Mind, entry: Entry) -> dict[str, object]:
         "priority": first.priority,
         "state": status.state,
         "reason": status.reason,
-        "message": status.message,
+        "message": status.message or _warning(trails),
         "gpus": len(records) * gpus_of(first.pod_sets),
         "pods": len(records) * sum(pods.count for pods in first.pod_sets),
         "running": sum(record.phase is Phase.RUNNING for record in records),
@@ -131,6 +131,11 @@ def _base(mind: Mind, entry: Entry) -> dict[str, object]:
         "preemptions": sum(trail.preemptions for trail in trails),
         "lost_gpu_ms": sum(trail.lost_gpu_ms for trail in trails),
     }
+
+
+def _warning(trails: Iterable[Trail]) -> str:
+    """That a workspace is suspended soon."""
+    return next((trail.warned.message for trail in trails if trail.warned), "")
 
 
 def _began(mind: Mind, records: list[GangRecord]) -> int | None:
