@@ -212,7 +212,7 @@ def cancel(here: Here, ref: str, how: Cancel | None = None) -> schemas.WorkloadD
     """End what waits and stop what runs of a workload, or of one gang of it."""
     force = bool(how and how.force)
     workload = here.service.ask(lambda draft: commands.cancel(draft, ref, here.user, force=force))
-    return _shown(here, workload)
+    return shown(here, workload)
 
 
 @router.patch("/workloads/{ref:path}")
@@ -220,7 +220,7 @@ def update(here: Here, ref: str, changes: Update) -> schemas.WorkloadDetail:
     """Change a live workload."""
     given = _changes(changes)
     workload = here.service.ask(lambda draft: commands.change(draft, ref, given))
-    return _shown(here, workload)
+    return shown(here, workload)
 
 
 def _changes(changes: Update) -> commands.Changes:
@@ -236,10 +236,11 @@ def _changes(changes: Update) -> commands.Changes:
 @router.get("/workloads/{ref:path}")
 def show(here: Here, ref: str) -> schemas.WorkloadDetail:
     """Show everything about a workload."""
-    return _shown(here, ref)
+    return shown(here, ref)
 
 
-def _shown(here: Context, ref: str) -> schemas.WorkloadDetail:
+def shown(here: Context, ref: str) -> schemas.WorkloadDetail:
+    """Everything about a workload, live or ended."""
     with here.service.read() as mind:
         found = resolve(mind, here.service.ledger, ref)
         if found.filed is None:
