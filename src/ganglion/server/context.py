@@ -8,6 +8,7 @@ import pydantic_core
 from fastapi import Depends, Request
 from msgspec import Struct, field
 
+from ganglion.lifecycle.workspaces.look import Look
 from ganglion.model.errors import InputError
 from ganglion.server.feed import Feed
 from ganglion.server.home import Home
@@ -25,6 +26,7 @@ class Context(Struct):
         metrics: what Prometheus asks for.
         user: who the holder of the token is.
         halt: called to end the server.
+        look_at: what a workspace was last seen to hold, by its gang.
         tasks: what goes on after the answer.
     """
 
@@ -34,6 +36,7 @@ class Context(Struct):
     metrics: Metrics
     user: str
     halt: Callable[[], None] = lambda: None
+    look_at: Callable[[str], Look | None] = lambda _gang: None
     tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
 
