@@ -152,6 +152,13 @@ class WorkloadDetail(Base):
     document: dict[str, Any] = Field(description="the workload file in canonical keys")
 
 
+class Suspension(Model):
+    """A workspace that goes until it is resumed, or would."""
+
+    id: str
+    loss: str = Field(description="what is lost by that, and what is kept, for people")
+
+
 class WorkloadPage(Model):
     """Some workloads, newest first."""
 
