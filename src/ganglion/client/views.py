@@ -74,6 +74,18 @@ class WorkloadView(WorkloadBase):
     gangs: int = 1
 
 
+class Suspension(Struct):
+    """A workspace that goes until it is resumed, or would.
+
+    Attributes:
+        id: of the workspace.
+        loss: what is lost by that, and what is kept.
+    """
+
+    id: str
+    loss: str = ""
+
+
 class WorkloadPage(Struct):
     """Some workloads.
 
