@@ -15,6 +15,7 @@ PAIRS = [
     (views.WorkloadView, schemas.WorkloadView),
     (views.WorkloadPage, schemas.WorkloadPage),
     (views.WorkloadDetail, schemas.WorkloadDetail),
+    (views.Suspension, schemas.Suspension),
     (views.GangView, schemas.GangView),
     (views.Explained, schemas.Explanation),
     (views.Why, schemas.Why),
