@@ -1,0 +1,72 @@
+"""`ganglion suspend` and `ganglion resume`."""
+
+import sys
+from typing import TYPE_CHECKING
+
+import rich_click as click
+
+from ganglion.cli.connect import complete_jobs, connect
+from ganglion.cli.options import command, output
+from ganglion.cli.tables import print_data
+from ganglion.model.errors import GanglionError, StateError
+
+if TYPE_CHECKING:
+    from ganglion.client import Client
+
+
+@command("suspend", "suspend notebook", "suspend notebook --dry-run", "suspend --yes nb-4 nb-7")
+@click.argument("jobs", nargs=-1, required=True, metavar="JOB...", shell_complete=complete_jobs)
+@click.option("--dry-run", is_flag=True, help="Only say what would be lost.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@output("text", "json", "yaml")
+def suspend(jobs: tuple[str, ...], dry_run: bool, yes: bool, form: str) -> None:
+    """Stop workspaces until they are resumed.
+
+    GPUs, memory and shells are given back; name, environment, address, files and place in line
+    are kept. What is lost is said before anything happens; on a terminal you are asked.
+
+    JOB is an id, the beginning of one, or a name.
+    """
+    with connect() as client:
+        asked = [client.suspend(job, dry_run=True) for job in jobs]
+        if form == "text":
+            for each in asked:
+                click.echo(f"{each.id}: {each.loss}", err=not dry_run)
+        if not dry_run:
+            if sys.stdin.isatty() and not yes:
+                click.confirm("Suspend?", abort=True, err=True)
+            asked = [client.suspend(each.id) for each in asked]
+    if form != "text":
+        print_data(asked, form)
+    elif not dry_run:
+        for each in asked:
+            click.echo(f"suspending {each.id}; take it up again with: ganglion resume {each.id}")
+
+
+@command("resume", "resume notebook")
+@click.argument("jobs", nargs=-1, required=True, metavar="JOB...", shell_complete=complete_jobs)
+def resume(jobs: tuple[str, ...]) -> None:
+    """Take suspended workspaces up again.
+
+    They are first to start, and from then on have no more right to their place than before.
+
+    JOB is an id, the beginning of one, or a name.
+    """
+    with connect() as client:
+        failed = sum(not _resumed(client, job) for job in jobs)
+    if failed:
+        raise StateError(f"{failed} of {len(jobs)} not resumed")
+
+
+def _resumed(client: "Client", job: str) -> bool:
+    try:
+        view = client.resume(job)
+    except StateError as error:
+        _say(error)
+        return False
+    click.echo(f"resuming {view.id}")
+    return True
+
+
+def _say(error: GanglionError) -> None:
+    click.echo(f"{error.message}" + (f" ({error.hint})" if error.hint else ""), err=True)
