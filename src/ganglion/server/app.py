@@ -19,6 +19,7 @@ from ganglion.server import (
     routes_cluster,
     routes_policy,
     routes_workloads,
+    routes_workspaces,
 )
 from ganglion.server.cluster_views import waiting_by_reason
 from ganglion.server.context import Context
@@ -50,6 +51,7 @@ def make_app(context: Context) -> FastAPI:
     )
     app.state.context = context
     problems.install(app)
+    app.include_router(routes_workspaces.router, prefix=PREFIX)
     app.include_router(routes_workloads.router, prefix=PREFIX)
     app.include_router(routes_cluster.router, prefix=PREFIX)
     app.include_router(routes_policy.router, prefix=PREFIX)
