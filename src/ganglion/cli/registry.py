@@ -50,6 +50,10 @@ COMMANDS: dict[str, Entry] = {
     "get": Entry("ganglion.cli.get:get", "Print a workload as data.", LOOK),
     "events": Entry("ganglion.cli.events:events", "Print what happened, and what happens.", LOOK),
     "cancel": Entry("ganglion.cli.cancel:cancel", "Stop workloads.", CHANGE),
+    "suspend": Entry(
+        "ganglion.cli.suspend:suspend", "Stop workspaces until they are resumed.", CHANGE
+    ),
+    "resume": Entry("ganglion.cli.suspend:resume", "Take suspended workspaces up again.", CHANGE),
     "update": Entry(
         "ganglion.cli.update:update",
         "Change priority, queue or time limit; hold or release.",
