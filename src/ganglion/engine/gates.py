@@ -42,7 +42,7 @@ class Gates:
     def ended(self, gang: Gang, outcome: Outcome) -> tuple[str, ...]:
         """A gang ended for good; returns its workload if that decides a dependency."""
         tally = self._tally(gang.workload)
-        if outcome is Outcome.SUCCEEDED:
+        if outcome in (Outcome.SUCCEEDED, Outcome.STOPPED_EARLY):
             tally.succeeded += 1
         else:
             tally.failed += 1

@@ -63,6 +63,8 @@ def updated(state: Holdings, event: ev.GangUpdated) -> bool:
     if record.phase is Phase.RESERVED:
         state.redeem(record)
         record.phase = Phase.PENDING
+    if changes.get("recall_ms"):
+        state.redeem(record)
     if "queue" in changes:
         _check_leaf(state, changes["queue"])
         if record.phase is not Phase.PENDING:
@@ -226,8 +228,9 @@ def ended(state: Holdings, event: ev.GangEnded) -> bool:
     if record.phase in HOLDING:
         record.attained = attained(record, event.at)
         state.release(record)
-    elif event.outcome is not ev.Outcome.CANCELLED:
-        # Only a cancel ends a gang that waits: anything else is old news of its last attempt.
+    elif event.outcome not in (ev.Outcome.CANCELLED, ev.Outcome.STOPPED_EARLY):
+        # Only who wants a gang no more ends one that waits: anything else is old news of its
+        # last attempt.
         return False
     record.exit_code, record.message = event.exit_code, event.message
     record.failures += event.outcome is ev.Outcome.FAILED

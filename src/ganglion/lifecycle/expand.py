@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Mapping
-from math import prod
 
 from msgspec import structs
 
+from ganglion.lifecycle.sweeps.trials import trial, trial_count
 from ganglion.model.errors import NotFound
 from ganglion.model.workload import Gang, Kind, Run, Workload
 
@@ -16,8 +16,7 @@ PARAM_PREFIX = "GANGLION_PARAM_"
 def gangs_of(workload_id: str, workload: Workload, submitted_ms: int) -> tuple[Gang, ...]:
     """All gangs of a workload, by index.
 
-    A service has one per replica, a sweep one per combination of its parameters (the last
-    parameter varies fastest), anything else exactly one.
+    A service has one per replica, a sweep one per trial, anything else exactly one.
 
     Args:
         workload_id: its id.
@@ -33,7 +32,7 @@ def gang_count(workload: Workload) -> int:
     """How many gangs a workload begins with; a service that sleeps has one, on hold."""
     if workload.kind is Kind.SERVICE:
         return max(1, workload.replicas)
-    return prod(len(values) for values in workload.params.values()) if _swept(workload) else 1
+    return trial_count(workload) or 1 if workload.kind is Kind.SWEEP else 1
 
 
 def replica_of(workload_id: str, workload: Workload, submitted_ms: int, index: int) -> Gang:
@@ -48,13 +47,8 @@ def params_of(workload: Workload, index: int) -> dict[str, str]:
         NotFound: there is no gang of that index.
     """
     _known(workload, index)
-    if not _swept(workload):
-        return {}
-    found: dict[str, str] = {}
-    for name, values in reversed(workload.params.items()):
-        index, at = divmod(index, len(values))
-        found[name] = values[at]
-    return {name: found[name] for name in workload.params}
+    swept = workload.kind is Kind.SWEEP and trial_count(workload)
+    return trial(workload, index) if swept else {}
 
 
 def run_of(workload: Workload, index: int) -> Run:
@@ -79,10 +73,6 @@ def run_of(workload: Workload, index: int) -> Run:
         setup=_filled(run.setup, params),
         env=env | given,
     )
-
-
-def _swept(workload: Workload) -> bool:
-    return workload.kind is Kind.SWEEP and bool(workload.params)
 
 
 def _known(workload: Workload, index: int) -> None:

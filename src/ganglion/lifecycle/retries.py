@@ -10,7 +10,7 @@ from ganglion.lifecycle.failures.history import (
     History,
     cause_of,
 )
-from ganglion.model.events import GangEnded, Outcome, cancels, suspends
+from ganglion.model.events import GIVEN_UP, GangEnded, Outcome, cancels, suspends
 from ganglion.model.plan import Phase
 from ganglion.model.workload import Kind, Retry, Workload
 
@@ -48,10 +48,10 @@ def decide(
 ) -> GangEnded:
     """Set `requeue`, `not_before` and, where it is the last word, `message` of an end.
 
-    A gang that is being cancelled is never started again, whatever ended it; one that is being
-    suspended waits to be resumed, whatever ended it. A replica of a
-    service that ends by itself is always started again, unless its restarts are limited. What
-    crashes again and again right after its start ends, whatever its limits: see `CRASHES`.
+    A gang that is being cancelled or given up is never started again, whatever ended it; one
+    that is being suspended waits to be resumed, whatever ended it. A replica of a service that
+    ends by itself is always started again, unless its restarts are limited. What crashes again
+    and again right after its start ends, whatever its limits: see `CRASHES`.
 
     Args:
         event: as a world reported it.
@@ -64,7 +64,7 @@ def decide(
     """
     if record.phase is Phase.STOPPING and cancels(record.cause):
         ended = event.outcome is Outcome.SUCCEEDED
-        return event if ended else replace(event, outcome=Outcome.CANCELLED, requeue=False)
+        return event if ended else _unwanted(event, record.cause)
     if record.phase is Phase.STOPPING and suspends(record.cause):
         return replace(event, outcome=Outcome.SUSPENDED, requeue=True, not_before=0)
     history = history or History()
@@ -75,6 +75,12 @@ def decide(
         limit = workload.retry.limit or ENDLESS
         return _after(event, record.failures, limit, workload.retry)
     return _by_cause(event, record, workload.retry, history)
+
+
+def _unwanted(event: GangEnded, cause: str) -> GangEnded:
+    if cause.startswith(GIVEN_UP):
+        return replace(event, outcome=Outcome.STOPPED_EARLY, requeue=False, message=cause)
+    return replace(event, outcome=Outcome.CANCELLED, requeue=False)
 
 
 def _by_cause(event: GangEnded, record: GangRecord, retry: Retry, history: History) -> GangEnded:

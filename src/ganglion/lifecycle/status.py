@@ -43,6 +43,7 @@ class Status(NamedTuple):
 
 _ENDS = {
     Outcome.SUCCEEDED: State.SUCCEEDED,
+    Outcome.STOPPED_EARLY: State.SUCCEEDED,
     Outcome.CANCELLED: State.CANCELLED,
     Outcome.TIMED_OUT: State.TIMED_OUT,
 }
@@ -96,6 +97,9 @@ def _over(records: Sequence[GangRecord]) -> Status:
     ends = [end_of(record) for record in records]
     state = min(ends, key=_WORST_FIRST.index)
     decisive = records[ends.index(state)]
+    given_up = sum(record.outcome is Outcome.STOPPED_EARLY for record in records)
+    if state is State.SUCCEEDED and given_up:
+        return Status(state, "", f"{given_up} of {len(records)} trials were stopped early")
     return Status(state, "", _ending(decisive, state), decisive.exit_code)
 
 

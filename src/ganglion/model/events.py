@@ -29,11 +29,17 @@ class Outcome(StrEnum):
     SUSPENDED = "suspended"
     NODE_LOST = "node_lost"
     START_FAILED = "start_failed"
+    STOPPED_EARLY = "stopped_early"
+    """A trial that was given up for better ones: its sweep does well without it."""
+
+
+GIVEN_UP = "stopped early"
+"""Beginning of the cause of a stop that gives a trial up."""
 
 
 def cancels(cause: str) -> bool:
     """Whether a stop for this cause means that nobody wants the gang any more."""
-    return cause.startswith("cancel")
+    return cause.startswith(("cancel", GIVEN_UP))
 
 
 def suspends(cause: str) -> bool:
@@ -269,13 +275,16 @@ class TypicalPods(_Event, frozen=True, tag="typical_pods"):
 
 
 class MetricReported(_Event, frozen=True, tag="metric_reported"):
-    """A program reported how well it does; the engine takes no notice."""
+    """A program reported how well it does; the engine takes no notice.
+
+    A `value` that is no finite number is None: JSON knows no others.
+    """
 
     gang: str
     attempt: int
     name: str
     step: int
-    value: float
+    value: float | None
 
 
 class ServiceScaled(_Event, frozen=True, tag="service_scaled"):

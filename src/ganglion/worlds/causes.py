@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 
-from ganglion.model.events import Outcome, cancels, suspends
+from ganglion.model.events import GIVEN_UP, Outcome, cancels, suspends
 
 _ENDS = {"time": Outcome.TIMED_OUT, "node": Outcome.NODE_LOST, "lost": Outcome.NODE_LOST}
 
@@ -23,11 +23,13 @@ class Trade(StrEnum):
 def outcome_of(cause: str) -> Outcome:
     """How an attempt ends that was stopped for this cause.
 
-    Causes that begin with `cancel` end as cancelled, with `suspend` as suspended, with `time`
-    as timed out, with `node` or `lost` as node lost; every other cause (`preempted for ...`,
-    `moved for ...`) is a preemption.
+    Causes that begin with `cancel` end as cancelled, with `stopped early` as stopped early, with
+    `suspend` as suspended, with `time` as timed out, with `node` or `lost` as node lost; every
+    other cause (`preempted for ...`, `moved for ...`) is a preemption.
     """
     word = cause.strip().lower()
+    if word.startswith(GIVEN_UP):
+        return Outcome.STOPPED_EARLY
     if cancels(word):
         return Outcome.CANCELLED
     if suspends(word):
