@@ -30,7 +30,9 @@ def bind(host: str, port: int) -> socket.socket:
         EnvironmentFault: the port is in use or may not be used.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    taken = socket.socket(family, socket.SOCK_STREAM)
+    # asyncio lets small answers out at once only where a socket says that it is TCP: otherwise
+    # the second half of an answer waits some 40 ms for the client's acknowledgement.
+    taken = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         taken.bind((host, port))
