@@ -103,3 +103,52 @@ def test_without_repair_the_world_tells_what_becomes_of_the_gang() -> None:
     plan = lose(state, nodes(state)[0])
 
     assert (plan.stops, plan.resizes) == ([], [])
+
+
+def sick(state: ClusterState, name: str, device: int, now: int = 9) -> Plan:
+    plan = cycle(state, [ev.DeviceHealth(now, name, device, healthy=False, cause="Xid 79")], now)
+    state.validate()
+    return plan
+
+
+def test_a_gang_that_can_take_it_is_repaired_whatever_the_policy_says() -> None:
+    state = fleet(Policy())
+    submit(state, gang("w", 2, 2, replace=True))
+    lost = nodes(state)[0]
+    plan = lose(state, lost)
+    assert [each.gang.id for each in plan.resizes] == ["w/0"]
+    assert lost not in nodes(state)
+
+
+def test_other_gangs_are_not_repaired_unless_the_policy_says_so() -> None:
+    state = fleet(Policy())
+    submit(state, gang("w", 2, 2))
+    plan = lose(state, nodes(state)[0])
+    assert plan.resizes == []
+    assert plan.stops == []
+
+
+def test_only_the_pod_whose_gpu_fell_sick_is_replaced() -> None:
+    state = fleet(Policy())
+    submit(state, gang("w", 2, 1, replace=True))
+    before = state.record("w/0").placement
+    assert before
+    hurt = before.pods[0]
+    plan = sick(state, hurt.node, hurt.devices[0])
+    assert [each.gang.id for each in plan.resizes] == ["w/0"]
+    after = state.record("w/0").placement
+    assert after
+    assert after.pods[1] == before.pods[1]
+    assert (after.pods[0].node, after.pods[0].devices) != (hurt.node, hurt.devices)
+    assert cycle(state, [], 10).resizes == []
+
+
+def test_a_gpu_that_falls_sick_stops_nobody_whose_program_could_not_take_it() -> None:
+    state = fleet()
+    submit(state, gang("w", 2, 1))
+    before = state.record("w/0").placement
+    assert before
+    plan = sick(state, before.pods[0].node, before.pods[0].devices[0])
+    assert plan.resizes == []
+    assert plan.stops == []
+    assert state.record("w/0").placement == before

@@ -19,7 +19,8 @@ class Bookings:
 
     A gang may be on a booked node during a booking only if the booking is for it. Only a time
     limit shows that a gang will have left by then; a gang without one keeps off nodes with a
-    booking ahead. A gang that runs when a booking is made is not stopped for it.
+    booking ahead. A gang that runs when a booking is made is not stopped for it, unless the
+    booking clears its nodes (see `clearing`).
 
     Args:
         path: the queues from a leaf up to its root, by the leaf's name.
@@ -47,6 +48,12 @@ class Bookings:
     def all(self) -> list[Booking]:
         """All bookings, the first to begin first."""
         return sorted(self._all.values(), key=lambda each: (each.begin, each.name))
+
+    def clearing(self, now: int) -> list[Booking]:
+        """Bookings that clear their nodes and are not over, the first to begin first."""
+        if not self._all:
+            return []
+        return [each for each in self.all() if each.clears and each.end > now]
 
     def refusal(self, record: GangRecord, placement: Placement, now: int) -> Reason | None:
         """Why a gang may not start there now; None = it may."""
@@ -90,10 +97,11 @@ class Bookings:
         for booking in self.all():
             over = booking.end <= start
             early = gang.time_limit_ms and start + gang.time_limit_ms <= booking.begin
-            if not over and not early and not self._is_for(booking, gang):
+            if not over and not early and not self.is_for(booking, gang):
                 yield booking
 
-    def _is_for(self, booking: Booking, gang: Gang) -> bool:
+    def is_for(self, booking: Booking, gang: Gang) -> bool:
+        """Whether a gang may use the nodes of a booking meanwhile."""
         if not any(queue in booking.queues for queue in self._path(gang.queue)):
             return False
         return not booking.users or gang.user in booking.users

@@ -3,12 +3,14 @@
 from collections.abc import Iterable
 
 from ganglion.engine.acts import decide, give, keep_promises
+from ganglion.engine.clearing import clear
 from ganglion.engine.elastic import grow
 from ganglion.engine.emptying import empty_nodes
 from ganglion.engine.find import Found
 from ganglion.engine.heads import SIDE_BY_SIDE, Head, take_heads
 from ganglion.engine.lanes import Lane
 from ganglion.engine.order import Turns
+from ganglion.engine.recall import keep, wake
 from ganglion.engine.record import GangRecord
 from ganglion.engine.repair import mend
 from ganglion.engine.rules_kueue import rules_for
@@ -48,14 +50,18 @@ def cycle(state: ClusterState, events: Iterable[Event], now: int) -> Plan:
     state.deserved.refresh(now)
     _learn(state, plan)
     keep_promises(state, plan)
+    wake(state, plan)
     decide(state, state.future.renew(now), plan)
     trim(state, plan)
     mend(state, plan)
+    clear(state, plan)
+    keep(state, plan, before_others=True)
     state.again_at = None
     if state.policy.entitlement not in SIDE_BY_SIDE:
         _Round(state, plan).run()
     elif take_heads(state, plan, lambda head: _shut(state, head, plan)):
         state.again_at = now + 1
+    keep(state, plan, before_others=False)
     grow(state, plan)
     _foretell(state, plan)
     empty_nodes(state, plan)

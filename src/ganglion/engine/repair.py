@@ -1,4 +1,7 @@
-"""Replacing the pods that a gang lost with a node, while the rest of it goes on.
+"""Replacing the pods that a gang lost with a node or a GPU, while the rest of it goes on.
+
+That happens to gangs whose programs can take it (`Gang.replace`), and for lost nodes to all
+gangs where the policy says so.
 
 The lost pods look for a place of their own: in the domain that the rest shares where the gang
 requires one, and in the flavor they had. A gang that finds none goes on without them if it is
@@ -30,8 +33,8 @@ Pods = tuple[PodPlacement, ...]
 
 
 def mend(state: ClusterState, plan: Plan) -> None:
-    """Replace what gangs have lost, where the policy says so."""
-    for event in repairs(state, plan.at) if state.policy.repair else ():
+    """Replace what gangs have lost, where they or the policy say so."""
+    for event in repairs(state, plan.at):
         decide(state, [event], plan)
         if isinstance(event, GangStopping):
             plan.stops.append(Stop(event.gang, event.attempt, event.cause))
@@ -41,17 +44,28 @@ def mend(state: ClusterState, plan: Plan) -> None:
 
 
 def repairs(state: ClusterState, now: int) -> Iterator[GangResized | GangStopping]:
-    """What becomes of gangs with pods on lost nodes; apply each before asking for the next."""
-    gone = state.tree.gone()
-    if not gone:
+    """What becomes of gangs that lost pods; apply each before asking for the next."""
+    if not state.tree.gone() and not state.tree.sick:
         return
     for record in state.settled():
-        pods = record.placement.pods if record.placement else ()
-        lost = tuple(pod for pod in pods if pod.node in gone)
+        lost = _lost(state, record)
         if lost and record.phase in SETTLED:
             decision = _repair(state, record, lost, now)
             if decision:
                 yield decision
+
+
+def _lost(state: ClusterState, record: GangRecord) -> Pods:
+    """Pods on nodes that are gone, or with GPUs that fell sick."""
+    tree, in_place = state.tree, record.gang.replace
+    if not in_place and not state.policy.repair:
+        return ()
+    sick = tree.sick if in_place else {}
+    return tuple(
+        pod
+        for pod in (record.placement.pods if record.placement else ())
+        if tree.is_gone(pod.node) or not sick.get(pod.node, frozenset()).isdisjoint(pod.devices)
+    )
 
 
 def completed(state: ClusterState, record: GangRecord, pods: Pods) -> Placement | None:

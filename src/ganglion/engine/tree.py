@@ -57,6 +57,7 @@ class Tree:
         changes: ranks of nodes whose condition changed, in order of time.
         epoch: grows whenever ranks or logs start anew.
         problems: what is odd in the topology, in plain words.
+        sick: node -> indexes of its devices that must not be given out; others are left out.
     """
 
     def __init__(self, table: Conditions) -> None:
@@ -75,6 +76,7 @@ class Tree:
         self.changes: list[int] = []
         self.epoch = 0
         self.problems: list[str] = []
+        self.sick: dict[str, frozenset[int]] = {}
         self._buckets: dict[int, list[int]] = {}
         self._gone: set[str] = set()
         self._fresh: dict[str, Node] = {}
@@ -82,6 +84,7 @@ class Tree:
     def put(self, node: Node) -> None:
         """Add a node, or change the description of a known one; its pods stay."""
         self._gone.discard(node.name)
+        self._note_sick(node)
         rank = self.index.get(node.name)
         if rank is None or node.name in self._fresh or node.domains != self.nodes[rank].domains:
             self._fresh[node.name] = node
@@ -93,6 +96,13 @@ class Tree:
         rank = self.rank(name)
         self._gone.add(name)
         self._describe(rank, self.nodes[rank])
+
+    def _note_sick(self, node: Node) -> None:
+        sick = frozenset(i for i, device in enumerate(node.devices) if not device.healthy)
+        if sick:
+            self.sick[node.name] = sick
+        else:
+            self.sick.pop(node.name, None)
 
     def is_gone(self, name: str) -> bool:
         """Whether a known node is gone."""
