@@ -32,6 +32,7 @@ from ganglion.client.views import (
     QueuePage,
     QueueView,
     Submitted,
+    Suspension,
     Version,
     Why,
     WorkloadDetail,
@@ -205,6 +206,15 @@ class Client:
     def cancel(self, ref: str, *, force: bool = False) -> None:
         """Stop a workload: gently, or at once with `force`."""
         self._http.call("POST", _path("/workloads", ref, "cancel"), Any, body={"force": force})
+
+    def suspend(self, ref: str, *, dry_run: bool = False) -> Suspension:
+        """Stop a workspace until it is resumed; with `dry_run` only say what would be lost."""
+        path, params = _path("/workloads", ref, "suspend"), {"dry_run": dry_run or None}
+        return self._http.call("POST", path, Suspension, params=params)
+
+    def resume(self, ref: str) -> WorkloadDetail:
+        """Let a suspended workspace start again."""
+        return self._http.call("POST", _path("/workloads", ref, "resume"), WorkloadDetail)
 
     @contextmanager
     def logs(
