@@ -161,8 +161,8 @@ class Book:
                 self.trails[event.gang].span.committed = event.at
             case GangEnded():
                 self._ended(event)
-            case MetricReported():
-                self.trails[event.gang].metrics[event.name] = event
+            case MetricReported() | IdleWarned():
+                self._told(event)
             case IdleWarned():
                 self.trails[event.gang].warned = event if event.suspend_at else None
             case PolicySet():
@@ -171,6 +171,13 @@ class Book:
                 self.alarms.pop((event.subject, event.alarm), None)
                 if event.message:
                     self.alarms[event.subject, event.alarm] = event
+
+    def _told(self, event: MetricReported | IdleWarned) -> None:
+        trail = self.trails[event.gang]
+        if isinstance(event, MetricReported):
+            trail.metrics[event.name] = event
+        else:
+            trail.warned = event if event.suspend_at else None
 
     def _ended(self, event: GangEnded) -> None:
         trail = self.trails[event.gang]
