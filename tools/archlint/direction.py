@@ -20,6 +20,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "engine": frozenset({"model"}),
     "extensions": frozenset({"model", "engine"}),
     "collector": frozenset(),
+    "checkpoint": frozenset(),
     "files": frozenset({"model", "compat"}),
     "compat": frozenset({"model", "files"}),
     "lifecycle": CORE,

@@ -161,7 +161,7 @@ def _slice(group: Group) -> Slice:
 def _checkpoint(given: CheckpointFile | None) -> Checkpoint | None:
     if given is None:
         return None
-    return Checkpoint(given.interval, given.signal, given.grace, given.path)
+    return Checkpoint(given.interval, given.signal, given.grace, given.path, given.must_resume)
 
 
 def _retry(given: RetryFile) -> Retry:

@@ -64,6 +64,7 @@ class CheckpointFile(Mapping):
     signal: f.Signal = described("signal that asks it to save and leave", "SIGTERM")
     grace: f.Duration = described("how long that may take before it is killed", 30_000)
     path: f.Text = described("where it saves; left out = a folder that Ganglion keeps for it", "")
+    must_resume: f.Flag = described("it fails where no checkpoint is left to go on from", False)
 
 
 class RetryFile(Mapping):

@@ -1,7 +1,13 @@
-"""What stopping a gang for another one has cost it."""
+"""What the end of an attempt has cost: work that was done and has to be done again.
+
+The figure is worked out once, by whoever hears of the end, and written into the event; every
+view adds up what is written.
+"""
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from ganglion.model.events import GangEnded, Outcome
 from ganglion.model.placement import Placement
 from ganglion.model.workload import Checkpoint
 
@@ -12,33 +18,62 @@ class Span(Struct):
     Attributes:
         started: when all its pods ran; 0 = they never did.
         committed: up to when its work is known to be safe; 0 = none was reported.
+        told: when it was told to stop; 0 = it was not.
         placement: the pods it had last.
     """
 
     started: int = 0
     committed: int = 0
+    told: int = 0
     placement: Placement | None = None
 
 
-def lost_gpu_ms(span: Span, checkpoint: Checkpoint | None, ended: int) -> int:
-    """GPU-ms of work thrown away when the attempt was stopped.
+def measured(event: GangEnded, span: Span, checkpoint: Checkpoint | None) -> GangEnded:
+    """Set `lost_gpu_ms` of the end of an attempt.
 
-    Work counts as safe as the engine counts it when it sets a price: up to the last checkpoint
-    that was reported, else up to the last multiple of the contract's interval; a gang that
-    saves only when told has lost no more than its grace.
+    Work is thrown away where others, a node or a failure took an attempt from a gang that goes
+    on, or would. What ends as it should, and what its own user stops, has lost nothing.
+
+    Args:
+        event: with `requeue` set.
+        span: the attempt.
+        checkpoint: its contract.
+    """
+    taken = event.outcome in (Outcome.PREEMPTED, Outcome.NODE_LOST)
+    if not taken and not (event.requeue and event.outcome is Outcome.FAILED):
+        return event
+    lost = lost_gpu_ms(span, checkpoint, event.at, killed=event.killed)
+    return replace(event, lost_gpu_ms=lost)
+
+
+def lost_gpu_ms(
+    span: Span, checkpoint: Checkpoint | None, ended: int, *, killed: bool = False
+) -> int:
+    """GPU-ms of work thrown away with an attempt.
+
+    An attempt that reports its checkpoints has lost what it did since the last one. One that
+    reports none is believed to keep its contract: to have saved at the last multiple of its
+    interval, or, where it saves only when told, after it was told. Who was killed, or was not
+    told, did not come to do the latter.
 
     Args:
         span: the attempt.
         checkpoint: its contract.
-        ended: when it was gone.
+        ended: when it was gone, in ms.
+        killed: whether it had to be killed.
     """
     if not span.started or span.placement is None:
         return 0
     saved = max(span.started, span.committed)
     lost = max(ended - saved, 0)
-    if checkpoint and not checkpoint.interval_ms:
-        lost = min(lost, checkpoint.grace_ms)
-    elif checkpoint and not span.committed:
-        lost %= checkpoint.interval_ms
+    if checkpoint and not span.committed:
+        lost = _by_contract(lost, span, checkpoint, ended, killed=killed)
     milli = sum(len(pod.devices) * pod.milli for pod in span.placement.pods)
     return milli * lost // 1000
+
+
+def _by_contract(lost: int, span: Span, checkpoint: Checkpoint, ended: int, *, killed: bool) -> int:
+    if checkpoint.interval_ms:
+        return lost % checkpoint.interval_ms
+    saves = span.told and not killed
+    return min(lost, max(ended - span.told, 0)) if saves else lost

@@ -230,6 +230,7 @@ class GangEnded(_Event, frozen=True, tag="gang_ended"):
     not_before: int = 0
     lost_gpu_ms: int = 0
     cause: str = ""
+    `killed` = it had been told to leave and was still there when its grace was over.
 
 
 class PolicySet(_Event, frozen=True, tag="policy_set"):
@@ -242,6 +243,7 @@ class PolicySet(_Event, frozen=True, tag="policy_set"):
         text: the policy file as it was written.
         queues: the whole queue tree that came with it; None = it said nothing about queues.
             The queues themselves are set by events of their own.
+    killed: bool = False
     """
 
     policy: Policy

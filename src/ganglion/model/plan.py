@@ -21,12 +21,29 @@ class Phase(StrEnum):
     ENDED = "ended"
 
 
+class SavePoint(Struct, frozen=True):
+    """A checkpoint that an attempt may go on from.
+
+    Attributes:
+        at: up to when the work is safe, in ms.
+        step: as the program counts; 0 = it did not say.
+        path: where it lies, in full; empty = it did not say.
+        attempt: that saved it.
+    """
+
+    at: int
+    step: int = 0
+    path: str = ""
+    attempt: int = 0
+
+
 class Start(Struct, frozen=True):
-    """Start this attempt of this gang there."""
+    """Start this attempt of this gang there; `resume` are its checkpoints, newest first."""
 
     gang: Gang
     attempt: int
     placement: Placement
+    resume: tuple[SavePoint, ...] = ()
 
 
 class Stop(Struct, frozen=True):

@@ -102,12 +102,15 @@ class Checkpoint(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
         signal: signal that asks it to save and leave.
         grace_ms: how long it may take between the signal and SIGKILL.
         path: where checkpoints live; empty = Ganglion's own folder for the workload.
+        must_resume: it fails, in place of starting over, when it has saved but none of its
+            checkpoints is there any more.
     """
 
     interval_ms: int = 0
     signal: str = "SIGTERM"
     grace_ms: int = 30_000
     path: str = ""
+    must_resume: bool = False
 
 
 class Retry(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):

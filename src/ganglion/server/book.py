@@ -10,7 +10,9 @@ from msgspec import Struct, field
 from ganglion.engine.state import ClusterState
 from ganglion.ledger import Filed
 from ganglion.lifecycle.failures.history import History
-from ganglion.lifecycle.losses import Span, lost_gpu_ms
+from ganglion.lifecycle.losses import Span
+from ganglion.lifecycle.reports.hearing import OF_ATTEMPTS
+from ganglion.lifecycle.resuming import remembered
 from ganglion.model.errors import NotFound
 from ganglion.model.events import (
     AlarmSet,
@@ -20,6 +22,7 @@ from ganglion.model.events import (
     GangPlaced,
     GangResized,
     GangStarted,
+    GangStopping,
     GangSubmitted,
     IdleWarned,
     MetricReported,
@@ -27,6 +30,7 @@ from ganglion.model.events import (
     PolicySet,
 )
 from ganglion.model.placement import Placement
+from ganglion.model.plan import SavePoint
 from ganglion.model.workload import Checkpoint, Workload
 from ganglion.server.replicas import Replicas
 
@@ -46,6 +50,7 @@ class Trail(Struct):
         span: the present attempt.
         warned: that it is suspended soon, unless it is used; None = it is not.
         metrics: what its programs reported last, by name.
+        saved: its last checkpoints, newest first.
     """
 
     placement: Placement | None = None
@@ -59,6 +64,7 @@ class Trail(Struct):
     span: Span = field(default_factory=Span)
     warned: IdleWarned | None = None
     metrics: dict[str, MetricReported] = field(default_factory=dict)
+    saved: tuple[SavePoint, ...] = ()
 
 
 class Entry(Struct):
@@ -149,6 +155,8 @@ class Book:
             case GangPlaced():
                 trail = self.trails[event.gang]
                 trail.placement, trail.span = event.placement, Span(placement=event.placement)
+                for alarm in OF_ATTEMPTS if self.alarms else ():
+                    self.alarms.pop((event.gang, alarm), None)
             case GangResized():
                 trail = self.trails[event.gang]
                 trail.placement = trail.span.placement = event.placement
@@ -157,8 +165,13 @@ class Book:
                 trail.started = event.at
                 trail.history.begun(event.at)
                 trail.span.started = event.at
+            case GangStopping():
+                span = self.trails[event.gang].span
+                span.told = span.told or event.at
             case CheckpointCommitted():
-                self.trails[event.gang].span.committed = event.at
+                trail = self.trails[event.gang]
+                trail.span.committed = event.at
+                trail.saved = remembered(trail.saved, event)
             case GangEnded():
                 self._ended(event)
             case MetricReported() | IdleWarned():
@@ -185,7 +198,7 @@ class Book:
         trail.history.ended(event)
         if event.outcome is Outcome.PREEMPTED:
             trail.preemptions += 1
-            trail.lost_gpu_ms += lost_gpu_ms(trail.span, trail.checkpoint, event.at)
+            trail.lost_gpu_ms += event.lost_gpu_ms
         if event.requeue:
             trail.restarts += 1
             return

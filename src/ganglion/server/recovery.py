@@ -135,7 +135,8 @@ def expected(mind: Mind) -> Expected:
     resized = dict[str, Resize]()
     for gang, record in mind.state.records.items():
         if record.phase is Phase.STARTING and record.placement:
-            placed[gang] = Start(record.gang, record.attempt, record.placement)
+            saved = mind.book.trails[gang].saved
+            placed[gang] = Start(record.gang, record.attempt, record.placement, saved)
         elif record.phase is Phase.RUNNING:
             running[gang] = record.attempt
         elif record.phase is Phase.STOPPING:

@@ -282,7 +282,8 @@ class Service:
         record = self._mind.state.records.get(start.gang.id)
         if record and (record.phase, record.attempt) == (Phase.STARTING, start.attempt):
             # An elastic gang may have been resized since.
-            start = replace(start, placement=record.placement)
+            saved = self._mind.book.trails[start.gang.id].saved
+            start = replace(start, placement=record.placement, resume=saved)
             self._world.execute(Plan(self._world.now(), [start]), self._workload(start.gang))
 
     def _resize(self, resize: Resize) -> None:

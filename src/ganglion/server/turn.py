@@ -7,6 +7,7 @@ import structlog
 from ganglion.engine.cycle import cycle
 from ganglion.engine.record import HOLDING
 from ganglion.ledger import Ended, Entry
+from ganglion.lifecycle.losses import measured
 from ganglion.lifecycle.retries import decide
 from ganglion.model.errors import GanglionError
 from ganglion.model.events import AlarmSet, Event, GangEnded, GangStarted, MetricReported
@@ -67,8 +68,9 @@ class Turn:
         # Told again of an end, a gang that waits for its next attempt must not end with it.
         if record.phase in HOLDING:
             workload = self.draft.book.entries[record.gang.workload].workload
-            before = self.draft.book.trails[fact.gang].history
-            self.draft.apply(decide(fact, record, workload, before))
+            trail = self.draft.book.trails[fact.gang]
+            decided = decide(fact, record, workload, trail.history)
+            self.draft.apply(measured(decided, trail.span, trail.checkpoint))
 
     def tend(self, keepers: Keepers) -> bool:
         """Let the keepers do what is due; False = the draft must be made anew."""

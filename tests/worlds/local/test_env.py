@@ -197,6 +197,7 @@ def test_ganglions_own_variables() -> None:
         "GANGLION_GPUS_PER_NODE": "2",
         "GANGLION_POD_SET": "main",
         "GANGLION_PORT": "24000",
+        "GANGLION_STOP_SIGNAL": "SIGTERM",
         "GANGLION_CHECKPOINT_DIR": "/ck",
         "GANGLION_RUN_DIR": "/run",
         "GANGLION_STOP_FILE": "/run/stop",

@@ -24,7 +24,10 @@ SHOWN = 160
 """Characters of a line or path that an alarm quotes."""
 
 BROKEN, FLOOD = "reports.broken", "reports.flood"
+MISSING = "checkpoint.missing"
 ORDER, OUTSIDE, NOT_A_NUMBER = "checkpoint.order", "checkpoint.outside", "metrics.nan"
+OF_ATTEMPTS = frozenset({BROKEN, FLOOD, MISSING, ORDER, OUTSIDE, NOT_A_NUMBER})
+"""Alarms about one attempt of a gang, which end as the next one begins."""
 
 
 class Activity(Struct, frozen=True):

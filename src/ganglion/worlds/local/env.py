@@ -14,7 +14,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from ganglion.model.resources import WHOLE
-from ganglion.model.workload import Gang, Run
+from ganglion.model.workload import Checkpoint, Gang, Run
 from ganglion.worlds.local.records import CHECKPOINT, HOSTFILE, STOP_NOTE, report_file
 from ganglion.worlds.local.seats import Seat, Table
 
@@ -163,6 +163,7 @@ def _own(seat: Seat, table: Table, gang: Gang, facts: Facts) -> dict[str, str]:
         "GANGLION_GPUS_PER_NODE": str(len(seat.pod.devices)),
         "GANGLION_POD_SET": seat.pod.pod_set,
         "GANGLION_PORT": str(facts.service_port),
+        "GANGLION_STOP_SIGNAL": (gang.checkpoint or Checkpoint()).signal,
         "GANGLION_CHECKPOINT_DIR": facts.checkpoint_dir,
         "GANGLION_RUN_DIR": facts.run_dir,
         "GANGLION_STOP_FILE": f"{facts.run_dir}/{STOP_NOTE}",

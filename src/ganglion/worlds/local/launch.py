@@ -65,6 +65,8 @@ def prepare(ground: Ground, start: Start, workload: Workload, taken: set[int]) -
         "boot": records.boot_id(),
         "log_dir": str(logs),
         "checkpoint_dir": facts.checkpoint_dir,
+        "resume": [{"step": each.step, "path": each.path} for each in start.resume],
+        "must_resume": contract.must_resume,
         "signal": signal_number(contract.signal),
         "grace_ms": contract.grace_ms,
         "time_limit_ms": gang.time_limit_ms,

@@ -24,6 +24,7 @@ class Members:
 
     def __init__(self, run: Path, spec: Record) -> None:
         self._run, self._spec = run, spec
+        self._resumed: dict[str, str] = {}
         self._roster: list[Record] = spec["pods"]
         self._of: dict[str, list[Process]] = {}
         self._ready: set[str] = set()
@@ -53,6 +54,10 @@ class Members:
         return max((kill_at for *_, kill_at in self._leaving), default=0.0)
 
     # --- start ----------------------------------------------------------------------------
+
+    def resume(self, variables: dict[str, str]) -> None:
+        """Tell every process where the attempt goes on."""
+        self._resumed = variables
 
     def begin_setups(self) -> None:
         """Start the setup of every pod that has one."""
@@ -88,7 +93,7 @@ class Members:
                     self._of[key].append(self._spawn(pod, rank, rank["argv"]))
 
     def _spawn(self, pod: Record, rank: Record, argv: list[str]) -> Process:
-        env = self._spec["env"] | rank["env"]
+        env = self._spec["env"] | rank["env"] | self._resumed
         log = Path(self._spec["log_dir"]) / f"rank-{rank['rank']}.log"
         process = Process(rank["rank"], argv, env, pod["workdir"], log)
         with (self._run / records.PIDS).open("a", encoding="ascii") as file:

@@ -11,8 +11,10 @@ One directory per attempt, `runs/<workload id>/<index>/<attempt>/`:
 - `resize.json`   order to run on other pods; `left.json` those it left out are gone
 - `checkpoint`    the job touches it whenever a checkpoint is complete
 - `reports/<pod>` what the pod's processes report, one JSON object per line
+- `resumed.json`  the checkpoint it goes on from, and what is to be said of that
 - `exit.json`     how the attempt ended; whoever finds it need not look further
 - `stop`          what the job itself may read: why it is being stopped
+- `leave`         the job makes it when it has saved and need not be waited for
 - `hostfile`      nodes and slots for MPI
 
 Only the standard library is imported here, because the supervisor imports this module.
@@ -37,9 +39,11 @@ LEFT = "left.json"
 LOCK = "lock"
 PIDS = "pids"
 STOP_NOTE = "stop"
+LEAVE = "leave"
 CHECKPOINT = "checkpoint"
 HOSTFILE = "hostfile"
 REPORTS = "reports"
+RESUMED = "resumed.json"
 
 Record = dict[str, Any]
 """A decoded record file: a JSON object."""

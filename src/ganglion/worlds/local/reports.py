@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from ganglion.lifecycle.reports.hearing import BROKEN, FLOOD, Activity, Hearing
+from ganglion.lifecycle.reports.hearing import BROKEN, FLOOD, MISSING, Activity, Hearing
 from ganglion.lifecycle.reports.line import LONGEST
 from ganglion.model.events import Event
 from ganglion.worlds.local import records
@@ -118,6 +118,7 @@ class ReportFiles:
         folder = spec.get("checkpoint_dir", str(run))
         self._run, self._hearing = run, Hearing(spec["gang"], spec["attempt"], begun, folder)
         self._tails: dict[int, Tail] = {}
+        self._resumes = bool(spec.get("resume"))
 
     @property
     def activity(self) -> Activity:
@@ -144,7 +145,16 @@ class ReportFiles:
             if tail.trouble:
                 self._hearing.warn(*tail.trouble)
         self._look_for_mark(now)
+        if self._resumes:
+            self._look_where_it_goes_on()
         return self._hearing.tell(now, over=over)
+
+    def _look_where_it_goes_on(self) -> None:
+        found = records.read(self._run / records.RESUMED)
+        if found:
+            self._resumes = False
+            if found["message"]:
+                self._hearing.warn(MISSING, found["message"])
 
     def _look_for_mark(self, now: int) -> None:
         try:

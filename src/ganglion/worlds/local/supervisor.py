@@ -26,6 +26,7 @@ from ganglion.worlds.local.processes import (
     reap,
 )
 from ganglion.worlds.local.records import Record
+from ganglion.worlds.local.resume import Missing, settle
 from ganglion.worlds.local.wakeups import Wakeups
 
 POLL_S = 2.0
@@ -63,9 +64,13 @@ class Attempt:
         run: the run directory.
         spec: the decoded `spec.json`, as `launch.spec_of` wrote it.
         wakeups: signals to wait for.
+
+    Attributes:
+        killed: whether it was told to leave and was still there when its grace was over.
     """
 
     def __init__(self, run: Path, spec: Record, wakeups: Wakeups) -> None:
+        self.killed = False
         self._run, self._spec, self._wakeups = run, spec, wakeups
         self._members = Members(run, spec)
         self._hook = Hook(spec)
@@ -82,7 +87,10 @@ class Attempt:
     def carry_out(self) -> End:
         """Run setups, then ranks; return when no process of the attempt is left."""
         try:
+            self._members.resume(settle(self._run, self._spec))
             end = self._setups() or self._ranks()
+        except Missing as error:
+            end = End("failed", f"its checkpoints are missing: {error.message}", None, 0.0)
         except StartError as error:
             outcome = "start_failed" if error.passing else "failed"
             end = End(outcome, error.message, error.code, 0.0)
@@ -93,6 +101,8 @@ class Attempt:
         self._least_grace = time.monotonic() + LEFTOVER_GRACE_S
         end_leftovers(self._members.present, self._wakeups.wait, self._leftovers_until)
         self._mark()
+        if self.killed and end.grace_s and end.outcome != "failed":
+            end.message += f"; killed, as it was still there after its grace of {end.grace_s:g} s"
         return end
 
     def codes(self) -> dict[str, int]:
@@ -132,9 +142,16 @@ class Attempt:
                 self._kill_at = min(self._kill_at, time.monotonic() + change.grace_s)
                 self._ask_to_stop(change, first=end is None)
                 end = change
-            if end and time.monotonic() >= self._kill_at:
-                self._signal(signal.SIGKILL)
+            if end:
+                self._kill_when_due()
         return self._with_code(end)
+
+    def _kill_when_due(self) -> None:
+        """Kill what is left when the grace is over, or when the job says that it has saved."""
+        late = time.monotonic() >= self._kill_at
+        self.killed |= late and self._busy(stopping=True)
+        if late or (self._run / records.LEAVE).exists():
+            self._signal(signal.SIGKILL)
 
     def _resize(self, end: End | None) -> None:
         """Let pods come and go, unless the attempt is about to end anyway."""
@@ -272,6 +289,7 @@ def supervise(run: Path) -> None:
     attempt = Attempt(run, spec, wakeups)
     end = attempt.carry_out()
     record = {"outcome": end.outcome, "exit_code": end.code, "message": end.message}
+    record |= {"killed": attempt.killed}
     _write_for_sure(run / records.EXIT, record | {"at": records.now_ms(), "codes": attempt.codes()})
 
 
