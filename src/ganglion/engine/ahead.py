@@ -6,8 +6,11 @@ Each says whether it changed anything.
 from typing import TYPE_CHECKING
 
 from ganglion.engine import facts, life
+from ganglion.engine.asleep import sleeps
 from ganglion.engine.record import HOLDING
 from ganglion.model import events as ev
+from ganglion.model.plan import Phase
+from ganglion.model.workload import Gang
 
 if TYPE_CHECKING:
     from ganglion.engine.state import ClusterState
@@ -20,6 +23,7 @@ def placed(state: "ClusterState", event: ev.GangPlaced) -> bool:
     """A gang takes its place; what was reserved for it is not needed any more."""
     record = state.record(event.gang)
     state.freed += state.future.drop(event.gang)
+    state.kept.drop(event.gang)
     changed = life.placed(state, event)
     if changed:
         state.bands.started(record, event.at)
@@ -30,7 +34,36 @@ def reserved(state: "ClusterState", event: ev.GangReserved) -> bool:
     """A gang got a promise, which is better than a reservation, or lost it."""
     state.record(event.gang)
     state.freed += state.future.drop(event.gang)
+    if event.placement:
+        state.kept.drop(event.gang)
     return life.reserved(state, event)
+
+
+def kept(state: "ClusterState", event: ev.PlaceKept) -> bool:
+    """A gang that sleeps got a place, or has none any more."""
+    record = state.record(event.gang)
+    if event.placement is None:
+        return state.kept.drop(event.gang)
+    known = state.kept.get(event.gang)
+    if not sleeps(record) or (known and known.placement == event.placement):
+        return False
+    state.kept.put(record, event.placement)
+    return True
+
+
+def updated(state: "ClusterState", event: ev.GangUpdated) -> bool:
+    """Properties of a gang changed; a place is kept for the gang that it was, or woken for it."""
+    before = state.record(event.gang).gang
+    changed = life.updated(state, event)
+    after = state.record(event.gang).gang
+    if changed and _form(before) != _form(after):
+        state.kept.drop(event.gang)
+    return changed
+
+
+def _form(gang: Gang) -> tuple[object, ...]:
+    """What a gang's kept place depends on, but for whether it is awake."""
+    return gang.queue, gang.pod_sets, gang.held
 
 
 def ended(state: "ClusterState", event: ev.GangEnded) -> bool:
@@ -41,6 +74,8 @@ def ended(state: "ClusterState", event: ev.GangEnded) -> bool:
         state.estimates.learn(record, event.at)
     state.freed += state.future.drop(event.gang)
     changed = life.ended(state, event)
+    if record.phase is Phase.ENDED:
+        state.kept.drop(event.gang)
     if changed:
         state.bands.ended(event.gang)
     return changed

@@ -19,7 +19,7 @@ from ganglion.engine.lanes import Lane
 from ganglion.engine.load import Load
 from ganglion.engine.queueing import Batch, wait_behind
 from ganglion.engine.record import GangRecord
-from ganglion.engine.reservations import Reservation
+from ganglion.engine.reservation import Reservation
 from ganglion.engine.tracking import ONE, Factor
 from ganglion.model.events import StartExpected
 from ganglion.model.plan import Phase

@@ -21,7 +21,7 @@ from ganglion.engine.patience import better_later
 from ganglion.engine.place import Demand, levels_for, rules_of
 from ganglion.engine.quota import spent
 from ganglion.engine.record import GangRecord
-from ganglion.engine.reservations import Reservation
+from ganglion.engine.reservation import Reservation
 from ganglion.engine.shapes import Shape, times
 from ganglion.engine.state import ClusterState
 from ganglion.engine.tentative import Tentative

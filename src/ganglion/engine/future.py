@@ -19,14 +19,13 @@ EASY: Lifka, JSSPP 1995. Conservative backfill: Mu'alem and Feitelson, TPDS 2001
 
 from collections.abc import Callable, Iterable, Iterator
 
-from ganglion.engine.bookings import BOOKED, Bookings
+from ganglion.engine.bookings import BOOKED
 from ganglion.engine.equals import asked_by
-from ganglion.engine.estimates import Estimates
-from ganglion.engine.holdings import Holdings
-from ganglion.engine.occupants import Clock, Occupants
+from ganglion.engine.keeping import KeptPlaces
 from ganglion.engine.profile import Ground, Search, earliest
 from ganglion.engine.record import GangRecord
-from ganglion.engine.reservations import Apart, Reservation, Reservations
+from ganglion.engine.reservation import Reservation, overtakes, seniority
+from ganglion.engine.reservations import Apart, Reservations
 from ganglion.engine.room import Room
 from ganglion.engine.sketch import Sketch, shapes_by_set
 from ganglion.model.events import StartPlanned
@@ -53,18 +52,13 @@ class Future:
     """The reservations, changed by `StartPlanned` events and by what happens to their gangs.
 
     Args:
-        state: the fleet and the policy.
-        occupants: told of every pod that comes to count in the tree, or ceases to.
-        estimates: learnt run times.
-        bookings: nodes that are spoken for.
+        ground: the fleet, who is where until when, and the bookings.
+        kept: places kept for gangs that sleep.
     """
 
-    def __init__(
-        self, state: Holdings, occupants: Occupants, estimates: Estimates, bookings: Bookings
-    ) -> None:
-        clock = Clock(estimates, state.policy.future)
-        self._ground = Ground(state, occupants, clock, bookings)
-        self._held = Reservations()
+    def __init__(self, ground: Ground, kept: KeptPlaces) -> None:
+        self._ground, self._kept = ground, kept
+        self._held = Reservations(kept)
         self._renewed = -1
         self._ticked = -1
         self._rooms: dict[tuple[str, str], tuple[tuple[int, int, int, int], Room]] = {}
@@ -190,15 +184,16 @@ class Future:
         when there is room beside it.
         """
         refused = self._ground.bookings.refusal(record, placement, now)
+        refused = refused or self._kept.refusal(record, placement)
         if refused or not self._held:
             return refused
         ends = now + self._ground.clock.length(record.gang)
         pods: dict[str, list[PodPlacement]] = {}
         for pod in placement.pods:
             pods.setdefault(pod.node, []).append(pod)
-        for held in self._held.binding(record.gang):
+        for held in self._held.ahead(record.gang):
             if held.start_ms < ends and not self._leaves_room(held, record, pods, now):
-                return _overtakes(held, ends)
+                return overtakes(held, ends)
         return None
 
     def beside(self, record: GangRecord, now: int) -> Sketch:
@@ -229,7 +224,8 @@ class Future:
             if not _fits(room, record, pods):
                 return None
         early = now < held.start_ms and self.allows(record, held.placement, now)
-        return None if early else held.placement
+        refused = early or self._kept.refusal(record, held.placement)
+        return None if refused else held.placement
 
     def _put_first(self, record: GangRecord) -> None:
         """Let a gang with a reservation go before its equals, who are not to have its place."""
@@ -303,7 +299,7 @@ class Future:
             if key and lane.reason and not lane.reason.never and _is_about_room(lane.reason):
                 waiting.append(state.records[key[-1]])
         free = [each for each in waiting if each.gang.id not in self._held]
-        return min(free, key=_seniority, default=record)
+        return min(free, key=seniority, default=record)
 
     def _slot(self, record: GangRecord) -> list[Reservation] | None:
         """Who gives up a reservation so that a gang may have one; None = it gets none."""
@@ -356,6 +352,7 @@ class Future:
                 if each is held
                 or (each.start_ms <= at < each.end_ms and each.priority >= held.priority)
             ]
+            others += self._kept.binding(held.record.gang)
             known = self._rooms[key] = (version, self._ground.room(node, at, now, others))
         return known[1]
 
@@ -364,10 +361,6 @@ def _is_about_room(reason: Reason) -> bool:
     """Whether a gang waits for a place."""
     rooms = (Token.CAPACITY, Token.TOPOLOGY, Token.DRAINING, Token.ORDER)
     return reason.token in rooms or BOOKED in reason.evidence
-
-
-def _seniority(record: GangRecord) -> tuple[int, int, str]:
-    return (-record.gang.priority, record.gang.submitted, record.gang.id)
 
 
 def _fits(
@@ -389,12 +382,3 @@ def _by_node(placement: Placement) -> dict[str, list[PodPlacement]]:
 
 def _devices(pods: Iterable[PodPlacement]) -> list[int]:
     return [device for pod in pods for device in pod.devices]
-
-
-def _overtakes(held: Reservation, ends: int) -> Reason:
-    gang = held.record.gang
-    return Reason(
-        Token.ORDER,
-        f"it may run longer than until {gang.id} starts, whose place it would take",
-        evidence={"reserved_from_ms": held.start_ms, "ends_by_ms": ends},
-    )

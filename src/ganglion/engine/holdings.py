@@ -4,8 +4,10 @@ from operator import attrgetter
 
 from ganglion.engine.ageing import aged_rank
 from ganglion.engine.alarms import Alarms
+from ganglion.engine.asleep import asleep
 from ganglion.engine.builtin import builtin_plugins
 from ganglion.engine.census import Census
+from ganglion.engine.charging import usage_of
 from ganglion.engine.condition import Sight
 from ganglion.engine.conditions import Conditions
 from ganglion.engine.deserved import Deserved
@@ -55,6 +57,7 @@ class Holdings:
         census: what sort of pods are submitted.
         leaving: node -> gangs with pods that are still there but count no more.
         promised: gangs that hold a promise, in the order they got it.
+        asleep: gangs that may sleep.
         short: gangs that run with fewer pods than they might.
         oversized: gangs that may have more pods than are wanted of them.
         fresh: gangs submitted since the last cycle.
@@ -82,6 +85,7 @@ class Holdings:
         self.records: dict[str, GangRecord] = {}
         self.leaving: dict[str, dict[str, None]] = {}
         self.promised: dict[str, None] = {}
+        self.asleep: dict[str, None] = {}
         self.short: dict[str, None] = {}
         self.oversized: dict[str, None] = {}
         self.fresh: list[str] = []
@@ -205,6 +209,9 @@ class Holdings:
         if record.lane is not None:
             self.lanes.discard(gang.id)
         record.reason = self.gates.reason(gang, record.not_before, record.held_for)
+        if gang.recall_ms:
+            record.reason = record.reason or asleep(gang)
+            self.asleep[gang.id] = None
         if record.not_before:
             self.alarm(record.not_before, gang.id)
         if record.reason is None:
@@ -248,24 +255,7 @@ class Holdings:
 
     def usage_of(self, record: GangRecord, placement: Placement) -> dict[str, Usage]:
         """What a placement uses, by flavor."""
-        tree, requests = self.tree, {s.name: s.request for s in record.gang.pod_sets}
-        if len(placement.pods) == len(requests) == 1:
-            (pod,), (request,) = placement.pods, requests.values()
-            gpu, rank = len(pod.devices) * pod.milli, tree.index[pod.node]
-            flavor = tree.flavors[rank]
-            if flavor == tree.cpu_flavors[rank]:
-                return {flavor: Usage(gpu, request.cpu_milli, request.memory_mib)}
-        sums: dict[str, list[int]] = {}
-        for pod in placement.pods:
-            rank, request = tree.index[pod.node], requests[pod.pod_set]
-            if pod.devices:
-                total = sums.setdefault(tree.flavors[rank], [0, 0, 0])
-                total[0] += len(pod.devices) * pod.milli
-            if request.cpu_milli or request.memory_mib or not pod.devices:
-                total = sums.setdefault(tree.cpu_flavors[rank], [0, 0, 0])
-                total[1] += request.cpu_milli
-                total[2] += request.memory_mib
-        return {flavor: Usage(*total) for flavor, total in sums.items()}
+        return usage_of(self.tree, record, placement)
 
     def hold(self, record: GangRecord, placement: Placement) -> None:
         """A gang takes its place. Raises NotFound before anything is taken."""

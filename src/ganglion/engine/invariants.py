@@ -2,7 +2,9 @@
 
 from collections import Counter
 from itertools import chain
+from typing import TYPE_CHECKING
 
+from ganglion.engine.asleep import sleeps
 from ganglion.engine.condition import UNBOUNDED, Condition
 from ganglion.engine.holdings import Holdings
 from ganglion.engine.lending import NOTHING
@@ -15,8 +17,11 @@ from ganglion.model.queue import ANY_FLAVOR
 from ganglion.model.resources import WHOLE, Usage
 from ganglion.model.workload import Topology
 
+if TYPE_CHECKING:
+    from ganglion.engine.state import ClusterState
 
-def check(state: Holdings) -> None:
+
+def check(state: "ClusterState") -> None:
     """Check all of the state. Raises InvariantBroken for the first contradiction."""
     state.tree.settle()
     for record in state.records.values():
@@ -29,6 +34,7 @@ def check(state: Holdings) -> None:
     _nodes(state)
     _present(state)
     _siblings(state)
+    _kept_places(state)
     _queues(state)
     _indexes(state)
 
@@ -170,10 +176,21 @@ def _siblings(state: Holdings) -> None:
         _require(fresh == Counter(counted), "the gangs of a workload are miscounted")
 
 
-def _queues(state: Holdings) -> None:
+def _kept_places(state: "ClusterState") -> None:
+    """Every gang that sleeps and was given a place could have it in time."""
+    for kept in state.kept:
+        gang = kept.record.gang.id
+        _require(sleeps(kept.record) or gang in state.asleep, f"gang {gang} does not sleep")
+        _require(kept.record is state.records.get(gang), f"the record of gang {gang} is stale")
+        _require(state.kept.is_sound(kept), f"the place kept for gang {gang} is not free in time")
+
+
+def _queues(state: "ClusterState") -> None:
     expected: dict[tuple[str, str], Usage] = {}
-    for record in state.records.values():
-        for flavor, usage in (*record.charged, *record.pledged):
+    kept = ((each.record, each.charged) for each in state.kept)
+    held = ((each, (*each.charged, *each.pledged)) for each in state.records.values())
+    for record, charged in chain(held, kept):
+        for flavor, usage in charged:
             for name in state.shares.path(record.gang.queue):
                 for key in (flavor, ANY_FLAVOR):
                     expected[name, key] = expected.get((name, key), NOTHING).plus(usage)

@@ -8,7 +8,7 @@ from ganglion.engine.holdings import Holdings
 from ganglion.engine.occupants import Clock, Occupants
 from ganglion.engine.place import Demand, place, required_level, rules_of
 from ganglion.engine.record import GangRecord
-from ganglion.engine.reservations import Reservation
+from ganglion.engine.reservation import FOREVER, Reservation
 from ganglion.engine.room import Room
 from ganglion.engine.shapes import Shape
 from ganglion.engine.sketch import Sketch, shapes_by_set
@@ -111,7 +111,11 @@ def _times(ground: Ground, search: Search, sketch: Sketch, now: int) -> Iterator
     gang, length = search.record.gang, ground.clock.length(search.record.gang)
     ends = ground.ends(now)
     others = [each for each in search.others if each.end_ms > now]
-    stops = {now, *(end for end, _ in ends), *(each.end_ms for each in others)}
+    stops = {
+        now,
+        *(end for end, _ in ends),
+        *(each.end_ms for each in others if each.end_ms < FOREVER),
+    }
     stops.update(ground.bookings.ends(now))
     done, present = 0, dict[str, Reservation]()
     for at in sorted(stops):

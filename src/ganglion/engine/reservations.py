@@ -2,43 +2,24 @@
 
 from collections.abc import Iterable, Iterator
 
-from msgspec import Struct
-
-from ganglion.engine.record import GangRecord
-from ganglion.model.placement import Placement
+from ganglion.engine.keeping import KeptPlaces
+from ganglion.engine.reservation import Reservation
 from ganglion.model.workload import Gang
-
-
-class Reservation(Struct, frozen=True):
-    """Place and time that are kept for a gang.
-
-    Attributes:
-        record: the gang's record.
-        placement: where it will start.
-        start_ms: the latest time at which it does.
-        end_ms: when it will have ended, counted from `start_ms`.
-    """
-
-    record: GangRecord
-    placement: Placement
-    start_ms: int
-    end_ms: int
-
-    @property
-    def priority(self) -> int:
-        """Priority of the gang; a higher one is not held up by a lower one's reservation."""
-        return self.record.gang.priority
 
 
 class Reservations:
     """All reservations by gang, in the order in which they were first made.
 
+    Args:
+        kept: places kept for gangs that sleep, which bind like reservations that never end.
+
     Attributes:
         version: grows with every change.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, kept: KeptPlaces) -> None:
         self._held: dict[str, Reservation] = {}
+        self._kept = kept
         self.version = 0
 
     def __len__(self) -> int:
@@ -78,6 +59,10 @@ class Reservations:
         return last if last and last.priority < priority else None
 
     def binding(self, gang: Gang) -> list[Reservation]:
+        """Those that a gang must respect, kept places included."""
+        return [*self.ahead(gang), *self._kept.binding(gang)]
+
+    def ahead(self, gang: Gang) -> list[Reservation]:
         """Those that a gang must respect: all but its own and those of lower priority."""
         return [
             each

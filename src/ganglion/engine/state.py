@@ -10,8 +10,10 @@ from ganglion.engine.estimates import Estimates
 from ganglion.engine.future import Future
 from ganglion.engine.holdings import Holdings
 from ganglion.engine.invariants import check
-from ganglion.engine.occupants import Occupants
+from ganglion.engine.keeping import KeptPlaces
+from ganglion.engine.occupants import Clock, Occupants
 from ganglion.engine.plugins import Plugins
+from ganglion.engine.profile import Ground
 from ganglion.engine.record import GangRecord
 from ganglion.model import events as ev
 from ganglion.model.placement import PodPlacement
@@ -25,6 +27,7 @@ class ClusterState(Holdings):
     Attributes:
         estimates: what was learnt about run times.
         bookings: nodes that are spoken for.
+        kept: places of gangs that sleep.
         future: reservations of blocked gangs.
         bands: when waiting gangs are expected to start.
         again_at: when to look again although nothing happened, in ms; None = need not.
@@ -36,7 +39,8 @@ class ClusterState(Holdings):
         self.estimates = Estimates()
         self.bookings = Bookings(self.shares.path)
         self._occupants = Occupants()
-        self.future = Future(self, self._occupants, self.estimates, self.bookings)
+        self.kept = KeptPlaces(self, self._occupants)
+        self.replan()
         self.bands = Bands(self, self.estimates)
 
     def apply(self, event: ev.Event) -> bool:
@@ -79,7 +83,10 @@ class ClusterState(Holdings):
 
     def replan(self) -> None:
         """The policy is another one: reservations are made anew."""
-        self.future = Future(self, self._occupants, self.estimates, self.bookings)
+        around = Ground(
+            self, self._occupants, Clock(self.estimates, self.policy.future), self.bookings
+        )
+        self.future = Future(around, self.kept)
 
     def next_wake(self) -> int | None:
         """When the time alone makes a difference next, in ms; None = never."""
@@ -101,7 +108,7 @@ _HANDLERS: dict[type, Callable[[ClusterState, Any], bool]] = {
     ev.TypicalPods: facts.typical,
     ev.PolicySet: ahead.policy_set,
     ev.GangSubmitted: life.submitted,
-    ev.GangUpdated: life.updated,
+    ev.GangUpdated: ahead.updated,
     ev.GangPlaced: ahead.placed,
     ev.GangStarted: life.started,
     ev.GangStopping: life.stopping,
@@ -110,6 +117,7 @@ _HANDLERS: dict[type, Callable[[ClusterState, Any], bool]] = {
     ev.GangResized: life.resized,
     ev.PodsLeft: life.pods_left,
     ev.CheckpointCommitted: life.committed,
+    ev.PlaceKept: ahead.kept,
     ev.StartPlanned: ahead.start_planned,
     ev.StartExpected: ahead.start_expected,
     ev.BookingSet: ahead.booking_set,

@@ -1,5 +1,7 @@
 """Running gangs whose users want fewer pods than they have."""
 
+from collections.abc import Sequence
+
 from ganglion.engine.acts import decide
 from ganglion.engine.record import SETTLED, GangRecord
 from ganglion.engine.state import ClusterState
@@ -7,6 +9,7 @@ from ganglion.engine.trial import common
 from ganglion.model.events import GangResized
 from ganglion.model.placement import Placement, PodPlacement
 from ganglion.model.plan import Plan, Resize
+from ganglion.model.workload import Gang
 
 TRIMMED = "fewer pods are wanted"
 
@@ -41,3 +44,12 @@ def wanted(record: GangRecord) -> tuple[PodPlacement, ...]:
         if counts[pod.pod_set] >= 0:
             kept.append(pod)
     return tuple(kept)
+
+
+def is_enough(gang: Gang, pods: Sequence[PodPlacement]) -> bool:
+    """Whether an elastic gang can go on with these of its pods."""
+    left = [sum(pod.pod_set == each.name for pod in pods) for each in gang.pod_sets]
+    return all(
+        count >= each.least and (not each.slices or count % each.slices[0].size == 0)
+        for count, each in zip(left, gang.pod_sets, strict=True)
+    )

@@ -23,6 +23,8 @@ class Cause(StrEnum):
     """Its queue's share was larger than that of the queue it yields to."""
     MOVED = "moved"
     """It goes on elsewhere at once."""
+    RECALLED = "recalled"
+    """It was on a place that is kept for a gang that woke."""
     YIELDED = "yielded"
     """It had its turn; an equal that ran less goes on."""
 

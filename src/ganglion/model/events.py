@@ -135,6 +135,18 @@ class GangReserved(_Event, frozen=True, tag="gang_reserved"):
     cause: str = ""
 
 
+class PlaceKept(_Event, frozen=True, tag="place_kept"):
+    """Decision: a gang that sleeps has this place, which is lent meanwhile; None ends that.
+
+    It ends by itself when the gang takes any place, is cancelled, or is changed otherwise than
+    by waking it.
+    """
+
+    gang: str
+    placement: Placement | None
+    cause: str = ""
+
+
 class StartPlanned(_Event, frozen=True, tag="start_planned"):
     """Decision: a blocked gang's reservation; None takes it back.
 
@@ -218,6 +230,7 @@ class GangEnded(_Event, frozen=True, tag="gang_ended"):
 
     `requeue` says whether the gang waits again, not before `not_before`. A gang that never
     started ends with attempt 0. `lost_gpu_ms` is the work that was thrown away, in GPU-ms.
+    `killed` = it had been told to leave and was still there when its grace was over.
     `cause` names what the outcome alone does not tell: `oom`, `gpu`, `crash_loop`.
     """
 
@@ -230,7 +243,7 @@ class GangEnded(_Event, frozen=True, tag="gang_ended"):
     not_before: int = 0
     lost_gpu_ms: int = 0
     cause: str = ""
-    `killed` = it had been told to leave and was still there when its grace was over.
+    killed: bool = False
 
 
 class PolicySet(_Event, frozen=True, tag="policy_set"):
@@ -243,7 +256,6 @@ class PolicySet(_Event, frozen=True, tag="policy_set"):
         text: the policy file as it was written.
         queues: the whole queue tree that came with it; None = it said nothing about queues.
             The queues themselves are set by events of their own.
-    killed: bool = False
     """
 
     policy: Policy
@@ -341,6 +353,7 @@ Event = (
     | GangEnded
     | TypicalPods
     | GangReserved
+    | PlaceKept
     | StartPlanned
     | StartExpected
     | GangResized

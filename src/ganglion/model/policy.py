@@ -68,6 +68,15 @@ class Placing(StrEnum):
     """As tight, but over the domains it needs a gang with a preferred level spreads evenly."""
 
 
+class Rights(StrEnum):
+    """What a queue is charged for the kept place of a gang that sleeps."""
+
+    QUOTA = "quota"
+    """All of it, as for work that nobody may stop: waking never lacks quota."""
+    NOTHING = "nothing"
+    """Nothing until it is woken; then its queue must have room for it like for any start."""
+
+
 class Weighted(Struct, frozen=True, forbid_unknown_fields=True):
     """A Score plugin and how much its opinion counts."""
 
@@ -197,6 +206,7 @@ class Policy(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
         evict, future, repack, usage, failures: see there.
         repair: whether the pods that a gang lost with a node are replaced while the rest goes on.
         elastic: whether elastic gangs grow into idle GPUs after their start.
+        sleeping: what a queue is charged for the kept places of gangs that sleep.
         priorities: named priorities beside the built-in ones, by name.
         workspaces_per_user: workspaces that one user may have which are not suspended; 0 = any
             number.
@@ -220,5 +230,6 @@ class Policy(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     failures: Failures = Failures()
     elastic: bool = True
     repair: bool = False
+    sleeping: Rights = Rights.QUOTA
     priorities: dict[str, PriorityClass] = field(default_factory=dict)
     workspaces_per_user: int = 0

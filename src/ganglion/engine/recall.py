@@ -1,0 +1,232 @@
+"""Gangs that sleep get places, and gangs that wake take them.
+
+A place is kept on what is free, beside everything that is reserved; where that is not enough,
+on what gangs hold that would leave in time and may be stopped for it by the rules anyway.
+Nobody is stopped when a place is kept: that is what it is for. It is held within quota like
+work that may not be stopped, as nobody can take it back.
+
+Who wakes has its place at once: whoever is in its way is told to stop, or to shrink, and it
+starts when they have left, after the time of its contract at the latest. Neither the rules of
+queues nor plugins are asked again.
+"""
+
+from collections.abc import Iterator
+
+from msgspec.structs import replace
+
+from ganglion.engine import price
+from ganglion.engine.acts import decide, give
+from ganglion.engine.asleep import sleeps
+from ganglion.engine.evict import TRIED
+from ganglion.engine.heads import SIDE_BY_SIDE
+from ganglion.engine.keeping import Kept
+from ganglion.engine.numbers import renumbered
+from ganglion.engine.quota import Means
+from ganglion.engine.record import SETTLED, GangRecord
+from ganglion.engine.reservation import FOREVER
+from ganglion.engine.rules import rules
+from ganglion.engine.seek import seek
+from ganglion.engine.state import ClusterState
+from ganglion.engine.trial import common
+from ganglion.engine.trimming import is_enough
+from ganglion.engine.victims import Cause, Unit
+from ganglion.model.events import GangReserved, GangResized, GangStopping, PlaceKept
+from ganglion.model.placement import Placement, PodPlacement
+from ganglion.model.plan import Plan, Resize, Stop
+from ganglion.model.policy import Rights
+
+Leaving = dict[str, dict[PodPlacement, None]]
+"""Gang -> pods of it that are in the way."""
+
+
+def wake(state: ClusterState, plan: Plan) -> None:
+    """Give back what is kept in vain, and let those who wake take their places."""
+    for kept in state.kept:
+        record = kept.record
+        if sleeps(record) and record.gang.recall_ms == kept.recall_ms:
+            if not state.kept.is_sound(kept):
+                _give_back(state, kept, "its place is gone", plan)
+        elif record.reason or record.gang.recall_ms:
+            _give_back(state, kept, "it sleeps on other terms", plan)
+        elif not _means_suffice(state, kept):
+            continue
+        elif state.kept.is_sound(kept):
+            _take_back(state, kept, plan)
+        else:
+            _give_back(state, kept, "its place is gone", plan)
+
+
+def keep(state: ClusterState, plan: Plan, *, before_others: bool) -> None:
+    """Keep places for gangs that sleep and have none.
+
+    Args:
+        state: the fleet.
+        plan: decisions are added to it.
+        before_others: only for those who would go before all that waits in their queue.
+    """
+    for record in sorted(_placeless(state), key=_seniority):
+        if before_others and not _is_first(state, record):
+            continue
+        place = _place(state, record, plan.at)
+        if place:
+            decide(state, [PlaceKept(plan.at, record.gang.id, place)], plan)
+        else:
+            state.kept.tried[record.gang.id] = state.freed
+
+
+def _give_back(state: ClusterState, kept: Kept, cause: str, plan: Plan) -> None:
+    decide(state, [PlaceKept(plan.at, kept.record.gang.id, None, cause)], plan)
+
+
+def _placeless(state: ClusterState) -> Iterator[GangRecord]:
+    for gang in list(state.asleep):
+        record = state.records.get(gang)
+        if record is None or not record.gang.recall_ms:
+            del state.asleep[gang]
+            continue
+        tried = state.kept.get(gang) or state.kept.tried.get(gang) == state.freed
+        if sleeps(record) and not tried:
+            yield record
+
+
+def _seniority(record: GangRecord) -> tuple[int, int, int, str]:
+    gang = record.gang
+    return (-gang.priority, gang.submitted, gang.index, gang.id)
+
+
+def _is_first(state: ClusterState, record: GangRecord) -> bool:
+    queue, priority = record.gang.queue, record.gang.priority
+    return all(lane.queue != queue or lane.priority <= priority for lane in state.lanes)
+
+
+def _place(state: ClusterState, record: GangRecord, now: int) -> Placement | None:
+    """A place that is free, or held by gangs that would leave for it."""
+    right = _as_right(state, record)
+    place = seek(state, right, now, TRIED)[1]
+    if place is None and state.policy.entitlement not in SIDE_BY_SIDE:
+        place = _over_others(state, record, right, now)
+    sound = place and state.kept.would_hold(record, place)
+    return place if place and sound and _leaves_in_time(state, record, place) else None
+
+
+def _as_right(state: ClusterState, record: GangRecord) -> GangRecord:
+    """A gang that asks for what the sleeping one does, for ever."""
+    firm = state.policy.sleeping is Rights.QUOTA
+    gang = replace(
+        record.gang,
+        recall_ms=0,
+        parallel=0,
+        preemptible=record.gang.preemptible and not firm,
+        time_limit_ms=FOREVER >> 1,
+    )
+    return GangRecord(gang, record.shapes, None)
+
+
+def _over_others(
+    state: ClusterState, record: GangRecord, right: GangRecord, now: int
+) -> Placement | None:
+    """A place where gangs are that may be stopped for it; only the tree lets them go."""
+    judge, aside = rules(), list[GangRecord]()
+    if not state.policy.evict.enabled or judge.hopeless(state, record, now):
+        return None
+    for each in state.settled():
+        unit = Unit(each, each.placement.pods if each.placement else (), True, 0, Cause.RECALLED)
+        if state.kept.would_lend(record, each.gang) and judge.allows(state, record, unit, now):
+            aside.append(each)
+    for each in aside:
+        state.part(each, each.placement.pods if each.placement else ())
+    try:
+        return seek(state, right, now, TRIED)[1] if aside else None
+    finally:
+        for each in aside:
+            state.join(each, each.placement.pods if each.placement else ())
+
+
+def _leaves_in_time(state: ClusterState, record: GangRecord, place: Placement) -> bool:
+    """Whether all that was told to stop there is gone in time, however long it takes."""
+    nodes = dict.fromkeys(pod.node for pod in place.pods)
+    leaving = {gang for node in nodes for gang in state.leaving.get(node, ())}
+    return all(state.kept.would_lend(record, state.records[gang].gang) for gang in leaving)
+
+
+def _means_suffice(state: ClusterState, kept: Kept) -> bool:
+    """Whether a queue that was charged nothing so far has room for the gang."""
+    if state.gates.crowded(kept.record.gang):
+        return False
+    return bool(kept.charged) or Means(state, kept.record).allow(kept.placement)
+
+
+def _take_back(state: ClusterState, kept: Kept, plan: Plan) -> None:
+    """Have whoever is in the way leave, and promise the place to its owner."""
+    cause, stopped = f"{Cause.RECALLED} for {kept.record.gang.id}", list[GangRecord]()
+    for gang, pods in _in_the_way(state, kept).items():
+        record = state.records[gang]
+        if record.promise and not pods.keys().isdisjoint(record.promise.pods):
+            decide(state, [GangReserved(plan.at, gang, None, cause)], plan)
+        if record.phase in SETTLED and record.placement:
+            left = tuple(pod for pod in record.placement.pods if pod not in pods)
+            if len(left) == len(record.placement.pods):
+                continue
+            if state.policy.elastic and is_enough(record.gang, left) and not record.leaving:
+                _shrink(state, record, left, cause, plan)
+            else:
+                decide(state, [GangStopping(plan.at, gang, record.attempt, cause)], plan)
+                plan.stops.append(Stop(gang, record.attempt, cause))
+                stopped.append(record)
+    give(state, kept.record, kept.placement, plan)
+    if state.policy.evict.move:
+        _move(state, stopped, plan)
+
+
+def _shrink(
+    state: ClusterState,
+    record: GangRecord,
+    pods: tuple[PodPlacement, ...],
+    cause: str,
+    plan: Plan,
+) -> None:
+    level, domain = common(state.indexes, [state.tree.rank(pod.node) for pod in pods])
+    place = Placement(pods, level, domain)
+    decide(state, [GangResized(plan.at, record.gang.id, record.attempt, place, cause)], plan)
+    plan.resizes.append(Resize(record.gang, record.attempt, place, cause))
+
+
+def _move(state: ClusterState, stopped: list[GangRecord], plan: Plan) -> None:
+    """Whoever fits elsewhere goes on there."""
+    for record in sorted(stopped, key=_seniority):
+        place = seek(state, record, plan.at, TRIED)[1]
+        if place and record.placement:
+            place = renumbered(record.placement, place)
+            decide(state, [GangReserved(plan.at, record.gang.id, place)], plan)
+
+
+def _in_the_way(state: ClusterState, kept: Kept) -> Leaving:
+    """Pods that have to leave, node by node."""
+    found = Leaving()
+    for node in dict.fromkeys(pod.node for pod in kept.placement.pods):
+        for record in _leavers(state, kept, node, found):
+            own = found.setdefault(record.gang.id, {})
+            own.update(dict.fromkeys(state.kept.pods_on(node, record)))
+    return found
+
+
+def _leavers(state: ClusterState, kept: Kept, node: str, known: Leaving) -> list[GangRecord]:
+    """Who leaves one node: those that do so anyway, those on its devices, then the cheapest."""
+    restart, now = state.policy.evict.restart_ms, state.clock
+
+    def order(borrower: tuple[bool, GangRecord]) -> tuple[bool, bool, int, int, str]:
+        uses, record = borrower
+        gang = record.gang
+        cost = price.of_gang(record, now, restart)
+        return (gang.id not in known, not uses, gang.priority, cost, gang.id)
+
+    gone: list[GangRecord] = []
+    for _, record in sorted(state.kept.borrowers(kept, node), key=order):
+        if state.kept.is_clear(kept, node, gone):
+            break
+        gone.append(record)
+    for record in gone[::-1]:
+        fewer = [each for each in gone if each is not record]
+        if state.kept.is_clear(kept, node, fewer):
+            gone = fewer
+    return gone

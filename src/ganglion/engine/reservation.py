@@ -1,0 +1,46 @@
+"""Place and time that are kept for a gang."""
+
+from msgspec import Struct
+
+from ganglion.engine.record import GangRecord
+from ganglion.model.placement import Placement
+from ganglion.model.reasons import Reason, Token
+
+FOREVER = 1 << 60
+"""End of what is kept without one, in ms."""
+
+
+class Reservation(Struct, frozen=True):
+    """Place and time that are kept for a gang.
+
+    Attributes:
+        record: the gang's record.
+        placement: where it will start.
+        start_ms: the latest time at which it does.
+        end_ms: when it will have ended, counted from `start_ms`.
+    """
+
+    record: GangRecord
+    placement: Placement
+    start_ms: int
+    end_ms: int
+
+    @property
+    def priority(self) -> int:
+        """Priority of the gang; a higher one is not held up by a lower one's reservation."""
+        return self.record.gang.priority
+
+
+def seniority(record: GangRecord) -> tuple[int, int, str]:
+    """Of the highest priority, who waits for longest goes first."""
+    return (-record.gang.priority, record.gang.submitted, record.gang.id)
+
+
+def overtakes(held: Reservation, ends: int) -> Reason:
+    """Why a gang that may run until then may not start where a place is reserved."""
+    gang = held.record.gang
+    return Reason(
+        Token.ORDER,
+        f"it may run longer than until {gang.id} starts, whose place it would take",
+        evidence={"reserved_from_ms": held.start_ms, "ends_by_ms": ends},
+    )
