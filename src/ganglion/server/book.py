@@ -176,8 +176,6 @@ class Book:
                 self._ended(event)
             case MetricReported() | IdleWarned():
                 self._told(event)
-            case IdleWarned():
-                self.trails[event.gang].warned = event if event.suspend_at else None
             case PolicySet():
                 self.policies.append(event)
             case AlarmSet():
