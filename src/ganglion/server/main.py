@@ -22,6 +22,7 @@ from ganglion.server.address import bind, is_loopback, url_of
 from ganglion.server.app import guarded, make_app
 from ganglion.server.context import Context
 from ganglion.server.draft import Draft
+from ganglion.server.eyes import Eyes
 from ganglion.server.feed import Feed
 from ganglion.server.home import Home, ServerRecord
 from ganglion.server.journal import close_journal, open_journal
@@ -29,6 +30,8 @@ from ganglion.server.keepers import Keeper
 from ganglion.server.listen import Listener
 from ganglion.server.metrics import Metrics
 from ganglion.server.service import Service
+from ganglion.server.workspace_figures import WorkspaceFigures
+from ganglion.server.workspaces_keeper import WorkspaceKeeper
 from ganglion.worlds.local.world import LocalWorld
 from ganglion.worlds.world import ServedWorld
 
@@ -85,12 +88,15 @@ def serve(
         feed, metrics = Feed(ledger), Metrics()
         made = world(place) if world else LocalWorld(place.root, nodes, run_of=run_of)
         stack.callback(made.close)
-        keepers = _keepers(stack)
+        workspaces = WorkspaceKeeper(stack.enter_context(Eyes().open()))
+        metrics.registry.register(WorkspaceFigures(workspaces, made.now))
+        keepers = [workspaces, *_keepers(stack)]
         service = Service(ledger, made, Policy(), feed.publish, metrics, keepers)
         user = _user()
         stack.enter_context(_running(service, lambda d: _brought(d, policy, tuple(queues), user)))
         url = url_of(taken, host)
         context = Context(service, place, feed, metrics, user)
+        context.look_at = workspaces.look_at
         app = guarded(make_app(context), place.token(), loopback=is_loopback(host))
         listener = Listener(app, lambda: _announce(place, url, made.now(), ready), feed.close)
         context.halt = listener.halt
