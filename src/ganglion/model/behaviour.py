@@ -100,6 +100,7 @@ class Scaling(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
         idle_ms: with floor 0, the last replica goes after so long without a request.
         cold_start_ms: from decision to the first answer; 0 = it is learnt.
         start_within_ms: requests should be begun within so long; 0 = nobody said.
+        start_milli: thousandths of them that should.
         hints: load that is known beforehand.
         drain_ms: how long a replica may finish its requests before it is stopped.
         standby: replicas that sleep; None = none.
@@ -122,6 +123,7 @@ class Scaling(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
     idle_ms: int = 600_000
     cold_start_ms: int = 0
     start_within_ms: int = 0
+    start_milli: int = 995
     hints: tuple[Hint, ...] = ()
     drain_ms: int = 30_000
     standby: Standby | None = None

@@ -26,20 +26,41 @@ class Change(Struct, frozen=True):
     by: int
 
 
-class Memory(Struct):
-    """Everything a decision depends on beside its arguments; may be lost without harm.
+class Promise(Struct):
+    """What was learnt from requests that began late.
 
-    After a loss, nothing goes down before the windows are full again.
+    Attributes:
+        spare_micro: square roots of the load that are kept beside it, in millionths.
+        arrived: requests so far, as last read; -1 = never.
+        late: of them, those that began late, as last read.
+        weight: thousandths of requests of the last day or so, older ones counting less.
+        at: when `weight` was reckoned last, in ms.
+    """
+
+    spare_micro: int
+    arrived: int = -1
+    late: int = 0
+    weight: int = 0
+    at: int = 0
+
+
+class Memory(Struct):
+    """Everything a decision depends on beside its arguments.
+
+    It may be lost: what is learnt begins anew, and nothing goes down before as much time
+    has passed as `hold_down_ms` says.
 
     Attributes:
         since: when it began, in ms; -1 = not yet.
         samples: load of the last `window_ms`, oldest first.
         wants: what was wanted in the last `hold_down_ms`, oldest first.
         changes: what was changed in the longest time of any pace, oldest first.
-        panic: replicas that are kept while load is sudden; 0 = it is not.
-        panic_at: when load was last sudden, in ms.
-        busy_at: when there was load for the last time, in ms.
+        panic: most that was wanted since load became sudden.
+        panic_at: when load was last sudden, in ms; -1 = nothing of it is left.
+        busy_at: when there was load for the last time, in ms; -1 = never.
+        arrived: requests so far, as last read; -1 = not known.
         started_ms: how long the last replicas took from decision to ready, oldest first.
+        promise: what was learnt from late requests; None = nothing yet.
         doubt: why the last reading was not believed; empty = it was.
     """
 
@@ -48,7 +69,9 @@ class Memory(Struct):
     wants: list[Want] = field(default_factory=list)
     changes: list[Change] = field(default_factory=list)
     panic: int = 0
-    panic_at: int = 0
-    busy_at: int = 0
+    panic_at: int = -1
+    busy_at: int = -1
+    arrived: int = -1
     started_ms: list[int] = field(default_factory=list)
+    promise: Promise | None = None
     doubt: str = ""

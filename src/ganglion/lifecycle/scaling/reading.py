@@ -4,7 +4,10 @@ from msgspec import Struct, field
 
 from ganglion.model.behaviour import Signal
 
-TOTALS = (Signal.REQUESTS, Signal.WAITING, Signal.RUNNING, Signal.TOKENS, Signal.QUERY)
+COUNTS = (Signal.REQUESTS, Signal.WAITING, Signal.RUNNING)
+"""Signals that count requests, over all replicas."""
+
+TOTALS = (*COUNTS, Signal.TOKENS, Signal.QUERY)
 """Signals that add up over replicas."""
 
 LATENCIES = (Signal.TTFT, Signal.ITL, Signal.LATENCY)
@@ -27,11 +30,14 @@ class Reading(Struct, frozen=True):
             the mean over ready replicas; latencies are quantiles over the requests of the last
             while, and are left out when there were none.
         arrived: requests so far, of a counter that only grows; -1 = not known.
+        late: of those, the ones that were begun later than `start_within_ms`, of a counter
+            that only grows; -1 = not known.
     """
 
     at: int
     values: dict[Signal, int] = field(default_factory=dict)
     arrived: int = -1
+    late: int = -1
 
 
 def doubt(reading: Reading, now: int) -> str:
@@ -42,10 +48,12 @@ def doubt(reading: Reading, now: int) -> str:
         now: the time, in ms.
     """
     if reading.at > now + SKEW_MS:
-        return f"measured {(reading.at - now) // 1000} s in the future"
+        return f"it was measured {(reading.at - now) // 1000} s in the future"
     for signal, milli in reading.values.items():
         if milli < 0:
             return f"{signal.value} is negative"
         if milli > (1_000 if signal is Signal.KV_CACHE else MOST):
-            return f"{signal.value} is {milli / 1000:g}, more than there can be"
+            return f"{signal.value} is {milli // 1000}, more than there can be"
+    if reading.late > reading.arrived:
+        return "more requests began late than there were"
     return ""

@@ -1,25 +1,23 @@
 """A service's scaler: takes readings in, says how many replicas there should be.
 
 Stable and panic windows are those of Knative's autoscaler (knative/serving,
-pkg/autoscaler/scaling), pace and stabilisation those of Kubernetes' HorizontalPodAutoscaler v2.
+pkg/autoscaler/scaling), pace and stabilisation those of Kubernetes' HorizontalPodAutoscaler v2;
+what is kept beside the load is in `spare`.
 """
+
+from collections.abc import Callable
 
 from msgspec import Struct
 
-from ganglion.lifecycle.scaling.memory import Change, Memory, Sample, Want
-from ganglion.lifecycle.scaling.pace import fewest, most
+from ganglion.lifecycle.scaling import spare
+from ganglion.lifecycle.scaling.lead import REMEMBERED, lead, reach
+from ganglion.lifecycle.scaling.load import asked_now, describe
+from ganglion.lifecycle.scaling.memory import Change, Memory, Promise, Sample, Want
 from ganglion.lifecycle.scaling.reading import Reading, doubt
-from ganglion.lifecycle.scaling.wanted import asked, mean
-from ganglion.model.behaviour import Scaling
-
-STALE_WINDOWS = 2
-"""A source that is silent for so many windows is lost."""
-
-LOST = "metrics.lost"
-"""Alarm: nothing was heard, or nothing of any target."""
-
-IMPLAUSIBLE = "metrics.implausible"
-"""Alarm: what was heard cannot be true."""
+from ganglion.lifecycle.scaling.slow import Bounds, slow
+from ganglion.lifecycle.scaling.trust import LOST, busy, trouble
+from ganglion.lifecycle.scaling.wanted import Asked
+from ganglion.model.behaviour import Hint, Scaling
 
 
 class Desired(Struct, frozen=True):
@@ -28,8 +26,8 @@ class Desired(Struct, frozen=True):
     Attributes:
         replicas: how many.
         reason: why, as a sentence for people.
-        hold: what is known does not allow a decision: nothing goes down, and nothing comes but
-            what the floor asks for.
+        hold: too little is known to let any go; where nothing is known, none comes either,
+            floor and hints apart.
         alarm: stable code of what a person should look at; empty = nothing.
     """
 
@@ -39,34 +37,61 @@ class Desired(Struct, frozen=True):
     alarm: str = ""
 
 
+Hinted = Callable[[tuple[Hint, ...], int, int], int]
+"""(hints, from, to) -> the highest floor that they ask for between two times, in ms."""
+
+
+def unhinted(hints: tuple[Hint, ...], begin: int, end: int) -> int:
+    """No hint is known; a `Hinted`."""
+    del hints, begin, end
+    return 0
+
+
 class Scaler:
     """Scales one service. No clock, no I/O: same calls, same answers.
 
     Args:
         scaling: what its owner wants.
         memory: of an earlier scaler of the same service; None = nothing is remembered.
+        hinted: reads hints.
     """
 
-    def __init__(self, scaling: Scaling, memory: Memory | None = None) -> None:
-        self._scaling = scaling
+    def __init__(
+        self, scaling: Scaling, memory: Memory | None = None, hinted: Hinted = unhinted
+    ) -> None:
+        self._scaling, self._hinted = scaling, hinted
         self.memory = memory or Memory()
+        if scaling.start_within_ms and self.memory.promise is None:
+            self.memory.promise = Promise(spare.FIRST)
+
+    @property
+    def lead_ms(self) -> int:
+        """How long before it is needed a replica is decided on."""
+        return lead(self._scaling, self.memory.started_ms)
 
     def observe(self, reading: Reading, now: int) -> None:
         """Take a reading in; one that cannot be true is remembered as a doubt and not used.
 
         Args:
-            reading: as a source gave it; readings come in the order of their times.
+            reading: as a source gave it; one that is not newer than the last is ignored.
             now: the time, in ms.
         """
         memory = self.memory
+        if memory.samples and reading.at <= memory.samples[-1].at:
+            return
         memory.doubt = doubt(reading, now)
-        if memory.doubt or (memory.samples and reading.at <= memory.samples[-1].at):
+        if memory.doubt:
             return
         memory.samples.append(Sample(reading.at, reading.values))
+        if busy(reading.values) or reading.arrived > memory.arrived >= 0:
+            memory.busy_at = reading.at
+        memory.arrived = reading.arrived
+        if memory.promise:
+            spare.learn(memory.promise, reading, 1_000 - self._scaling.start_milli)
 
     def started(self, took_ms: int) -> None:
         """A replica became ready, `took_ms` after it was decided on."""
-        self.memory.started_ms.append(took_ms)
+        self.memory.started_ms = [*self.memory.started_ms, took_ms][-REMEMBERED:]
 
     def desired(self, now: int, ready: int, starting: int) -> Desired:
         """How many replicas there should be now.
@@ -77,15 +102,48 @@ class Scaler:
             starting: replicas that are to come and do not answer yet, those that wait for a
                 place included; those that are leaving count nowhere.
         """
-        scaling, memory, replicas = self._scaling, self.memory, ready + starting
-        found = asked(scaling.targets, mean(memory.samples), ready)
+        replicas = ready + starting
+        self._begin(now, replicas)
+        self._forget(now)
+        found = self._decide(now, ready, replicas)
+        if found.replicas != replicas:
+            self.memory.changes.append(Change(now, found.replicas - replicas))
+        return found
+
+    def _begin(self, now: int, replicas: int) -> None:
+        if self.memory.since < 0:
+            self.memory.since = now
+            self.memory.wants.append(Want(now, replicas))
+
+    def _forget(self, now: int) -> None:
+        scaling, memory = self._scaling, self.memory
+        window = max(scaling.window_ms, reach(self.lead_ms))
+        pace = max(scaling.up.per_ms, scaling.down.per_ms)
+        # The last sample stays, whatever its age: it says since when nothing was heard.
+        kept = [each for each in memory.samples if each.at > now - window]
+        memory.samples = kept or memory.samples[-1:]
+        memory.wants = [each for each in memory.wants if each.at > now - scaling.hold_down_ms]
+        memory.changes = [each for each in memory.changes if each.at > now - pace]
+
+    def _decide(self, now: int, ready: int, replicas: int) -> Desired:
+        scaling, memory = self._scaling, self.memory
+        bounds = self._bounds(now)
+        wrong = trouble(scaling, memory, now)
+        found = None if wrong and wrong.blind else self._asked(now, ready)
         if found is None:
-            return Desired(replicas, "nothing is known of its load", hold=True, alarm=LOST)
+            text, alarm = (wrong.text, wrong.alarm) if wrong else ("no target is known", LOST)
+            return Desired(bounds.clamp(replicas), f"held: {text}", hold=True, alarm=alarm)
         memory.wants.append(Want(now, found.replicas))
-        lowest = fewest(scaling.down, memory.changes, now, replicas)
-        highest = most(scaling.up, memory.changes, now, replicas)
-        wanted = max(scaling.floor, min(found.replicas, scaling.ceiling))
-        chosen = max(lowest, min(wanted, highest))
-        if chosen != replicas:
-            memory.changes.append(Change(now, chosen - replicas))
-        return Desired(chosen, f"{found.signal.value} is {found.milli / 1000:g}")
+        slowed = slow(scaling, memory, now, replicas, found.replicas, bounds, stay=bool(wrong))
+        reason = f"{describe(found)}{slowed.note}"
+        if wrong:
+            return Desired(slowed.replicas, f"{reason}; {wrong.text}", hold=True, alarm=wrong.alarm)
+        return Desired(slowed.replicas, reason)
+
+    def _asked(self, now: int, ready: int) -> Asked | None:
+        return asked_now(self._scaling, self.memory, now, ready, self.lead_ms)
+
+    def _bounds(self, now: int) -> Bounds:
+        scaling = self._scaling
+        hinted = self._hinted(scaling.hints, now, now + self.lead_ms) if scaling.hints else 0
+        return Bounds(min(max(scaling.floor, hinted), scaling.ceiling), scaling.ceiling)
