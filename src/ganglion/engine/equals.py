@@ -37,7 +37,9 @@ def leaves_within(gang: Gang) -> int:
 
 
 def asked_by(gang: Gang) -> Asked:
-    """GPU types and thousandths of GPUs of a gang at its largest."""
+    """GPU types and thousandths of GPUs of a gang at its largest; a spare one claims nothing."""
+    if gang.spare:
+        return (), 0
     gpus = [(each.request.gpu, each.count) for each in gang.pod_sets]
     types = next((gpu.types for gpu, _ in gpus if gpu.count), ())
     return types, sum(gpu.count * gpu.milli * count for gpu, count in gpus)

@@ -86,7 +86,7 @@ class Trader:
     def trade(self, asker: GangRecord) -> Trade | None:
         """The best trade for a gang that found no place; None when there is none."""
         self.refusal, self.wait_until = None, None
-        if not self._state.policy.evict.enabled:
+        if not self._state.policy.evict.enabled or asker.gang.spare:
             return None
         self.refusal = self._rules.hopeless(self._state, asker, self._now)
         if self.refusal:
@@ -100,7 +100,7 @@ class Trader:
     def _now_or_later(self, asker: GangRecord) -> Trade | None:
         """The best trade, unless it had better wait for the checkpoints of its victims."""
         found, evict = self._work_out(asker), self._state.policy.evict
-        if found and evict.checkpoint_wait_ms:
+        if found and evict.checkpoint_wait_ms and not _all_spare(found.units):
             left = asker.gang.submitted + evict.checkpoint_wait_ms - self._now
             self.wait_until = better_later(asker, found.units, self._now, left, evict.restart_ms)
         return None if self.wait_until else found
@@ -360,6 +360,10 @@ class Trader:
     ) -> Market:
         sight = self._state.table.sight(shape)
         return Market(self._state, sight, units, ranks, slots, classless=self._classless)
+
+
+def _all_spare(units: Sequence[Unit]) -> bool:
+    return all(unit.record.gang.spare for unit in units)
 
 
 def _needed_before(unit: Unit, kept: list[Unit]) -> bool:

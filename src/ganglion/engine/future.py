@@ -126,7 +126,7 @@ class Future:
     ) -> Iterator[StartPlanned]:
         """Reserve place and time for a gang that cannot start now, if it is its turn to hold any.
 
-        A gang that waits for anything but room gives back what it has.
+        A gang that waits for anything but room gives back what it has; a spare one has none.
 
         Args:
             record: a waiting gang.
@@ -135,6 +135,8 @@ class Future:
             without: flavors that are out of quota for it.
         """
         gang = record.gang.id
+        if record.gang.spare:
+            return
         if not _is_about_room(reason):
             if gang in self._held:
                 yield StartPlanned(now, gang, None, cause=reason.message)

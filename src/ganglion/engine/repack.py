@@ -92,6 +92,8 @@ class Mover:
         state, now, milli = self._state, self._now, asked(asker).gpu_milli
         if not (state.policy.repack.consolidate and state.policy.evict.enabled and self._left):
             return None
+        if asker.gang.spare:
+            return None
         about_room = reason.token in ABOUT_ROOM and not reason.never
         if not milli or not about_room or rules.hopeless(state, asker, now):
             return None
@@ -138,6 +140,8 @@ class Mover:
     def _may_help(self, asker: GangRecord, reason: Reason, milli: int) -> bool:
         """Whether moves could help, by arithmetic alone: enough is free, but not together."""
         if not self._state.policy.repack.consolidate or not self._left or not milli:
+            return False
+        if asker.gang.spare:  # nobody is disturbed for it
             return False
         if reason.never or reason.token not in ABOUT_ROOM:
             return False

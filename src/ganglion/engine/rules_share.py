@@ -23,6 +23,7 @@ from ganglion.model.policy import Entitlement, VictimOrder
 from ganglion.model.queue import Preemption, Victims
 from ganglion.model.reasons import Reason, Token
 from ganglion.model.resources import decimal
+from ganglion.model.workload import SPARE
 
 Key = tuple[int, ...]
 """Smaller is taken first."""
@@ -138,7 +139,7 @@ class _Search:
         """Everything that might be taken, by queue; the first to be taken last."""
         pools: dict[str, list[Unit]] = {}
         for record in self._candidates():
-            cause = Cause.RECLAIMED if self._branch(record).mine else Cause.PREEMPTED
+            cause = self._cause(record)
             units = units_of(record, cause, self._price, useful, whole=not self._is_safe(record))
             grade = (*self._grade_of(record), record.gang.priority)
             found = pools.setdefault(record.gang.queue, [])
@@ -147,8 +148,18 @@ class _Search:
             units_here.sort(key=self._unit_key, reverse=True)
         return {queue: units_here for queue, units_here in pools.items() if units_here}
 
+    def _cause(self, record: GangRecord) -> Cause:
+        if record.gang.spare:
+            return Cause.CLEARED
+        return Cause.RECLAIMED if self._branch(record).mine else Cause.PREEMPTED
+
     def _grade_of(self, record: GangRecord) -> Grade:
-        """How a gang's queue compares: others before the own, those above their share first."""
+        """How a gang's queue compares: others before the own, those above their share first.
+
+        Spare ones go before all of them.
+        """
+        if record.gang.spare:
+            return (-1,)
         branch, queue = self._branch(record), record.gang.queue
         if not branch.mine:
             return (1,)
@@ -162,14 +173,17 @@ class _Search:
         claim = any(map(self._is_entitled, self.flavors))
         found = 0
         for queue in self.running.by_queue:
+            top = SPARE
             if claim or queue == self.asker.gang.queue:
                 top = max(map(self._highest, self._rules(queue)))
-                found += self.running.milli(queue, top)
+            found += self.running.milli(queue, top)
         return found
 
     def may_take(self, unit: Unit) -> bool:
         """Whether a unit may be taken as things stand."""
         branch = self._branch(unit.record)
+        if unit.record.gang.spare:
+            return not self.asker.gang.spare
         if not branch.mine:
             return self._outranks(unit.record, self.rights.preempt)
         return any(self._may_reclaim(branch, unit, each) for each in self._flavors_of(unit))
@@ -220,6 +234,7 @@ class _Search:
     def key(self, unit: Unit) -> Key:
         """Order of units of different queues: others' before the own queue's."""
         own = 0 if self._branch(unit.record).mine else 1
+        own = -1 if unit.record.gang.spare else own
         queue = unit.record.gang.queue
         if self._by_queue:
             return (own, *self._last_in_order(queue), *self._unit_key(unit))
@@ -243,16 +258,20 @@ class _Search:
         if rule is Victims.ANY:
             return 1 << 30
         if rule is Victims.NEVER:
-            return -1
+            return SPARE
         return self.asker.gang.priority - (rule is Victims.LOWER)
 
     def _is_safe(self, record: GangRecord) -> bool:
         """Whether it runs for so short a time that it may be shrunk but not stopped."""
         since = record.started or record.placed_at
+        if record.gang.spare:
+            return False
         return self.now - since < _rights(self.state, record.gang.queue).protected_ms
 
     def _outranks(self, record: GangRecord, rule: Victims) -> bool:
         asker, victim = self.asker.gang, record.gang
+        if victim.spare:
+            return not asker.spare
         if rule is Victims.ANY:
             return True
         if rule is Victims.NEVER or asker.priority < victim.priority:

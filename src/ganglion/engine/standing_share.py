@@ -44,7 +44,13 @@ class ShareStanding:
         self._asked: dict[tuple[PodSet, ...], tuple[tuple[str, ...], int]] = {}
 
     def rank(self, record: GangRecord) -> Rank:
-        """The rank of a gang as things stand, its priority included, its age not."""
+        """The rank of a gang as things stand, its priority included, its age not.
+
+        Spare ones go after all others, whatever their queues deserve.
+        """
+        return (int(record.gang.spare), *self._among_alike(record))
+
+    def _among_alike(self, record: GangRecord) -> Rank:
         gang = record.gang
         if self._governed:
             return self._by_deserved(record)
@@ -131,7 +137,7 @@ class KaiStanding:
         more = asked(record)
         path = self._shares.path(record.gang.queue)[::-1]
         levels = [part for name in path for part in self._level(name, more)]
-        return (*levels, *_within(record))
+        return (int(record.gang.spare), *levels, *_within(record))
 
     def choose(self, records: Iterable[GangRecord]) -> GangRecord:
         """The gang to look at next among the first ones of their queues (at least one).
@@ -140,7 +146,8 @@ class KaiStanding:
         `rank` judges an upper queue by each gang's own size instead, which may differ.
         """
         best: dict[str, GangRecord] = {}
-        for record in records:
+        firsts = list(records)
+        for record in [each for each in firsts if not each.gang.spare] or firsts:
             queue = record.gang.queue
             if queue not in best or _within(record) < _within(best[queue]):
                 best[queue] = record

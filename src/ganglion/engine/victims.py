@@ -25,6 +25,8 @@ class Cause(StrEnum):
     """It goes on elsewhere at once."""
     RECALLED = "recalled"
     """It was on a place that is kept for a gang that woke."""
+    CLEARED = "cleared"
+    """It was spare: it used what nobody else waited for."""
     YIELDED = "yielded"
     """It had its turn; an equal that ran less goes on."""
 

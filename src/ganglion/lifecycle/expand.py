@@ -7,7 +7,7 @@ from msgspec import structs
 
 from ganglion.lifecycle.sweeps.trials import trial, trial_count
 from ganglion.model.errors import NotFound
-from ganglion.model.workload import Gang, Kind, Run, Workload
+from ganglion.model.workload import SPARE, Gang, Kind, Run, Workload
 
 PARAM_PREFIX = "GANGLION_PARAM_"
 """Prefix of the environment variables that carry a trial's parameters, in upper case."""
@@ -29,7 +29,7 @@ def gangs_of(workload_id: str, workload: Workload, submitted_ms: int) -> tuple[G
 
 
 def gang_count(workload: Workload) -> int:
-    """How many gangs a workload begins with; a service that sleeps has one, on hold."""
+    """How many gangs a workload begins with; a service of no replicas has one that sleeps."""
     if workload.kind is Kind.SERVICE:
         return max(1, workload.replicas)
     return trial_count(workload) or 1 if workload.kind is Kind.SWEEP else 1
@@ -88,6 +88,11 @@ def _filled(text: str, params: Mapping[str, str]) -> str:
     return re.sub(rf"(?<!\$)\{{({names})\}}", lambda match: params[match[1]], text)
 
 
+def _is_spare(workload: Workload, index: int) -> bool:
+    least = workload.parallel_min if workload.kind is Kind.SWEEP else 0
+    return 0 < least <= index
+
+
 def _gang(workload_id: str, workload: Workload, submitted_ms: int, index: int) -> Gang:
     return Gang(
         id=f"{workload_id}/{index}",
@@ -95,7 +100,7 @@ def _gang(workload_id: str, workload: Workload, submitted_ms: int, index: int) -
         queue=workload.queue,
         user=workload.user,
         kind=workload.kind,
-        priority=workload.priority,
+        priority=SPARE if _is_spare(workload, index) else workload.priority,
         preemptible=workload.preemptible,
         pod_sets=workload.pod_sets,
         topology=workload.topology,
@@ -104,14 +109,10 @@ def _gang(workload_id: str, workload: Workload, submitted_ms: int, index: int) -
         time_limit_ms=workload.time_limit_ms,
         checkpoint=workload.checkpoint,
         after=workload.after,
-        held=workload.held or _asleep(workload),
+        held=workload.held,
         index=index,
         parallel=workload.parallel,
         name=workload.name,
         replace=workload.retry.replace,
         floor=workload.scaling.floor if workload.scaling else 0,
     )
-
-
-def _asleep(workload: Workload) -> bool:
-    return workload.kind is Kind.SERVICE and workload.replicas == 0

@@ -19,6 +19,11 @@ class Kind(StrEnum):
     BATCH = "batch"
 
 
+SPARE = -1
+"""Priority of gangs that use only what nobody else waits for, and leave as soon as anybody does;
+users give 0..100."""
+
+
 class Topology(
     Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, cache_hash=True
 ):
@@ -279,3 +284,8 @@ class Gang(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     floor: int = 0
     recall_ms: int = 0
     replace: bool = False
+
+    @property
+    def spare(self) -> bool:
+        """Whether it uses only what nobody else waits for."""
+        return self.priority < 0
