@@ -81,7 +81,7 @@ class Estimates:
         """How long a gang will run if nobody stops it."""
         if gang.expected_ms:
             return _capped(_given(gang.expected_ms), gang.time_limit_ms)
-        for source, key, alike in _keys(gang):
+        for source, key, alike in _keys(gang) if self._histories else ():
             history = self._histories.get(key)
             if history and len(history) >= _enough(source):
                 return _capped(_seen(history, source, alike), gang.time_limit_ms)
@@ -116,7 +116,7 @@ class Estimates:
 
     def _beyond(self, gang: Gang, ran_ms: int) -> tuple[History | None, Source, bool]:
         """The closest history with enough runs, some of them longer."""
-        for source, key, alike in _keys(gang):
+        for source, key, alike in _keys(gang) if self._histories else ():
             history = self._histories.get(key)
             if history and history.longer(ran_ms) >= _enough(source):
                 return history, source, alike

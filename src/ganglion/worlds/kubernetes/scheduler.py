@@ -208,6 +208,9 @@ class Scheduler:
         brain = self.brain
         with self._lock:
             brain.observe(self._tree.sift(news))
+            if not self.ready.is_set():
+                # Gangs are understood while the rest is listed, and anew if levels change.
+                brain.settle()
             if not self._is_ready():
                 return
             if not self._may():
@@ -305,9 +308,3 @@ class Scheduler:
         except queue.Empty:
             pass
         return found
-
-
-def _let_pass(brain: Brain) -> None:
-    """Forget what led to the present: whoever takes the lead begins with the cluster as it is."""
-    for site in brain.sites.values():
-        site.news, site.gone_pods, site.refused = [], [], []

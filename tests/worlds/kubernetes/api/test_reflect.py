@@ -100,7 +100,7 @@ def test_what_is_there_is_listed_and_what_changes_is_told(cluster: Cluster) -> N
     async def body(reflector: Reflector[Anything], copy: Copy) -> AsyncIterator[None]:
         await until(lambda: reflector.synced, "the list")
         assert copy.names == ["m0", "m1", "m2", "m3", "m4"]
-        assert (copy.batches, copy.told[-1]) == (1, ("synced", ""))
+        assert (copy.batches, copy.told[-1]) == (4, ("synced", ""))
         await off(lambda: cluster.create(config_map("new")))
         await off(lambda: cluster.delete(f"{MAPS}/m1"))
         await until(lambda: copy.names == ["m0", "m2", "m3", "m4", "new"], "the changes")

@@ -37,8 +37,9 @@ def mark(version: int) -> bytes:
     return event("BOOKMARK", {"kind": "Pod", "metadata": meta, "spec": {"containers": None}})
 
 
-def listed(version: int, *items: dict[str, object]) -> bytes:
-    return whole(200, {"metadata": {"resourceVersion": str(version)}, "items": items})
+def listed(version: int, *items: dict[str, object], more: str = "") -> bytes:
+    meta = {"resourceVersion": str(version), "continue": more}
+    return whole(200, {"metadata": meta, "items": items})
 
 
 class Server:
@@ -230,6 +231,30 @@ def test_an_object_that_a_list_cannot_read_is_not_taken_for_deleted() -> None:
         await until(lambda: copy.lists == 2, "the second list")
         assert copy.names == ["a"]
         assert copy.told[3:] == [("gone", "b"), ("synced", "")]
+
+    follow(server, body)
+
+
+def test_a_first_list_is_told_page_by_page_and_what_vanished_between_two_tries_is_gone() -> None:
+    server = Server(
+        [
+            listed(5, thing("a", 3), more="next"),
+            whole(410, status_of(410, "Expired")),
+            listed(9, thing("b", 8), more="next"),
+            listed(9, thing("c", 4)),
+        ],
+        [],
+    )
+
+    async def body(reflector: Reflector[Anything], copy: Copy) -> None:
+        await until(lambda: copy.lists == 1, "the whole list")
+        assert copy.told == [
+            ("put", "a"),
+            ("put", "b"),
+            ("put", "c"),
+            ("gone", "a"),
+            ("synced", ""),
+        ]
 
     follow(server, body)
 

@@ -1,6 +1,7 @@
 """Requests to an API server: JSON in, narrow structs out, errors as exceptions."""
 
 import asyncio
+import builtins
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing
 from typing import TypeVar, overload
@@ -62,6 +63,7 @@ class Api:
         params: Params | None = None,
         limit: int = 500,
         unreadable: Callable[[Unreadable], None] | None = None,
+        page: Callable[[builtins.list[T]], None] = lambda _items: None,
     ) -> Listing[T]:
         """Return all objects below a path.
 
@@ -72,12 +74,13 @@ class Api:
             limit: objects in one page; 0 = all at once.
             unreadable: gets every object that does not fit `kind`, which is then left out; None
                 = one such object fails the whole list.
+            page: gets the objects of every page as it comes, before the list is whole.
         """
 
         async def ask(query: Params) -> bytes:
             return await self.call("GET", path, params=query, tries=READ_TRIES)
 
-        return await self._reading.listing(path, kind, ask, params or {}, limit, unreadable)
+        return await self._reading.listing(path, kind, ask, params or {}, limit, unreadable, page)
 
     @overload
     async def create(

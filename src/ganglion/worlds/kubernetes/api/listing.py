@@ -1,7 +1,6 @@
 """Answers as structs, and lists that come in pages."""
 
 from collections.abc import Awaitable, Callable
-from functools import partial
 from typing import Generic, TypeVar
 
 import msgspec
@@ -70,7 +69,14 @@ class Reading:
             raise Broken(f"{path}: unexpected answer: {error}") from error
 
     async def listing(
-        self, path: str, kind: type[T], ask: Ask, params: Params, limit: int, left: Left | None
+        self,
+        path: str,
+        kind: type[T],
+        ask: Ask,
+        params: Params,
+        limit: int,
+        left: Left | None = None,
+        page: Callable[[list[T]], None] = lambda _items: None,
     ) -> Listing[T]:
         """Return all pages as one list.
 
@@ -81,8 +87,15 @@ class Reading:
             params: selectors.
             limit: objects in one page; 0 = all at once.
             left: gets the objects that do not fit `kind`; None = they fail the whole.
+            page: gets the objects of every page as it comes; those of a list that had to be
+                begun again come again.
         """
-        read = partial(self._page, path, kind, left)
+
+        def read(raw: bytes) -> _Page[T]:
+            found = self._page(path, kind, left, raw)
+            page(found.items or [])
+            return found
+
         for _ in range(_PAGED_TRIES if limit else 0):
             try:
                 return await _pages(ask, read, {**params, "limit": limit})

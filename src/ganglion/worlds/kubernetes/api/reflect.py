@@ -172,12 +172,19 @@ class Reflector(Generic[T]):
             params=self._params,
             limit=self._limit,
             unreadable=lambda found: self._keep(found, kept),
+            page=self._ahead,
         )
         self._hear()
         self._absences = 0
         fresh = {item.metadata.uid: item for item in listing.items}
         self._compare(fresh | kept)
         self.version = listing.version
+
+    def _ahead(self, items: list[T]) -> None:
+        """Tell of the first list page by page, so that others can begin with what is there."""
+        changes = [] if self.synced else [each for item in items for each in self._known.put(item)]
+        if changes:
+            self._sink(changes)
 
     def _keep(self, found: Unreadable, kept: dict[str, T]) -> None:
         """An object that cannot be read is not deleted: what was known of it stays."""

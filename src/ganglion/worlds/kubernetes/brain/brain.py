@@ -109,6 +109,11 @@ class Brain:
             else:
                 self._answers.append(each)
 
+    def settle(self) -> None:
+        """Work out what is known so far of clusters that are still being listed."""
+        for site in self.sites.values():
+            site.settle()
+
     def stand_by(self) -> None:
         """Keep no news that only one who decides has to hear: another decides, maybe for weeks."""
         for site in self.sites.values():

@@ -15,8 +15,8 @@ from pydantic import WithJsonSchema
 from ganglion.files import fields as f
 from ganglion.files.grammar.lists import parse_labels, parse_texts
 from ganglion.files.grammar.places import parse_level
+from ganglion.files.mapping import Mapping, described
 from ganglion.files.renaming import Renaming, Vocabulary
-from ganglion.files.schema import Mapping, described
 from ganglion.files.text import decode, read
 from ganglion.files.validate import validate
 from ganglion.files.yaml import parse_documents
