@@ -8,7 +8,8 @@ import pytest
 from ganglion.client import policy_views, views
 from ganglion.model.capacity import FlavorReport
 from ganglion.model.plan import Verdict
-from ganglion.server import schemas
+from ganglion.server import schemas, schemas_fleet, schemas_services
+from ganglion.server.schema_base import Model
 
 PAIRS = [
     (views.Submitted, schemas.Accepted),
@@ -16,18 +17,20 @@ PAIRS = [
     (views.WorkloadPage, schemas.WorkloadPage),
     (views.WorkloadDetail, schemas.WorkloadDetail),
     (views.Suspension, schemas.Suspension),
+    (views.Scaling, schemas_services.Scaling),
     (views.GangView, schemas.GangView),
+    (views.Saved, schemas.Saved),
     (views.Explained, schemas.Explanation),
     (views.Why, schemas.Why),
     (views.OrderItem, schemas.OrderItem),
     (views.OrderPage, schemas.OrderPage),
     (views.QueueView, schemas.QueueView),
     (views.QueuePage, schemas.QueuePage),
-    (views.DeviceView, schemas.DeviceView),
-    (views.NodeView, schemas.NodeView),
-    (views.NodePage, schemas.NodePage),
-    (FlavorReport, schemas.FlavorView),
-    (views.CapacityPage, schemas.CapacityPage),
+    (views.DeviceView, schemas_fleet.DeviceView),
+    (views.NodeView, schemas_fleet.NodeView),
+    (views.NodePage, schemas_fleet.NodePage),
+    (FlavorReport, schemas_fleet.FlavorView),
+    (views.CapacityPage, schemas_fleet.CapacityPage),
     (views.Health, schemas.Health),
     (views.Version, schemas.VersionView),
     (Verdict, schemas.Verdict),
@@ -43,7 +46,7 @@ PAIRS = [
 
 @pytest.mark.parametrize(("ours", "theirs"), PAIRS, ids=lambda cls: cls.__name__)
 def test_client_and_server_agree_on_the_keys(
-    ours: type[msgspec.Struct], theirs: type[schemas.Model]
+    ours: type[msgspec.Struct], theirs: type[Model]
 ) -> None:
     assert set(ours.__struct_fields__) == set(theirs.model_fields)
 

@@ -57,6 +57,7 @@ class WorkloadBase(Struct):
     waits_for: tuple[str, ...] = ()
     preemptions: int = 0
     lost_gpu_ms: int = 0
+    alarms: dict[str, str] = field(default_factory=dict)
 
     @property
     def over(self) -> bool:
@@ -98,6 +99,22 @@ class WorkloadPage(Struct):
     next: str | None = None
 
 
+class Saved(Struct):
+    """A checkpoint.
+
+    Attributes:
+        at: up to when the work is safe, in ms.
+        step: as the program counts; 0 = it did not say.
+        path: where it lies; empty = the program did not say.
+        attempt: that saved it.
+    """
+
+    at: int
+    step: int = 0
+    path: str = ""
+    attempt: int = 0
+
+
 class GangView(Struct):
     """One gang of a workload.
 
@@ -115,6 +132,7 @@ class GangView(Struct):
         waits_for: workloads that have to leave that place first.
         preemptions: attempts that were stopped for others.
         lost_gpu_ms: GPU time that these threw away.
+        saved: its newest checkpoint that was reported; None = there is none.
         endpoint: `address:port` where it listens while it runs.
     """
 
@@ -133,11 +151,32 @@ class GangView(Struct):
     waits_for: tuple[str, ...] = ()
     preemptions: int = 0
     lost_gpu_ms: int = 0
+    saved: Saved | None = None
     submitted: int | None = None
     placed: int | None = None
     started: int | None = None
     ended: int | None = None
     endpoint: str = ""
+    draining: bool = False
+
+
+class Scaling(Struct):
+    """How many replicas a service has.
+
+    Attributes:
+        floor, ceiling: fewest and most; None = it does not scale by itself.
+        wanted: replicas it is to have now.
+        draining: gangs that get no more requests.
+        at: when that number was set; None = at its submission.
+        cause: why.
+    """
+
+    floor: int | None = None
+    ceiling: int | None = None
+    wanted: int = 0
+    draining: tuple[str, ...] = ()
+    at: int | None = None
+    cause: str = ""
 
 
 class WorkloadDetail(WorkloadBase):
@@ -146,15 +185,27 @@ class WorkloadDetail(WorkloadBase):
     Attributes:
         gangs: its gangs, by index.
         document: what was submitted, with every alias resolved.
+        url: where all its replicas are reached; empty = nowhere.
+        scaling: None = it has always had its replicas.
     """
 
     gangs: tuple[GangView, ...] = ()
     document: dict[str, Any] = field(default_factory=dict)
+    url: str = ""
+    scaling: Scaling | None = None
 
 
 class Explained(Explanation, frozen=True, kw_only=True):
-    """An explanation and the sentence that sums it up."""
+    """An explanation and the sentence that sums it up.
 
+    Attributes:
+        preemptions: attempts of the gang that were stopped for others.
+        lost_gpu_ms: GPU time that these threw away.
+        text: the sentence.
+    """
+
+    preemptions: int = 0
+    lost_gpu_ms: int = 0
     text: str = ""
 
 

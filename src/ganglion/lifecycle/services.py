@@ -4,7 +4,7 @@ A replica is a gang of its own. It waits, starts, runs; is drained, then told to
 without any keeps one that sleeps, on hold, so that somebody is there to be woken.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 
 from msgspec import Struct
@@ -12,6 +12,9 @@ from msgspec import Struct
 from ganglion.engine.record import WAITING, GangRecord
 from ganglion.model.events import cancels
 from ganglion.model.plan import Phase
+
+ASLEEP = "suspended: it sleeps until there is a request"
+"""Why the replica of a service that has none is held."""
 
 
 class Part(StrEnum):
@@ -157,13 +160,13 @@ def _lives(replicas: Sequence[Replica]) -> bool:
 
 
 def drained(
-    replicas: Iterable[Replica], busy: dict[str, bool], now: int, drain_ms: int
+    replicas: Iterable[Replica], busy: Mapping[str, bool | None], now: int, drain_ms: int
 ) -> tuple[str, ...]:
     """Replicas that may be stopped: they have no request left, or had their time.
 
     Args:
         replicas: all of them.
-        busy: gang -> whether it has, or may still get, requests; left out = nobody knows.
+        busy: gang -> whether it has, or may still get, requests; None = nobody knows.
         now: the time, in ms.
         drain_ms: how long requests may take.
     """
@@ -171,7 +174,7 @@ def drained(
         each.gang
         for each in replicas
         if each.part is Part.DRAINING
-        and (each.waits or now >= each.since + drain_ms or not busy.get(each.gang, True))
+        and (each.waits or now >= each.since + drain_ms or busy.get(each.gang) is False)
     )
 
 

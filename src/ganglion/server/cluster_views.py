@@ -16,7 +16,7 @@ from ganglion.model.plan import Phase
 from ganglion.model.queue import Queue
 from ganglion.model.reasons import Explanation, Suggestion
 from ganglion.model.resources import WHOLE, Amount, Usage
-from ganglion.server import schemas
+from ganglion.server import schemas, schemas_fleet
 from ganglion.server.views import gpus_of, reason_view
 
 Users = Mapping[int, list[str]]
@@ -154,7 +154,7 @@ def _amounts(amounts: Mapping[str, Amount] | Mapping[str, Usage]) -> dict[str, s
     }
 
 
-def node_page(state: ClusterState) -> schemas.NodePage:
+def node_page(state: ClusterState) -> schemas_fleet.NodePage:
     """All nodes, by name."""
     users: dict[str, dict[int, list[str]]] = {}
     pods: dict[str, int] = {}
@@ -163,7 +163,7 @@ def node_page(state: ClusterState) -> schemas.NodePage:
             pods[pod.node] = pods.get(pod.node, 0) + 1
             for device in pod.devices:
                 users.setdefault(pod.node, {}).setdefault(device, []).append(gang)
-    return schemas.NodePage(
+    return schemas_fleet.NodePage(
         items=tuple(
             _node(state, node, users.get(name, {}), pods.get(name, 0))
             for name, node in sorted(state.nodes.items())
@@ -171,10 +171,10 @@ def node_page(state: ClusterState) -> schemas.NodePage:
     )
 
 
-def _node(state: ClusterState, node: Node, users: Users, pods: int) -> schemas.NodeView:
+def _node(state: ClusterState, node: Node, users: Users, pods: int) -> schemas_fleet.NodeView:
     condition = state.table.known[state.tree.conditions[state.tree.rank(node.name)]]
     lost = state.tree.is_gone(node.name)
-    return schemas.NodeView(
+    return schemas_fleet.NodeView(
         name=node.name,
         flavor=node.kind,
         state="lost" if lost else "cordoned" if node.cordoned else "ready",
@@ -195,8 +195,8 @@ def _node(state: ClusterState, node: Node, users: Users, pods: int) -> schemas.N
     )
 
 
-def _device(index: int, device: Device, free: int, gangs: list[str]) -> schemas.DeviceView:
-    return schemas.DeviceView(
+def _device(index: int, device: Device, free: int, gangs: list[str]) -> schemas_fleet.DeviceView:
+    return schemas_fleet.DeviceView(
         index=index,
         type=device.type,
         memory_mib=device.memory_mib,
@@ -209,10 +209,10 @@ def _device(index: int, device: Device, free: int, gangs: list[str]) -> schemas.
     )
 
 
-def capacity_page(state: ClusterState) -> schemas.CapacityPage:
+def capacity_page(state: ClusterState) -> schemas_fleet.CapacityPage:
     """All flavors, by name."""
-    return schemas.CapacityPage(
+    return schemas_fleet.CapacityPage(
         items=tuple(
-            schemas.FlavorView(**msgspec.structs.asdict(report)) for report in capacity(state)
+            schemas_fleet.FlavorView(**msgspec.structs.asdict(report)) for report in capacity(state)
         )
     )

@@ -49,7 +49,7 @@ def cancel(draft: Draft, ref: str, user: str, *, force: bool = False) -> str:
     if found.filed:
         raise Conflict(f"{found.workload} has ended already, as {found.filed.state}")
     for record in _chosen(draft, found.workload, found.gang):
-        _cancel(draft, record, f"cancelled by {user}", force)
+        withdraw(draft, record, f"cancelled by {user}", force=force)
     return found.workload
 
 
@@ -58,7 +58,7 @@ def cancel_all(draft: Draft, user: str) -> None:
     for workload in list(draft.book.entries):
         for record in draft.records(workload):
             if record.phase is not Phase.ENDED:
-                _cancel(draft, record, f"cancelled by {user}", force=False)
+                withdraw(draft, record, f"cancelled by {user}")
 
 
 def _chosen(draft: Draft, workload: str, index: int | None) -> list[GangRecord]:
@@ -71,7 +71,15 @@ def _chosen(draft: Draft, workload: str, index: int | None) -> list[GangRecord]:
     return [record]
 
 
-def _cancel(draft: Draft, record: GangRecord, cause: str, force: bool) -> None:
+def withdraw(draft: Draft, record: GangRecord, cause: str, *, force: bool = False) -> None:
+    """End a gang that waits, stop one that runs.
+
+    Args:
+        draft: the open turn.
+        record: a gang that has not ended.
+        cause: begins with `cancelled`.
+        force: leave no grace.
+    """
     gang, attempt = record.gang.id, record.attempt
     if record.phase in WAITING:
         draft.apply(GangEnded(draft.now, gang, attempt, Outcome.CANCELLED, message=cause))

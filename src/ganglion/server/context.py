@@ -26,6 +26,7 @@ class Context(Struct):
         metrics: what Prometheus asks for.
         user: who the holder of the token is.
         halt: called to end the server.
+        url: where services are reached; empty = nowhere yet.
         look_at: what a workspace was last seen to hold, by its gang.
         tasks: what goes on after the answer.
     """
@@ -36,6 +37,7 @@ class Context(Struct):
     metrics: Metrics
     user: str
     halt: Callable[[], None] = lambda: None
+    url: Callable[[], str] = lambda: ""
     look_at: Callable[[str], Look | None] = lambda _gang: None
     tasks: set[asyncio.Task[None]] = field(default_factory=set)
 

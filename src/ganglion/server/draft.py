@@ -1,6 +1,6 @@
 """One open turn of the service: what was applied, and what has to be written and done."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -32,6 +32,7 @@ class Draft:
         ledger: where ended workloads are looked up and numbers come from.
         now: time of the turn in ms.
         noted: told of every event that is taken in.
+        endpoints: gang id -> where it listens, for those that run.
 
     Attributes:
         batch: what will be written.
@@ -46,8 +47,10 @@ class Draft:
         ledger: Ledger,
         now: int,
         noted: Callable[[Event], None] = lambda _event: None,
+        endpoints: Mapping[str, str] | None = None,
     ) -> None:
         self.mind, self.ledger, self.now, self._noted = mind, ledger, now, noted
+        self.endpoints = endpoints or {}
         self.batch = Batch(now)
         self.orders: list[Order] = []
         self.renewed = False

@@ -21,6 +21,7 @@ from ganglion.server import commands, policies
 from ganglion.server.address import bind, is_loopback, url_of
 from ganglion.server.app import guarded, make_app
 from ganglion.server.context import Context
+from ganglion.server.door import Door, Link
 from ganglion.server.draft import Draft
 from ganglion.server.eyes import Eyes
 from ganglion.server.feed import Feed
@@ -28,8 +29,11 @@ from ganglion.server.home import Home, ServerRecord
 from ganglion.server.journal import close_journal, open_journal
 from ganglion.server.keepers import Keeper
 from ganglion.server.listen import Listener
+from ganglion.server.loads import Loads
 from ganglion.server.metrics import Metrics
+from ganglion.server.scraper import Scraper
 from ganglion.server.service import Service
+from ganglion.server.services_keeper import ServicesKeeper
 from ganglion.server.workspace_figures import WorkspaceFigures
 from ganglion.server.workspaces_keeper import WorkspaceKeeper
 from ganglion.worlds.local.world import LocalWorld
@@ -37,6 +41,8 @@ from ganglion.worlds.world import ServedWorld
 
 PORT = 7077
 """Where servers listen unless told otherwise."""
+
+LAST_PORT = 65_535
 
 log = structlog.get_logger(__name__)
 
@@ -48,6 +54,7 @@ def serve(
     queues: Sequence[Queue] = (),
     policy: PolicyFile | None = None,
     port: int = PORT,
+    services_port: int | None = None,
     host: str = "127.0.0.1",
     public: bool = False,
     database_url: str = "",
@@ -66,6 +73,7 @@ def serve(
         queues: queue tree, until a policy says what it is; `default` is made when there is none.
         policy: set unless the server was last started with the same; None = the one in force.
         port: 0 = any free one.
+        services_port: where services are reached, all of them; None = the port after `port`.
         host: address to listen on.
         public: allow an address that other machines can reach.
         database_url: where the ledger lies instead of the home.
@@ -90,12 +98,13 @@ def serve(
         stack.callback(made.close)
         workspaces = WorkspaceKeeper(stack.enter_context(Eyes().open()))
         metrics.registry.register(WorkspaceFigures(workspaces, made.now))
-        keepers = [workspaces, *_keepers(stack)]
+        door = _door(stack, place, host, _beside(port) if services_port is None else services_port)
+        keepers = [workspaces, *_keepers(stack, door)]
         service = Service(ledger, made, Policy(), feed.publish, metrics, keepers)
         user = _user()
         stack.enter_context(_running(service, lambda d: _brought(d, policy, tuple(queues), user)))
         url = url_of(taken, host)
-        context = Context(service, place, feed, metrics, user)
+        context = Context(service, place, feed, metrics, user, url=lambda: door.url)
         context.look_at = workspaces.look_at
         app = guarded(make_app(context), place.token(), loopback=is_loopback(host))
         listener = Listener(app, lambda: _announce(place, url, made.now(), ready), feed.close)
@@ -106,9 +115,31 @@ def serve(
         log.info("ended", events=ledger.head)
 
 
-def _keepers(_stack: ExitStack) -> list[Keeper]:
+def _beside(port: int) -> int:
+    """The port after another one; any free one beside any free one."""
+    return port + 1 if 0 < port < LAST_PORT else 0
+
+
+def _door(stack: ExitStack, place: Home, host: str, port: int) -> Door:
+    """Where services are reached; the router behind it begins with the first of them."""
+
+    def link() -> Link:
+        # An HTTP client that servers without services do without.
+        from ganglion.router.link import RouterLink  # noqa: PLC0415 - see above
+
+        return RouterLink(place.root, host, port)
+
+    door = Door(link)
+    stack.callback(door.close)
+    return door
+
+
+def _keepers(stack: ExitStack, door: Door) -> list[Keeper]:
     """Who looks after which kind of workload; their threads end with the stack."""
-    return []
+    scraper = Scraper()
+    scraper.start()
+    stack.callback(scraper.stop)
+    return [ServicesKeeper(door, Loads(scraper))]
 
 
 @contextmanager

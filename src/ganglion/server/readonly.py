@@ -18,7 +18,7 @@ from ganglion.engine.record import WAITING
 from ganglion.engine.report import capacity
 from ganglion.model.errors import Conflict, EnvironmentFault, NotFound
 from ganglion.model.workload import Kind
-from ganglion.server import cluster_views, problems, schemas
+from ganglion.server import cluster_views, problems, schemas, schemas_fleet
 from ganglion.server.draft import Mind
 from ganglion.server.metrics import Gauges
 from ganglion.server.views import detail, view
@@ -230,14 +230,14 @@ def list_queues(here: Here) -> schemas.QueuePage:
 
 
 @router.get("/nodes")
-def list_nodes(here: Here) -> schemas.NodePage:
+def list_nodes(here: Here) -> schemas_fleet.NodePage:
     """List nodes and what is free on them."""
     with here.read() as mind:
         return cluster_views.node_page(mind.state)
 
 
 @router.get("/gpus")
-def list_gpus(here: Here) -> schemas.CapacityPage:
+def list_gpus(here: Here) -> schemas_fleet.CapacityPage:
     """Say by flavor how many GPUs there are, are used and are free."""
     with here.read() as mind:
         return cluster_views.capacity_page(mind.state)

@@ -16,7 +16,7 @@ from ganglion.files.policy import parse_policy
 from ganglion.files.queue_schema import PreemptionFile
 from ganglion.model.errors import FieldError
 from ganglion.model.queue import Queue
-from ganglion.server import cluster_views, commands, schemas
+from ganglion.server import cluster_views, commands, schemas, schemas_fleet
 from ganglion.server.context import Context, Document, Here, document_body
 from ganglion.server.feed import Patient
 from ganglion.server.policies import flavors_of
@@ -101,7 +101,7 @@ def delete_queue(here: Here, name: str) -> schemas.Done:
 
 
 @router.get("/nodes")
-def list_nodes(here: Here) -> schemas.NodePage:
+def list_nodes(here: Here) -> schemas_fleet.NodePage:
     """List nodes and what is free on them."""
     with here.service.read() as mind:
         return cluster_views.node_page(mind.state)
@@ -122,7 +122,7 @@ def uncordon(here: Here, name: str) -> schemas.Done:
 
 
 @router.get("/gpus")
-def list_gpus(here: Here) -> schemas.CapacityPage:
+def list_gpus(here: Here) -> schemas_fleet.CapacityPage:
     """Say by flavor how many GPUs there are, are used and are free."""
     with here.service.read() as mind:
         return cluster_views.capacity_page(mind.state)

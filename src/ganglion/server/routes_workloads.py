@@ -245,5 +245,5 @@ def shown(here: Context, ref: str) -> schemas.WorkloadDetail:
         found = resolve(mind, here.service.ledger, ref)
         if found.filed is None:
             places = positions(mind.state)
-            return detail(mind, found.workload, places, here.service.endpoints)
+            return detail(mind, found.workload, places, here.service.endpoints, here.url())
     return filed_detail(found.filed)

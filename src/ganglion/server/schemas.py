@@ -5,13 +5,10 @@ Times are milliseconds since 1970.
 
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-
-class Model(BaseModel):
-    """Base of all answers."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
+from ganglion.server.schema_base import Model
+from ganglion.server.schemas_services import Scaling
 
 
 class ErrorBody(Model):
@@ -28,7 +25,7 @@ class Reason(Model):
     token: str
     message: str
     never: bool = False
-    evidence: dict[str, int] = {}
+    evidence: dict[str, int] = Field({})
     remedy: str = "wait"
 
 
@@ -110,12 +107,22 @@ class Base(Model):
     )
     preemptions: int = Field(0, description="attempts of its gangs stopped for others")
     lost_gpu_ms: int = Field(0, description="GPU time that these threw away")
+    alarms: dict[str, str] = Field({}, description="what needs a person, by stable code")
 
 
 class WorkloadView(Base):
     """One line about a workload."""
 
     gangs: int = Field(description="how many gangs it has")
+
+
+class Saved(Model):
+    """A checkpoint."""
+
+    at: int = Field(description="up to when the work is safe")
+    step: int = Field(0, description="as the program counts; 0 = it did not say")
+    path: str = Field("", description="where it lies; empty = the program did not say")
+    attempt: int = Field(0, description="the attempt that saved it")
 
 
 class GangView(Model):
@@ -138,11 +145,13 @@ class GangView(Model):
     )
     preemptions: int = Field(0, description="attempts stopped for others")
     lost_gpu_ms: int = Field(0, description="GPU time that these threw away")
+    saved: Saved | None = Field(None, description="its newest checkpoint that was reported")
     submitted: int
     placed: int | None = None
     started: int | None = None
     ended: int | None = None
     endpoint: str = Field("", description="`address:port` where it listens while it runs")
+    draining: bool = Field(False, description="it gets no more requests, then it stops")
 
 
 class WorkloadDetail(Base):
@@ -150,6 +159,8 @@ class WorkloadDetail(Base):
 
     gangs: tuple[GangView, ...]
     document: dict[str, Any] = Field(description="the workload file in canonical keys")
+    url: str = Field("", description="where all its replicas are reached; empty = nowhere")
+    scaling: Scaling | None = Field(None, description="null = it has always had its replicas")
 
 
 class Suspension(Model):
@@ -181,6 +192,8 @@ class Explanation(Model):
     holder_count: int = 0
     start: Band | None = Field(None, description="when it is expected to start")
     reserved_ms: int = Field(0, description="when its reservation begins; 0 = it holds none")
+    preemptions: int = Field(0, description="attempts stopped for others")
+    lost_gpu_ms: int = Field(0, description="GPU time that these threw away")
     text: str
 
 
@@ -248,68 +261,6 @@ class QueuePage(Model):
     items: tuple[QueueView, ...]
 
 
-class DeviceView(Model):
-    """One GPU."""
-
-    index: int
-    type: str
-    memory_mib: int
-    numa: int
-    island: int
-    uuid: str
-    healthy: bool
-    free_milli: int
-    gangs: tuple[str, ...]
-
-
-class NodeView(Model):
-    """One node and what is free on it."""
-
-    name: str
-    flavor: str
-    state: str = Field(description="ready, cordoned or lost")
-    reason: str = Field(description="why it is cordoned")
-    domains: dict[str, str]
-    labels: dict[str, str]
-    gpu_total_milli: int
-    gpu_free_milli: int
-    cpu_total_milli: int
-    cpu_free_milli: int
-    memory_total_mib: int
-    memory_free_mib: int
-    pods: int
-    devices: tuple[DeviceView, ...]
-
-
-class NodePage(Model):
-    """All nodes, by name."""
-
-    items: tuple[NodeView, ...]
-
-
-class FlavorView(Model):
-    """One flavor of the fleet."""
-
-    flavor: str
-    nodes: int
-    open_nodes: int
-    gpu_total_milli: int
-    gpu_used_milli: int
-    gpu_free_milli: int
-    cpu_total_milli: int
-    cpu_used_milli: int
-    memory_total_mib: int
-    memory_used_mib: int
-    largest_hole: int
-    whole_nodes: int
-
-
-class CapacityPage(Model):
-    """All flavors, by name."""
-
-    items: tuple[FlavorView, ...]
-
-
 class PolicyChange(Model):
     """One thing that differs between two policies."""
 
@@ -370,6 +321,30 @@ class BookingPage(Model):
     """All bookings, by when they begin."""
 
     items: tuple[BookingView, ...]
+
+
+class LeaverView(Model):
+    """A gang on a node that drains."""
+
+    gang: str
+    at: int = Field(description="when it leaves at the earliest, in ms")
+    how: str
+
+
+class DrainView(Model):
+    """A node or domain that is being emptied."""
+
+    what: str
+    nodes: tuple[str, ...]
+    by: int = Field(description="when what is still there is stopped, in ms")
+    reason: str
+    leavers: tuple[LeaverView, ...]
+
+
+class DrainPage(Model):
+    """Everything that drains, the first deadline first."""
+
+    items: tuple[DrainView, ...]
 
 
 class Health(Model):

@@ -235,7 +235,9 @@ class Service:
     def _decided(self, asked: list[_Asked]) -> tuple[Turn, list[tuple[_Asked, Any]]]:
         """Apply facts, commands and what is due, and decide; anew without what broke the state."""
         while True:
-            draft = Draft(self._mind, self.ledger, self._world.now(), self._keepers.note)
+            draft = Draft(
+                self._mind, self.ledger, self._world.now(), self._keepers.note, self._endpoints
+            )
             turn = Turn(draft, self._metrics)
             turn.hear(self._facts)
             answers = self._command(draft, asked)

@@ -14,9 +14,10 @@ from ganglion.engine.state import ClusterState
 from ganglion.files.workload import WorkloadFile, document, from_document, to_workload
 from ganglion.ledger import Filed, Ledger, Submitted
 from ganglion.lifecycle.expand import gang_count, gangs_of
+from ganglion.lifecycle.services import ASLEEP
 from ganglion.lifecycle.status import State
 from ganglion.model.errors import Conflict, FieldError, InputError
-from ganglion.model.events import GangSubmitted
+from ganglion.model.events import GangSubmitted, GangUpdated
 from ganglion.model.plan import Verdict
 from ganglion.model.workload import Kind, Workload
 from ganglion.server.draft import Draft, Mind
@@ -216,6 +217,8 @@ def _file(draft: Draft, request: Request, workload: Workload) -> Accepted:
     gangs = gangs_of(key, workload, draft.now)
     for gang in gangs:
         draft.apply(GangSubmitted(draft.now, gang))
+        if workload.kind is Kind.SERVICE and not workload.replicas and not workload.held:
+            draft.apply(GangUpdated(draft.now, gang.id, held=True, cause=ASLEEP))
     return _accepted(key, workload.name, len(gangs))
 
 

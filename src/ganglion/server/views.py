@@ -8,6 +8,7 @@ from ganglion.engine.record import GangRecord
 from ganglion.ledger import Filed
 from ganglion.lifecycle.reserved import reason_of, waits_for
 from ganglion.lifecycle.status import State, end_of, state_of
+from ganglion.model.events import AlarmSet
 from ganglion.model.placement import Placement
 from ganglion.model.plan import Phase
 from ganglion.model.reasons import Reason
@@ -16,6 +17,7 @@ from ganglion.model.workload import Gang, PodSet
 from ganglion.server import schemas
 from ganglion.server.book import Entry, Trail
 from ganglion.server.draft import Mind
+from ganglion.server.replicas import Past
 
 
 def gpus_of(pod_sets: tuple[PodSet, ...]) -> float:
@@ -56,9 +58,8 @@ def view(mind: Mind, workload: str, positions: Mapping[str, int]) -> schemas.Wor
     """
     base = _base(mind, mind.book.entries[workload])
     waiting = [positions[gang] for gang in mind.book.gangs[workload] if gang in positions]
-    return schemas.WorkloadView(
-        **base, gangs=len(mind.book.gangs[workload]), position=min(waiting, default=None)
-    )
+    gangs = len(_counted(mind, workload))
+    return schemas.WorkloadView(**base, gangs=gangs, position=min(waiting, default=None))
 
 
 def detail(
@@ -66,6 +67,7 @@ def detail(
     workload: str,
     positions: Mapping[str, int] | None = None,
     endpoints: Mapping[str, str] | None = None,
+    url: str = "",
 ) -> schemas.WorkloadDetail:
     """Everything about a live workload, or one that has just ended.
 
@@ -74,6 +76,7 @@ def detail(
         workload: its id.
         positions: gang id -> place in the order of all that waits.
         endpoints: gang id -> where it listens.
+        url: where all services are reached; empty = nowhere.
     """
     entry, gangs = mind.book.entries[workload], mind.book.gangs[workload]
     waiting = [positions[gang] for gang in gangs if gang in positions] if positions else []
@@ -82,7 +85,32 @@ def detail(
         gangs=tuple(_gang(mind, gang, (endpoints or {}).get(gang, "")) for gang in gangs),
         document=msgspec.json.decode(entry.document),
         position=min(waiting, default=None),
+        url=f"{url}/{entry.workload.name}/" if url and entry.workload.run.port else "",
+        scaling=_scaling(mind, entry),
     )
+
+
+def _scaling(mind: Mind, entry: Entry) -> schemas_services.Scaling | None:
+    """How a service scales, or was scaled by hand."""
+    known, given = mind.book.replicas, entry.workload.scaling
+    last = known.scaled.get(entry.id)
+    if given is None and last is None:
+        return None
+    draining = (gang for gang in mind.book.gangs[entry.id] if gang in known.draining)
+    return schemas_services.Scaling(
+        floor=given.floor if given else None,
+        ceiling=given.ceiling if given else None,
+        wanted=entry.workload.replicas,
+        draining=tuple(draining),
+        at=last.at if last else None,
+        cause=last.cause if last else "",
+    )
+
+
+def _counted(mind: Mind, workload: str) -> list[str]:
+    """Gangs that a workload consists of: of a service that goes on, not the replicas that left."""
+    gangs = mind.book.gangs[workload]
+    return [gang for gang in gangs if not mind.book.replicas.has_left(gang)] or gangs
 
 
 def filed_detail(filed: Filed) -> schemas.WorkloadDetail:
@@ -94,14 +122,17 @@ def filed_view(filed: Filed) -> schemas.WorkloadView:
     """One line about a workload that has ended."""
     shown = msgspec.json.decode(filed.detail, type=dict[str, object])
     gangs = shown.pop("gangs")
-    shown.pop("document")
+    for key in ("document", "url", "scaling"):
+        shown.pop(key, None)
     return schemas.WorkloadView.model_validate(
         {**shown, "gangs": len(gangs) if isinstance(gangs, list) else 0}
     )
 
 
 def _base(mind: Mind, entry: Entry) -> dict[str, object]:
-    records = [mind.state.records[gang] for gang in mind.book.gangs[entry.id]]
+    records = [mind.state.records[gang] for gang in _counted(mind, entry.id)]
+    past = mind.book.replicas.past.get(entry.id, Past())
+    everything = [mind.book.trails[gang] for gang in mind.book.gangs[entry.id]]
     reasons = [reason_of(mind.state, record.gang.id) for record in records]
     trails = [mind.book.trails[record.gang.id] for record in records]
     waited = (name for record in records for name in waits_for(mind.state, record.gang.id))
@@ -128,9 +159,17 @@ def _base(mind: Mind, entry: Entry) -> dict[str, object]:
         "ended": max(each.ended_at for each in records) if len(ends) == len(records) else None,
         "exit_code": status.exit_code,
         "waits_for": tuple(dict.fromkeys(waited)),
-        "preemptions": sum(trail.preemptions for trail in trails),
-        "lost_gpu_ms": sum(trail.lost_gpu_ms for trail in trails),
+        "preemptions": past.preemptions + sum(trail.preemptions for trail in everything),
+        "lost_gpu_ms": past.lost_gpu_ms + sum(trail.lost_gpu_ms for trail in everything),
+        "alarms": {alarm: each.message for alarm, each in _alarms(mind, entry.id)},
     }
+
+
+def _alarms(mind: Mind, workload: str) -> Iterator[tuple[str, AlarmSet]]:
+    """What needs a person about a workload or one of its gangs."""
+    for (subject, alarm), event in mind.book.alarms.items():
+        if workload in (subject, subject.rpartition("/")[0]):
+            yield alarm, event
 
 
 def _warning(trails: Iterable[Trail]) -> str:
@@ -166,4 +205,5 @@ def _gang(mind: Mind, gang: str, endpoint: str) -> schemas.GangView:
         started=record.started or None,
         ended=record.ended_at or None,
         endpoint=endpoint,
+        draining=gang in mind.book.replicas.draining,
     )

@@ -1,0 +1,26 @@
+"""Raising alarms and taking them back."""
+
+from collections.abc import Mapping
+
+from ganglion.model.events import AlarmSet
+from ganglion.server.draft import Draft
+
+
+def settle(draft: Draft, subject: str, wanted: Mapping[str, str], prefix: str = "") -> None:
+    """Raise the alarms that are wanted, take back the others; one that stands keeps its words.
+
+    Args:
+        draft: the open turn.
+        subject: what they are about.
+        wanted: alarm -> what to say.
+        prefix: alarms of the subject that do not begin with this are left alone.
+    """
+    standing = [
+        alarm for about, alarm in draft.book.alarms if about == subject and alarm.startswith(prefix)
+    ]
+    for alarm in standing:
+        if alarm not in wanted:
+            draft.record(AlarmSet(draft.now, subject, alarm, ""))
+    for alarm, message in wanted.items():
+        if alarm not in standing:
+            draft.record(AlarmSet(draft.now, subject, alarm, message))

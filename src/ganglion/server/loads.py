@@ -1,0 +1,141 @@
+"""How much services have to do, by whatever source each of them names."""
+
+import time
+from collections import deque
+from collections.abc import Mapping, Sequence
+from math import isfinite
+
+from msgspec import Struct
+
+from ganglion.lifecycle.metrics.merge import Merged, Pages, merge
+from ganglion.lifecycle.metrics.promql import query_of
+from ganglion.lifecycle.scaling.reading import Reading
+from ganglion.model.behaviour import Scaling, Signal
+from ganglion.server.book import Entry
+from ganglion.server.door import Heard
+from ganglion.server.router_loads import RouterLoads
+from ganglion.server.scraper import Found, Job, Scraper
+
+ROUTER, METRICS = "router", "metrics"
+"""Sources with names; any other is the URL of a Prometheus."""
+REMEMBERED = 30
+"""Pages that rates and quantiles are taken over; about as many seconds."""
+COUNTS = (Signal.WAITING, Signal.REQUESTS)
+"""Signals that what waits at the router belongs to."""
+
+
+class Load(Struct, frozen=True):
+    """What is known of a service's load.
+
+    Attributes:
+        reading: as the scaler wants it; None = nothing new.
+        lost: who says nothing, and why; empty = nobody.
+        wrong: what cannot be true; empty = nothing.
+    """
+
+    reading: Reading | None = None
+    lost: str = ""
+    wrong: str = ""
+
+
+class Loads:
+    """The load of every service that scales.
+
+    Args:
+        scraper: asks replicas and Prometheus.
+    """
+
+    def __init__(self, scraper: Scraper) -> None:
+        self._router, self._scraper = RouterLoads(), scraper
+        self._pages: dict[str, deque[Pages]] = {}
+        self._since: dict[str, float] = {}
+
+    def follow(self, services: Sequence[Entry], endpoints: Mapping[str, str]) -> None:
+        """Ask for the load of these services from now on, and of no others.
+
+        Args:
+            services: live ones, whether they scale or not.
+            endpoints: gang id -> where it listens.
+        """
+        live = {each.id for each in services}
+        self._router.keep({each.workload.name for each in services})
+        self._pages = {key: each for key, each in self._pages.items() if key in live}
+        self._since = {key: each for key, each in self._since.items() if key in live}
+        jobs = {each.id: _job(each, endpoints) for each in services if _is_asked(each)}
+        self._scraper.want(jobs)
+
+    def look(self, entry: Entry, ready: set[str], heard: Heard, now: int) -> Load:
+        """What is known of a service's load.
+
+        Args:
+            entry: the service; it scales.
+            ready: replicas that answer requests.
+            heard: the last that the router said.
+            now: the time, in ms.
+        """
+        routed = self._router.reading(entry.workload.name, heard, now)
+        if not _is_asked(entry):
+            return Load(routed)
+        waits = self._router.waiting(entry.workload.name, heard)
+        found = self._scraper.found(entry.id)
+        if not ready:
+            return Load(routed and _at_router(routed))
+        if found is None:
+            return Load()
+        return self._merged(entry.id, found, ready, waits, now)
+
+    def _merged(self, service: str, found: Found, ready: set[str], waits: int, now: int) -> Load:
+        by_pages = bool(found.pages.pages or found.pages.silent)
+        merged = self._of_pages(service, found, ready) if by_pages else _of_answers(found)
+        is_new = self._since.get(service) != found.since
+        self._since[service] = found.since
+        if merged.values is None or not is_new:
+            return Load(None, merged.lost, merged.wrong)
+        at = now - round((time.monotonic() - found.since) * 1_000)
+        values = {
+            signal: milli + (waits if signal in COUNTS else 0)
+            for signal, milli in merged.values.items()
+        }
+        return Load(Reading(at, values), merged.lost, merged.wrong)
+
+    def _of_pages(self, service: str, found: Found, ready: set[str]) -> Merged:
+        known = self._pages.setdefault(service, deque(maxlen=REMEMBERED))
+        if not known or known[-1].at != found.pages.at:
+            known.append(found.pages)
+        merged = merge(found.pages, known[0] if len(known) > 1 else None, ready)
+        if merged.values == {} and not merged.lost and not merged.wrong:
+            return Merged(None, lost="its pages of metrics say nothing of any signal")
+        return merged
+
+
+def _of_answers(found: Found) -> Merged:
+    """What Prometheus answered."""
+    wrong = [f"{key.value} is {each}" for key, each in found.answers.items() if not isfinite(each)]
+    if wrong or not found.answers:
+        lost = found.trouble or "Prometheus knows nothing of it"
+        return Merged(None, "" if wrong else lost, wrong[0] if wrong else "")
+    values = {signal: round(value * 1_000) for signal, value in found.answers.items()}
+    return Merged(values, found.trouble)
+
+
+def _at_router(routed: Reading) -> Reading:
+    """Where no replica can tell anything, what waits at the router is all there is."""
+    waiting = routed.values.get(Signal.WAITING, 0)
+    values = {Signal.WAITING: waiting, Signal.RUNNING: 0, Signal.REQUESTS: waiting}
+    return Reading(routed.at, values, arrived=routed.arrived)
+
+
+def _is_asked(entry: Entry) -> bool:
+    scaling = entry.workload.scaling
+    return scaling is not None and scaling.source != ROUTER
+
+
+def _job(entry: Entry, endpoints: Mapping[str, str]) -> Job:
+    scaling = entry.workload.scaling or Scaling()
+    mine = {gang: at for gang, at in endpoints.items() if gang.rpartition("/")[0] == entry.id}
+    if scaling.source == METRICS:
+        return Job({gang: f"http://{at}{scaling.path}" for gang, at in mine.items()})
+    queries = {
+        each.signal: query_of(each.signal, mine.values(), scaling.query) for each in scaling.targets
+    }
+    return Job({}, scaling.source, {key: query for key, query in queries.items() if query})

@@ -1,0 +1,151 @@
+"""Giving a service another number of replicas, within a turn."""
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ganglion.lifecycle.expand import replica_of
+from ganglion.lifecycle.services import ASLEEP, Part, Replica, Shift, replica, shift
+from ganglion.model.behaviour import Scaling
+from ganglion.model.errors import Conflict, FieldError
+from ganglion.model.events import GangSubmitted, GangUpdated, ServiceScaled
+from ganglion.model.workload import Gang, Kind
+from ganglion.server import commands
+from ganglion.server.book import Entry
+from ganglion.server.draft import Draft
+from ganglion.server.refs import resolve
+
+MOST_REPLICAS = 10_000
+"""Most replicas that one service may have."""
+
+
+class Span(Struct, frozen=True):
+    """How many replicas somebody asked for.
+
+    Attributes:
+        low: fewest, or the number.
+        high: most; None = a number was asked for.
+    """
+
+    low: int
+    high: int | None = None
+
+
+def replicas_of(draft: Draft, service: str) -> list[Replica]:
+    """All replicas of a service that are remembered, by index."""
+    known = draft.book.replicas
+    return [
+        replica(
+            record,
+            draining=known.draining.get(record.gang.id, 0),
+            left=known.has_left(record.gang.id),
+        )
+        for record in draft.records(service)
+    ]
+
+
+def set_replicas(draft: Draft, entry: Entry, wanted: int, cause: str) -> bool:
+    """Have a service get or lose replicas; returns whether anything changed.
+
+    Args:
+        draft: the open turn.
+        entry: the service.
+        wanted: how many there should be.
+        cause: why, for people.
+    """
+    found = replicas_of(draft, entry.id)
+    todo = shift(found, wanted)
+    if not todo:
+        return False
+    before = sum(each.part is Part.ACTIVE for each in found)
+    _begin(draft, entry, todo, cause)
+    _end(draft, todo, cause)
+    draining = {each.gang for each in found if each.part is Part.DRAINING}
+    draining = (draining - set(todo.keep)) | set(todo.drain)
+    draft.record(ServiceScaled(draft.now, entry.id, before, wanted, cause, tuple(sorted(draining))))
+    if entry.workload.replicas != wanted:
+        draft.change(draft.book.entries[entry.id], replicas=wanted)
+    return True
+
+
+def _begin(draft: Draft, entry: Entry, todo: Shift, cause: str) -> None:
+    for gang in todo.wake:
+        draft.apply(GangUpdated(draft.now, gang, held=False, recall_ms=0, cause=cause))
+    for _ in range(todo.submit):
+        draft.apply(GangSubmitted(draft.now, _next(draft, entry)))
+    for _ in range(todo.nap):
+        asleep = _next(draft, entry)
+        draft.apply(GangSubmitted(draft.now, asleep))
+        draft.apply(GangUpdated(draft.now, asleep.id, held=True, cause=ASLEEP))
+
+
+def _next(draft: Draft, entry: Entry) -> Gang:
+    index = draft.book.replicas.issued[entry.id]
+    return replica_of(entry.id, entry.workload, draft.now, index)
+
+
+def _end(draft: Draft, todo: Shift, cause: str) -> None:
+    for gang in todo.rest:
+        draft.apply(GangUpdated(draft.now, gang, held=True, cause=ASLEEP))
+    for gang in todo.end:
+        commands.withdraw(draft, draft.state.records[gang], f"cancelled: {cause}")
+
+
+def scale(draft: Draft, ref: str, span: Span, user: str) -> str:
+    """Do as a user says; returns the id of the service.
+
+    A number is what there is from now on; where the service scales by itself, it goes on from
+    there. Two numbers are its new floor and ceiling.
+
+    Args:
+        draft: the open turn.
+        ref: id, name or unique prefix.
+        span: what the user wants.
+        user: who asks.
+
+    Raises:
+        NotFound: there is no such workload.
+        Conflict: it has ended, or is no service, or is held.
+        FieldError: the numbers make no sense, or lie outside of floor and ceiling.
+    """
+    found = resolve(draft.mind, draft.ledger, ref)
+    if found.filed:
+        raise Conflict(f"{found.workload} has ended already, as {found.filed.state}")
+    entry = draft.book.entries[found.workload]
+    _check(entry, span)
+    if span.high is not None:
+        entry = _bounded(draft, entry, span.low, span.high)
+    now = sum(each.part is Part.ACTIVE for each in replicas_of(draft, entry.id))
+    wanted = span.low if span.high is None else max(span.low, min(now, span.high))
+    set_replicas(draft, entry, wanted, f"scaled by {user}")
+    return found.workload
+
+
+def _check(entry: Entry, span: Span) -> None:
+    workload = entry.workload
+    if workload.kind is not Kind.SERVICE:
+        hint = "a training is made elastic by `nodes: 2..4`"
+        raise Conflict(f"{entry.id} is no service: it has no replicas", hint)
+    if workload.held:
+        hint = f"release it first: ganglion update {entry.id} --release"
+        raise Conflict(f"{entry.id} is held", hint)
+    if not 0 <= span.low <= MOST_REPLICAS or (span.high or 0) > MOST_REPLICAS:
+        raise FieldError(f"{span.low} replicas cannot be", key="replicas", hint="0 to 10,000")
+    scaling = workload.scaling
+    if span.high is not None and not 0 < span.high >= span.low:
+        hint = "floor..ceiling, as 1..8"
+        raise FieldError(f"the ceiling is {span.high}", key="replicas", hint=hint)
+    if span.high is None and scaling and not scaling.floor <= span.low <= scaling.ceiling:
+        raise FieldError(
+            f"{workload.name} has between {scaling.floor} and {scaling.ceiling} replicas",
+            key="replicas",
+            hint=f"to change that: ganglion scale {workload.name} FLOOR..CEILING",
+        )
+
+
+def _bounded(draft: Draft, entry: Entry, floor: int, ceiling: int) -> Entry:
+    """The service with another floor and ceiling."""
+    scaling = replace(entry.workload.scaling or Scaling(), floor=floor, ceiling=ceiling)
+    for each in draft.records(entry.id):
+        draft.apply(GangUpdated(draft.now, each.gang.id, floor=floor))
+    draft.change(entry, scaling=scaling)
+    return draft.book.entries[entry.id]

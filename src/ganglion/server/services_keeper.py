@@ -1,0 +1,210 @@
+"""Looks after services: scales them, drains what goes, tells the router who is there."""
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from ganglion.lifecycle.scaling.scaler import Desired, Scaler
+from ganglion.lifecycle.scaling.trust import IMPLAUSIBLE, LOST
+from ganglion.lifecycle.services import Part, Replica, drained
+from ganglion.model.behaviour import Scaling
+from ganglion.model.events import Event, GangEnded, GangSubmitted, GangUpdated
+from ganglion.model.plan import Phase
+from ganglion.model.workload import Kind
+from ganglion.server import commands
+from ganglion.server.alarms import settle
+from ganglion.server.book import Entry
+from ganglion.server.door import Door, Heard
+from ganglion.server.draft import Draft
+from ganglion.server.keepers import SUBJECT
+from ganglion.server.loads import Load, Loads
+from ganglion.server.routing import routed
+from ganglion.server.scale import replicas_of, set_replicas
+
+TICK_MS = 1_000
+"""How often a service that scales is looked at."""
+HASTE_MS = 100
+"""The same where somebody may wait for it: for a first replica, an address, the end of a drain."""
+DRAIN_MS = Scaling().drain_ms
+"""How long a replica may finish its requests where nobody said otherwise."""
+
+ROUTER_DOWN = "router.down"
+"""Alarm: services cannot be reached under their URLs."""
+FAILED = "replicas.failed"
+"""Alarm: replicas ended for good by themselves; nobody takes their seats."""
+
+
+class _Watched(Struct):
+    """A service that scales, apart from what is written of it.
+
+    Attributes:
+        scaling: as its scaler knows it.
+        scaler: decides.
+        seen: replicas that were found ready; None = nobody has looked yet.
+    """
+
+    scaling: Scaling
+    scaler: Scaler
+    seen: set[str] | None = None
+
+
+class _View(Struct, frozen=True):
+    """A service as it is found in one turn.
+
+    Attributes:
+        entry: the service.
+        replicas: all that are remembered.
+        ready: those that answer requests.
+    """
+
+    entry: Entry
+    replicas: list[Replica]
+    ready: set[str]
+
+    def of(self, part: Part) -> list[str]:
+        """Gangs of the replicas that do that."""
+        return [each.gang for each in self.replicas if each.part is part]
+
+
+class ServicesKeeper:
+    """A keeper; see `keepers.Keeper`.
+
+    Args:
+        door: where services are reached.
+        loads: tells how much they have to do.
+    """
+
+    name = "services"
+
+    def __init__(self, door: Door, loads: Loads) -> None:
+        self._door, self._loads = door, loads
+        self._watched: dict[str, _Watched] = {}
+        self._decided: dict[str, int] = {}
+
+    def note(self, event: Event) -> None:
+        """Remember since when replicas are wanted, to learn how long they take to start."""
+        match event:
+            case GangSubmitted(gang=gang) if gang.kind is Kind.SERVICE:
+                self._decided[gang.id] = event.at
+            case GangUpdated(held=False) if event.gang in self._decided:
+                self._decided[event.gang] = event.at
+            case GangEnded():
+                self._decided.pop(event.gang, None)
+
+    def forget(self) -> None:
+        """Forget what was noted; load and what was learnt of it stay."""
+        self._decided.clear()
+
+    def tend(self, draft: Draft) -> int | None:
+        """Scale, drain and publish; see `keepers.Keeper`."""
+        heard = self._door.heard()
+        services = [draft.book.entries[each] for each in draft.book.replicas.issued]
+        self._drop({each.id for each in services})
+        self._loads.follow(services, draft.endpoints)
+        dues = [self._look_after(draft, entry, heard) for entry in services]
+        self._publish(draft, services)
+        return min((due for due in dues if due is not None), default=None)
+
+    def _drop(self, live: set[str]) -> None:
+        self._watched = {key: each for key, each in self._watched.items() if key in live}
+
+    def _look_after(self, draft: Draft, entry: Entry, heard: Heard) -> int | None:
+        """One service; returns when it is to be looked at again."""
+        view = _view(draft, entry, heard)
+        self._stop_drained(draft, view, heard)
+        broken = view.of(Part.BROKEN)
+        settle(draft, entry.id, {FAILED: _failed(draft, broken)} if broken else {}, "replicas.")
+        if entry.workload.scaling and not entry.workload.held:
+            self._scale(draft, view, heard)
+        return _due(draft, entry)
+
+    def _stop_drained(self, draft: Draft, view: _View, heard: Heard) -> None:
+        workload = view.entry.workload
+        wait_ms = workload.scaling.drain_ms if workload.scaling else DRAIN_MS
+        busy = {gang: _busy(view.entry, gang, heard) for gang in view.of(Part.DRAINING)}
+        for gang in drained(view.replicas, busy, draft.now, wait_ms):
+            commands.withdraw(draft, draft.state.records[gang], "cancelled: scaled down")
+
+    def _scale(self, draft: Draft, view: _View, heard: Heard) -> None:
+        entry = view.entry
+        watched = self._watch(entry)
+        self._learn(watched, view, draft.now)
+        load = self._loads.look(entry, view.ready, heard, draft.now)
+        if load.reading:
+            watched.scaler.observe(load.reading, draft.now)
+        elif load.wrong:
+            watched.scaler.memory.doubt = load.wrong
+        active = view.of(Part.ACTIVE)
+        ready = len(view.ready.intersection(active))
+        found = watched.scaler.desired(draft.now, ready, len(active) - ready)
+        settle(draft, entry.id, _doubts(found, load), "metrics.")
+        set_replicas(draft, draft.book.entries[entry.id], found.replicas, found.reason)
+
+    def _watch(self, entry: Entry) -> _Watched:
+        scaling = entry.workload.scaling or Scaling()
+        known = self._watched.get(entry.id)
+        if known is None or known.scaling != scaling:
+            memory = known.scaler.memory if known else None
+            known = _Watched(scaling, Scaler(scaling, memory), known.seen if known else None)
+            self._watched[entry.id] = known
+        return known
+
+    def _learn(self, watched: _Watched, view: _View, now: int) -> None:
+        """How long replicas took to get ready; of those found ready at first nobody knows."""
+        if watched.seen is not None:
+            for gang in sorted(view.ready - watched.seen):
+                if gang in self._decided:
+                    watched.scaler.started(now - self._decided.pop(gang))
+        watched.seen = (watched.seen or set()) | view.ready
+
+    def _publish(self, draft: Draft, services: Sequence[Entry]) -> None:
+        reached = [each for each in services if each.workload.run.port]
+        table = [routed(draft, each, replicas_of(draft, each.id)) for each in reached]
+        # What is told must be written: a drain that nobody remembers would never end.
+        draft.orders.append(lambda _world: self._door.publish(self.name, table))
+        told = {ROUTER_DOWN: f"services cannot be reached: {self._door.trouble}"}
+        settle(draft, SUBJECT, told if self._door.trouble else {}, "router.")
+
+
+def _view(draft: Draft, entry: Entry, heard: Heard) -> _View:
+    replicas = replicas_of(draft, entry.id)
+    records = draft.state.records
+    running = {each.gang for each in replicas if records[each.gang].phase is Phase.RUNNING}
+    if entry.workload.run.port and heard.fresh:
+        running &= heard.ready(entry.workload.name)
+    return _View(entry, replicas, running)
+
+
+def _busy(entry: Entry, gang: str, heard: Heard) -> bool | None:
+    """Whether a replica that drains has requests; one that nobody can reach has none."""
+    return heard.busy(entry.workload.name, gang) if entry.workload.run.port else False
+
+
+def _doubts(found: Desired, load: Load) -> dict[str, str]:
+    """Alarms about what is known of a service's load."""
+    if found.alarm:
+        why = load.wrong or load.lost
+        return {found.alarm: f"{found.reason} ({why})" if why else found.reason}
+    # Some replicas are silent or lie: they count as the mean of the others meanwhile.
+    told = {LOST: load.lost, IMPLAUSIBLE: load.wrong}
+    return {alarm: message for alarm, message in told.items() if message}
+
+
+def _failed(draft: Draft, broken: list[str]) -> str:
+    last = draft.state.records[broken[-1]]
+    said = last.message or f"exit code {last.exit_code}"
+    return f"{len(broken)} replicas ended for good, the last with: {said}"
+
+
+def _due(draft: Draft, entry: Entry) -> int | None:
+    """When a service is to be looked at again."""
+    replicas = replicas_of(draft, entry.id)
+    lacks = any(
+        draft.state.records[each.gang].phase is Phase.RUNNING and each.gang not in draft.endpoints
+        for each in replicas
+    )
+    asleep = not any(each.part is Part.ACTIVE for each in replicas)
+    scales = entry.workload.scaling is not None
+    if lacks or (scales and asleep) or any(each.part is Part.DRAINING for each in replicas):
+        return draft.now + HASTE_MS
+    return draft.now + TICK_MS if scales else None
