@@ -36,10 +36,12 @@ class Wish(Struct, frozen=True):
     Attributes:
         key: requests with equal keys go to the same replica where that is wise; empty = none.
         model: the model it asks for; empty = not said.
+        tried: replicas that lost it before; they are asked again only when there is nobody else.
     """
 
     key: str = ""
     model: str = ""
+    tried: tuple[str, ...] = ()
 
 
 T = TypeVar("T", bound=Busy)
@@ -53,6 +55,8 @@ def choose(able: Sequence[T], wish: Wish, dice: Random) -> T:
         wish: what the request would like.
         dice: chance.
     """
+    if wish.tried:
+        able = [each for each in able if each.name not in wish.tried] or able
     if wish.model:
         able = with_model(able, wish.model)
     if len(able) == 1:

@@ -21,7 +21,7 @@ class Replica:
         self.endpoint = endpoint
         self.up = endpoint.state == State.READY
         self.gone = False
-        self.running = self.done = self.failed = 0
+        self.running = self.done = self.failed = self.strikes = 0
         self.apart_since: int | None = None
 
     @property
@@ -173,6 +173,7 @@ class Desk:
     def fail(self, replica: Replica, now: int) -> None:
         """It died, fell silent or could not be reached: it gets nothing until it answers."""
         replica.failed += 1
+        replica.strikes += 1
         replica.apart_since = now
         if replica.up:
             replica.up = False

@@ -138,8 +138,7 @@ class Errand:
         except ConnectionResetError:
             self._visit.end(Outcome.BROKEN if answer.broken else Outcome.LEFT)
             return answer
-        replica.done += 1
-        self._visit.end(Outcome.DONE)
+        self._visit.answered(replica)
         return answer
 
     async def _chunks(

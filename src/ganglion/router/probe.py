@@ -12,6 +12,8 @@ from ganglion.router.table import State, split_address
 FIRST_S, LAST_S = 0.02, 1.0
 """Pauses between two attempts grow from the first to the last."""
 GROWTH = 1.5
+APART_S, LONGEST_APART_S = 0.05, 10.0
+"""One that failed is left alone for a while, twice as long each time, until it has answered."""
 
 
 class Prober:
@@ -41,6 +43,7 @@ class Prober:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _until_up(self, desk: Desk, replica: Replica) -> None:
+        await asyncio.sleep(apart_s(replica.strikes))
         pause = FIRST_S
         while not replica.gone and replica.endpoint.state != State.DRAINING:
             if replica.up:
@@ -65,6 +68,11 @@ class Prober:
     async def _healthy(self, url: str) -> bool:
         async with self._session.get(url, allow_redirects=False) as found:
             return HTTPStatus.OK <= found.status < HTTPStatus.MULTIPLE_CHOICES
+
+
+def apart_s(strikes: int) -> float:
+    """How long one that failed so often in a row is left alone, in seconds."""
+    return min(LONGEST_APART_S, APART_S * 2 ** min(strikes - 1, 16)) if strikes else 0.0
 
 
 async def _connects(address: str) -> bool:

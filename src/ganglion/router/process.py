@@ -59,8 +59,10 @@ async def connections() -> AsyncIterator[aiohttp.ClientSession]:
 
 
 @asynccontextmanager
-async def serving(front: Front, taken: socket.socket) -> AsyncIterator[web.SockSite]:
-    """Callers are answered; at the end what they have is finished first."""
+async def serving(
+    front: Front, taken: socket.socket, finish_s: float = FINISH_S
+) -> AsyncIterator[web.SockSite]:
+    """Callers are answered; at the end what they have is finished first, for so long."""
     server = web.Server(
         front.handle,
         handler_cancellation=True,
@@ -69,7 +71,7 @@ async def serving(front: Front, taken: socket.socket) -> AsyncIterator[web.SockS
         max_line_size=LONGEST_HEADER,
         max_field_size=LONGEST_HEADER,
     )
-    runner = web.ServerRunner(server, shutdown_timeout=FINISH_S)
+    runner = web.ServerRunner(server, shutdown_timeout=finish_s)
     await runner.setup()
     site = web.SockSite(runner, taken, backlog=BACKLOG)
     await site.start()

@@ -112,16 +112,14 @@ class Tunnel:
         except ConnectionResetError:
             self._visit.end(Outcome.LEFT)
             return near
-        replica.done += 1
-        self._visit.end(Outcome.DONE)
+        self._visit.answered(replica)
         return near
 
     def _declined(
         self, replica: Replica, error: aiohttp.WSServerHandshakeError
     ) -> web.StreamResponse:
         """The replica wants no WebSocket; the caller gets its status."""
-        replica.done += 1
-        self._visit.end(Outcome.DONE)
+        self._visit.answered(replica)
         status = HTTPStatus(error.status) if error.status >= HTTPStatus.BAD_REQUEST else None
         message = f"{replica.name} takes no WebSocket there: {error.message}"
         return Refusal(status or HTTPStatus.BAD_GATEWAY, "router.websocket", message).answer()

@@ -5,6 +5,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from http import HTTPStatus
 
+from msgspec import structs
+
 from ganglion.router.answers import Refusal
 from ganglion.router.choose import Wish
 from ganglion.router.desk import Desk, Full, Nobody, Replica, Ticket
@@ -108,6 +110,7 @@ class Visit:
 
     def failed(self, replica: Replica) -> None:
         """The replica died, fell silent or could not be reached."""
+        self._wish = structs.replace(self._wish, tried=(*self._wish.tried, replica.name))
         self._desk.fail(replica, now_ms())
         self._prober.watch(self._desk, replica)
 
@@ -117,6 +120,12 @@ class Visit:
             self._begun = True
             now = now_ms()
             self._desk.tally.first.add(now, now - self._came)
+
+    def answered(self, replica: Replica) -> None:
+        """The replica answered to the end."""
+        replica.done += 1
+        replica.strikes = 0
+        self.end(Outcome.DONE)
 
     def end(self, outcome: Outcome) -> None:
         """It is over."""
