@@ -101,6 +101,16 @@ def test_it_keeps_no_place_and_no_time_for_itself() -> None:
     assert not state.future.reservations()
 
 
+def test_it_leaves_where_it_uses_up_what_its_own_team_may_use() -> None:
+    few = Queue("a", limit={"*": Amount(4_000)})
+    state = state_of(node("n0"), node("n1", gpus=4), queues=(few, B))
+    run(state, spare("theirs", queue="b", gpus=4), spare("mine", queue="a", gpus=1))
+    run(state, gang("fill", queue="b", gpus=7))
+    assert state.record("mine/0").placement
+    plan = submit(state, gang("x", queue="a", gpus=4), now=HOUR)
+    assert set(stopped(plan)) == {"theirs", "mine"}
+
+
 def test_one_that_is_promoted_stays_when_others_come() -> None:
     state = state_of(node("n0"))
     run(state, spare("s", gpus=8))

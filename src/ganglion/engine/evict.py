@@ -17,6 +17,7 @@ from ganglion.engine.fits import Rules as PlaceRules
 from ganglion.engine.growth import BY_RIGHT, Growth, Use
 from ganglion.engine.market import Cost, Market, Offer
 from ganglion.engine.numbers import renumbered
+from ganglion.engine.means import freed
 from ganglion.engine.patience import better_later
 from ganglion.engine.place import Demand, levels_for, rules_of
 from ganglion.engine.quota import spent
@@ -267,9 +268,11 @@ class Trader:
     def _buy(self, asker: GangRecord, market: Market, tentative: Tentative) -> list[Unit] | None:
         """Take the cheapest offers until the gang fits."""
         allowed = self._allowed(asker)
-        taken: list[Unit] = []
         market.open()
-        while True:
+        taken = freed(self._state, asker, self._pool(asker), tentative)
+        for unit in taken:
+            market.take(unit)
+        while not (taken and self._fits(asker)):
             offer = market.best()
             if offer is None:
                 return None
@@ -277,10 +280,9 @@ class Trader:
             if done is None:
                 continue
             taken += done
-            if self._fits(asker):
-                return taken
             if not done:
                 market.skip(offer)
+        return taken
 
     def _allowed(self, asker: GangRecord) -> Callable[[Unit], bool]:
         return lambda unit: self._rules.allows(self._state, asker, unit, self._now)
