@@ -16,8 +16,8 @@ from ganglion.engine.find import find
 from ganglion.engine.fits import Rules as PlaceRules
 from ganglion.engine.growth import BY_RIGHT, Growth, Use
 from ganglion.engine.market import Cost, Market, Offer
-from ganglion.engine.numbers import renumbered
 from ganglion.engine.means import freed
+from ganglion.engine.numbers import renumbered
 from ganglion.engine.patience import better_later
 from ganglion.engine.place import Demand, levels_for, rules_of
 from ganglion.engine.quota import spent
