@@ -97,7 +97,7 @@ class Wards:
         self.tally = Tally()
 
     def __iter__(self) -> Iterator[Ward]:
-        return iter(self._wards.values())
+        return iter(list(self._wards.values()))  # others look while the server works
 
     def get(self, gang: str) -> Ward | None:
         """The ward of that gang."""

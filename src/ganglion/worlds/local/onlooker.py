@@ -37,6 +37,14 @@ class Gpus(Protocol):
         """Let go of connections."""
 
 
+class Speaker(Protocol):
+    """An attempt whose programs may speak for themselves."""
+
+    @property
+    def activity(self) -> Activity:
+        """What they said."""
+
+
 class Place(Struct, frozen=True):
     """What has to be known of an attempt to look at it.
 
@@ -72,7 +80,7 @@ class LocalOnlooker:
 
     Args:
         place: the attempt.
-        activity: what its programs said of themselves.
+        speaker: tells what its programs said of themselves.
         clock: the time in ms.
         gpus: who tells of its GPUs.
     """
@@ -80,11 +88,11 @@ class LocalOnlooker:
     def __init__(
         self,
         place: Place,
-        activity: Callable[[], Activity],
+        speaker: Speaker,
         clock: Callable[[], int],
         gpus: Gpus | None = None,
     ) -> None:
-        self._place, self._activity, self._clock = place, activity, clock
+        self._place, self._speaker, self._clock = place, speaker, clock
         self._gpus: Gpus = gpus or gpus_of()
         self._jupyter = JupyterProbe(f"http://127.0.0.1:{place.port}{place.base}", place.token)
         self._is_jupyter, self._tried = place.jupyter, place.jupyter
@@ -150,7 +158,7 @@ class LocalOnlooker:
         return process_sight(usage, now), people_sight(attached, now, span)
 
     def _program(self, now: int) -> list[Sight]:
-        activity = self._activity()
+        activity = self._speaker.activity
         moved = max(activity.heard, activity.said) if activity.busy is not False else 0
         moved = min(moved, now)
         return [Sight(Witness.PROGRAM, now, now, moved, said="it reported")] if moved else []
