@@ -106,7 +106,8 @@ EXPLANATION = {
     "reserved_ms": NOW + 80 * MINUTE,
     "text": "llama-sft-7 waits",
 }
-WHY = {"workload": "llama-sft-7", "explanations": [EXPLANATION]}
+COST = {"preemptions": 2, "lost_gpu_ms": 42_500}
+WHY = {"workload": "llama-sft-7", "explanations": [EXPLANATION | COST]}
 SWEEP_WHY = {
     "workload": "sweep-5",
     "explanations": [
@@ -139,6 +140,7 @@ DETAIL = TRAIN | {
             "placement": PLACEMENT,
             "reason": None,
             "outcome": "preempted",
+            "saved": {"at": NOW - MINUTE, "step": 1200, "path": "/ck/1200.pt", "attempt": 1},
             "exit_code": None,
             "submitted": TRAIN["submitted"],
             "started": NOW - MINUTE,
@@ -285,7 +287,8 @@ EVENTS = (
     '{"type":"gang_started","at":1799999942000,"gang":"llama-sft-7/0","attempt":1}\n\n'
     "id: 5\ndata: "
     '{"type":"gang_ended","at":1799999990000,"gang":"llama-sft-7/0","attempt":1,'
-    '"outcome":"node_lost","requeue":true,"message":"node-1 is gone"}\n\n'
+    '"outcome":"node_lost","requeue":true,"message":"node-1 is gone",'
+    '"lost_gpu_ms":5400000}\n\n'
     "id: 6\ndata: "
     '{"type":"node_cordoned","at":1799999991000,"name":"node-1","reason":"fan broken"}\n\n'
     "id: 7\ndata: "
@@ -301,7 +304,8 @@ EVENTS = (
     "id: 10\ndata: "
     '{"type":"pods_left","at":1799999943000,"gang":"bert-2/0","attempt":3}\n\n'
     "id: 11\ndata: "
-    '{"type":"checkpoint_committed","at":1799999944000,"gang":"llama-sft-7/0","attempt":1}\n\n'
+    '{"type":"checkpoint_committed","at":1799999944000,"gang":"llama-sft-7/0","attempt":1,'
+    '"step":1200,"path":"/ck/1200.pt"}\n\n'
     "id: 12\ndata: "
     '{"type":"gang_reserved","at":1799999945000,"gang":"urgent-21/0","placement":null}\n\n'
     "id: 13\ndata: "

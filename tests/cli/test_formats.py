@@ -2,7 +2,7 @@
 
 import pytest
 
-from ganglion.cli.formats import age, clock, memory, milli, plural, ranges
+from ganglion.cli.formats import age, clock, gpu_time, memory, milli, plural, ranges
 
 
 @pytest.mark.parametrize(
@@ -52,3 +52,18 @@ def test_one_is_not_many() -> None:
 
 def test_no_time_is_a_dash() -> None:
     assert (clock(None), clock(1_800_000_000_000)) == ("-", "2027-01-15 08:00:00")
+
+
+@pytest.mark.parametrize(
+    ("gpu_ms", "text"),
+    [
+        (0, "0 GPU-seconds"),
+        (1_500, "1.5 GPU-seconds"),
+        (42_000, "42 GPU-seconds"),
+        (180_000, "0.05 GPU-hours"),
+        (5_400_000, "1.5 GPU-hours"),
+        (3_600_000_000, "1,000 GPU-hours"),
+    ],
+)
+def test_gpu_time_is_in_the_unit_that_says_something(gpu_ms: int, text: str) -> None:
+    assert gpu_time(gpu_ms) == text

@@ -12,7 +12,6 @@ from ganglion.cli.tables import print_data
 if TYPE_CHECKING:
     from ganglion.client.views import GangView, WorkloadDetail
 
-HOUR_MS = 3_600_000
 MOST_GANGS = 20
 """Gangs shown one by one; of larger workloads the rest is counted."""
 
@@ -52,7 +51,7 @@ def _print(view: "WorkloadDetail") -> None:
 
 
 def _facts(view: "WorkloadDetail") -> list[tuple[str, str]]:
-    from ganglion.cli.formats import age, clock
+    from ganglion.cli.formats import age, clock, preempted
 
     took = age(view.ended - view.started) if view.started and view.ended else ""
     code = "" if view.exit_code is None else str(view.exit_code)
@@ -64,7 +63,8 @@ def _facts(view: "WorkloadDetail") -> list[tuple[str, str]]:
         ("GPUs", f"{view.gpus:g} in {view.pods} pod{'s' * (view.pods != 1)}"),
         ("Reason", f"{view.reason}: {view.message}" if view.reason else view.message),
         ("Position", str(view.position) if view.position else ""),
-        ("Preempted", _preempted(view)),
+        ("Preempted", preempted(view.preemptions, view.lost_gpu_ms) if view.preemptions else ""),
+        ("Checkpoint", _saved(view)),
         ("Submitted", clock(view.submitted)),
         ("Started", clock(view.started) if view.started else ""),
         ("Ended", f"{clock(view.ended)} after {took}" if took else ""),
@@ -73,14 +73,16 @@ def _facts(view: "WorkloadDetail") -> list[tuple[str, str]]:
     ]
 
 
-def _preempted(view: "WorkloadDetail") -> str:
-    """Return how often it was stopped for others, and what that has cost it."""
-    from ganglion.cli.formats import plural
+def _saved(view: "WorkloadDetail") -> str:
+    """Return the newest checkpoint of a workload that is a single gang."""
+    from ganglion.cli.formats import clock
 
-    if not view.preemptions:
+    saved = view.gangs[0].saved if len(view.gangs) == 1 else None
+    if saved is None:
         return ""
-    hours = f"{view.lost_gpu_ms / HOUR_MS:,.2f}".rstrip("0").rstrip(".")
-    return f"{plural(view.preemptions, 'time')}, {hours} GPU-hours of work lost"
+    step = f"step {saved.step:,}, " if saved.step else ""
+    where = f", in {saved.path}" if saved.path else ""
+    return f"{step}saved {clock(saved.at)}{where}"
 
 
 def _print_gangs(view: "WorkloadDetail") -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from ganglion.cli.formats import age, clock
+from ganglion.cli.formats import age, clock, gpu_time
 
 if TYPE_CHECKING:
     from ganglion.client.views import EventView
@@ -82,14 +82,21 @@ def _resized(event: Fields) -> str:
 
 
 def _ended(event: Fields) -> str:
-    code = event.get("exit_code")
+    code, lost = event.get("exit_code"), event.get("lost_gpu_ms", 0)
     parts = [
         f"attempt {event['attempt']} {event['outcome']}",
         f"exit code {code}" if code is not None else "",
         event.get("message", ""),
+        f"{gpu_time(lost)} of work lost" if lost else "",
         "waits again" if event.get("requeue") else "",
     ]
     return ", ".join(part for part in parts if part)
+
+
+def _saved(event: Fields) -> str:
+    step = f" step {event['step']:,}" if event.get("step") else ""
+    where = f" in {event['path']}" if event.get("path") else ""
+    return f"attempt {event['attempt']} has saved{step}{where}"
 
 
 def _updated(event: Fields) -> str:
@@ -119,7 +126,7 @@ _DETAILS: dict[str, Callable[[Fields], str]] = {
     "gang_reserved": _reserved,
     "gang_resized": _resized,
     "pods_left": lambda event: f"attempt {event['attempt']}: the pods it gave up are gone",
-    "checkpoint_committed": lambda event: f"attempt {event['attempt']} has saved",
+    "checkpoint_committed": _saved,
     "gang_ended": _ended,
     "gang_updated": _updated,
     "node_added": lambda event: f"{len(event['node'].get('devices', ()))} GPUs",

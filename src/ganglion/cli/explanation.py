@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
-from ganglion.cli.formats import age, milli, now_ms, plural, ranges
+from ganglion.cli.formats import age, milli, now_ms, plural, preempted, ranges
 from ganglion.cli.screen import out
 from ganglion.cli.tables import print_table
 from ganglion.model.reasons import Explanation, Reason, Remedy, Suggestion
@@ -141,9 +141,16 @@ def _print_group(workload: str, equal: "list[Explained]", *, alone: bool) -> Non
     first = equal[0]
     who = workload if alone and len(equal) == 1 else _members(equal)
     out().print(Text.assemble((who, "bold"), f" {_sentence(first)}"))
-    rows = explanation_lines(first)
+    rows = explanation_lines(first) + _cost(equal)
     if rows:
         print_table(grid(rows))
+
+
+def _cost(equal: "list[Explained]") -> list[tuple[str, Text]]:
+    """What making room for others has cost them so far."""
+    times = sum(one.preemptions for one in equal)
+    lost = sum(one.lost_gpu_ms for one in equal)
+    return [("Preempted", Text(preempted(times, lost)))] if times else []
 
 
 def _sentence(explanation: "Explained") -> str:

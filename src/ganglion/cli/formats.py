@@ -4,6 +4,7 @@ import time
 from datetime import datetime
 
 DASH = "-"
+HOUR_MS = 3_600_000
 
 
 def now_ms() -> int:
@@ -47,6 +48,18 @@ def memory(mib: int) -> str:
 def plural(count: int, noun: str) -> str:
     """Return the count with its noun: `1 node`, `3 nodes`."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def preempted(times: int, lost_gpu_ms: int) -> str:
+    """Return how often something was stopped for others, and what that has cost it."""
+    return f"{plural(times, 'time')}, {gpu_time(lost_gpu_ms)} of work lost"
+
+
+def gpu_time(gpu_ms: int) -> str:
+    """Return GPU time in the unit that says something: `1.5 GPU-hours`, `42 GPU-seconds`."""
+    if gpu_ms < HOUR_MS // 20:
+        return f"{gpu_ms / 1000:,.1f}".removesuffix(".0") + " GPU-seconds"
+    return f"{gpu_ms / HOUR_MS:,.2f}".rstrip("0").rstrip(".") + " GPU-hours"
 
 
 def ranges(numbers: list[int]) -> str:

@@ -15,6 +15,7 @@ from ganglion.model.workload import Kind
 from ganglion.server import commands, logs, schemas, submit
 from ganglion.server.cluster_views import explanation, positions, suggestions
 from ganglion.server.context import Context, Document, Here, document_body
+from ganglion.server.draft import Mind
 from ganglion.server.feed import Patient
 from ganglion.server.problems import ERRORS
 from ganglion.server.refs import resolve
@@ -151,16 +152,27 @@ def why(here: Here, ref: str) -> schemas.Why:
             chosen = sorted(chosen, key=lambda gang: mind.state.records[gang].phase not in WAITING)
             now = here.service.now()
             explanations = tuple(
-                explanation(mind.state, gang, now) for gang in chosen[:MOST_EXPLAINED]
+                explanation(mind.state, gang, now).model_copy(update=_cost(mind, gang))
+                for gang in chosen[:MOST_EXPLAINED]
             )
     return schemas.Why(workload=found.workload, explanations=explanations)
+
+
+def _cost(mind: Mind, gang: str) -> dict[str, int]:
+    """What making room for others has cost a gang so far."""
+    trail = mind.book.trails[gang]
+    return {"preemptions": trail.preemptions, "lost_gpu_ms": trail.lost_gpu_ms}
 
 
 def _ended(filed: bytes, index: int | None) -> tuple[schemas.Explanation, ...]:
     gangs = schemas.WorkloadDetail.model_validate_json(filed).gangs
     return tuple(
         schemas.Explanation(
-            gang=gang.id, phase=gang.phase, text=f"{gang.id} does not wait: it has ended"
+            gang=gang.id,
+            phase=gang.phase,
+            preemptions=gang.preemptions,
+            lost_gpu_ms=gang.lost_gpu_ms,
+            text=f"{gang.id} does not wait: it has ended",
         )
         for gang in gangs
         if index in (None, gang.index)

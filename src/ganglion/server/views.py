@@ -1,6 +1,6 @@
 """Workloads as the server shows them."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
@@ -14,7 +14,7 @@ from ganglion.model.plan import Phase
 from ganglion.model.reasons import Reason
 from ganglion.model.resources import WHOLE
 from ganglion.model.workload import Gang, PodSet
-from ganglion.server import schemas
+from ganglion.server import schemas, schemas_services
 from ganglion.server.book import Entry, Trail
 from ganglion.server.draft import Mind
 from ganglion.server.replicas import Past
@@ -182,6 +182,14 @@ def _began(mind: Mind, records: list[GangRecord]) -> int | None:
     return min((time for time in times if time), default=None)
 
 
+def _saved(trail: Trail) -> schemas.Saved | None:
+    """The newest checkpoint: what is known of it, or at least when it was."""
+    newest = trail.saved[0] if trail.saved else None
+    if newest and newest.at >= trail.span.committed:
+        return schemas.Saved(**msgspec.structs.asdict(newest))
+    return schemas.Saved(at=trail.span.committed) if trail.span.committed else None
+
+
 def _gang(mind: Mind, gang: str, endpoint: str) -> schemas.GangView:
     record, trail = mind.state.records[gang], mind.book.trails[gang]
     return schemas.GangView(
@@ -200,6 +208,7 @@ def _gang(mind: Mind, gang: str, endpoint: str) -> schemas.GangView:
         waits_for=waits_for(mind.state, gang),
         preemptions=trail.preemptions,
         lost_gpu_ms=trail.lost_gpu_ms,
+        saved=_saved(trail),
         submitted=record.gang.submitted,
         placed=record.placed_at or None,
         started=record.started or None,
