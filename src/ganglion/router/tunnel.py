@@ -4,7 +4,8 @@ import asyncio
 from http import HTTPStatus
 
 import aiohttp
-from aiohttp import WSCloseCode, WSMessage, WSMsgType, hdrs, web
+from aiohttp import WSCloseCode, WSMsgType, hdrs, web
+from msgspec import Struct
 from yarl import URL
 
 from ganglion.router.answers import Refusal
@@ -134,46 +135,56 @@ def _largest(limits: Limits) -> int:
     return limits.body_bytes
 
 
+class Ended(Struct, frozen=True):
+    """How one side ended.
+
+    Attributes:
+        code: close code of RFC 6455, 7.4.
+        reason: for people.
+    """
+
+    code: int
+    reason: bytes = b""
+
+
 async def both_ways(near: End, far: End) -> None:
-    """Pass messages on until one side ends; then the other one is told why."""
-    ways = [asyncio.create_task(_one_way(near, far)), asyncio.create_task(_one_way(far, near))]
+    """Pass messages on until one side ends; then both are ended as it said."""
+    ways = {
+        asyncio.create_task(_one_way(near, far)): (far, near),
+        asyncio.create_task(_one_way(far, near)): (near, far),
+    }
     try:
-        await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+        done, _ = await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
     finally:
         for way in ways:
             way.cancel()
-        ended = await asyncio.gather(*ways, return_exceptions=True)
-    for each in ended:
-        if isinstance(each, Exception) and not isinstance(each, ConnectionResetError):
-            raise each
+        await asyncio.gather(*ways, return_exceptions=True)
+    first = done.pop()
+    ended = first.result()
+    for side in ways[first]:
+        await side.close(code=ended.code, message=ended.reason)
 
 
-async def _one_way(source: End, sink: End) -> None:
+async def _one_way(source: End, sink: End) -> Ended:
     while True:
         message = await source.receive()
-        if not await _passed(message, source, sink):
-            return
+        match message.type:
+            case WSMsgType.TEXT:
+                await sink.send_str(message.data)
+            case WSMsgType.BINARY:
+                await sink.send_bytes(message.data)
+            case WSMsgType.PING:
+                await sink.ping(message.data)
+            case WSMsgType.PONG:
+                await sink.pong(message.data)
+            case WSMsgType.CLOSE:
+                return Ended(message.data or WSCloseCode.OK, (message.extra or "").encode())
+            case _:
+                return _broken_off(source)
 
 
-async def _passed(message: WSMessage, source: End, sink: End) -> bool:
-    """Pass one message on; False = there will be no more."""
-    match message.type:
-        case WSMsgType.TEXT:
-            await sink.send_str(message.data)
-        case WSMsgType.BINARY:
-            await sink.send_bytes(message.data)
-        case WSMsgType.PING:
-            await sink.ping(message.data)
-        case WSMsgType.PONG:
-            await sink.pong(message.data)
-        case WSMsgType.CLOSE:
-            code = message.data or WSCloseCode.OK
-            reason = (message.extra or "").encode()
-            await sink.close(code=code, message=reason)
-            await source.close(code=code)
-            return False
-        case _:
-            # It broke off, or sent what is no WebSocket message.
-            await sink.close(code=source.close_code or WSCloseCode.GOING_AWAY)
-            return False
-    return True
+def _broken_off(source: End) -> Ended:
+    """It vanished, or sent what is no WebSocket message."""
+    code = source.close_code
+    # 1006 says that there was no close at all, and must not be sent.
+    return Ended(code if code and code != WSCloseCode.ABNORMAL_CLOSURE else WSCloseCode.GOING_AWAY)
