@@ -146,6 +146,8 @@ class LocalOnlooker:
             self._tried = True
             found = self._jupyter.ask(now)
             self._is_jupyter = found is not None
+            if found is None:
+                self._jupyter.close()  # its own connection must not pass for somebody's
             return found
         return self._jupyter.ask(now) if self._is_jupyter else None
 
