@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from ganglion.cli.connect import connect
-from ganglion.cli.formats import DASH, memory, milli
+from ganglion.cli.formats import DASH, clock, memory, milli
 from ganglion.cli.options import command, list_output
 from ganglion.cli.tables import Column, print_list
 
@@ -11,7 +11,13 @@ if TYPE_CHECKING:
     from ganglion.client.views import NodeView
     from ganglion.model.capacity import FlavorReport
 
-STATES = {"ready": "green", "cordoned": "yellow", "lost": "red"}
+STATES = {
+    "ready": "green",
+    "cordoned": "yellow",
+    "draining": "yellow",
+    "drained": "yellow",
+    "lost": "red",
+}
 
 
 @command("nodes", "nodes -o wide", "nodes --csv > nodes.csv")
@@ -33,7 +39,7 @@ def nodes(form: str) -> None:
         Column("CPUS", lambda n: milli(n.cpu_total_milli), right=True, wide=True),
         Column("MEMORY", lambda n: memory(n.memory_total_mib), right=True, wide=True),
         Column("DOMAINS", _domains, wide=True),
-        Column("REASON", lambda n: n.reason or DASH, least=20),
+        Column("REASON", _reason, least=20),
     ]
     with connect() as client:
         print_list(client.nodes(), columns, form, empty="no nodes")
@@ -62,6 +68,11 @@ def gpus(form: str) -> None:
     ]
     with connect() as client:
         print_list(client.gpus(), columns, form, empty="no nodes")
+
+
+def _reason(node: "NodeView") -> str:
+    by = f", by {clock(node.deadline)}" if node.state == "draining" and node.deadline else ""
+    return f"{node.reason}{by}" if node.reason else DASH
 
 
 def _domains(node: "NodeView") -> str:

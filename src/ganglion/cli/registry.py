@@ -70,6 +70,12 @@ COMMANDS: dict[str, Entry] = {
     ),
     "cordon": Entry("ganglion.cli.cordon:cordon", "Start nothing new on a node.", CLUSTER),
     "uncordon": Entry("ganglion.cli.cordon:uncordon", "Let a node take work again.", CLUSTER),
+    "drain": Entry(
+        "ganglion.cli.drain:drain", "Empty a node or domain, each gang after a checkpoint.", CLUSTER
+    ),
+    "undrain": Entry(
+        "ganglion.cli.drain:undrain", "Let the nodes of a drain take work again.", CLUSTER
+    ),
     "sim": Entry("ganglion.cli.sim:sim", "Replay a trace on a simulated cluster.", TRY),
     "bench": Entry("ganglion.cli.bench:bench", "Measure against published results.", TRY),
     "scenarios": Entry(

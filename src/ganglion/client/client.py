@@ -10,6 +10,7 @@ from uuid import uuid4
 import httpx2
 import msgspec
 
+from ganglion.client.drain_views import DrainPage, DrainView
 from ganglion.client.errors import ended, fault_of
 from ganglion.client.home import home, no_server, read_server, read_token
 from ganglion.client.http import Http
@@ -337,6 +338,25 @@ class Client:
     def uncordon(self, node: str) -> None:
         """Let a node take work again."""
         self._http.call("POST", _path("/nodes", node, "uncordon"), Any)
+
+    def drain(self, what: str, by_ms: int, reason: str = "maintenance") -> DrainView:
+        """Empty a node or domain by a time.
+
+        Args:
+            what: name of a node, `LEVEL=NAME`, or the name of one domain.
+            by_ms: when what is still there is stopped.
+            reason: for people.
+        """
+        body = {"by": by_ms, "reason": reason}
+        return self._http.call("PUT", _path("/drains", what), DrainView, body=body)
+
+    def undrain(self, what: str) -> None:
+        """Let the nodes of a drain take work again."""
+        self._http.call("DELETE", _path("/drains", what), Any)
+
+    def drains(self) -> tuple[DrainView, ...]:
+        """List what drains."""
+        return self._http.call("GET", "/drains", DrainPage).items
 
     def gpus(self) -> tuple[FlavorReport, ...]:
         """Return total, used and free GPUs by flavor."""

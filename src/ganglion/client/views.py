@@ -49,6 +49,8 @@ class WorkloadBase(Struct):
     running: int = 0
     succeeded: int = 0
     failed: int = 0
+    stopped_early: int = 0
+    waiting: int = 0
     submitted: int | None = None
     started: int | None = None
     ended: int | None = None
@@ -335,8 +337,9 @@ class NodeView(Struct):
     Attributes:
         name: unique in the fleet.
         flavor: kind of node that quota is given in.
-        state: `ready`, `cordoned` or `lost`.
-        reason: why it is cordoned.
+        state: `ready`, `cordoned`, `draining`, `drained` or `lost`.
+        reason: why it is cordoned, or what is odd about it.
+        deadline: when it is to be empty, in ms; 0 = it does not drain.
         domains: the named domain it lies in, by level.
         labels: free-form labels that constraints match.
         gpu_total_milli, gpu_free_milli: thousandths of GPUs.
@@ -350,6 +353,7 @@ class NodeView(Struct):
     flavor: str = ""
     state: str = "ready"
     reason: str = ""
+    deadline: int = 0
     domains: dict[str, str] = field(default_factory=dict)
     labels: dict[str, str] = field(default_factory=dict)
     gpu_total_milli: int = 0

@@ -70,6 +70,9 @@ class BookingFile(Mapping):
     )
     users: f.Texts = described("only these users of those queues; left out = all of them", ())
     reason: f.Text = described("for people", "")
+    clears: f.Flag = described(
+        "gangs on the nodes leave after a checkpoint and are stopped when it begins", False
+    )
 
 
 ALIASES = {
@@ -138,7 +141,16 @@ def booked(file: BookingFile, fleet: Iterable[Node], path: Path, wrong: Wrong) -
         hint = "name the queues of those users too; without queues nobody may use the nodes"
         raise wrong("names users but no queues", (*path, "users"), hint)
     end = _end(file, path, wrong)
-    return Booking(file.name, tuple(named), file.begin, end, file.queues, file.users, file.reason)
+    return Booking(
+        file.name,
+        tuple(named),
+        file.begin,
+        end,
+        file.queues,
+        file.users,
+        file.reason,
+        file.clears,
+    )
 
 
 def _end(file: BookingFile, path: Path, wrong: Wrong) -> int:
@@ -157,4 +169,5 @@ def written_booking(booking: Booking) -> dict[str, object]:
     found |= {"begin": print_instant(booking.begin), "end": print_instant(booking.end)}
     more: dict[str, Sequence[str]] = {"queues": list(booking.queues), "users": list(booking.users)}
     found |= {key: value for key, value in more.items() if value}
-    return found | ({"reason": booking.reason} if booking.reason else {})
+    found |= {"reason": booking.reason} if booking.reason else {}
+    return found | ({"clears": True} if booking.clears else {})

@@ -17,6 +17,7 @@ from ganglion.server import (
     problems,
     routes_bookings,
     routes_cluster,
+    routes_drains,
     routes_policy,
     routes_workloads,
     routes_workspaces,
@@ -56,6 +57,7 @@ def make_app(context: Context) -> FastAPI:
     app.include_router(routes_cluster.router, prefix=PREFIX)
     app.include_router(routes_policy.router, prefix=PREFIX)
     app.include_router(routes_bookings.router, prefix=PREFIX)
+    app.include_router(routes_drains.router, prefix=PREFIX)
     app.include_router(routes_cluster.public, prefix=PREFIX)
     app.include_router(routes_cluster.public, include_in_schema=False)
     app.add_api_route(METRICS, routes_cluster.metrics, include_in_schema=False)

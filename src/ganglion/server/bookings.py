@@ -10,6 +10,7 @@ from ganglion.model.booking import Booking
 from ganglion.model.errors import FieldError, NotFound
 from ganglion.model.events import BookingRemoved, BookingSet
 from ganglion.server.draft import Draft, Mind
+from ganglion.server.drains import PREFIX as DRAIN
 
 
 def there_are(mind: Mind) -> dict[str, Booking]:
@@ -75,12 +76,12 @@ def of_file(mind: Mind, file: PolicyFile) -> tuple[Booking, ...] | None:
 
 
 def carry_out(draft: Draft, bookings: Sequence[Booking] | None) -> None:
-    """Set and remove bookings until there are these and no others; None = leave them."""
+    """Set and remove bookings until there are these, drains, and no others; None = leave them."""
     if bookings is None:
         return
     names = {each.name for each in bookings}
     for name in there_are(draft.mind):
-        if name not in names:
+        if name not in names and not name.startswith(DRAIN):
             draft.apply(BookingRemoved(draft.now, name))
     for each in bookings:
         draft.apply(BookingSet(draft.now, each))

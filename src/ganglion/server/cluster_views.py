@@ -1,6 +1,7 @@
 """Queues, nodes, GPUs and the order of what waits, as the server shows them."""
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 
 import msgspec
 
@@ -11,12 +12,14 @@ from ganglion.engine.report import capacity
 from ganglion.engine.state import ClusterState
 from ganglion.files.policy_print import queue_document
 from ganglion.lifecycle.reserved import reason_of
+from ganglion.model.events import AlarmSet
 from ganglion.model.node import Device, Node
 from ganglion.model.plan import Phase
 from ganglion.model.queue import Queue
 from ganglion.model.reasons import Explanation, Suggestion
 from ganglion.model.resources import WHOLE, Amount, Usage
 from ganglion.server import schemas, schemas_fleet
+from ganglion.server.drains import CORDONED, drains, leaving
 from ganglion.server.views import gpus_of, reason_view
 
 Users = Mapping[int, list[str]]
@@ -85,7 +88,7 @@ def explanation(state: ClusterState, gang: str, now: int) -> schemas.Explanation
         holder_count=found.holder_count,
         start=found.start and schemas.Band(p50=found.start.p50, p90=found.start.p90),
         reserved_ms=found.reserved_ms,
-        text=_text(found),
+        text=_text(found) + _leaving(state, gang, now),
     )
 
 
@@ -105,6 +108,18 @@ def _text(found: Explanation) -> str:
         first = found.suggestions[0].change
         text += f"; {first}" if first.startswith("wait ") else f"; it would start if you {first}"
     return text
+
+
+def _leaving(state: ClusterState, gang: str, now: int) -> str:
+    """That a gang runs on a node that is to be empty; nothing where it does not."""
+    for booking, leaver in leaving(state, gang, now):
+        by = datetime.fromtimestamp(booking.begin / 1000, UTC)
+        why = f" ({booking.reason})" if booking.reason else ""
+        return (
+            f"; it is on nodes that are to be empty by {by:%Y-%m-%d %H:%M} UTC for"
+            f" {booking.name}{why}: it {leaver.how}"
+        )
+    return ""
 
 
 def queue_page(state: ClusterState) -> schemas.QueuePage:
@@ -154,10 +169,15 @@ def _amounts(amounts: Mapping[str, Amount] | Mapping[str, Usage]) -> dict[str, s
     }
 
 
-def node_page(state: ClusterState) -> schemas_fleet.NodePage:
-    """All nodes, by name."""
+def node_page(
+    state: ClusterState, alarms: Mapping[tuple[str, str], AlarmSet] | None = None
+) -> schemas_fleet.NodePage:
+    """All nodes, by name; `alarms` are those that stand, by subject and alarm."""
     users: dict[str, dict[int, list[str]]] = {}
     pods: dict[str, int] = {}
+    odd: dict[str, list[str]] = {}
+    for alarm in (alarms or {}).values():
+        odd.setdefault(alarm.subject, []).append(alarm.message)
     for gang, record in state.records.items():
         for pod in record.placement.pods if record.placement else ():
             pods[pod.node] = pods.get(pod.node, 0) + 1
@@ -165,20 +185,23 @@ def node_page(state: ClusterState) -> schemas_fleet.NodePage:
                 users.setdefault(pod.node, {}).setdefault(device, []).append(gang)
     return schemas_fleet.NodePage(
         items=tuple(
-            _node(state, node, users.get(name, {}), pods.get(name, 0))
+            _node(state, node, users.get(name, {}), pods.get(name, 0), odd.get(name, []))
             for name, node in sorted(state.nodes.items())
         )
     )
 
 
-def _node(state: ClusterState, node: Node, users: Users, pods: int) -> schemas_fleet.NodeView:
+def _node(
+    state: ClusterState, node: Node, users: Users, pods: int, odd: list[str]
+) -> schemas_fleet.NodeView:
     condition = state.table.known[state.tree.conditions[state.tree.rank(node.name)]]
-    lost = state.tree.is_gone(node.name)
+    drained = next((each for each in drains(state) if node.name in each.nodes), None)
     return schemas_fleet.NodeView(
         name=node.name,
         flavor=node.kind,
-        state="lost" if lost else "cordoned" if node.cordoned else "ready",
-        reason=node.cordoned,
+        state=_state(state, node, pods),
+        reason="; ".join(filter(None, (node.cordoned.removeprefix(CORDONED), *odd))),
+        deadline=drained.begin if drained else 0,
         domains={str(level): name for level, name in node.domains.items()},
         labels=node.labels,
         gpu_total_milli=WHOLE * sum(device.healthy for device in node.devices),
@@ -193,6 +216,14 @@ def _node(state: ClusterState, node: Node, users: Users, pods: int) -> schemas_f
             for index, (device, free) in enumerate(zip(node.devices, condition.gpu, strict=True))
         ),
     )
+
+
+def _state(state: ClusterState, node: Node, pods: int) -> str:
+    if state.tree.is_gone(node.name):
+        return "lost"
+    if node.cordoned.startswith(CORDONED):
+        return "draining" if pods else "drained"
+    return "cordoned" if node.cordoned else "ready"
 
 
 def _device(index: int, device: Device, free: int, gangs: list[str]) -> schemas_fleet.DeviceView:

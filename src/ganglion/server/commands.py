@@ -18,6 +18,7 @@ from ganglion.model.events import (
 from ganglion.model.plan import Phase, Plan, Stop
 from ganglion.model.queue import Queue
 from ganglion.server.draft import Draft, Order
+from ganglion.server.drains import check_open
 from ganglion.server.refs import resolve
 from ganglion.server.submit import check_queue
 from ganglion.worlds.world import ServedWorld
@@ -117,7 +118,7 @@ def change(draft: Draft, ref: str, changes: Changes) -> str:
             GangUpdated(
                 draft.now,
                 record.gang.id,
-                priority=changes.priority,
+                priority=None if record.gang.spare else changes.priority,
                 queue=changes.queue,
                 time_limit_ms=changes.time_limit_ms,
                 held=changes.held,
@@ -178,7 +179,10 @@ def cordon(draft: Draft, node: str, reason: str) -> None:
 
     Raises:
         NotFound: there is no such node.
+        Conflict: it is to be opened, and drains.
     """
+    if not reason:
+        check_open(draft.state, node)
     draft.apply(NodeCordoned(draft.now, node, reason))
 
 

@@ -24,6 +24,7 @@ from ganglion.server.context import Context
 from ganglion.server.door import Door, Link
 from ganglion.server.draft import Draft
 from ganglion.server.eyes import Eyes
+from ganglion.server.failures_keeper import FailuresKeeper
 from ganglion.server.feed import Feed
 from ganglion.server.home import Home, ServerRecord
 from ganglion.server.journal import close_journal, open_journal
@@ -139,7 +140,7 @@ def _keepers(stack: ExitStack, door: Door) -> list[Keeper]:
     scraper = Scraper()
     scraper.start()
     stack.callback(scraper.stop)
-    return [ServicesKeeper(door, Loads(scraper))]
+    return [FailuresKeeper(), ServicesKeeper(door, Loads(scraper))]
 
 
 @contextmanager

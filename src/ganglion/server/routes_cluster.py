@@ -104,7 +104,7 @@ def delete_queue(here: Here, name: str) -> schemas.Done:
 def list_nodes(here: Here) -> schemas_fleet.NodePage:
     """List nodes and what is free on them."""
     with here.service.read() as mind:
-        return cluster_views.node_page(mind.state)
+        return cluster_views.node_page(mind.state, mind.book.alarms)
 
 
 @router.post("/nodes/{name}/cordon")

@@ -97,6 +97,8 @@ class Base(Model):
     running: int = Field(0, description="gangs that run")
     succeeded: int = 0
     failed: int = Field(0, description="gangs that ended otherwise than well")
+    stopped_early: int = Field(0, description="trials that were given up for better ones")
+    waiting: int = Field(0, description="gangs that wait")
     submitted: int
     started: int | None = None
     ended: int | None = None
@@ -321,30 +323,6 @@ class BookingPage(Model):
     """All bookings, by when they begin."""
 
     items: tuple[BookingView, ...]
-
-
-class LeaverView(Model):
-    """A gang on a node that drains."""
-
-    gang: str
-    at: int = Field(description="when it leaves at the earliest, in ms")
-    how: str
-
-
-class DrainView(Model):
-    """A node or domain that is being emptied."""
-
-    what: str
-    nodes: tuple[str, ...]
-    by: int = Field(description="when what is still there is stopped, in ms")
-    reason: str
-    leavers: tuple[LeaverView, ...]
-
-
-class DrainPage(Model):
-    """Everything that drains, the first deadline first."""
-
-    items: tuple[DrainView, ...]
 
 
 class Health(Model):

@@ -24,8 +24,9 @@ class NodeView(Model):
 
     name: str
     flavor: str
-    state: str = Field(description="ready, cordoned or lost")
-    reason: str = Field(description="why it is cordoned")
+    state: str = Field(description="ready, cordoned, draining, drained or lost")
+    reason: str = Field(description="why it is cordoned, or what is odd about it")
+    deadline: int = Field(0, description="when it is to be empty, in ms; 0 = it does not drain")
     domains: dict[str, str]
     labels: dict[str, str]
     gpu_total_milli: int
@@ -65,3 +66,27 @@ class CapacityPage(Model):
     """All flavors, by name."""
 
     items: tuple[FlavorView, ...]
+
+
+class LeaverView(Model):
+    """A gang on a node that drains."""
+
+    gang: str
+    at: int = Field(description="when it leaves at the earliest, in ms")
+    how: str
+
+
+class DrainView(Model):
+    """A node or domain that is being emptied."""
+
+    what: str
+    nodes: tuple[str, ...]
+    by: int = Field(description="when what is still there is stopped, in ms")
+    reason: str
+    leavers: tuple[LeaverView, ...]
+
+
+class DrainPage(Model):
+    """Everything that drains, the first deadline first."""
+
+    items: tuple[DrainView, ...]

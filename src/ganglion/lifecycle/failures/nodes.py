@@ -37,7 +37,7 @@ class Watch:
         self._made(settings)
         self._nodes: dict[str, frozenset[str]] = {}
         self._on: dict[str, tuple[str, ...]] = {}
-        self._lost: set[str] = set()
+        self._lost: dict[str, int] = {}
 
     def _made(self, settings: Failures) -> None:
         self.settings = settings
@@ -45,10 +45,9 @@ class Watch:
         self._quarantine = Quarantine(enough, term, window)
         self._crashes = Quarantine(CRASHES, term, window)
 
-    @property
-    def present(self) -> list[str]:
-        """Nodes that are there."""
-        return [name for name in self._nodes if name not in self._lost]
+    def lost_at(self, node: str) -> int | None:
+        """When a node that is away was lost, in ms; None = it is there."""
+        return self._lost.get(node)
 
     def note(self, event: ev.Event) -> None:
         """Take in what happened."""
@@ -65,11 +64,11 @@ class Watch:
             str(index) for index, device in enumerate(event.node.devices) if device.healthy
         )
         self._nodes[event.node.name] = healthy
-        self._lost.discard(event.node.name)
+        self._lost.pop(event.node.name, None)
 
     def _gone(self, event: ev.NodeLost) -> None:
         if event.name in self._nodes and event.name not in self._lost:
-            self._lost.add(event.name)
+            self._lost[event.name] = event.at
             self._strike(event.name, "it was lost again and again", event.at)
 
     def _device(self, event: ev.DeviceHealth) -> None:

@@ -1,0 +1,41 @@
+"""Looks after nodes: quarantine, spares and hints, as `lifecycle.failures` decides them."""
+
+from ganglion.lifecycle.failures.guard import Guard
+from ganglion.model.events import AlarmSet, Event
+from ganglion.server.draft import Draft
+from ganglion.server.drains import shut_again
+
+ROUNDS = 4
+"""A decision may make room for another one; so many in a turn, the rest in the next."""
+
+
+class FailuresKeeper:
+    """See `ganglion.server.keepers.Keeper`."""
+
+    name = "nodes"
+
+    def __init__(self) -> None:
+        self._guard = Guard()
+
+    def note(self, event: Event) -> None:
+        """Remember what follows from events."""
+        self._guard.note(event)
+
+    def forget(self) -> None:
+        """Every event comes again."""
+        self._guard.forget()
+
+    def tend(self, draft: Draft) -> int | None:
+        """Carry out what the guard decides; drains hold for nodes that come back, too."""
+        for cordon in [*shut_again(draft.state, draft.now)]:
+            draft.apply(cordon)
+        for _ in range(ROUNDS):
+            decided = self._guard.tend(draft.state, draft.now)
+            if not decided:
+                break
+            for event in decided:
+                if isinstance(event, AlarmSet):
+                    draft.record(event)
+                else:
+                    draft.apply(event)
+        return self._guard.next_due(draft.now)

@@ -1,0 +1,52 @@
+"""Routes for nodes and racks that are to be empty for maintenance."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path
+from msgspec import to_builtins
+from pydantic import BaseModel, ConfigDict, Field
+
+from ganglion.server import drains, schemas, schemas_fleet
+from ganglion.server.context import Here
+from ganglion.server.problems import ERRORS
+
+router = APIRouter(tags=["nodes"], responses=ERRORS)
+
+What = Annotated[str, Path(max_length=400)]
+
+
+class DrainWish(BaseModel):
+    """How a node or domain is to be emptied."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    by: int = Field(ge=0, le=1 << 62, description="when what is still there is stopped, in ms")
+    reason: str = Field("maintenance", min_length=1, max_length=500)
+
+
+@router.get("/drains")
+def list_drains(here: Here) -> schemas_fleet.DrainPage:
+    """List what drains, and what has not left yet."""
+    now = here.service.now()
+    with here.service.read() as mind:
+        state = mind.state
+        found = [drains.found(state, each.name, now) for each in drains.drains(state)]
+    return schemas_fleet.DrainPage(items=tuple(map(_view, found)))
+
+
+@router.put("/drains/{what}")
+def drain(here: Here, what: What, wish: DrainWish) -> schemas_fleet.DrainView:
+    """Empty a node or domain: nothing new starts, what runs leaves after a checkpoint."""
+    found = here.service.ask(lambda draft: drains.drain(draft, what, wish.by, wish.reason))
+    return _view(found)
+
+
+@router.delete("/drains/{what}")
+def undrain(here: Here, what: What) -> schemas.Done:
+    """Let its nodes take work again."""
+    here.service.ask(lambda draft: drains.undrain(draft, what))
+    return schemas.Done()
+
+
+def _view(found: drains.Drain) -> schemas_fleet.DrainView:
+    return schemas_fleet.DrainView.model_validate(to_builtins(found))
