@@ -4,17 +4,17 @@ from random import Random
 
 from ganglion.engine.cycle import cycle
 from ganglion.engine.record import HOLDING, SETTLED, GangRecord
-from ganglion.engine.state import ClusterState
 from ganglion.model import events as ev
 from ganglion.model.plan import Phase, Plan
 from ganglion.model.policy import Policy
 from tests.engine import random_fleets as make
+from tests.engine.guarded import Guarded
 
 ROUNDS = 40
 """Cycles within which everything must have come to rest."""
 
 
-class Watched(ClusterState):
+class Watched(Guarded):
     """A state that looks on when the engine has somebody stopped."""
 
     def apply(self, event: ev.Event) -> bool:
@@ -143,3 +143,40 @@ class Contention:
             elif record.leaving and record.phase in SETTLED:
                 done.append(ev.PodsLeft(self.now, gang, attempt))
         return done
+
+
+class Lending(Contention):
+    """Services with floors, gangs that sleep and gangs that borrow their places."""
+
+    def submit(self) -> None:
+        chance = self.rng.random()
+        if chance < 0.4:
+            gangs = make.service(self.rng, self.submitted, self.now)
+        elif chance < 0.8:
+            gangs = [make.saver(self.rng, self.submitted, self.now)]
+        else:
+            gangs = [make.gang(self.rng, self.submitted, self.now)]
+        self.submitted += 1
+        self.run(*(ev.GangSubmitted(self.now, gang) for gang in gangs))
+        self.turn_over()
+
+    def turn_over(self) -> None:
+        """Somebody wakes, or goes to sleep."""
+        asleep = [each.record.gang.id for each in self.state.kept]
+        awake = [
+            each.gang.id
+            for each in self.state.records.values()
+            if each.gang.floor and each.phase is Phase.PENDING and not each.gang.recall_ms
+        ]
+        if asleep and self.rng.random() < 0.6:
+            self.settle()
+            event = ev.GangUpdated(self.now, self.rng.choice(asleep), recall_ms=0)
+            self.run(event)
+            self.has_its_place(event.gang)
+        elif awake:
+            self.run(ev.GangUpdated(self.now, self.rng.choice(awake), recall_ms=60_000))
+
+    def has_its_place(self, gang: str) -> None:
+        """Whoever woke starts, or does so when others have left."""
+        record = self.state.records[gang]
+        assert record.phase in (Phase.RESERVED, *HOLDING), f"{gang} woke and is {record.phase}"

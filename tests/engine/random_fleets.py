@@ -8,7 +8,7 @@ from ganglion.model.levels import Level
 from ganglion.model.node import Device, Node
 from ganglion.model.queue import Queue
 from ganglion.model.resources import Amount, GpuRequest, PodRequest
-from ganglion.model.workload import Constraints, Gang, Kind, PodSet, Slice, Topology
+from ganglion.model.workload import Checkpoint, Constraints, Gang, Kind, PodSet, Slice, Topology
 
 GIB = 1024
 LEAVES = ("red", "blue", "green")
@@ -100,6 +100,35 @@ def gang(rng: Random, number: int, now: int = 0) -> Gang:
         after=(f"w{number - 1}",) if number and rng.random() < 0.1 else (),
         parallel=rng.choice((0, 0, 1)),
     )
+
+
+def service(rng: Random, number: int, now: int = 0) -> list[Gang]:
+    """Siblings with a floor, some of which sleep."""
+    whole = gang(rng, number, now)
+    count = rng.randint(2, 4)
+    floor = rng.randint(1, count)
+    return [
+        replace(
+            whole,
+            id=f"w{number}/{index}",
+            index=index,
+            kind=Kind.SERVICE,
+            preemptible=rng.random() < 0.9,
+            priority=rng.choice((40, 50, 70)),
+            after=(),
+            parallel=0,
+            floor=floor,
+            recall_ms=rng.choice((0, 0, 10_000, 60_000)),
+            checkpoint=rng.choice((None, Checkpoint(grace_ms=20_000))),
+        )
+        for index in range(count)
+    ]
+
+
+def saver(rng: Random, number: int, now: int = 0) -> Gang:
+    """A gang that may be stopped at the price of little work."""
+    checkpoint = Checkpoint(grace_ms=rng.choice((5_000, 30_000, 90_000)))
+    return replace(gang(rng, number, now), preemptible=True, checkpoint=checkpoint)
 
 
 def queue_tree(rng: Random) -> list[Queue]:

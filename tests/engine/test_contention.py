@@ -5,7 +5,7 @@ from random import Random
 import pytest
 
 from ganglion.model.policy import Entitlement, Evict, Policy, VictimOrder
-from tests.engine.contention import Contention
+from tests.engine.contention import Contention, Lending
 
 POLICIES = {
     "default": Policy(),
@@ -22,3 +22,12 @@ def test_queues_that_fight_come_to_rest(name: str, seed: int) -> None:
 
     for _ in range(40):
         contention.step()
+
+
+@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize("seed", range(12))
+def test_services_keep_their_floors_and_whoever_wakes_has_its_place(name: str, seed: int) -> None:
+    lending = Lending(Random(seed), POLICIES[name])
+
+    for _ in range(40):
+        lending.step()

@@ -63,11 +63,16 @@ class Bounds:
 
     def refusal(self, ask: Ask, free: Callable[[str], int]) -> Reason | None:
         """Why it may not be; None = it may. `free`: flavor -> thousandths of GPUs free."""
+        reason = self.beyond(ask)
+        return self._kept(ask, free) if reason is None and self._tree.lends else reason
+
+    def beyond(self, ask: Ask) -> Reason | None:
+        """Which bound of the queue itself, or of one above it, would be passed; None = none."""
         for queue in self._tree.binding(ask.path[0], ask.preemptible):
             reason = self._limit(ask, queue) or self._quota(ask, queue) or self._user(ask, queue)
             if reason:
                 return reason
-        return self._kept(ask, free) if self._tree.lends else None
+        return None
 
     def _limit(self, ask: Ask, queue: Queue) -> Reason | None:
         limit = queue.limit.get(ask.flavor)

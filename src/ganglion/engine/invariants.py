@@ -4,7 +4,6 @@ from collections import Counter
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from ganglion.engine.asleep import sleeps
 from ganglion.engine.condition import UNBOUNDED, Condition
 from ganglion.engine.holdings import Holdings
 from ganglion.engine.lending import NOTHING
@@ -180,7 +179,7 @@ def _kept_places(state: "ClusterState") -> None:
     """Every gang that sleeps and was given a place could have it in time."""
     for kept in state.kept:
         gang = kept.record.gang.id
-        _require(sleeps(kept.record) or gang in state.asleep, f"gang {gang} does not sleep")
+        _require(kept.record.phase is Phase.PENDING, f"gang {gang} has a kept place and more")
         _require(kept.record is state.records.get(gang), f"the record of gang {gang} is stale")
         _require(state.kept.is_sound(kept), f"the place kept for gang {gang} is not free in time")
 

@@ -24,6 +24,7 @@ from ganglion.engine.shapes import Shape
 from ganglion.engine.sketch import Sketch, shapes_by_set
 from ganglion.model.placement import Placement, PodPlacement
 from ganglion.model.policy import Rights
+from ganglion.model.queue import ANY_FLAVOR
 from ganglion.model.reasons import Reason, Token
 from ganglion.model.resources import Usage, decimal
 from ganglion.model.workload import Gang
@@ -66,6 +67,7 @@ class KeptPlaces:
     Attributes:
         version: grows with every change.
         tried: gang that sleeps -> the state's `freed` counter when there was no place for it.
+        checked: the same counter when all were last found to be within the bounds of queues.
     """
 
     def __init__(self, state: Holdings, occupants: Occupants) -> None:
@@ -74,6 +76,7 @@ class KeptPlaces:
         self._on: dict[str, dict[str, Kept]] = {}
         self.version = 0
         self.tried: dict[str, int] = {}
+        self.checked = -1
 
     def __len__(self) -> int:
         return len(self._all)
@@ -86,16 +89,21 @@ class KeptPlaces:
         return self._all.get(gang)
 
     def put(self, record: GangRecord, placement: Placement) -> None:
-        """Keep a place for a gang that sleeps, instead of what was kept for it before."""
+        """Keep a place for a gang that sleeps, instead of what was kept before. Raises NotFound."""
+        for pod in placement.pods:
+            self._state.tree.rank(pod.node)
         self.drop(record.gang.id)
+        kept = self._all[record.gang.id] = self._made(record, placement)
+        for node in _nodes(placement):
+            self._on.setdefault(node, {})[record.gang.id] = kept
+        self._changed(kept, 1)
+
+    def _made(self, record: GangRecord, placement: Placement) -> Kept:
         charged: tuple[tuple[str, Usage], ...] = ()
         if self._state.policy.sleeping is Rights.QUOTA:
             charged = tuple(self._state.usage_of(record, placement).items())
         held = Reservation(record, placement, 0, FOREVER)
-        kept = self._all[record.gang.id] = Kept(held, record.gang.recall_ms, charged)
-        for node in _nodes(placement):
-            self._on.setdefault(node, {})[record.gang.id] = kept
-        self._changed(kept, 1)
+        return Kept(held, record.gang.recall_ms, charged)
 
     def drop(self, gang: str) -> bool:
         """Keep nothing for a gang any more; whether there was anything."""
@@ -111,12 +119,32 @@ class KeptPlaces:
         return True
 
     def _changed(self, kept: Kept, sign: int) -> None:
+        self._charge(kept, sign)
+        self.version += 1
+        self._state.freed += 1
+
+    def _charge(self, kept: Kept, sign: int) -> None:
         """A right that nobody can take back is charged like work that nobody may stop."""
         gang = kept.record.gang
         for flavor, usage in kept.charged:
             self._state.shares.charge(gang.queue, flavor, usage, False, sign, gang.user)
-        self.version += 1
-        self._state.freed += 1
+
+    def is_within_bounds(self, kept: Kept) -> bool:
+        """Whether a queue, and all above it, may have what it is charged for a kept place."""
+        self._charge(kept, -1)
+        within = self._may_have(kept)
+        self._charge(kept, 1)
+        return within
+
+    def _may_have(self, kept: Kept) -> bool:
+        gang, total = kept.record.gang, Usage()
+        for _, usage in kept.charged:
+            total = total.plus(usage)
+        beyond = self._state.shares.beyond
+        return not any(
+            beyond(gang.queue, flavor, usage, gang.user)
+            for flavor, usage in (*kept.charged, (ANY_FLAVOR, total))
+        )
 
     def binding(self, gang: Gang) -> list[Reservation]:
         """Kept places that a gang must respect, as reservations."""
@@ -144,10 +172,12 @@ class KeptPlaces:
         """Whether a gang that sleeps would have its place in time, as would all beside it."""
         return all(self._holds(node, self._here(node)) for node in _nodes(kept.placement))
 
-    def would_hold(self, record: GangRecord, placement: Placement) -> bool:
-        """Whether a place could be kept for a gang that sleeps."""
-        fresh = Kept(Reservation(record, placement, 0, FOREVER), record.gang.recall_ms, ())
-        return all(self._holds(node, [*self._here(node), fresh]) for node in _nodes(placement))
+    def is_possible(self, record: GangRecord, placement: Placement) -> bool:
+        """Whether a place can be kept for a gang that sleeps, and its queue may have it."""
+        fresh = self._made(record, placement)
+        return self._may_have(fresh) and all(
+            self._holds(node, [*self._here(node), fresh]) for node in _nodes(placement)
+        )
 
     def would_lend(self, record: GangRecord, gang: Gang) -> bool:
         """Whether a gang may be where a place is to be kept for one that sleeps."""

@@ -41,6 +41,8 @@ Leaving = dict[str, dict[PodPlacement, None]]
 
 def wake(state: ClusterState, plan: Plan) -> None:
     """Give back what is kept in vain, and let those who wake take their places."""
+    for kept in _beyond_means(state):
+        _give_back(state, kept, "its queue may not have it any more", plan)
     for kept in state.kept:
         record = kept.record
         if sleeps(record) and record.gang.recall_ms == kept.recall_ms:
@@ -74,6 +76,19 @@ def keep(state: ClusterState, plan: Plan, *, before_others: bool) -> None:
             state.kept.tried[record.gang.id] = state.freed
 
 
+def _beyond_means(state: ClusterState) -> Iterator[Kept]:
+    """Places that queues may not hold any more, as their bounds were changed; the latest first.
+
+    Give one back before asking for the next.
+    """
+    if state.kept.checked == state.freed:
+        return
+    for kept in tuple(state.kept)[::-1]:
+        if not state.kept.is_within_bounds(kept):
+            yield kept
+    state.kept.checked = state.freed
+
+
 def _give_back(state: ClusterState, kept: Kept, cause: str, plan: Plan) -> None:
     decide(state, [PlaceKept(plan.at, kept.record.gang.id, None, cause)], plan)
 
@@ -105,8 +120,8 @@ def _place(state: ClusterState, record: GangRecord, now: int) -> Placement | Non
     place = seek(state, right, now, TRIED)[1]
     if place is None and state.policy.entitlement not in SIDE_BY_SIDE:
         place = _over_others(state, record, right, now)
-    sound = place and state.kept.would_hold(record, place)
-    return place if place and sound and _leaves_in_time(state, record, place) else None
+    possible = place and state.kept.is_possible(record, place)
+    return place if place and possible and _leaves_in_time(state, record, place) else None
 
 
 def _as_right(state: ClusterState, record: GangRecord) -> GangRecord:

@@ -131,6 +131,11 @@ class Shares:
         ask = Ask(self.tree.path(queue), flavor, asked, preemptible, user)
         return self._bounds.refusal(ask, free)
 
+    def beyond(self, queue: str, flavor: str, more: Usage, user: str) -> bool:
+        """Whether so much more that nobody may stop would pass a bound of a queue or one above."""
+        ask = Ask(self.tree.path(queue), flavor, more, False, user)
+        return self._bounds.beyond(ask) is not None
+
     def share(self, queue: str) -> tuple[int, ...]:
         """Use relative to quota, root first, in thousandths; small goes first."""
         known = self._known_shares

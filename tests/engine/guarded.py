@@ -1,0 +1,45 @@
+"""A state that looks on while the engine decides: floors hold, and so do contracts of recall."""
+
+from ganglion.engine.record import SETTLED, GangRecord
+from ganglion.engine.state import ClusterState
+from ganglion.model import events as ev
+from ganglion.model.plan import Phase
+
+OURS = ("moved", "preempted", "reclaimed", "shared", "yielded", "recalled")
+"""First words of the causes for which the engine stops gangs for the sake of others."""
+
+DECISIONS = (ev.GangPlaced, ev.GangReserved, ev.GangResized, ev.GangStopping, ev.PlaceKept)
+
+
+TERMS = ("it sleeps on other terms", "its queue may not have it any more")
+"""Causes for which places are given back that could still be had."""
+
+
+class Guarded(ClusterState):
+    """Asserts at every decision that no floor and no contract is broken by it."""
+
+    def apply(self, event: ev.Event) -> bool:
+        if isinstance(event, ev.GangStopping) and event.cause.startswith(OURS):
+            self.check_floor(self.records[event.gang], event.cause)
+        if not isinstance(event, DECISIONS) or not self.kept:
+            return super().apply(event)
+        sound = {each.record.gang.id for each in self.kept if self.kept.is_sound(each)}
+        if isinstance(event, ev.PlaceKept) and not event.placement:
+            assert event.gang not in sound or event.cause in TERMS, f"given back in vain: {event}"
+        changed = super().apply(event)
+        for each in self.kept:
+            gang = each.record.gang.id
+            assert gang not in sound or self.kept.is_sound(each), f"{gang} loses its place: {event}"
+        lost = sound - {each.record.gang.id for each in self.kept}
+        assert lost <= {event.gang}, f"places of {lost} are gone: {event}"
+        return changed
+
+    def check_floor(self, victim: GangRecord, cause: str) -> None:
+        """Enough siblings are left in the phase of the victim, or further."""
+        gang = victim.gang
+        phases = (Phase.RUNNING,) if victim.phase is Phase.RUNNING else SETTLED
+        siblings = [each for each in self.records.values() if each.gang.workload == gang.workload]
+        left = [each for each in siblings if each.phase in phases and each is not victim]
+        assert victim.phase not in SETTLED or len(left) >= gang.floor, (
+            f"{gang.id} is stopped, {len(left)} of at least {gang.floor} are left: {cause}"
+        )
