@@ -79,7 +79,7 @@ bench: setup
 
 requirements: | $(BIN)/python
 	@test -x $(BIN)/uv || $(PIP) install uv
-	for name in runtime test check; do \
+	for name in runtime test check jupyter; do \
 		case $$name in \
 			runtime) from="pyproject.toml --group build" ;; \
 			*) from="--group $$name -c requirements/runtime.txt" ;; \
