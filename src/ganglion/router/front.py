@@ -22,6 +22,9 @@ from ganglion.router.visit import Visit
 HEALTH, METRICS = "/-/healthz", "/-/metrics"
 """Paths that the router answers itself; no service can have the name `-`."""
 
+FED_MS = 10_000
+"""How long requests wait for the first table."""
+
 log = structlog.get_logger(__name__)
 
 
@@ -48,6 +51,8 @@ class Front:
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         """Answer one request."""
+        # A router that was just started is told in a moment what there is.
+        await self._switch.fed(FED_MS)
         route = locate(self._switch.desks, request.host, request.raw_path)
         if route is None:
             return self._own(request)

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -80,6 +81,8 @@ def _start(home: Path, host: str, port: int) -> Record:
             process = _spawn(home, host, port, out.fileno())
     except OSError as error:
         raise EnvironmentFault(f"cannot write {log}: {error.strerror}") from error
+    # Somebody has to take note of its end, whenever that is, or its entry stays for ever.
+    threading.Thread(target=process.wait, name="router-end", daemon=True).start()
     deadline = time.monotonic() + START_S
     while process.poll() is None and time.monotonic() < deadline:
         found = record.read(home)

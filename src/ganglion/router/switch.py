@@ -1,6 +1,7 @@
 """All services of a router: the table in force, who is to be probed, what is told."""
 
 import asyncio
+import contextlib
 import secrets
 import time
 from collections.abc import Callable, Iterator
@@ -32,13 +33,14 @@ class Switch:
         self._fresh, self._dice = fresh, dice or Random()
         self._boot, self._version, self._news = secrets.token_hex(8), 0, 0
         self._epoch = time.time_ns() // 1_000_000 - now_ms()
-        self._told = asyncio.Event()
+        self._told, self._fed = asyncio.Event(), asyncio.Event()
 
     def apply(self, table: Table) -> None:
         """Have a table in force; one that is older than the present one changes nothing."""
         if table.version < self._version:
             return
         self._version = table.version
+        self._fed.set()
         now = now_ms()
         before, self.desks = self.desks | self._closed, {}
         for service in table.services:
@@ -61,6 +63,11 @@ class Switch:
         self._told.set()
         self._told = asyncio.Event()
 
+    async def fed(self, wait_ms: int) -> None:
+        """Return when there is a table, or after so long."""
+        if not self._fed.is_set():
+            await _at_most(self._fed, wait_ms)
+
     @property
     def news(self) -> int:
         """See `Stats.news`."""
@@ -68,14 +75,8 @@ class Switch:
 
     async def news_beyond(self, seen: int, wait_ms: int) -> None:
         """Return when there is news beyond `seen`, or after so long."""
-        if self._news != seen:
-            return
-        told = self._told
-        try:
-            async with asyncio.timeout(wait_ms / 1000):
-                await told.wait()
-        except TimeoutError:
-            return
+        if self._news == seen:
+            await _at_most(self._told, wait_ms)
 
     def stats(self) -> Stats:
         """All that is told."""
@@ -92,3 +93,9 @@ class Switch:
         """Every service that is routed, and those no longer routed that still have requests."""
         yield from self.desks.values()
         yield from (desk for desk in self._closed.values() if not desk.idle)
+
+
+async def _at_most(event: asyncio.Event, wait_ms: int) -> None:
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(wait_ms / 1000):
+            await event.wait()

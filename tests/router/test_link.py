@@ -1,0 +1,159 @@
+"""A router in its own process: found again, replaced when it dies, fed and heard."""
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import httpx2
+import psutil
+import pytest
+
+from ganglion.model.errors import EnvironmentFault, FieldError
+from ganglion.router import record
+from ganglion.router.link import RouterLink
+from ganglion.router.process import bind
+from ganglion.router.table import Endpoint, Service, State
+
+PATIENCE_S = 20.0
+
+
+def until(there: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while not there():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.01)
+
+
+class Hello(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Length", "5")
+        self.end_headers()
+        self.wfile.write(b"hello")
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@pytest.fixture
+def replica() -> Iterator[Endpoint]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Hello)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield Endpoint("chat/0", f"127.0.0.1:{server.server_port}", State.STARTING)
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+@contextmanager
+def linked(home: Path, news: Callable[[], None] = lambda: None) -> Iterator[RouterLink]:
+    """A link, and at the end neither it nor a router is left."""
+    link = RouterLink(home, port=0, news=news)
+    try:
+        link.start()
+        yield link
+    finally:
+        found = record.read(home)
+        link.stop(router=True)
+        if found:
+            psutil.wait_procs([psutil.Process(found.pid)] if psutil.pid_exists(found.pid) else [])
+
+
+def pid_of(home: Path) -> int:
+    found = record.read(home)
+    return found.pid if found else 0
+
+
+def test_a_router_is_started_fed_and_heard(tmp_path: Path, replica: Endpoint) -> None:
+    heard = threading.Event()
+    with linked(tmp_path, heard.set) as link:
+        version = link.publish([Service("chat", (replica,))])
+        until(lambda: link.reading().stats.version >= version)
+        assert heard.is_set()
+        assert httpx2.get(f"{link.url}/chat/").text == "hello"
+        until(lambda: link.reading().stats.services[0].done == 1)
+        assert link.reading().stats.services[0].replicas[0].ready
+        assert link.reading().age_ms < 5_000
+
+
+def test_the_same_services_are_the_same_table(tmp_path: Path, replica: Endpoint) -> None:
+    with linked(tmp_path) as link:
+        first = link.publish([Service("chat", (replica,))])
+        assert link.publish([Service("chat", (replica,))]) == first
+        assert link.publish([]) == first + 1
+
+
+def test_a_wrong_table_is_refused_and_the_one_before_stays(
+    tmp_path: Path, replica: Endpoint
+) -> None:
+    with linked(tmp_path) as link:
+        link.publish([Service("chat", (replica,))])
+        with pytest.raises(FieldError):
+            link.publish([Service("no/name")])
+        until(lambda: link.reading().stats.version == 1)
+        assert httpx2.get(f"{link.url}/chat/").text == "hello"
+
+
+def test_a_router_serves_on_without_its_server_and_is_found_again(
+    tmp_path: Path, replica: Endpoint
+) -> None:
+    first = RouterLink(tmp_path, port=0)
+    url = first.start()
+    version = first.publish([Service("chat", (replica,))])
+    until(lambda: first.reading().stats.version == version)
+    first.stop()
+    pid = pid_of(tmp_path)
+    assert httpx2.get(f"{url}/chat/").text == "hello"
+    with linked(tmp_path) as second:
+        assert (second.url, pid_of(tmp_path)) == (url, pid)
+        assert second.publish([Service("other", (replica,))]) > version
+        until(lambda: httpx2.get(f"{url}/other/").text == "hello")
+    until(lambda: not psutil.pid_exists(pid))
+
+
+def test_a_router_that_is_killed_is_replaced_where_callers_know_it(
+    tmp_path: Path, replica: Endpoint
+) -> None:
+    with linked(tmp_path) as link:
+        url = link.url
+        link.publish([Service("chat", (replica,))])
+        until(lambda: link.reading().stats.version > 0)
+        before = pid_of(tmp_path)
+        os.kill(before, signal.SIGKILL)
+        until(lambda: pid_of(tmp_path) not in {0, before})
+        # Whoever asks the new one before it was told what there is waits for that.
+        assert httpx2.get(f"{url}/chat/").text == "hello"
+        assert link.url == url
+
+
+def test_a_router_whose_home_is_gone_ends(tmp_path: Path) -> None:
+    link = RouterLink(tmp_path, port=0)
+    link.start()
+    pid = pid_of(tmp_path)
+    link.stop()
+    (tmp_path / record.FILE).unlink()
+    until(lambda: not psutil.pid_exists(pid))
+
+
+def test_a_port_in_use_is_named(tmp_path: Path) -> None:
+    taken = bind("127.0.0.1", 0)
+    taken.listen()
+    port = taken.getsockname()[1]
+    try:
+        with pytest.raises(EnvironmentFault, match=f"cannot listen on 127.0.0.1:{port}"):
+            RouterLink(tmp_path, port=port).start()
+    finally:
+        taken.close()
+
+
+def test_nobody_else_may_read_the_token(tmp_path: Path) -> None:
+    with linked(tmp_path):
+        assert (tmp_path / record.FILE).stat().st_mode & 0o077 == 0
