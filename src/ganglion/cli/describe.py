@@ -1,5 +1,6 @@
 """`ganglion describe`."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import rich_click as click
@@ -52,6 +53,7 @@ def _print(view: "WorkloadDetail") -> None:
 
 def _facts(view: "WorkloadDetail") -> list[tuple[str, str]]:
     from ganglion.cli.formats import age, clock, preempted
+    from ganglion.cli.ps import progress
 
     took = age(view.ended - view.started) if view.started and view.ended else ""
     code = "" if view.exit_code is None else str(view.exit_code)
@@ -62,6 +64,7 @@ def _facts(view: "WorkloadDetail") -> list[tuple[str, str]]:
         ("Priority", str(view.priority)),
         ("GPUs", f"{view.gpus:g} in {view.pods} pod{'s' * (view.pods != 1)}"),
         ("Reason", f"{view.reason}: {view.message}" if view.reason else view.message),
+        ("Gangs", progress(view)),
         ("Position", str(view.position) if view.position else ""),
         ("Preempted", preempted(view.preemptions, view.lost_gpu_ms) if view.preemptions else ""),
         ("Checkpoint", _saved(view)),
@@ -101,10 +104,31 @@ def _print_gangs(view: "WorkloadDetail") -> None:
             "MESSAGE", lambda g: (g.reason.message if g.reason else g.message) or DASH, least=20
         ),
     ]
+    if any(gang.params for gang in view.gangs):
+        columns.insert(1, Column("PARAMS", _params, least=12))
     out().print("\nGangs", style="bold")
-    print_table(table_of(columns, view.gangs[:MOST_GANGS]))
+    print_table(table_of(columns, _chosen(view.gangs)))
     if len(view.gangs) > MOST_GANGS:
         out().print(f"… and {len(view.gangs) - MOST_GANGS} more; all with -o json")
+
+
+def _chosen(gangs: "Sequence[GangView]") -> "list[GangView]":
+    """Return those to show: all of a few; of many first what runs, then what went wrong."""
+    if len(gangs) <= MOST_GANGS:
+        return list(gangs)
+    return sorted(sorted(gangs, key=_interest)[:MOST_GANGS], key=lambda gang: gang.index)
+
+
+def _interest(gang: "GangView") -> int:
+    if gang.phase in ("starting", "running", "stopping"):
+        return 0
+    if gang.phase == "ended":
+        return 3 if gang.outcome in ("succeeded", "stopped_early") else 1
+    return 2
+
+
+def _params(gang: "GangView") -> str:
+    return " ".join(f"{name}={value}" for name, value in gang.params.items())
 
 
 def _where(gang: "GangView") -> str:

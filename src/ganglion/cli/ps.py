@@ -36,12 +36,27 @@ def columns(now_ms: int) -> "list[Column[WorkloadBase]]":
         Column("REASON", _reason, least=10),
         Column("POS", lambda w: str(w.position) if w.position else DASH, right=True),
         Column("AGE", lambda w: age(now_ms - (w.submitted or now_ms)), right=True),
+        Column("GANGS", lambda w: progress(w) or DASH, least=5),
         Column("STARTED", lambda w: clock(w.started), wide=True),
         Column("ENDED", lambda w: clock(w.ended), wide=True),
         Column("EXIT", lambda w: DASH if w.exit_code is None else str(w.exit_code), wide=True),
         Column("PREEMPTED", lambda w: str(w.preemptions or DASH), right=True, wide=True),
         Column("MESSAGE", lambda w: w.message or DASH, wide=True, least=12),
     ]
+
+
+def progress(view: "WorkloadBase") -> str:
+    """Return how many gangs of a workload are how far; empty where it has only one."""
+    counts = {
+        "run": view.running,
+        "wait": view.waiting,
+        "done": view.succeeded,
+        "stopped early": view.stopped_early,
+        "failed": view.failed,
+    }
+    if sum(counts.values()) < 2 and not view.stopped_early:
+        return ""
+    return ", ".join(f"{count:,} {what}" for what, count in counts.items() if count)
 
 
 def _reason(view: "WorkloadBase") -> str:

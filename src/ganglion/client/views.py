@@ -123,6 +123,7 @@ class GangView(Struct):
     Attributes:
         id: `<workload id>/<index>`.
         index: its number within the workload.
+        params: a trial's parameters.
         phase: pending, reserved, starting, running, stopping or ended.
         attempt: number of the present or last attempt; 0 = never placed.
         ranks: processes, and so log files, of one attempt.
@@ -151,6 +152,7 @@ class GangView(Struct):
     restarts: int = 0
     promise: Placement | None = None
     waits_for: tuple[str, ...] = ()
+    params: dict[str, str] = field(default_factory=dict)
     preemptions: int = 0
     lost_gpu_ms: int = 0
     saved: Saved | None = None

@@ -132,6 +132,7 @@ class GangView(Model):
 
     id: str
     index: int
+    params: dict[str, str] = Field({}, description="of a trial")
     phase: str
     attempt: int = 0
     ranks: int = Field(1, description="processes, and so log files, of one attempt")

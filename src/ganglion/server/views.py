@@ -4,16 +4,17 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
-from ganglion.engine.record import GangRecord
+from ganglion.engine.record import WAITING, GangRecord
 from ganglion.ledger import Filed
+from ganglion.lifecycle.expand import params_of
 from ganglion.lifecycle.reserved import reason_of, waits_for
 from ganglion.lifecycle.status import State, end_of, state_of
-from ganglion.model.events import AlarmSet
+from ganglion.model.events import AlarmSet, Outcome
 from ganglion.model.placement import Placement
 from ganglion.model.plan import Phase
 from ganglion.model.reasons import Reason
 from ganglion.model.resources import WHOLE
-from ganglion.model.workload import Gang, PodSet
+from ganglion.model.workload import Gang, Kind, PodSet
 from ganglion.server import schemas, schemas_services
 from ganglion.server.book import Entry, Trail
 from ganglion.server.draft import Mind
@@ -120,13 +121,13 @@ def filed_detail(filed: Filed) -> schemas.WorkloadDetail:
 
 def filed_view(filed: Filed) -> schemas.WorkloadView:
     """One line about a workload that has ended."""
-    shown = msgspec.json.decode(filed.detail, type=dict[str, object])
-    gangs = shown.pop("gangs")
+    shown = msgspec.json.decode(filed.detail, type=dict[str, msgspec.Raw])
+    # Of thousands of trials only the number is wanted: none of them is read.
+    gangs = len(msgspec.json.decode(shown.pop("gangs"), type=list[msgspec.Raw]))
     for key in ("document", "url", "scaling"):
         shown.pop(key, None)
-    return schemas.WorkloadView.model_validate(
-        {**shown, "gangs": len(gangs) if isinstance(gangs, list) else 0}
-    )
+    told = {key: msgspec.json.decode(value) for key, value in shown.items()}
+    return schemas.WorkloadView.model_validate({**told, "gangs": gangs})
 
 
 def _base(mind: Mind, entry: Entry) -> dict[str, object]:
@@ -138,6 +139,7 @@ def _base(mind: Mind, entry: Entry) -> dict[str, object]:
     waited = (name for record in records for name in waits_for(mind.state, record.gang.id))
     status = state_of(entry.workload.kind, records, reasons)
     ends = [end_of(record) for record in records if record.phase is Phase.ENDED]
+    given_up = sum(record.outcome is Outcome.STOPPED_EARLY for record in records)
     first = records[0].gang
     return {
         "id": entry.id,
@@ -152,8 +154,10 @@ def _base(mind: Mind, entry: Entry) -> dict[str, object]:
         "gpus": len(records) * gpus_of(first.pod_sets),
         "pods": len(records) * sum(pods.count for pods in first.pod_sets),
         "running": sum(record.phase is Phase.RUNNING for record in records),
-        "succeeded": ends.count(State.SUCCEEDED),
+        "succeeded": ends.count(State.SUCCEEDED) - given_up,
         "failed": len(ends) - ends.count(State.SUCCEEDED),
+        "stopped_early": given_up,
+        "waiting": sum(record.phase in WAITING for record in records),
         "submitted": entry.at,
         "started": _began(mind, records),
         "ended": max(each.ended_at for each in records) if len(ends) == len(records) else None,
@@ -190,11 +194,18 @@ def _saved(trail: Trail) -> schemas.Saved | None:
     return schemas.Saved(at=trail.span.committed) if trail.span.committed else None
 
 
+def _params(mind: Mind, gang: Gang) -> dict[str, str]:
+    if gang.kind is not Kind.SWEEP:
+        return {}
+    return params_of(mind.book.entries[gang.workload].workload, gang.index)
+
+
 def _gang(mind: Mind, gang: str, endpoint: str) -> schemas.GangView:
     record, trail = mind.state.records[gang], mind.book.trails[gang]
     return schemas.GangView(
         id=gang,
         index=record.gang.index,
+        params=_params(mind, record.gang),
         phase=record.phase,
         attempt=record.attempt,
         ranks=ranks_of(record.gang),
