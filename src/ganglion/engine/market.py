@@ -111,7 +111,7 @@ class Market:
 
     def reopen(self, units: Sequence[Unit]) -> None:
         """Units are there again."""
-        self._taken.difference_update(map(id, units))
+        self._taken.difference_update(unit.key for unit in units)
 
     def drop(self, unit: Unit) -> None:
         """A unit may not, or cannot, be taken any more."""
