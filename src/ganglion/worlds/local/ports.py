@@ -28,6 +28,20 @@ def is_free(port: int) -> bool:
         return True
 
 
+def is_reusable(port: int) -> bool:
+    """The same for servers that say SO_REUSEADDR, as most do.
+
+    They may listen again at once where connections of the one before are only just closed.
+    """
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("", port))
+        except OSError:
+            return False
+        return True
+
+
 def free_port(
     key: str, taken: Container[int], wanted: int = 0, free: Callable[[int], bool] = is_free
 ) -> int:
