@@ -13,7 +13,7 @@ from ganglion.model.plan import Resize, Start
 from ganglion.model.workload import Checkpoint, Gang, Kind, Run, Workload
 from ganglion.worlds.local import paths, records
 from ganglion.worlds.local.env import Facts, Gpu, hostfile, rank_env
-from ganglion.worlds.local.ports import free_port
+from ganglion.worlds.local.ports import free_port, is_free, is_reusable
 from ganglion.worlds.local.records import Record
 from ganglion.worlds.local.seats import Seat, Table, pod_id, seats
 from ganglion.worlds.local.workspaces import furnish, port_key
@@ -127,7 +127,8 @@ def _ports(ground: Ground, start: Start, run: Run, taken: set[int]) -> tuple[int
     # Two servers must not agree on one port.
     key = port_key(ground.home, start.gang, start.attempt)
     master = free_port(f"{key} master", taken)
-    return master, free_port(f"{key} service", taken | {master}, run.port)
+    free = is_reusable if start.gang.kind is Kind.WORKSPACE else is_free
+    return master, free_port(f"{key} service", taken | {master}, run.port, free)
 
 
 def _facts(ground: Ground, decision: Start | Resize, name: str, ports: Sequence[int]) -> Facts:
