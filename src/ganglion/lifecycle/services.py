@@ -149,8 +149,10 @@ def _fewer(
 
 def _order(active: Sequence[Replica], worst: Sequence[str]) -> list[Replica]:
     place = {gang: number for number, gang in enumerate(worst)}
+    youngest = active[::-1]
     return sorted(
-        active, key=lambda each: (not each.waits, place.get(each.gang, len(place)), -each.since)
+        youngest,
+        key=lambda each: (not each.waits, place.get(each.gang, len(place)), -each.since),
     )
 
 

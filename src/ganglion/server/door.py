@@ -132,7 +132,7 @@ class Door:
             return Heard(
                 reading.stats.boot,
                 reading.age_ms,
-                reading.stats.version >= self._version,
+                0 < self._version <= reading.stats.version,
                 {each.name: each for each in reading.stats.services},
                 self._table,
             )

@@ -28,6 +28,9 @@ HASTE_MS = 100
 DRAIN_MS = Scaling().drain_ms
 """How long a replica may finish its requests where nobody said otherwise."""
 
+FINDING_MS = 5_000
+"""How long after its start a server may look for where replicas listen."""
+
 ROUTER_DOWN = "router.down"
 """Alarm: services cannot be reached under their URLs."""
 FAILED = "replicas.failed"
@@ -80,6 +83,8 @@ class ServicesKeeper:
         self._door, self._loads = door, loads
         self._watched: dict[str, _Watched] = {}
         self._decided: dict[str, int] = {}
+        self._begun = 0
+        self._opened = False
 
     def note(self, event: Event) -> None:
         """Remember since when replicas are wanted, to learn how long they take to start."""
@@ -159,6 +164,12 @@ class ServicesKeeper:
 
     def _publish(self, draft: Draft, services: Sequence[Entry]) -> None:
         reached = [each for each in services if each.workload.run.port]
+        self._begun = self._begun or draft.now
+        # A router that outlived the last server must not lose replicas that are not found yet.
+        patient = draft.now < self._begun + FINDING_MS
+        if not self._opened and patient and any(_lacks(draft, each) for each in reached):
+            return
+        self._opened = True
         table = [routed(draft, each, replicas_of(draft, each.id)) for each in reached]
         # What is told must be written: a drain that nobody remembers would never end.
         draft.orders.append(lambda _world: self._door.publish(self.name, table))
@@ -193,18 +204,27 @@ def _doubts(found: Desired, load: Load) -> dict[str, str]:
 def _failed(draft: Draft, broken: list[str]) -> str:
     last = draft.state.records[broken[-1]]
     said = last.message or f"exit code {last.exit_code}"
-    return f"{len(broken)} replicas ended for good, the last with: {said}"
+    count = "1 replica" if len(broken) == 1 else f"{len(broken)} replicas"
+    return f"{count} ended for good: {said}"
 
 
 def _due(draft: Draft, entry: Entry) -> int | None:
     """When a service is to be looked at again."""
     replicas = replicas_of(draft, entry.id)
-    lacks = any(
-        draft.state.records[each.gang].phase is Phase.RUNNING and each.gang not in draft.endpoints
-        for each in replicas
-    )
     asleep = not any(each.part is Part.ACTIVE for each in replicas)
     scales = entry.workload.scaling is not None
-    if lacks or (scales and asleep) or any(each.part is Part.DRAINING for each in replicas):
+    if (
+        _lacks(draft, entry)
+        or (scales and asleep)
+        or any(each.part is Part.DRAINING for each in replicas)
+    ):
         return draft.now + HASTE_MS
     return draft.now + TICK_MS if scales else None
+
+
+def _lacks(draft: Draft, entry: Entry) -> bool:
+    """Whether it is not known yet where some replica listens."""
+    return any(
+        record.phase is Phase.RUNNING and record.gang.id not in draft.endpoints
+        for record in draft.records(entry.id)
+    )

@@ -1,0 +1,144 @@
+"""A server with a service keeper whose router and scraper are as a test says."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from ganglion.lifecycle.metrics.merge import Pages
+from ganglion.model.events import AlarmSet, ServiceScaled
+from ganglion.router.stats import Quantiles, ReplicaStats, ServiceStats
+from ganglion.router.table import Endpoint, Service, State
+from ganglion.server.door import Door, Heard
+from ganglion.server.loads import Loads
+from ganglion.server.scraper import Found, Job, Scraper
+from ganglion.server.services_keeper import ServicesKeeper
+from tests.server.conftest import Rig
+
+BRISK = {"window": "4s", "panic_window": "1s", "up": "any", "down": "any", "hold_down": "2s"}
+"""A service that follows its load at once."""
+
+
+class FakeDoor:
+    """A router that answers as told: every replica in its table is ready.
+
+    Attributes:
+        load: service -> (requests that wait, requests that run).
+        held: replicas that have requests.
+        silent: whether nothing is heard of it.
+    """
+
+    url = "http://door"
+
+    def __init__(self) -> None:
+        self.table: dict[str, Service] = {}
+        self.load: dict[str, tuple[int, int]] = {}
+        self.held: set[str] = set()
+        self.unready: set[str] = set()
+        self.silent, self.trouble, self.boot = False, "", "one"
+        self._spent: dict[str, tuple[int, int]] = {}
+
+    def publish(self, owner: str, services: Sequence[Service]) -> None:
+        assert owner == "services"
+        self.table = {each.name: each for each in services}
+
+    def endpoints(self, name: str) -> dict[str, State]:
+        return {each.replica: each.state for each in self.table[name].endpoints}
+
+    def heard(self) -> Heard:
+        if self.silent:
+            return Heard()
+        stats = {name: self._stats(name) for name in {*self.table, *self.load}}
+        table = {(s.name, each.replica): each for s in self.table.values() for each in s.endpoints}
+        return Heard(self.boot, 0, bool(self.table), stats, table)
+
+    def _stats(self, name: str) -> ServiceStats:
+        endpoints = self.table[name].endpoints if name in self.table else ()
+        waiting, running = self.load.get(name, (0, 0))
+        return ServiceStats(
+            name,
+            waiting=waiting,
+            running=running,
+            first=Quantiles(),
+            replicas=tuple(self._replica(each) for each in endpoints),
+        )
+
+    def _replica(self, endpoint: Endpoint) -> ReplicaStats:
+        open_ = endpoint.state is not State.DRAINING and endpoint.replica not in self.unready
+        return ReplicaStats(endpoint.replica, open_, int(endpoint.replica in self.held))
+
+
+class FakeScraper:
+    """Finds what a test says."""
+
+    def __init__(self) -> None:
+        self.jobs: Mapping[str, Job] = {}
+        self.says: dict[str, Found] = {}
+
+    def want(self, jobs: Mapping[str, Job]) -> None:
+        self.jobs = jobs
+
+    def found(self, service: str) -> Found | None:
+        return self.says.get(service)
+
+
+class Parlour:
+    """The server and whom its keeper talks to; both outlive crashes of the server."""
+
+    def __init__(self, folder: Path) -> None:
+        self.door, self.scraper = FakeDoor(), FakeScraper()
+        self.rig = Rig(folder, self._keepers)
+
+    def _keepers(self) -> tuple[ServicesKeeper]:
+        loads = Loads(cast("Scraper", self.scraper))
+        return (ServicesKeeper(cast("Door", self.door), loads),)
+
+    def submit(self, name: str = "chat", **document: Any) -> str:
+        """Submit a service of one CPU per replica; returns its id."""
+        given = {"kind": "service", "port": 8000, "resources": {"cpus": 1}, **document}
+        job = self.rig.submit(name, **given)
+        self.pass_(0.5)
+        return job
+
+    def pass_(self, seconds: float) -> None:
+        """Time goes by, a turn every 100 ms."""
+        for _ in range(round(seconds * 10)):
+            self.rig.machine.time += 100
+            self.rig.turn()
+
+    def load(self, waiting: int, running: int, seconds: float, name: str = "chat") -> None:
+        """So many requests for so long."""
+        self.door.load[name] = (waiting, running)
+        for _ in range(round(seconds * 10)):
+            self.door.boot += "'"  # each reading is by its gauges
+            self.pass_(0.1)
+
+    def running(self) -> list[str]:
+        """Gangs that run."""
+        return sorted(gang for gang, _ in self.rig.machine.live)
+
+    def alarms(self) -> dict[str, str]:
+        with self.rig.service.read() as mind:
+            return {alarm: each.message for (_, alarm), each in mind.book.alarms.items()}
+
+    def scalings(self) -> list[tuple[int, int]]:
+        """Every change of the number of replicas that is written."""
+        found = (each for each in self.rig.ledger.replay() if isinstance(each, ServiceScaled))
+        return [(each.before, each.after) for each in found]
+
+    def raised(self) -> list[tuple[str, bool]]:
+        """Every alarm that is written, and whether it was raised or taken back."""
+        found = (each for each in self.rig.ledger.replay() if isinstance(each, AlarmSet))
+        return [(each.alarm, bool(each.message)) for each in found]
+
+
+def pages(since: float, **said: Any) -> Found:
+    """What replicas said of themselves; a text in place of a page = silence."""
+    kept = {key.replace("_", "/"): each for key, each in said.items()}
+    return Found(
+        since,
+        Pages(
+            round(since * 1_000),
+            {key: each for key, each in kept.items() if not isinstance(each, str)},
+            {key: each for key, each in kept.items() if isinstance(each, str)},
+        ),
+    )
