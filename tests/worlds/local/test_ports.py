@@ -6,7 +6,7 @@ from itertools import islice
 import pytest
 
 from ganglion.model.errors import EnvironmentFault
-from ganglion.worlds.local.ports import FIRST, LAST, candidates, free_port, is_free
+from ganglion.worlds.local.ports import FIRST, LAST, candidates, free_port, is_free, is_reusable
 
 
 def test_every_port_of_the_range_is_a_candidate_once() -> None:
@@ -38,6 +38,19 @@ def test_a_listener_on_any_address_makes_a_port_taken() -> None:
             port = server.getsockname()[1]
             assert not is_free(port)
         assert is_free(port)
+
+
+def test_connections_that_are_only_just_closed_do_not_keep_a_server_from_its_port() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        client = socket.create_connection(("127.0.0.1", port))
+        accepted, _ = server.accept()
+        assert not is_reusable(port)
+        accepted.close()  # who closes first has to remember the connection for a while
+        assert client.recv(1) == b""
+        client.close()
+    assert not is_free(port)
+    assert is_reusable(port)
 
 
 def test_no_free_port_is_an_error_with_the_range() -> None:
