@@ -11,7 +11,11 @@ OURS = ("moved", "preempted", "reclaimed", "shared", "yielded", "recalled")
 DECISIONS = (ev.GangPlaced, ev.GangReserved, ev.GangResized, ev.GangStopping, ev.PlaceKept)
 
 
-TERMS = ("it sleeps on other terms", "its queue may not have it any more")
+TERMS = (
+    "it sleeps on other terms",
+    "its queue may not have it any more",
+    "its nodes are booked",
+)
 """Causes for which places are given back that could still be had."""
 
 

@@ -11,6 +11,7 @@ from ganglion.engine.explain import explain
 from ganglion.engine.plugins import Plugins
 from ganglion.engine.state import ClusterState
 from ganglion.model import events as ev
+from ganglion.model.booking import Booking
 from ganglion.model.plan import Phase, Plan
 from ganglion.model.policy import Evict, Policy, Rights
 from ganglion.model.queue import Queue
@@ -409,3 +410,50 @@ def test_replaying_the_events_keeps_the_same_places() -> None:
             twin.apply(event)
         assert [k.placement for k in state.kept] == [k.placement for k in twin.kept]
         assert state.records == twin.records and state.shares.usage == twin.shares.usage
+
+
+def test_a_kept_place_leaves_nodes_that_are_booked() -> None:
+    state = state_of(node("n0"), node("n1"))
+    submit(state, sleeper())
+    (home,) = kept(state)
+    booking = Booking("repair", (home,), 30 * MINUTE, 60 * MINUTE)
+    cycle(state, [ev.BookingSet(5, booking)], 5)
+    assert kept(state) == [{"n0": "n1", "n1": "n0"}[home]]
+
+
+def test_lost_pods_are_replaced_on_a_kept_place_only_where_they_would_leave_in_time() -> None:
+    for checkpoint, replaced in ((None, False), (SAVES, True)):
+        state = state_of(*(node(f"n{i}") for i in range(3)), policy=Policy(repair=True))
+        submit(state, gang("wide", 2, 8, checkpoint=checkpoint))
+        run_all(state, 2)
+        submit(state, sleeper(), now=3)
+        (home,) = kept(state)
+        placement = state.record("wide/0").placement
+        assert placement
+        plan = cycle(state, [ev.NodeLost(4, placement.pods[0].node)], 4)
+        assert [home in {p.node for p in each.placement.pods} for each in plan.resizes] == (
+            [True] * replaced
+        )
+        assert bool(plan.stops) != replaced
+        state.validate()
+
+
+def test_a_reservation_does_not_lie_on_a_kept_place() -> None:
+    state = state_of(node("n0"), node("n1"))
+    submit(state, gang("runs", gpus=8, time_limit_ms=MINUTE), sleeper())
+    (home,) = kept(state)
+    run_all(state, 2)
+    submit(state, gang("next", gpus=8, time_limit_ms=MINUTE, preemptible=False), now=3)
+    held = state.future.reservation("next/0")
+    assert held and [pod.node for pod in held.placement.pods] != [home]
+    assert started(end(state, "runs", now=30_000)) == ["next"]
+
+
+def test_a_place_is_not_kept_where_one_is_reserved() -> None:
+    state = state_of(node("n0"))
+    submit(state, gang("runs", gpus=4, time_limit_ms=MINUTE, preemptible=False))
+    run_all(state, 2)
+    submit(state, gang("next", gpus=8, priority=90, preemptible=False), now=3)
+    assert state.future.reservation("next/0")
+    submit(state, sleeper(gpus=4), now=4)
+    assert not kept(state)

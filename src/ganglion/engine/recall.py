@@ -44,18 +44,17 @@ def wake(state: ClusterState, plan: Plan) -> None:
     for kept in _beyond_means(state):
         _give_back(state, kept, "its queue may not have it any more", plan)
     for kept in state.kept:
-        record = kept.record
-        if sleeps(record) and record.gang.recall_ms == kept.recall_ms:
-            if not state.kept.is_sound(kept):
-                _give_back(state, kept, "its place is gone", plan)
-        elif record.reason or record.gang.recall_ms:
-            _give_back(state, kept, "it sleeps on other terms", plan)
-        elif not _means_suffice(state, kept):
-            continue
-        elif state.kept.is_sound(kept):
-            _take_back(state, kept, plan)
-        else:
+        if not state.kept.is_sound(kept):
             _give_back(state, kept, "its place is gone", plan)
+        elif _is_booked(state, kept, plan.at):
+            _give_back(state, kept, "its nodes are booked", plan)
+    for kept in state.kept:
+        record = kept.record
+        if record.reason is None and not record.gang.recall_ms:
+            if _means_suffice(state, kept):
+                _take_back(state, kept, plan)
+        elif not sleeps(record) or record.gang.recall_ms != kept.recall_ms:
+            _give_back(state, kept, "it sleeps on other terms", plan)
 
 
 def keep(state: ClusterState, plan: Plan, *, before_others: bool) -> None:
@@ -87,6 +86,12 @@ def _beyond_means(state: ClusterState) -> Iterator[Kept]:
         if not state.kept.is_within_bounds(kept):
             yield kept
     state.kept.checked = state.freed
+
+
+def _is_booked(state: ClusterState, kept: Kept, now: int) -> bool:
+    """Whether others are to have the nodes, now or at any time ahead while it sleeps."""
+    record = _as_right(state, kept.record) if kept.record.gang.recall_ms else kept.record
+    return state.bookings.refusal(record, kept.placement, now) is not None
 
 
 def _give_back(state: ClusterState, kept: Kept, cause: str, plan: Plan) -> None:

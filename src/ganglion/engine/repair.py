@@ -23,6 +23,7 @@ from ganglion.engine.state import ClusterState
 from ganglion.engine.tentative import Tentative
 from ganglion.engine.tight import place_tightly, suits
 from ganglion.engine.trial import common
+from ganglion.engine.trimming import is_enough
 from ganglion.model.events import GangResized, GangStopping
 from ganglion.model.levels import Level
 from ganglion.model.placement import Placement, PodPlacement
@@ -126,7 +127,7 @@ def _repair(
     rest = tuple(pod for pod in record.placement.pods if pod not in lost)
     nodes = ", ".join(sorted({pod.node for pod in lost}))
     pods = _replaced(state, record, rest, lost)
-    if pods is None and state.policy.elastic and _is_enough(record.gang, rest):
+    if pods is None and state.policy.elastic and is_enough(record.gang, rest):
         pods = rest
     if pods is None:
         cause = f"lost {nodes}, and there is no place for those pods alone"
@@ -139,23 +140,16 @@ def _repair(
     return GangResized(now, record.gang.id, record.attempt, place, f"repaired, as it lost {nodes}")
 
 
-def _is_enough(gang: Gang, rest: Pods) -> bool:
-    left = [sum(pod.pod_set == each.name for pod in rest) for each in gang.pod_sets]
-    return all(
-        count >= each.least and (not each.slices or count % each.slices[0].size == 0)
-        for count, each in zip(left, gang.pod_sets, strict=True)
-    )
-
-
 def _replaced(state: ClusterState, record: GangRecord, rest: Pods, lost: Pods) -> Pods | None:
     """All pods of the gang with new places for those lost; None = there is none."""
     assert record.placement
-    tentative = Tentative(state)
-    try:
-        found = _new_places(state, record, rest, lost, tentative)
-    finally:
-        tentative.undo()
-    if found is None:
+    with state.kept.beside(record.gang):
+        tentative = Tentative(state)
+        try:
+            found = _new_places(state, record, rest, lost, tentative)
+        finally:
+            tentative.undo()
+    if found is None or state.kept.refusal(record, Placement(tuple(found.values()))):
         return None
     return tuple(found.get((pod.pod_set, pod.index), pod) for pod in record.placement.pods)
 
