@@ -219,7 +219,7 @@ class Stage:
 async def stage() -> AsyncIterator[Stage]:
     """A router in this process."""
     async with connections() as session:
-        prober = Prober(session)
+        prober = Prober(session, check_s=0.01)
         switch = Switch(prober.watch, Random(1))
         taken = bind(LOOPBACK, 0)
         async with serving(Front(switch, session, prober), taken, finish_s=0.1):

@@ -66,9 +66,9 @@ def test_requests_wait_for_a_service_without_replicas_and_somebody_is_told() -> 
     office.ask(2)
     told = office.desk.stats(10, 1_000)
     assert (office.news, told.waiting, told.waiting_since_ms) == (1, 2, 1_000)
-    replica = office.desk.follow(service(endpoint(0, State.STARTING)), 20)[0]
+    office.desk.follow(service(endpoint(0, State.STARTING)), 20)
     assert office.told() == []
-    office.desk.revive(replica, 30)
+    office.desk.revive(office.desk.replicas["chat/0"], 30)
     assert office.told() == [(1, "chat/0"), (2, "chat/0")]
     assert office.desk.stats(30, 0).waiting_ms == 60
 
@@ -139,10 +139,10 @@ def test_one_that_failed_gets_nothing_until_it_answers() -> None:
 def test_a_replica_that_moved_is_a_new_one() -> None:
     office = Office(service(endpoint(0)))
     old = office.desk.replicas["chat/0"]
-    new = office.desk.follow(service(endpoint(0, State.STARTING, port=9_999)), 1)
-    assert [each.name for each in new] == ["chat/0"]
+    office.desk.follow(service(endpoint(0, State.STARTING, port=9_999)), 1)
+    assert office.desk.replicas["chat/0"] is not old
     assert old.gone
-    assert not new[0].open
+    assert not office.desk.replicas["chat/0"].open
 
 
 def test_retry_after_follows_how_fast_requests_end() -> None:

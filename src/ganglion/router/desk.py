@@ -81,14 +81,10 @@ class Desk:
         self._dice, self._news = dice, news
         self.follow(service, now)
 
-    def follow(self, service: Service, now: int) -> list[Replica]:
-        """Take over a new table; returns the replicas that are new.
-
-        Those that are gone from it get nothing new and finish what they have.
-        """
+    def follow(self, service: Service, now: int) -> None:
+        """Take over a new table; replicas that are gone from it finish what they have."""
         self.service = service
         before, self.replicas = self.replicas, {}
-        new = []
         for endpoint in service.endpoints:
             known = before.pop(endpoint.replica, None)
             if known and known.endpoint.address != endpoint.address:
@@ -96,14 +92,12 @@ class Desk:
                 known = None
             if known is None:
                 known = Replica(endpoint)
-                new.append(known)
             known.up = known.up or (endpoint.state == State.READY and known.apart_since is None)
             known.endpoint = endpoint
             self.replicas[endpoint.replica] = known
         for replica in before.values():
             self._retire(replica)
         self._serve(now)
-        return new
 
     def _retire(self, replica: Replica) -> None:
         replica.gone = True

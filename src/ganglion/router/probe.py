@@ -1,4 +1,4 @@
-"""Finds out whether a replica answers that is starting, or that failed."""
+"""Finds out whether replicas answer: those that start, those that failed, and those that serve."""
 
 import asyncio
 from http import HTTPStatus
@@ -14,24 +14,33 @@ FIRST_S, LAST_S = 0.02, 1.0
 GROWTH = 1.5
 APART_S, LONGEST_APART_S = 0.05, 10.0
 """One that failed is left alone for a while, twice as long each time, until it has answered."""
+CHECK_S = 5.0
+"""Pause between two questions to one that gets requests."""
+PATIENCE = 3
+"""So many wrong answers in a row set it apart: a busy one may be slow once."""
 
 
 class Prober:
-    """Asks those that do not get requests until they answer, each in its own task.
+    """Asks replicas how they are, each in its own task.
+
+    Those that get no requests are asked until they answer. Those that get some are asked now
+    and then, where their service says what to ask.
 
     Args:
         session: makes the requests.
+        check_s: pause between two questions to one that is well, in seconds.
     """
 
-    def __init__(self, session: aiohttp.ClientSession) -> None:
-        self._session = session
+    def __init__(self, session: aiohttp.ClientSession, check_s: float = CHECK_S) -> None:
+        self._session, self._check_s = session, check_s
         self._tasks: dict[Replica, asyncio.Task[None]] = {}
 
     def watch(self, desk: Desk, replica: Replica) -> None:
-        """Ask it until it answers, unless that is being done or it is up."""
-        if replica.up or replica.gone or replica in self._tasks:
+        """Ask it, unless that is being done or nobody needs to know."""
+        known = replica.up and not desk.service.health
+        if known or replica in self._tasks or not _wanted(replica):
             return
-        task = asyncio.create_task(self._until_up(desk, replica))
+        task = asyncio.create_task(self._followed(desk, replica))
         self._tasks[replica] = task
         task.add_done_callback(lambda _: self._tasks.pop(replica, None))
 
@@ -42,17 +51,33 @@ class Prober:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
+    async def _followed(self, desk: Desk, replica: Replica) -> None:
+        while _wanted(replica):
+            if not replica.up:
+                await self._until_up(desk, replica)
+            elif desk.service.health:
+                await self._until_sick(desk, replica)
+            else:
+                return
+
     async def _until_up(self, desk: Desk, replica: Replica) -> None:
         await asyncio.sleep(apart_s(replica.strikes))
         pause = FIRST_S
-        while not replica.gone and replica.endpoint.state != State.DRAINING:
-            if replica.up:
-                return
+        while _wanted(replica) and not replica.up:
             if await self._answers(desk, replica):
                 desk.revive(replica, now_ms())
                 return
             await asyncio.sleep(pause)
             pause = min(LAST_S, pause * GROWTH)
+
+    async def _until_sick(self, desk: Desk, replica: Replica) -> None:
+        """One that is up is set apart after several wrong answers in a row."""
+        wrong = 0
+        while _wanted(replica) and replica.up and wrong < PATIENCE:
+            await asyncio.sleep(self._check_s)
+            wrong = 0 if await self._answers(desk, replica) else wrong + 1
+        if wrong == PATIENCE and replica.up:
+            desk.fail(replica, now_ms())
 
     async def _answers(self, desk: Desk, replica: Replica) -> bool:
         service, address = desk.service, replica.endpoint.address
@@ -73,6 +98,10 @@ class Prober:
 def apart_s(strikes: int) -> float:
     """How long one that failed so often in a row is left alone, in seconds."""
     return min(LONGEST_APART_S, APART_S * 2 ** min(strikes - 1, 16)) if strikes else 0.0
+
+
+def _wanted(replica: Replica) -> bool:
+    return not replica.gone and replica.endpoint.state != State.DRAINING
 
 
 async def _connects(address: str) -> bool:

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import gc
+import logging
 import os
 import resource
 import secrets
@@ -189,8 +190,11 @@ def is_loopback(host: str) -> bool:
 
 
 def prepare() -> None:
-    """Settings of a process that does nothing else: many sockets, short collections."""
+    """Settings of a process that does nothing else: many sockets, short collections, a small log."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     gc.collect()
     gc.freeze()
+    # What callers send that is no HTTP is answered 400; a traceback of each would fill the disk.
+    # Faults of the router's own are logged where requests are served.
+    logging.getLogger("aiohttp.server").setLevel(logging.CRITICAL)

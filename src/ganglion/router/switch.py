@@ -23,14 +23,14 @@ class Switch:
     """Every service's desk, by name.
 
     Args:
-        fresh: told of every replica that comes into the table: it may have to be probed.
+        watch: told of every replica of every table: it may have to be probed.
         dice: chance.
     """
 
-    def __init__(self, fresh: Callable[[Desk, Replica], None], dice: Random | None = None) -> None:
+    def __init__(self, watch: Callable[[Desk, Replica], None], dice: Random | None = None) -> None:
         self.desks: dict[str, Desk] = {}
         self._closed: dict[str, Desk] = {}
-        self._fresh, self._dice = fresh, dice or Random()
+        self._watch, self._dice = watch, dice or Random()
         self._boot, self._version, self._news = secrets.token_hex(8), 0, 0
         self._epoch = time.time_ns() // 1_000_000 - now_ms()
         self._told, self._fed = asyncio.Event(), asyncio.Event()
@@ -47,12 +47,11 @@ class Switch:
             desk = before.pop(service.name, None)
             if desk is None:
                 desk = Desk(service, now, self._dice, self._note)
-                new = list(desk.replicas.values())
             else:
-                new = desk.follow(service, now)
+                desk.follow(service, now)
             self.desks[service.name] = desk
-            for replica in new:
-                self._fresh(desk, replica)
+            for replica in desk.replicas.values():
+                self._watch(desk, replica)
         for desk in before.values():
             desk.follow(replace(desk.service, endpoints=(), wakes=False), now)
         self._closed = {desk.service.name: desk for desk in before.values() if not desk.idle}
