@@ -162,8 +162,11 @@ def test_workers_that_were_forked_die_of_the_signal_as_ever() -> None:
         "import os, signal, time\n"
         "from ganglion import checkpoint\n"
         "checkpoint.should_stop()\n"
+        "up, ready = os.pipe()\n"
         "pid = os.fork()\n"
+        "if not pid: os.write(ready, b'.')\n"
         "while not pid: time.sleep(0.01)\n"
+        "os.read(up, 1)\n"
         "os.kill(pid, signal.SIGTERM)\n"
         "print(os.waitpid(pid, 0)[1], checkpoint.should_stop())\n"
     )
