@@ -24,6 +24,7 @@ BENCHES: dict[str, str] = {
     "decisions": "ganglion.bench.decisions:BENCH",
     "kubernetes": "ganglion.bench.kubernetes:BENCH",
     "deep-queues": "ganglion.bench.deep_queues:BENCH",
+    "idle": "ganglion.bench.idle_workspaces:BENCH",
     "router": "ganglion.bench.router:BENCH",
     "serve-genai": "ganglion.bench.serve_genai:BENCH",
     "node-power": "ganglion.bench.node_power:BENCH",
