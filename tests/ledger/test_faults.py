@@ -145,3 +145,21 @@ def test_a_lock_names_its_holder_and_ends_with_it(tmp_path: Path) -> None:
         FileLock(path, "this home")
     first.release()
     FileLock(path, "this home").release()
+
+
+def test_a_ledger_of_an_older_version_is_brought_up_to_date_with_all_that_is_in_it(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "ledger.db"
+    filled(path, 3)
+    index = "CREATE UNIQUE INDEX one_live_workload_of_a_name ON workloads (name)"
+    with sqlite3.connect(path) as raw:
+        raw.execute(f"{index} WHERE ended IS NULL")
+        raw.execute("UPDATE alembic_version SET version_num = '0001'")
+    ledger = Ledger.open(path)
+    assert ledger.head == 3
+    ledger.close()
+    with sqlite3.connect(path) as raw:
+        assert raw.execute("SELECT version_num FROM alembic_version").fetchall() == [("0002",)]
+        names = raw.execute("SELECT name FROM sqlite_master WHERE type = 'index'").fetchall()
+    assert ("one_live_workload_of_a_name",) not in names

@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from ganglion.ledger import Batch, Changed, Ended, Ledger, Submitted
 from ganglion.model.errors import EnvironmentFault
@@ -92,7 +93,7 @@ def test_reading_on_from_a_number_gives_what_follows(ledger: Ledger) -> None:
 
 def test_a_cycle_is_written_whole_or_not_at_all(ledger: Ledger) -> None:
     ledger.append(Batch(1, life("a-1/0"), submitted=[submitted(ledger, "a")]))
-    twice = submitted(ledger, "a")  # a second live workload of one name
+    twice = replace(submitted(ledger, "a"), id="a-1")  # two workloads of one id
     with pytest.raises(EnvironmentFault):
         ledger.append(Batch(2, life("a-2/0"), submitted=[twice]))
     ledger.refresh()

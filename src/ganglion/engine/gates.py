@@ -28,7 +28,7 @@ class Gates:
         """A gang was submitted."""
         self._tally(gang.workload).total += 1
         self._gangs.setdefault(gang.workload, {})[gang.id] = None
-        for workload in gang.after:
+        for workload in (*gang.after, *gang.after_any):
             self._dependents.setdefault(workload, {})[gang.id] = None
 
     def started(self, gang: Gang) -> None:
@@ -52,7 +52,7 @@ class Gates:
     def forget(self, gang: Gang) -> None:
         """The record of an ended gang was dropped; what it decided stays decided."""
         self._gangs[gang.workload].pop(gang.id, None)
-        for workload in gang.after:
+        for workload in (*gang.after, *gang.after_any):
             waiting = self._dependents.get(workload)
             if waiting:
                 waiting.pop(gang.id, None)
@@ -78,6 +78,9 @@ class Gates:
             reason = self._dependency(workload)
             if reason:
                 return reason
+        for workload in gang.after_any:
+            if self._lives(workload):
+                return _after(workload)
         if not_before:
             return Reason(
                 Token.POLICY, "it backs off before the next attempt", evidence={"until": not_before}
@@ -106,7 +109,15 @@ class Gates:
             )
         if tally.total and tally.succeeded == tally.total:
             return None
-        return Reason(Token.DEPENDENCY, f"it runs after {workload}, which has not ended yet")
+        return _after(workload)
+
+    def _lives(self, workload: str) -> bool:
+        tally = self._tallies.get(workload, Tally())
+        return tally.succeeded + tally.failed < tally.total
 
     def _tally(self, workload: str) -> Tally:
         return self._tallies.setdefault(workload, Tally())
+
+
+def _after(workload: str) -> Reason:
+    return Reason(Token.DEPENDENCY, f"it runs after {workload}, which has not ended yet")

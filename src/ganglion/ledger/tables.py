@@ -12,7 +12,7 @@ from sqlalchemy import (
     Table,
 )
 
-SCHEMA = "0001"
+SCHEMA = "0002"
 """Revision of the newest migration."""
 
 metadata = MetaData()
@@ -61,10 +61,3 @@ workloads = Table(
 
 Index("workloads_by_name", workloads.c.name, workloads.c.number)
 Index("workloads_ended", workloads.c.ended)
-Index(
-    "one_live_workload_of_a_name",
-    workloads.c.name,
-    unique=True,
-    sqlite_where=workloads.c.ended.is_(None),
-    postgresql_where=workloads.c.ended.is_(None),
-)

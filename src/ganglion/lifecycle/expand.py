@@ -20,7 +20,7 @@ def gangs_of(workload_id: str, workload: Workload, submitted_ms: int) -> tuple[G
 
     Args:
         workload_id: its id.
-        workload: what was submitted; `after` must hold workload ids.
+        workload: what was submitted; `after` and `after_any` must hold workload ids.
         submitted_ms: when it was submitted.
     """
     return tuple(
@@ -109,6 +109,7 @@ def _gang(workload_id: str, workload: Workload, submitted_ms: int, index: int) -
         time_limit_ms=workload.time_limit_ms,
         checkpoint=workload.checkpoint,
         after=workload.after,
+        after_any=workload.after_any,
         held=workload.held,
         index=index,
         parallel=workload.parallel,

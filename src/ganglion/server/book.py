@@ -95,7 +95,7 @@ class Book:
         self.trails: dict[str, Trail] = {}
         self.policies: list[PolicySet] = []
         self.alarms: dict[tuple[str, str], AlarmSet] = {}
-        self._names: dict[str, str] = {}
+        self._names: dict[str, dict[str, None]] = {}
         self.replicas = Replicas()
         self._open: dict[str, int] = {}
         self._over: dict[str, int] = {}
@@ -103,7 +103,7 @@ class Book:
     def enter(self, entry: Entry) -> None:
         """A workload was submitted, or changed."""
         self.entries[entry.id] = entry
-        self._names[entry.workload.name] = entry.id
+        self._names.setdefault(entry.workload.name, {})[entry.id] = None
 
     def load(self, filed: Iterable[Filed]) -> None:
         """Take in the live workloads of a ledger, after its events."""
@@ -111,9 +111,12 @@ class Book:
             self.enter(Entry(each.id, each.number, each.at, each.document, each.workload))
 
     def named(self, name: str) -> Entry | None:
-        """The live workload of that name."""
-        found = self._names.get(name)
-        return self.entries[found] if found else None
+        """The newest live workload of that name."""
+        return next(reversed(self.all_named(name)), None)
+
+    def all_named(self, name: str) -> list[Entry]:
+        """The live workloads of that name, oldest first."""
+        return [self.entries[each] for each in self._names.get(name, ())]
 
     def workloads(self) -> dict[str, Workload]:
         """Every live workload by id."""
@@ -214,9 +217,15 @@ class Book:
         del self.trails[gang]
         if not left:
             del self.gangs[workload], self._open[workload]
-            entry = self.entries.pop(workload, None)
-            if entry and self._names.get(entry.workload.name) == workload:
-                del self._names[entry.workload.name]
+            self._leave(workload)
+
+    def _leave(self, workload: str) -> None:
+        entry = self.entries.pop(workload, None)
+        name = entry.workload.name if entry else ""
+        named = self._names.get(name, {})
+        named.pop(workload, None)
+        if not named:
+            self._names.pop(name, None)
 
     def over(self) -> dict[str, int]:
         """Workloads whose gangs have all ended -> when the last one did."""
@@ -238,9 +247,7 @@ class Book:
                 del self.trails[gang]
             self.replicas.close(workload)
             del self._open[workload]
-            entry = self.entries.pop(workload, None)
-            if entry and self._names.get(entry.workload.name) == workload:
-                del self._names[entry.workload.name]
+            self._leave(workload)
         self._over.clear()
 
     def _retire(self, state: ClusterState, gang: str) -> None:

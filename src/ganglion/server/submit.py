@@ -107,14 +107,26 @@ def understood(mind: Mind, ledger: Ledger, request: Request) -> Workload:
         classes=mind.state.policy.priorities,
     )
     check_queue(mind.state, workload.queue)
-    if gang_count(workload) > MOST_GANGS:
-        raise FieldError(
-            f"it would have {gang_count(workload):,} gangs; most are {MOST_GANGS:,}",
-            key="params" if workload.params else "replicas",
-            hint="submit it in parts",
-        )
+    _check_size(workload)
     after = tuple(_dependency(mind, ledger, name) for name in workload.after)
-    return replace(workload, after=after)
+    awaited = [_awaited(mind, ledger, name) for name in workload.after_any]
+    if workload.singleton:
+        awaited += [each.id for each in mind.book.all_named(workload.name)]
+    return replace(workload, after=after, after_any=tuple(dict.fromkeys(awaited)))
+
+
+def _check_size(workload: Workload) -> None:
+    count = gang_count(workload)
+    if count <= MOST_GANGS:
+        return
+    key, hint = "replicas", f"at most {MOST_GANGS:,}"
+    if workload.trials:
+        key, hint = "trials", "submit it in parts"
+    elif workload.search:
+        key, hint = "search.trials", f"at most {MOST_GANGS:,}"
+    elif workload.params:
+        key, hint = "params", "try some of them: `search: {trials: 1000}`, or submit it in parts"
+    raise FieldError(f"it would have {count:,} gangs; most are {MOST_GANGS:,}", key=key, hint=hint)
 
 
 def default_queue(state: ClusterState) -> str:
@@ -152,15 +164,10 @@ def _listed(names: Iterable[str], most: int = 8) -> str:
 
 
 def _dependency(mind: Mind, ledger: Ledger, name: str) -> str:
-    """Id of the workload that a name in `after` means."""
-    live = mind.book.entries.get(name) or mind.book.named(name)
-    if live:
-        return live.id
-    filed = ledger.history.by_id(name) or ledger.history.latest(name)
-    if filed is None:
-        raise FieldError(
-            f"there is no workload {name!r} to wait for", key="after", hint="submit that one first"
-        )
+    """Id of the workload that a name in `after` means, which must not have failed."""
+    filed = _looked_up(mind, ledger, name)
+    if isinstance(filed, str):
+        return filed
     if filed.state != State.SUCCEEDED:
         raise Conflict(
             f"it is to run after {filed.id}, which ended as {filed.state}",
@@ -169,9 +176,30 @@ def _dependency(mind: Mind, ledger: Ledger, name: str) -> str:
     return filed.id
 
 
-def _check_name(mind: Mind, workload: Workload) -> None:
-    live = mind.book.named(workload.name)
+def _awaited(mind: Mind, ledger: Ledger, name: str) -> str:
+    """Id of the workload that `any:name` in `after` means, however it ended."""
+    filed = _looked_up(mind, ledger, name)
+    return filed if isinstance(filed, str) else filed.id
+
+
+def _looked_up(mind: Mind, ledger: Ledger, name: str) -> Filed | str:
+    """The newest workload of a name or id: the id of one that lives, else as it was filed."""
+    live = mind.book.entries.get(name) or mind.book.named(name)
     if live:
+        return live.id
+    filed = ledger.history.by_id(name) or ledger.history.latest(name)
+    if filed is None:
+        raise FieldError(
+            f"there is no workload {name!r} to wait for", key="after", hint="submit that one first"
+        )
+    return filed
+
+
+def _check_name(mind: Mind, workload: Workload) -> None:
+    """One name, one live workload, but for those of one user that wait for each other."""
+    for live in mind.book.all_named(workload.name):
+        if workload.singleton and live.workload.user == workload.user:
+            continue
         raise Conflict(
             f"a workload named {workload.name} is live: {live.id}",
             f"choose another name, or cancel that one first: ganglion cancel {live.id}",
@@ -196,7 +224,7 @@ def _check_room(draft: Draft, workload: Workload) -> None:
 
 def _check_possible(state: ClusterState, workload: Workload, now: int) -> None:
     """All gangs of a workload ask for the same, so one verdict holds for all."""
-    gang = replace(gangs_of("trial-0", workload, now)[0], after=())
+    gang = replace(gangs_of("trial-0", workload, now)[0], after=(), after_any=())
     found = impossible(state, gang, now)
     if found and found.reason:
         changes = [each.change for each in found.suggestions]
