@@ -40,12 +40,12 @@ def test_what_cannot_be_meant_is_refused(text: str, said: str) -> None:
 def test_switching_one_fault_on_does_not_move_the_others() -> None:
     quiet = Dice(Faults(seed=3, node_mtbf_ms=1_000))
     noisy = Dice(Faults(seed=3, node_mtbf_ms=1_000, start_failure=0.5, lost=0.5))
-    calm = [quiet.node_up_ms() for _ in range(20)]
+    calm = [quiet.node_up_ms("n1") for _ in range(20)]
     mixed = []
     for _ in range(20):
         noisy.start_fails()
         noisy.is_lost()
-        mixed.append(noisy.node_up_ms())
+        mixed.append(noisy.node_up_ms("n1"))
     assert calm == mixed
 
 

@@ -1,6 +1,6 @@
 """One attempt of a gang in the simulated world, and how long its mechanics take."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
@@ -27,6 +27,7 @@ class Timing(Struct, frozen=True):
         report_checkpoints: every checkpoint is reported; else the engine goes by the interval.
         backoff_ms: wait after a failed start; doubles with each failure, up to 64 times.
         most_restarts: a job that was interrupted more often than this ends as failed.
+        replace_ms: time without work after lost pods were replaced beside those that live.
     """
 
     start_ms: int = 0
@@ -37,6 +38,7 @@ class Timing(Struct, frozen=True):
     report_checkpoints: bool = False
     backoff_ms: int = 1_000
     most_restarts: int = 100
+    replace_ms: int = 0
 
     def leaves_ms(self, job: SimJob) -> int:
         """How long pods of a job take to leave."""
@@ -77,18 +79,20 @@ class Attempt:
         placement: where it runs; pods that leave are not part of it any more.
         joining: pods of the placement that do not run yet.
         leaving: pods that were told to stop, each with the number of its order.
+        broken: pods of the placement that were lost and wait to be replaced.
         work: how far it is; None = its pods do not run yet.
         begun: when they began to, in ms.
         finish: number of the heap entry that will end it; 0 = none.
         over: it holds nothing any more.
         trade: what it is being stopped for; None = for no other gang.
         stopping: it was told to stop.
+        crashed: its program crashed, and is to be started again.
         traded: its overhead is the price of a preemption or of a change of size.
     """
 
     __slots__ = (
-        "begun", "finish", "job", "joining", "leaving", "number", "over", "placement", "scale",
-        "stopping", "trade", "traded", "work",
+        "begun", "broken", "crashed", "finish", "job", "joining", "leaving", "number", "over",
+        "placement", "scale", "stopping", "trade", "traded", "work",
     )  # fmt: skip
 
     def __init__(self, job: SimJob, number: int, placement: Placement, past: Past) -> None:
@@ -96,11 +100,12 @@ class Attempt:
         self.scale = Scale(job.gang)
         self.joining: frozenset[PodPlacement] = frozenset()
         self.leaving: dict[PodPlacement, int] = {}
+        self.broken: frozenset[PodPlacement] = frozenset()
         self.work: Work | None = None
         self.begun = self.finish = 0
         self.trade: Trade | None = None
         self.traded = past.trade is not None
-        self.over = self.stopping = False
+        self.over = self.stopping = self.crashed = False
 
     def begin(self, past: Past, at: int, restart_ms: int) -> None:
         """Its pods run."""
@@ -117,7 +122,14 @@ class Attempt:
     @property
     def pods(self) -> Pods:
         """All pods that are there."""
-        return (*self.placement.pods, *self.leaving)
+        there = (pod for pod in self.placement.pods if pod not in self.broken)
+        return (*there, *self.leaving)
+
+    def survives(self, lost: Iterable[PodPlacement]) -> bool:
+        """Whether the rest of it can wait until these pods are replaced."""
+        if not self.job.gang.replace or self.work is None or self.stopping:
+            return False
+        return not self.broken.union(lost).issuperset(self.placement.pods)
 
     def uses(self, node: str, device: int | None) -> Iterator[PodPlacement]:
         """Its pods on a node, or only those on one of its devices."""

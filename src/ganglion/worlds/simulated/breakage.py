@@ -11,6 +11,8 @@ from ganglion.worlds.simulated.watcher import Watcher
 
 NODE_DOWN, NODE_UP, DEVICE_DOWN, DEVICE_UP = 10, 11, 12, 13
 
+FAULT = "a simulated fault"
+
 Kill = Callable[[str, int | None], None]
 """Ends the attempts on a node, or only those on one of its devices."""
 
@@ -84,7 +86,7 @@ class Breakage:
         if name in self._down or (name, index) in self._sick:
             return
         self._sick.add((name, index))
-        self._reports.fact(DeviceHealth(heap.now, name, index, healthy=False))
+        self._reports.fact(DeviceHealth(heap.now, name, index, healthy=False, cause=FAULT))
         self._kill(name, index)
         self._watcher.device(node, index, False, heap.now)
         repaired = heap.now + self._dice.device_down_ms()
@@ -101,10 +103,10 @@ class Breakage:
 
     def _plan_loss(self, name: str) -> None:
         if self._dice.faults.node_mtbf_ms:
-            at = self._heap.now + self._dice.node_up_ms()
+            at = self._heap.now + self._dice.node_up_ms(name)
             self._heap.push(at, NODE_DOWN, name, background=True)
 
     def _plan_failure(self, node: Node) -> None:
         if self._dice.faults.device_mtbf_ms and node.devices:
-            at = self._heap.now + self._dice.device_up_ms(len(node.devices))
+            at = self._heap.now + self._dice.device_up_ms(node.name, len(node.devices))
             self._heap.push(at, DEVICE_DOWN, node.name, background=True)

@@ -23,6 +23,9 @@ class Faults(Struct, frozen=True):
         node_mttr_ms: mean time until a lost node is back (exponential).
         device_mtbf_ms: mean time between failures of one device.
         device_mttr_ms: mean time until a failed device is usable again.
+        lemons: chance that a node is one that fails more often than the others.
+        lemon_factor: how many times as often it does, and its devices do.
+        crash_mtbf_ms: mean time between crashes of a program, per pod; it starts again.
         late_start: chance that a start is late.
         late_start_ms: most it is late (uniform).
         start_failure: chance that a start fails.
@@ -38,6 +41,9 @@ class Faults(Struct, frozen=True):
     node_mttr_ms: int = 4 * 3_600_000
     device_mtbf_ms: int = 0
     device_mttr_ms: int = 4 * 3_600_000
+    lemons: float = 0.0
+    lemon_factor: int = 10
+    crash_mtbf_ms: int = 0
     late_start: float = 0.0
     late_start_ms: int = 300_000
     start_failure: float = 0.0
@@ -69,6 +75,8 @@ KEYS: dict[str, tuple[str, Callable[[str, str], float]]] = {
     "mttr": ("node_mttr_ms", parse_ms),
     "device-mtbf": ("device_mtbf_ms", parse_ms),
     "device-mttr": ("device_mttr_ms", parse_ms),
+    "lemons": ("lemons", parse_chance),
+    "crash-mtbf": ("crash_mtbf_ms", parse_ms),
     "late": ("late_start", parse_chance),
     "late-by": ("late_start_ms", parse_ms),
     "fail": ("start_failure", parse_chance),
@@ -118,21 +126,38 @@ class Dice:
 
     def __init__(self, faults: Faults) -> None:
         self.faults = faults
-        self._nodes, self._devices, self._starts, self._reports = (
-            Random(f"{faults.seed}:{name}") for name in ("nodes", "devices", "starts", "reports")
+        self._nodes, self._devices, self._starts, self._reports, self._crashes = (
+            Random(f"{faults.seed}:{name}")
+            for name in ("nodes", "devices", "starts", "reports", "crashes")
         )
 
-    def node_up_ms(self) -> int:
+    def is_lemon(self, node: str) -> bool:
+        """Whether a node fails more often than others; always the same answer."""
+        if not self.faults.lemons:
+            return False
+        return Random(f"{self.faults.seed}:lemon:{node}").random() < self.faults.lemons
+
+    def _times(self, node: str) -> int:
+        return self.faults.lemon_factor if self.is_lemon(node) else 1
+
+    def node_up_ms(self, node: str) -> int:
         """How long a node stays; only called with a node MTBF."""
-        return _exponential(self._nodes, self.faults.node_mtbf_ms)
+        return _exponential(self._nodes, self.faults.node_mtbf_ms // self._times(node))
+
+    def crash_ms(self, pods: int) -> int:
+        """How long a program of so many pods does not crash; 0 = for ever."""
+        if not self.faults.crash_mtbf_ms:
+            return 0
+        return _exponential(self._crashes, self.faults.crash_mtbf_ms // max(pods, 1))
 
     def node_down_ms(self) -> int:
         """How long a lost node stays away."""
         return _exponential(self._nodes, self.faults.node_mttr_ms)
 
-    def device_up_ms(self, devices: int) -> int:
-        """How long none of `devices` devices fails."""
-        return _exponential(self._devices, self.faults.device_mtbf_ms // devices)
+    def device_up_ms(self, node: str, devices: int) -> int:
+        """How long none of a node's `devices` devices fails."""
+        often = devices * self._times(node)
+        return _exponential(self._devices, self.faults.device_mtbf_ms // often)
 
     def device_down_ms(self) -> int:
         """How long a failed device stays unusable."""

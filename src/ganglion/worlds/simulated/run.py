@@ -34,6 +34,19 @@ class Progress(Protocol):
         """`done` of `total` jobs are over, `passed` ms after the first submission."""
 
 
+class Warden(Protocol):
+    """Looks after the fleet between facts and decisions, as a server's keepers do."""
+
+    def note(self, event: Event) -> None:
+        """Something happened, or was decided."""
+
+    def tend(self, state: ClusterState, now: int) -> list[Event]:
+        """What is to be done, by the state before the newest facts; applied with them."""
+
+    def next_due(self, now: int) -> int | None:
+        """When it wants to be asked again although nothing happens, in ms; None = need not."""
+
+
 class Run(Struct):
     """A finished run.
 
@@ -63,6 +76,7 @@ def simulate(
     progress: Progress | None = None,
     check: bool = False,
     observe: Callable[[list[Event], Plan], None] | None = None,
+    warden: Warden | None = None,
 ) -> Run:
     """Run a scenario to its end.
 
@@ -76,11 +90,12 @@ def simulate(
         progress: told how far it is, after every cycle.
         check: verify every invariant of the engine's state after every cycle; slow.
         observe: told what each cycle was given and decided.
+        warden: looks after the fleet; None = nobody does.
 
     Raises:
         InvariantBroken: the engine refused a fact, or its state contradicts itself.
     """
-    return _Loop(scenario, plugins, check, observe).run(progress)
+    return _Loop(scenario, plugins, check, observe, warden).run(progress)
 
 
 class _Loop:
@@ -90,8 +105,10 @@ class _Loop:
         plugins: Plugins | None,
         check: bool,
         observe: Callable[[list[Event], Plan], None] | None,
+        warden: Warden | None,
     ) -> None:
         self.scenario, self.check, self.observe = scenario, check, observe
+        self.warden = warden
         self.state = ClusterState(scenario.policy, plugins)
         start = scenario.start
         gpus = any(node.devices for node in scenario.nodes)
@@ -141,6 +158,7 @@ class _Loop:
 
     def _cycle(self, events: list[Event]) -> None:
         state, now = self.state, self.world.now()
+        events = [*events, *self._tended(events, now)]
         plan = cycle(state, events, now)
         if plan.rejected:
             first = plan.rejected[0]
@@ -155,9 +173,25 @@ class _Loop:
         self.fruitless = self.fruitless + 1 if idle else 0
         self.world.execute(plan, {})
         self._withdraw(plan)
+        if self.warden:
+            for event in plan.decisions:
+                self.warden.note(event)
         self._plan_wake(now)
         if self.observe:
             self.observe(events, plan)
+
+    def _tended(self, events: list[Event], now: int) -> list[Event]:
+        """What the warden does about the newest facts."""
+        if self.warden is None:
+            return []
+        for event in events:
+            self.warden.note(event)
+        found: list[Event] = []
+        while more := self.warden.tend(self.state, now):
+            for event in more:
+                self.warden.note(event)
+            found += more
+        return found
 
     def _note(self, plan: Plan, now: int) -> None:
         self.waits.learn(self.state, plan)
@@ -182,7 +216,8 @@ class _Loop:
         A run is over although gangs would wake up for ever: when nobody waits, or when all that
         still happened for long was that they woke up.
         """
-        wake = self.state.next_wake()
+        wakes = (self.state.next_wake(), self.warden.next_due(now) if self.warden else None)
+        wake = min((each for each in wakes if each is not None), default=None)
         due = wake if wake is not None and wake > now else None
         over = not self.collector.waiting.value or self.fruitless > PATIENCE
         planned = (due, over)

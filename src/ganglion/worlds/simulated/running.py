@@ -1,6 +1,6 @@
 """Everything that runs in the simulated world: starts, stops, changes of size, ends."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from ganglion.model.events import (
@@ -20,7 +20,7 @@ from ganglion.worlds.simulated.job import SimJob
 from ganglion.worlds.simulated.reports import Reports
 from ganglion.worlds.simulated.watcher import End, Watcher
 
-BEGIN, FINISH, FAIL, STOPPED, JOINED, LEFT, SAVED = 2, 3, 4, 5, 7, 8, 9
+BEGIN, FINISH, FAIL, STOPPED, JOINED, LEFT, SAVED, CRASH = 2, 3, 4, 5, 7, 8, 9, 14
 
 RESTARTED = (Outcome.PREEMPTED, Outcome.NODE_LOST, Outcome.START_FAILED)
 """Ends after which a job waits again: the trace says nothing of them, its work is not done."""
@@ -69,6 +69,7 @@ class Running:
             JOINED: self._joined,
             LEFT: self._left,
             SAVED: self._saved,
+            CRASH: self._crash,
         }
 
     def last_attempt(self, gang: str) -> int:
@@ -115,13 +116,15 @@ class Running:
         gone = tuple(pod for pod in before if pod not in new)
         came = tuple(pod for pod in resize.placement.pods if pod not in old)
         attempt.placement = resize.placement
+        dead, attempt.broken = attempt.broken, attempt.broken & frozenset(resize.placement.pods)
         self._settle_on(attempt)
         if came:
             self._watcher.resized(attempt.job, (), came, now)
         self._join(attempt, came)
         self._rate_changed(attempt)
+        self._mended(attempt)
         if gone:
-            self._leave(attempt, gone)
+            self._leave(attempt, tuple(pod for pod in gone if pod not in dead))
 
     # --- attempts -------------------------------------------------------------------------
 
@@ -134,6 +137,7 @@ class Running:
         self._reports.started(GangStarted(now, gang.id, attempt.number))
         self._plan_end(attempt)
         self._plan_report(attempt)
+        self._plan_crash(attempt)
 
     def _plan_end(self, attempt: Attempt) -> None:
         if attempt.finish:
@@ -143,6 +147,11 @@ class Running:
         if ends:
             outcome = attempt.job.outcome if ends[1] else Outcome.TIMED_OUT
             attempt.finish = self._heap.push(ends[0], FINISH, (attempt, outcome))
+
+    def _plan_crash(self, attempt: Attempt) -> None:
+        after = self._dice.crash_ms(len(attempt.placement.pods))
+        if after:
+            self._heap.push(self._heap.now + after, CRASH, attempt, background=True)
 
     def _finish(self, done: tuple[Attempt, Outcome]) -> None:
         attempt, outcome = done
@@ -167,11 +176,36 @@ class Running:
         """A node or one of its devices is gone, with all that runs there."""
         for attempt in list(self._on[node].values()):
             pods = tuple(attempt.uses(node, device))
-            if any(pod not in attempt.leaving for pod in pods):
+            lost = [pod for pod in pods if pod not in attempt.leaving]
+            if lost and attempt.survives(lost):
+                self._break(attempt, lost)
+            elif lost:
                 attempt.trade = None
                 self._interrupt(attempt, Outcome.NODE_LOST, saves=False)
             else:
                 self._vanish(attempt, pods)
+
+    def _break(self, attempt: Attempt, lost: Sequence[PodPlacement]) -> None:
+        """The rest of an attempt waits until some of its pods are replaced."""
+        assert attempt.work
+        attempt.broken |= frozenset(lost)
+        attempt.joining -= attempt.broken
+        self._watcher.resized(attempt.job, lost, (), self._heap.now)
+        self._unseat(attempt, lost)
+        attempt.work.pause(self._heap.now)
+        self._plan_end(attempt)
+
+    def _mended(self, attempt: Attempt) -> None:
+        """All lost pods have been replaced, and those that came run."""
+        if attempt.work and attempt.work.paused and not attempt.broken and not attempt.joining:
+            attempt.work.go_on(self._heap.now, self._timing.replace_ms)
+            self._plan_end(attempt)
+
+    def _crash(self, attempt: Attempt) -> None:
+        """The program ends by a fault of its own, and is started again."""
+        if not attempt.over and not attempt.stopping:
+            attempt.trade, attempt.crashed = None, True
+            self._interrupt(attempt, Outcome.FAILED, saves=False)
 
     def _interrupt(self, attempt: Attempt, outcome: Outcome, *, saves: bool) -> None:
         past, work = self._past[attempt.job.gang.id], attempt.work
@@ -190,8 +224,9 @@ class Running:
         attempt.over, attempt.finish = True, 0
         for pod in attempt.pods:
             self._on[pod.node].pop(gang, None)
-        requeue = outcome in RESTARTED and attempt.number <= self._timing.most_restarts
-        if outcome in RESTARTED and not requeue:
+        again = outcome in RESTARTED or (outcome is Outcome.FAILED and attempt.crashed)
+        requeue = again and attempt.number <= self._timing.most_restarts
+        if again and not requeue:
             outcome = Outcome.FAILED
         full = attempt.scale.full
         traded = thrown * (attempt.trade is not None) + overhead * attempt.traded
@@ -235,6 +270,7 @@ class Running:
         attempt.joining -= frozenset(came)
         if not attempt.over:
             self._rate_changed(attempt)
+            self._mended(attempt)
 
     def _rate_changed(self, attempt: Attempt) -> None:
         """The pods that run are others; in the moment of the start that costs nothing."""
@@ -249,7 +285,7 @@ class Running:
     def _leave(self, attempt: Attempt, gone: tuple[PodPlacement, ...]) -> None:
         self._orders += 1
         attempt.leaving |= dict.fromkeys(gone, self._orders)
-        delay = self._timing.leaves_ms(attempt.job) if attempt.work else 0
+        delay = self._timing.leaves_ms(attempt.job) if attempt.work and gone else 0
         if delay:
             self._heap.push(self._heap.now + delay, LEFT, (attempt, self._orders))
         else:
@@ -270,6 +306,9 @@ class Running:
             attempt.leaving.pop(pod, None)
         if pods:
             self._watcher.resized(attempt.job, pods, (), self._heap.now)
+        self._unseat(attempt, pods)
+
+    def _unseat(self, attempt: Attempt, pods: Iterable[PodPlacement]) -> None:
         for pod in pods:
             if not any(attempt.uses(pod.node, None)):
                 self._on[pod.node].pop(attempt.job.gang.id, None)

@@ -5,6 +5,9 @@ from collections.abc import Iterable
 from ganglion.model.placement import PodPlacement
 from ganglion.model.workload import Checkpoint, Gang
 
+NEVER = 1 << 60
+"""Later than any time of a run."""
+
 
 class Scale:
     """How fast a gang works, by the pods it has.
@@ -81,12 +84,27 @@ class Work:
         self.rate = rate
         self._busy_from = max(self._busy_from, at + overhead_ms)
 
+    def pause(self, at: int) -> None:
+        """From `at` (ms) on it does not work, though its pods are there."""
+        self.settle(at)
+        self._busy_from = NEVER
+
+    def go_on(self, at: int, overhead_ms: int) -> None:
+        """It works again once it has got over the pause."""
+        self.settle(at)
+        self._busy_from = at + overhead_ms
+
     def ends(self, needed: int) -> int | None:
         """When `needed` units will be done if nothing changes, in ms; None = never."""
         left = max(needed - self.done, 0)
-        if left and not self.rate:
+        if left and (not self.rate or self._busy_from == NEVER):
             return None
         return max(self._since, self._busy_from) + (-(-left // self.rate) if left else 0)
+
+    @property
+    def paused(self) -> bool:
+        """Whether it waits for pods to be replaced."""
+        return self._busy_from == NEVER
 
     @property
     def overhead(self) -> int:
