@@ -54,6 +54,6 @@ def doubt(reading: Reading, now: int) -> str:
             return f"{signal.value} is negative"
         if milli > (1_000 if signal is Signal.KV_CACHE else MOST):
             return f"{signal.value} is {milli // 1000}, more than there can be"
-    if reading.late > reading.arrived:
+    if reading.late > reading.arrived >= 0:
         return "more requests began late than there were"
     return ""
