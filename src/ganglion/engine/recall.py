@@ -179,7 +179,7 @@ def _means_suffice(state: ClusterState, kept: Kept) -> bool:
 def _take_back(state: ClusterState, kept: Kept, plan: Plan) -> None:
     """Have whoever is in the way leave, and promise the place to its owner."""
     cause, stopped = f"{Cause.RECALLED} for {kept.record.gang.id}", list[GangRecord]()
-    for gang, pods in _in_the_way(state, kept).items():
+    for gang, pods in in_the_way(state, kept).items():
         record = state.records[gang]
         if record.promise and not pods.keys().isdisjoint(record.promise.pods):
             decide(state, [GangReserved(plan.at, gang, None, cause)], plan)
@@ -220,7 +220,7 @@ def _move(state: ClusterState, stopped: list[GangRecord], plan: Plan) -> None:
             decide(state, [GangReserved(plan.at, record.gang.id, place)], plan)
 
 
-def _in_the_way(state: ClusterState, kept: Kept) -> Leaving:
+def in_the_way(state: ClusterState, kept: Kept) -> Leaving:
     """Pods that have to leave, node by node."""
     found = Leaving()
     for node in dict.fromkeys(pod.node for pod in kept.placement.pods):
