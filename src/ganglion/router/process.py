@@ -190,7 +190,7 @@ def is_loopback(host: str) -> bool:
 
 
 def prepare() -> None:
-    """Settings of a process that does nothing else: many sockets, short collections, a small log."""
+    """Settings of a process that does nothing else."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     gc.collect()
