@@ -101,11 +101,16 @@ def attached(now: Total, port: int, proc: Path = Path("/proc")) -> Attached:
 
 def _typed(tty: int) -> int:
     """When a terminal was last read from, in ms: the kernel counts that in steps of 8 s."""
+    path = terminal(tty)
+    return path.stat().st_atime_ns // 1_000_000 if path else 0
+
+
+def terminal(tty: int) -> Path | None:
+    """Where a pseudo terminal is found by its number; None = it is another sort of terminal."""
     major, minor = os.major(tty), os.minor(tty)
     if major not in PTS_MAJOR:
-        return 0
-    number = minor + 256 * (major - PTS_MAJOR.start)
-    return Path(f"/dev/pts/{number}").stat().st_atime_ns // 1_000_000
+        return None
+    return Path(f"/dev/pts/{minor + 256 * (major - PTS_MAJOR.start)}")
 
 
 def _states(port: int, proc: Path) -> Iterator[str]:
