@@ -22,6 +22,7 @@ from ganglion.worlds.local.env import ADDRESS, Gpu, inheritable
 from ganglion.worlds.local.launch import Ground, prepare, resized
 from ganglion.worlds.local.onlooker import LocalOnlooker, place_of
 from ganglion.worlds.local.seats import pod_id
+from ganglion.worlds.local.telling import tell
 from ganglion.worlds.onlooker import Onlooker
 
 log = structlog.get_logger(__name__)
@@ -140,6 +141,14 @@ class LocalWorld:
         for watched in self._attempts.of(gang):
             return watched.activity
         return None
+
+    def tell(self, gang: str, message: str) -> None:
+        """Warn whoever sits at a workspace; an empty message takes that back."""
+        for watched in self._attempts.of(gang):
+            try:
+                tell(watched.run, message, self.now())
+            except OSError as error:
+                log.warning("cannot tell", gang=gang, error=str(error))
 
     def onlooker(self, gang: str, idle: Idle) -> Onlooker | None:
         """Who looks whether a workspace is used; None if it does not live."""
