@@ -55,6 +55,9 @@ class ServedWorld(World, Protocol):
     def endpoint(self, gang: str) -> str | None:
         """Where a gang's service listens, as `address:port`."""
 
+    def tell(self, gang: str, message: str) -> None:
+        """Warn whoever sits at a workspace; an empty message takes that back."""
+
     def onlooker(self, gang: str, idle: Idle) -> Onlooker | None:
         """Who looks whether a workspace is used; None = nobody can."""
 
