@@ -24,6 +24,7 @@ class Machine:
         resizes: every order to run on other pods: (gang, attempt, number of pods).
         pods: the pods of every attempt that was begun.
         onlookers: who looks at workspaces, by gang.
+        told: every warning: (gang, message).
         lingering: whether what is told to stop takes its time; `leave` ends it.
     """
 
@@ -38,6 +39,7 @@ class Machine:
         self.resizes: list[tuple[str, int, int]] = []
         self.pods: dict[Key, int] = {}
         self.onlookers: dict[str, Any] = {}
+        self.told: list[tuple[str, str]] = []
         self.lingering = False
 
     def end(self, gang: str, outcome: Outcome = Outcome.SUCCEEDED, code: int = 0) -> None:
@@ -101,6 +103,9 @@ class FakeWorld:
 
     def endpoint(self, gang: str) -> str | None:
         return "127.0.0.1:9" if any(key[0] == gang for key in self.machine.live) else None
+
+    def tell(self, gang: str, message: str) -> None:
+        self.machine.told.append((gang, message))
 
     def onlooker(self, gang: str, idle: Idle) -> Any:
         return self.machine.onlookers.get(gang)
