@@ -110,6 +110,13 @@ def _updated(event: Fields) -> str:
     return ", ".join(f"{key} {value}".strip() for key, value in changes.items())
 
 
+def _warned(event: Fields) -> str:
+    message = event.get("message", "")
+    if not event.get("suspend_at"):
+        return f"attempt {event['attempt']}: its warning is taken back: {message}"
+    return f"attempt {event['attempt']}: {message}"
+
+
 def _booked(event: Fields) -> str:
     booking = event["booking"]
     whom = ", ".join((*booking.get("queues", ()), *booking.get("users", ()))) or "nobody"
@@ -129,6 +136,7 @@ _DETAILS: dict[str, Callable[[Fields], str]] = {
     "checkpoint_committed": _saved,
     "gang_ended": _ended,
     "gang_updated": _updated,
+    "idle_warned": _warned,
     "node_added": lambda event: f"{len(event['node'].get('devices', ()))} GPUs",
     "policy_set": lambda event: f"version {event.get('version', 0)}",
     "booking_set": _booked,
