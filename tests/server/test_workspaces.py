@@ -113,6 +113,7 @@ def test_an_idle_workspace_is_warned_then_suspended_and_keeps_its_place_in_line(
     warning = office.events(IdleWarned)[-1]
     assert warning.message.startswith("idle for 2")
     assert "lost: the variables of 2 kernels, 1 shell" in warning.message
+    assert office.machine.told == [(f"{found}/0", warning.message)]
     assert office.rig.state(found) == "RUNNING"
     office.minutes(6)
     office.rig.turn()
@@ -133,6 +134,7 @@ def test_use_takes_the_warning_back(office: Office) -> None:
     office.minutes(1, moves=True)
     office.minutes(10)
     assert [bool(each.suspend_at) for each in office.events(IdleWarned)] == [True, False]
+    assert office.machine.told[-1] == ("nb-1/0", "")
     assert office.machine.stops == []
 
 

@@ -124,10 +124,16 @@ def _act(draft: Draft, ward: Ward, found: Step, look: Look | None) -> None:
             said = f"{found.finding.message}: it is suspended in {left} unless it is used"
             message = f"{said}; {loss_of(look)}"
             draft.record(IdleWarned(now, gang, attempt, found.suspend_at, message))
+            draft.orders.append(_telling(gang, message))
         case Act.TAKE_BACK:
             draft.record(IdleWarned(now, gang, attempt, 0, found.finding.message))
+            draft.orders.append(_telling(gang, ""))
         case Act.SUSPEND:
             cause = f"{FOR_IDLENESS}{found.finding.message}"
             put_to_sleep(draft, draft.state.record(gang), cause)
         case Act.NOTHING:
             pass
+
+
+def _telling(gang: str, message: str) -> Order:
+    return lambda world: world.tell(gang, message)

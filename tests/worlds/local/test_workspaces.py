@@ -183,6 +183,11 @@ def test_an_attached_terminal_tells_when_a_key_was_pressed(jobs: Jobs, tmp_path:
     assert abs(seen.moved - typed) < 10_000
     assert who.look().loss.terminals == 1
     who.close()
+    jobs.world.tell(gang, "it is suspended in 5 min")
+    assert b"[ganglion] it is suspended in 5 min" in os.read(mine, 1000)
+    assert (jobs.directory(gang) / "warning").read_text() == "it is suspended in 5 min\n"
+    jobs.world.tell(gang, "")
+    assert not (jobs.directory(gang) / "warning").exists()
     os.close(mine)
     os.close(theirs)
 

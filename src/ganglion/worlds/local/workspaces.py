@@ -6,10 +6,14 @@ from pathlib import Path
 from msgspec import Struct
 
 from ganglion.model.workload import Gang, Kind, Run, Workload
+from ganglion.worlds.local.paths import run_dir
 from ganglion.worlds.local.records import Record
+from ganglion.worlds.local.telling import WARNING
 
 FOLDER = "GANGLION_WORKSPACE_DIR"
 """Variable that names the folder which a workspace keeps."""
+NOTE = "GANGLION_WARNING_FILE"
+"""Variable that names the file in which a warning stands."""
 TOKEN = "JUPYTER_TOKEN"
 """Variable from which Jupyter servers take the token that they want to see."""
 
@@ -69,9 +73,10 @@ def furnish(home: Path, gang: Gang, workload: Workload, run: Run, spec: Record) 
     mine = kept(home, gang)
     mine.files.mkdir(mode=0o700, parents=True, exist_ok=True)
     token = run.env.get(TOKEN) or mine.token()
+    warning = str(run_dir(home, gang.id, spec["attempt"]) / WARNING)
     for pod in spec["pods"]:
         for rank in pod["ranks"]:
-            rank["env"] |= {FOLDER: str(mine.files), TOKEN: token}
+            rank["env"] |= {FOLDER: str(mine.files), TOKEN: token, NOTE: warning}
     spec["hook"] = workload.idle.hook
     spec["workspace"] = {
         "token": token,
