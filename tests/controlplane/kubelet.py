@@ -27,6 +27,8 @@ CODE = "test/exit-code"
 """Annotation: what it ends with; 0 without it."""
 STOP = "test/stop-seconds"
 """Annotation: how long it takes to stop when deleted; it is killed when its grace is over."""
+ADDRESS = "test/address"
+"""Annotation: its IP address."""
 
 STRATEGIC = {"Content-Type": "application/strategic-merge-patch+json"}
 LEASE_S = 10.0
@@ -277,11 +279,15 @@ def _running(pod: Object) -> Object:
     return {
         "phase": "Running",
         "startTime": _second(),
-        "podIP": "10.1.0.1",
-        "podIPs": [{"ip": "10.1.0.1"}],
+        "podIP": _address(pod),
+        "podIPs": [{"ip": _address(pod)}],
         "conditions": [_condition(name, "True") for name in ("Initialized", "Ready")],
         "containerStatuses": [_container(each, state, ready=True) for each in _containers(pod)],
     }
+
+
+def _address(pod: Object) -> str:
+    return str(pod["metadata"].get("annotations", {}).get(ADDRESS, "10.1.0.1"))
 
 
 def _ended(pod: Object, code: int) -> Object:

@@ -1,11 +1,12 @@
 """Who is told of a scheduler's turns: views that may come later than the first of them."""
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from msgspec import Struct
 
 from ganglion.model.events import Event
+from ganglion.worlds.kubernetes.api.config import Endpoint
 from ganglion.worlds.kubernetes.brain.brain import Brain
 from ganglion.worlds.kubernetes.brain.orders import Order
 from ganglion.worlds.kubernetes.scheduler import Scheduler
@@ -53,6 +54,8 @@ class Show(Struct, frozen=True):
         leader: says who leads; empty = nobody is known to.
         told: set when it is to end.
         ready: called once clients can connect.
+        endpoints: its clusters by name.
+        identity: of this process.
     """
 
     scheduler: Scheduler
@@ -60,3 +63,5 @@ class Show(Struct, frozen=True):
     leader: Callable[[], str]
     told: threading.Event
     ready: Callable[[], None]
+    endpoints: Mapping[str, Endpoint]
+    identity: str

@@ -85,7 +85,16 @@ def schedule(
         # Loading the web framework takes as long as listing a cluster, so both happen at once.
         from ganglion.server.showing import show  # noqa: PLC0415 - see above
 
-        show(Show(scheduler, audience, _leader(lead), told, lambda: ready(url)), taken)
+        what = Show(
+            scheduler,
+            audience,
+            _leader(lead),
+            told,
+            lambda: ready(url),
+            endpoints,
+            wish.identity,
+        )
+        show(what, taken)
 
 
 def _leader(lead: Lead | None) -> Callable[[], str]:

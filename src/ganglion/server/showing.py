@@ -7,7 +7,10 @@ from collections.abc import Callable
 from ganglion.server.audience import Show
 from ganglion.server.cluster_source import ClusterSource
 from ganglion.server.listen import Listener
+from ganglion.server.lives.eyes import eyes_of
+from ganglion.server.lives.keeper import Lives
 from ganglion.server.readonly import make_readonly_app
+from ganglion.worlds.kubernetes.scheduler import now_ms
 
 
 def show(what: Show, taken: socket.socket) -> None:
@@ -16,9 +19,20 @@ def show(what: Show, taken: socket.socket) -> None:
     with what.scheduler.read():
         source.attach(what.scheduler, what.leader)
         what.audience.seat(source.took)
+    for each in _lives(what):
+        each.start()
     listener = Listener(make_readonly_app(source, source.elsewhere), what.ready, lambda: None)
     threading.Thread(target=_halt, args=(what.told, listener.halt), daemon=True).start()
     listener.serve_until_told(taken)
+
+
+def _lives(what: Show) -> list[Lives]:
+    """Who looks after services; they end with the process, as what they know is written."""
+    scheduler = what.scheduler
+    return [
+        Lives(endpoint, what.identity, eyes_of(scheduler, name), may=scheduler.leads, clock=now_ms)
+        for name, endpoint in what.endpoints.items()
+    ]
 
 
 def _halt(told: threading.Event, halt: Callable[[], None]) -> None:

@@ -117,13 +117,15 @@ def stateful_set(name: str = "db", replicas: int = 3, policy: str = "Parallel") 
     return thing("apps/v1", "StatefulSet", name, spec)
 
 
-def deployment(name: str = "web", replicas: int = 2) -> Body:
+def deployment(
+    name: str = "web", replicas: int = 2, notes: Body | None = None, gpus: int = 8, **meta: Any
+) -> Body:
     spec = {
         "replicas": replicas,
         "selector": {"matchLabels": {"app": name}},
-        "template": template(labels={"app": name}),
+        "template": template(gpus, labels={"app": name}, annotations=notes),
     }
-    return thing("apps/v1", "Deployment", name, spec)
+    return thing("apps/v1", "Deployment", name, spec, **meta)
 
 
 def inference_service(name: str = "bert") -> Body:

@@ -67,6 +67,7 @@ def gang_of(
         expected_ms=found.expected_ms,
         checkpoint=found.checkpoint,
         index=found.index,
+        floor=found.floor,
         name=f"{found.namespace}/{found.name}",
     )
 

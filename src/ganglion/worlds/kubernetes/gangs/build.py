@@ -106,6 +106,7 @@ def _complete(bare: Found, draft: Draft, said: Said, first: Pod, levels: Levels)
         expected_ms=said.duration(names.EXPECTED),
         checkpoint=said.checkpoint(grace_s),
         checkpointed_ms=_checkpointed(bare.members, draft),
+        floor=said.floor(),
     )
 
 

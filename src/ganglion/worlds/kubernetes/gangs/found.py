@@ -93,6 +93,7 @@ class Found(Struct, frozen=True):
         checkpointed_ms: when it last said that its work is safe; 0 = never.
         topology: constraint among all pods.
         index: its number among its siblings.
+        floor: siblings that nobody may stop for the sake of others; 0 = all may be stopped.
     """
 
     key: str
@@ -117,3 +118,4 @@ class Found(Struct, frozen=True):
     checkpointed_ms: int = 0
     topology: Topology = Topology()
     index: int = 0
+    floor: int = 0

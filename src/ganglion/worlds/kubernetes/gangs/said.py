@@ -27,6 +27,9 @@ STANDARD_LABELS: dict[str, Level] = {
 HIGHEST = 100
 """Of the priorities that anybody may write; beyond it only a PriorityClass leads."""
 
+_DIGITS = 6
+"""Of numbers of replicas."""
+
 _TRUTH = {"true": True, "false": False}
 _CONTRACT = (
     names.CHECKPOINT_INTERVAL,
@@ -90,6 +93,13 @@ class Said(Struct, frozen=True):
         key, text = self.get(names.PRIORITY)
         if text and not (text.isdecimal() and len(text) <= 3 and int(text) <= HIGHEST):
             raise FieldError(f"should be a number from 0 to {HIGHEST}, not {text!r}", key=key)
+        return int(text) if text else 0
+
+    def floor(self) -> int:
+        """How many siblings nobody may stop; 0 when nothing is said. Raises FieldError."""
+        key, text = self.get(names.FLOOR)
+        if text and not (text.isdecimal() and len(text) <= _DIGITS):
+            raise FieldError(f"should be a number of replicas, not {text!r}", key=key)
         return int(text) if text else 0
 
     def instant(self, name: str) -> int:

@@ -111,6 +111,7 @@ class PodStatus(Object, frozen=True):
     message: str = ""
     nominated_node_name: str = ""
     start_time: str = ""
+    pod_ip: str = field(default="", name="podIP")
     conditions: tuple[Condition, ...] = ()
     container_statuses: tuple[ContainerStatus, ...] = ()
     init_container_statuses: tuple[ContainerStatus, ...] = ()

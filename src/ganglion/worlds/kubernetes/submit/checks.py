@@ -16,6 +16,15 @@ MOST_SET_NAME = 52
 MOST_OBJECTS = 500
 """Most controllers of one workload."""
 
+ELSEWHERE = {
+    "singleton": "leave it out, and submit this one when the other has ended",
+    "schedule": "write a CronJob around what `--dry-run -o yaml` prints",
+    "trials": "write `params`, of which every combination is tried",
+    "search": "leave it out to try all combinations",
+    "early_stop": "leave it out: every trial runs to its end",
+}
+"""Keys that only the embedded server honours -> what to do in a cluster."""
+
 _LABEL_KEY = re.compile(
     r"(?:[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9](?:[-\w.]{0,61}[A-Za-z0-9])?"
 )
@@ -37,6 +46,7 @@ def check(workload: Workload, gangs: tuple[Gang, ...]) -> None:
     if workload.run.workdir and not workload.run.workdir.startswith("/"):
         raise FieldError(f"{workload.run.workdir} is not an absolute path", key="workdir")
     _check_order(workload)
+    _check_scaling(workload)
     _check_labels(workload)
     _check_signal(workload)
     _check_path(workload)
@@ -45,14 +55,37 @@ def check(workload: Workload, gangs: tuple[Gang, ...]) -> None:
 
 
 def _check_order(workload: Workload) -> None:
-    if workload.after:
+    if workload.after or workload.after_any:
         raise FieldError(
             "in a cluster nothing waits for the end of another workload",
             key="after",
             hint="submit this one when the other has succeeded",
         )
+    for key, instead in ELSEWHERE.items():
+        if getattr(workload, key):
+            raise FieldError("is not known to clusters yet", key=key, hint=instead)
     if workload.held and workload.kind in (Kind.SERVICE, Kind.WORKSPACE):
         raise FieldError(f"a {workload.kind} cannot be held in a cluster", key="hold")
+
+
+def _check_scaling(workload: Workload) -> None:
+    scaling = workload.scaling
+    if scaling is None:
+        return
+    if scaling.source == "router":
+        raise FieldError(
+            "no router of ours runs in a cluster, so that it can tell nothing",
+            key="scale.source",
+            hint="`source: metrics` asks the replicas, a URL asks a Prometheus",
+        )
+    if scaling.source == "metrics" and not scaling.floor:
+        raise FieldError(
+            "without any replica nobody would tell that one is needed",
+            key="replicas",
+            hint="at least 1, or let a Prometheus tell: `source: http://prometheus:9090`",
+        )
+    if scaling.standby:
+        raise FieldError("replicas of a cluster's service cannot sleep yet", key="scale.standby")
 
 
 def _check_labels(workload: Workload) -> None:

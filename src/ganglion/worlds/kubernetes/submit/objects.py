@@ -5,7 +5,7 @@ from typing import Any
 
 from msgspec import field
 
-from ganglion.worlds.kubernetes.objects.meta import Condition, Meta, Object
+from ganglion.worlds.kubernetes.objects.meta import Condition, LabelSelector, Meta, Object
 
 
 class TemplateSpec(Object, frozen=True):
@@ -35,6 +35,7 @@ class MainSpec(Object, frozen=True):
     completions: int | None = None
     parallelism: int | None = None
     replicas: int | None = None
+    selector: LabelSelector = LabelSelector()
     template: Template = Template()
 
 
@@ -44,6 +45,8 @@ class MainStatus(Object, frozen=True):
     conditions: tuple[Condition, ...] = ()
     start_time: str = ""
     completion_time: str = ""
+    active: int = 0
+    ready_replicas: int = 0
     failed: int = 0
     completed_indexes: str = ""
     failed_indexes: str = ""

@@ -27,6 +27,8 @@ Manifest = dict[str, Any]
 GPU = "nvidia.com/gpu"
 CONTAINER = "main"
 SHM = "shm"
+UNNOTICED_S = 5
+"""So long may pass until nobody sends requests any more to a pod that is leaving."""
 
 
 class Making:
@@ -110,6 +112,7 @@ def notes_of(workload: Workload) -> dict[str, str]:
         marks.USER: workload.user,
         marks.PRIORITY: str(workload.priority) if own else "",
         marks.IDLE_TIMEOUT: _duration(workload.idle_timeout_ms),
+        names.FLOOR: str(workload.scaling.floor) if workload.scaling else "",
     }
     return {name: value for name, value in found.items() if value}
 
@@ -131,6 +134,7 @@ def _duration(ms: int) -> str:
 def _spec(making: Making, gang: Gang, crew: Crew) -> Manifest:
     workload, pods = making.workload, crew.pods
     contract = workload.checkpoint or Checkpoint()
+    drain_ms = workload.scaling.drain_ms if workload.scaling else 0
     own = workload.priority_class in ("", *PRIORITIES)
     apart = affinity(workload, pods)
     ends = workload.kind not in (Kind.SERVICE, Kind.WORKSPACE)
@@ -146,7 +150,7 @@ def _spec(making: Making, gang: Gang, crew: Crew) -> Manifest:
     }
     return {
         "restartPolicy": "Never" if ends else "Always",
-        "terminationGracePeriodSeconds": -(-contract.grace_ms // 1000),
+        "terminationGracePeriodSeconds": -(-(contract.grace_ms + drain_ms) // 1000),
         "enableServiceLinks": False,
         **{name: value for name, value in optional.items() if value},
         "containers": [_container(making, gang, crew)],
@@ -165,6 +169,7 @@ def _container(making: Making, gang: Gang, crew: Crew) -> Manifest:
         "resources": _resources(crew.pods),
         "volumeMounts": _mounts(making, gang, crew.pods),
         "readinessProbe": ready if front and gang.pods == 1 else {},
+        "lifecycle": _leaving(making.workload) if front else {},
     }
     return {
         "name": CONTAINER,
@@ -173,6 +178,13 @@ def _container(making: Making, gang: Gang, crew: Crew) -> Manifest:
         "env": environment(making.workload, gang, crew, launched=launched, secrets=making.secrets),
         **{name: value for name, value in optional.items() if value},
     }
+
+
+def _leaving(workload: Workload) -> Manifest:
+    """A replica listens on until nobody sends it requests any more, then it is told to stop."""
+    drain_ms = workload.scaling.drain_ms if workload.scaling else 0
+    seconds = min(UNNOTICED_S, drain_ms // 1000)
+    return {"preStop": {"sleep": {"seconds": seconds}}} if seconds else {}
 
 
 def _command(crew: Crew, *, launched: bool) -> Manifest:

@@ -1,0 +1,1 @@
+"""What keeps the services, workspaces and sweeps of a cluster going, beside its scheduler."""

@@ -1,0 +1,204 @@
+"""Looks after the lives of one cluster's objects, in a thread of its own.
+
+What it must remember is in the cluster: the number of replicas in their object, a workspace's
+sleep in an annotation. What was learnt of loads may be lost with the process.
+"""
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterable, Sequence
+
+import structlog
+from msgspec import Struct
+
+from ganglion.lifecycle.scaling.scaler import Hinted, unhinted
+from ganglion.model.errors import GanglionError
+from ganglion.server.lives.mains import DEPLOYMENTS, Kept, Mains
+from ganglion.server.lives.services import Scale, Services
+from ganglion.server.scraper import Scraper
+from ganglion.worlds.kubernetes.act.events import Recorder
+from ganglion.worlds.kubernetes.act.series import About, Happened
+from ganglion.worlds.kubernetes.api.client import Api
+from ganglion.worlds.kubernetes.api.config import Endpoint
+from ganglion.worlds.kubernetes.api.errors import Absent, Conflict
+from ganglion.worlds.kubernetes.api.patches import Patch
+from ganglion.worlds.kubernetes.objects.pod import Pod
+from ganglion.worlds.kubernetes.submit.objects import Main
+
+TICK_S = 1.0
+"""How often services are looked at."""
+DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
+"""Annotation of pods: a ReplicaSet deletes those with the lowest cost first."""
+FIRST_TO_GO = "-1000"
+
+SCALED, CANNOT_SCALE, ODD = "Scaled", "CannotScale", "Odd"
+"""Reasons of events."""
+
+log = structlog.get_logger(__name__)
+
+
+class Eyes(Struct, frozen=True):
+    """What the scheduler knows of a cluster; each may be called from any thread.
+
+    Attributes:
+        pods: all pods of a namespace.
+        worst: of some pods, by UID, so many that should go first.
+    """
+
+    pods: Callable[[str], Sequence[Pod]]
+    worst: Callable[[Sequence[Pod], int], Sequence[str]]
+
+
+class Lives:
+    """Looks after a cluster's services.
+
+    Args:
+        endpoint: the cluster.
+        identity: of this process, for events.
+        eyes: what the scheduler knows.
+        may: whether we lead.
+        clock: the time in ms since 1970.
+        hinted: reads the hints of services.
+    """
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        identity: str,
+        eyes: Eyes,
+        *,
+        may: Callable[[], bool],
+        clock: Callable[[], int],
+        hinted: Hinted = unhinted,
+    ) -> None:
+        self._endpoint, self._identity, self._eyes = endpoint, identity, eyes
+        self._may, self._clock = may, clock
+        self._scraper = Scraper()
+        self._services = Services(self._scraper, hinted)
+        self._alarms: dict[str, str] = {}
+        self._thread = threading.Thread(target=self._run, name="lives", daemon=True)
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._stopping = threading.Event()
+
+    def start(self) -> None:
+        """Begin."""
+        self._scraper.start()
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the thread; what was written stays."""
+        self._stopping.set()
+        if self._loop and self._task:
+            self._loop.call_soon_threadsafe(self._task.cancel)
+        self._thread.join()
+        self._scraper.stop()
+
+    def _run(self) -> None:
+        try:
+            asyncio.run(self._live())
+        except asyncio.CancelledError:
+            pass
+        except BaseException:
+            # Scheduling goes on without it.
+            log.exception("services and workspaces are not looked after any more")
+
+    async def _live(self) -> None:
+        self._loop, self._task = asyncio.get_running_loop(), asyncio.current_task()
+        reading = Api(self._endpoint, in_flight=4, timeout_s=60.0)
+        writing = Api(self._endpoint, in_flight=8)
+        recorder = Recorder(writing, self._identity, may=self._may)
+
+        def wrong(collection: str, main: Main, error: GanglionError) -> None:
+            recorder.record(_told(_about(collection, main), ODD, error.message, warning=True))
+
+        mains = Mains(reading, wrong)
+        try:
+            async with asyncio.TaskGroup() as group:
+                for each in mains.reflectors:
+                    group.create_task(each.run())
+                group.create_task(recorder.run())
+                while not self._stopping.is_set():
+                    await asyncio.sleep(TICK_S)
+                    if self._may():
+                        await self._tick(mains, writing, recorder)
+        finally:
+            await reading.close()
+            await writing.close()
+
+    async def _tick(self, mains: Mains, api: Api, recorder: Recorder) -> None:
+        try:
+            services = [each for each in mains.kept if each.life.scaling]
+            found = {each.uid: (each, self._pods(each)) for each in services}
+            for scale in self._services.decide(found, self._clock()):
+                await self._scale(scale, found[scale.kept.uid][1], api, recorder)
+            self._tell_alarms(found.values(), recorder)
+        except GanglionError as error:
+            log.warning("services not looked after", why=error.message)
+
+    def _pods(self, kept: Kept) -> list[Pod]:
+        pods = self._eyes.pods(kept.main.metadata.namespace)
+        return [each for each in pods if kept.has(each) and not each.is_over]
+
+    async def _scale(self, scale: Scale, pods: Sequence[Pod], api: Api, recorder: Recorder) -> None:
+        kept = scale.kept
+        if scale.after < scale.before and kept.collection == DEPLOYMENTS:
+            await self._mark(self._eyes.worst(pods, scale.before - scale.after), pods, api)
+        # The version keeps a person's own change from being undone by what we saw before it.
+        body = {
+            "metadata": {"resourceVersion": kept.main.metadata.resource_version},
+            "spec": {"replicas": scale.after},
+        }
+        about = _about(kept.collection, kept.main)
+        try:
+            await api.patch(f"{kept.path}/scale", body, Patch.MERGE)
+        except (Absent, Conflict):
+            return  # it is another by now, and looked at again
+        except GanglionError as error:
+            recorder.record(_told(about, CANNOT_SCALE, error.message, warning=True))
+            return
+        note = f"from {scale.before} to {scale.after} replicas: {scale.reason}"
+        recorder.record(_told(about, SCALED, note))
+        log.info("scaled", path=kept.path, before=scale.before, after=scale.after)
+
+    async def _mark(self, worst: Sequence[str], pods: Sequence[Pod], api: Api) -> None:
+        """Have the right pods go: those that help others most, of those that run."""
+        for pod in pods:
+            is_worst = pod.metadata.uid in worst
+            if is_worst == (pod.metadata.annotations.get(DELETION_COST) == FIRST_TO_GO):
+                continue
+            meta = pod.metadata
+            note = {DELETION_COST: FIRST_TO_GO if is_worst else None}
+            body = {"metadata": {"uid": meta.uid, "annotations": note}}
+            path = f"/api/v1/namespaces/{meta.namespace}/pods/{meta.name}"
+            try:
+                await api.patch(path, body, Patch.MERGE)
+            except (Absent, Conflict):
+                continue  # it has gone by itself
+
+    def _tell_alarms(
+        self, services: Iterable[tuple[Kept, Sequence[Pod]]], recorder: Recorder
+    ) -> None:
+        alarms = self._services.alarms()
+        for kept, _ in services:
+            alarm = alarms.get(kept.uid, "")
+            if alarm and not self._alarms.get(kept.uid):
+                about = _about(kept.collection, kept.main)
+                recorder.record(_told(about, CANNOT_SCALE, alarm, warning=True))
+        self._alarms = alarms
+
+
+def _about(collection: str, main: Main) -> About:
+    meta = main.metadata
+    version = collection.removeprefix("/apis/").rpartition("/")[0]
+    kind = {
+        "deployments": "Deployment",
+        "statefulsets": "StatefulSet",
+        "leaderworkersets": "LeaderWorkerSet",
+        "jobs": "Job",
+    }[collection.rpartition("/")[2]]
+    return About(version, kind, meta.namespace, meta.name, meta.uid)
+
+
+def _told(about: About, reason: str, note: str, *, warning: bool = False) -> Happened:
+    return Happened(about, reason, "Scaling", note, warning)

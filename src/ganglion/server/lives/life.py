@@ -1,0 +1,84 @@
+"""How an object of a cluster lives: what its owner said when it was made."""
+
+from collections.abc import Iterator, Mapping
+from textwrap import indent
+
+from msgspec import Struct
+
+from ganglion.files.behaviour import idle_of, scaling_of
+from ganglion.files.workload import WorkloadFile, parse_workloads
+from ganglion.model.behaviour import Idle, Scaling
+from ganglion.model.workload import Kind
+from ganglion.worlds.kubernetes import names
+from ganglion.worlds.kubernetes.submit import marks
+
+KEYS = {
+    names.REPLICAS: "replicas",
+    names.SCALE: "scale",
+    names.PORT: "port",
+    marks.IDLE_TIMEOUT: "idle_timeout",
+    names.IDLE: "idle",
+    names.PARALLEL: "parallel",
+}
+"""Annotation of an object that was not submitted by us -> the key of a workload file it holds."""
+
+
+class Life(Struct, frozen=True):
+    """How an object lives.
+
+    Attributes:
+        kind: what it is.
+        scaling: how a service scales; None = it does not.
+        port: that its pods listen on; 0 = none.
+        idle_timeout_ms: a workspace idle that long is suspended; 0 = never.
+        idle: how it is found idle.
+        parallel: most trials of a sweep at once; 0 = as the object says.
+        parallel_min: of them, those that run whoever else waits; 0 = all.
+    """
+
+    kind: Kind
+    scaling: Scaling | None = None
+    port: int = 0
+    idle_timeout_ms: int = 0
+    idle: Idle = Idle()
+    parallel: int = 0
+    parallel_min: int = 0
+
+
+def life_of(labels: Mapping[str, str], notes: Mapping[str, str]) -> Life | None:
+    """Read labels and annotations; None = it is none of ours.
+
+    Raises:
+        FieldError: they make no sense; its key is the annotation or a key of a workload file.
+    """
+    kind = labels.get(marks.KIND, "")
+    if kind not in (Kind.SERVICE, Kind.WORKSPACE, Kind.SWEEP):
+        return None
+    text = notes.get(marks.DOCUMENT) or "\n".join(_said(kind, notes))
+    (doc,) = parse_workloads(text)
+    return _life(Kind(kind), doc)
+
+
+def _said(kind: str, notes: Mapping[str, str]) -> Iterator[str]:
+    """A workload file of what annotations say, line by line."""
+    yield f"kind: {kind}\nrun: '-'"
+    if kind == Kind.SWEEP:
+        yield "params: 0..1"
+    for name, key in KEYS.items():
+        value = notes.get(name, "").strip()
+        if "\n" in value:
+            yield f"{key}:\n{indent(value, '  ')}"
+        elif value:
+            yield f"{key}: {value}"
+
+
+def _life(kind: Kind, doc: WorkloadFile) -> Life:
+    return Life(
+        kind,
+        scaling_of(doc),
+        doc.port,
+        doc.idle_timeout,
+        idle_of(doc.idle),
+        doc.parallel.high,
+        doc.parallel.low if doc.parallel.elastic else 0,
+    )

@@ -1,0 +1,125 @@
+"""Services of a cluster: how many replicas each of them should have."""
+
+from collections.abc import Mapping, Sequence
+
+from msgspec import Struct, field
+
+from ganglion.lifecycle.scaling.scaler import Desired, Hinted, Scaler
+from ganglion.model.behaviour import Scaling
+from ganglion.server.lives.load import History, job_of, load_of
+from ganglion.server.lives.mains import Kept
+from ganglion.server.scraper import Job, Scraper
+from ganglion.worlds.kubernetes.act.times import read_ms
+from ganglion.worlds.kubernetes.objects.pod import Pod
+
+READY = "Ready"
+
+
+class Scale(Struct, frozen=True):
+    """A service is to have another number of replicas.
+
+    Attributes:
+        kept: the service.
+        before: how many it has.
+        after: how many it should have.
+        reason: why, for people.
+    """
+
+    kept: Kept
+    before: int
+    after: int
+    reason: str
+
+
+class _Watched(Struct):
+    scaling: Scaling
+    scaler: Scaler
+    history: History
+    seen: set[str] = field(default_factory=set)
+    is_known: bool = False
+    alarm: str = ""
+
+
+class Services:
+    """Decides for all services of a cluster.
+
+    Args:
+        scraper: asks pods and Prometheus.
+        hinted: reads the hints of a service.
+    """
+
+    def __init__(self, scraper: Scraper, hinted: Hinted) -> None:
+        self._scraper, self._hinted = scraper, hinted
+        self._watched: dict[str, _Watched] = {}
+
+    def decide(self, found: Mapping[str, tuple[Kept, Sequence[Pod]]], now: int) -> list[Scale]:
+        """Look at every service.
+
+        Args:
+            found: UID -> a service that scales, and its pods that answer requests.
+            now: the time, in ms.
+        """
+        self._watched = {uid: each for uid, each in self._watched.items() if uid in found}
+        self._scraper.want({uid: _job(*each) for uid, each in found.items()})
+        wanted = [self._decide(*each, now) for each in found.values()]
+        return [each for each in wanted if each.before != each.after]
+
+    def alarms(self) -> dict[str, str]:
+        """UID -> what is wrong with what is known of a service's load; empty = nothing."""
+        return {uid: each.alarm for uid, each in self._watched.items()}
+
+    def _decide(self, kept: Kept, pods: Sequence[Pod], now: int) -> Scale:
+        watched = self._watch(kept)
+        ready = sorted(each.metadata.name for each in pods if is_ready(each))
+        self._learn(watched, pods)
+        load = load_of(self._scraper.found(kept.uid), watched.history, ready, now)
+        if load.reading:
+            watched.scaler.observe(load.reading, now)
+        elif load.wrong:
+            watched.scaler.memory.doubt = load.wrong
+        before = 1 if kept.main.spec.replicas is None else kept.main.spec.replicas
+        wanted = watched.scaler.desired(now, len(ready), max(0, before - len(ready)))
+        watched.alarm = _alarm(wanted)
+        return Scale(kept, before, wanted.replicas, wanted.reason)
+
+    def _watch(self, kept: Kept) -> _Watched:
+        scaling = kept.life.scaling or Scaling()
+        known = self._watched.get(kept.uid)
+        if known is None or known.scaling != scaling:
+            memory = known.scaler.memory if known else None
+            scaler = Scaler(scaling, memory, self._hinted)
+            known = _Watched(scaling, scaler, known.history if known else History.empty())
+            self._watched[kept.uid] = known
+        return known
+
+    def _learn(self, watched: _Watched, pods: Sequence[Pod]) -> None:
+        """How long pods took to get ready; of those found ready at first nobody has seen it."""
+        ready = {each.metadata.uid: each for each in pods if is_ready(each)}
+        if watched.is_known:
+            for uid in sorted(ready.keys() - watched.seen):
+                watched.scaler.started(_took_ms(ready[uid]))
+        watched.seen |= ready.keys()
+        watched.is_known = True
+
+
+def is_ready(pod: Pod) -> bool:
+    """Whether a pod answers requests, as far as the cluster knows."""
+    condition = pod.condition(READY)
+    return condition is not None and condition.status == "True" and not pod.is_leaving
+
+
+def _took_ms(pod: Pod) -> int:
+    """From the pod's creation until it was ready, in ms; the cluster tells whole seconds."""
+    condition = pod.condition(READY)
+    since = (condition.last_transition_time if condition else "") or ""
+    return max(0, read_ms(since) - read_ms(pod.metadata.creation_timestamp))
+
+
+def _job(kept: Kept, pods: Sequence[Pod]) -> Job:
+    at = {each.metadata.name: each.status.pod_ip for each in pods if is_ready(each)}
+    scaling = kept.life.scaling or Scaling()
+    return job_of(scaling, kept.life.port, {pod: ip for pod, ip in at.items() if ip})
+
+
+def _alarm(wanted: Desired) -> str:
+    return f"{wanted.alarm}: {wanted.reason}" if wanted.alarm else ""

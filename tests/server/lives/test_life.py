@@ -1,0 +1,58 @@
+"""What labels and annotations say about how an object lives."""
+
+import json
+
+import pytest
+
+from ganglion.model.behaviour import Idle, Scaling, Signal, Target
+from ganglion.model.errors import FieldError
+from ganglion.model.workload import Kind
+from ganglion.server.lives.life import Life, life_of
+
+SERVICE = {"ganglion.dev/kind": "service"}
+
+
+def test_what_was_submitted_is_read_back() -> None:
+    document = {"name": "api", "run": "serve", "port": 8000, "replicas": "1..4"}
+    document["scale"] = {"targets": {"requests": 8}, "source": "metrics"}
+    life = life_of(SERVICE, {"ganglion.dev/document": json.dumps(document)})
+    scaling = Scaling(1, 4, (Target(Signal.REQUESTS, 8_000),), "metrics")
+    assert life == Life(Kind.SERVICE, scaling, 8000)
+
+
+def test_annotations_of_objects_that_others_made_say_the_same() -> None:
+    notes = {
+        "ganglion.dev/replicas": "1..4",
+        "ganglion.dev/scale": "targets:\n  requests: 8\nsource: metrics\n",
+        "ganglion.dev/port": "8000",
+    }
+    scaling = Scaling(1, 4, (Target(Signal.REQUESTS, 8_000),), "metrics")
+    assert life_of(SERVICE, notes) == Life(Kind.SERVICE, scaling, 8000)
+
+
+def test_workspaces_and_sweeps_have_lives_of_their_own() -> None:
+    notes = {"ganglion.dev/idle-timeout": "30m", "ganglion.dev/idle": "{warn: 1m}"}
+    life = life_of({"ganglion.dev/kind": "workspace"}, notes)
+    assert life == Life(Kind.WORKSPACE, idle_timeout_ms=1_800_000, idle=Idle(60_000))
+    life = life_of({"ganglion.dev/kind": "sweep"}, {"ganglion.dev/parallel": "2..8"})
+    assert life == Life(Kind.SWEEP, parallel=8, parallel_min=2)
+
+
+@pytest.mark.parametrize("kind", ["train", "batch", "", "whatever"])
+def test_other_kinds_have_none(kind: str) -> None:
+    assert life_of({"ganglion.dev/kind": kind}, {}) is None
+
+
+@pytest.mark.parametrize(
+    ("notes", "key"),
+    [
+        ({"ganglion.dev/replicas": "8..1", "ganglion.dev/scale": "{requests: 1}"}, "replicas"),
+        ({"ganglion.dev/replicas": "1..8"}, "replicas"),
+        ({"ganglion.dev/replicas": "1..8", "ganglion.dev/scale": "{request: 1}"}, "scale.request"),
+        ({"ganglion.dev/port": "http"}, "port"),
+    ],
+)
+def test_nonsense_is_refused_by_its_key(notes: dict[str, str], key: str) -> None:
+    with pytest.raises(FieldError) as caught:
+        life_of(SERVICE, notes)
+    assert caught.value.key == key

@@ -1,0 +1,112 @@
+"""Services of a cluster follow their load, on a real API server."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from tests.controlplane.cluster import Cluster
+from tests.controlplane.manifests import Object
+from tests.worlds.kubernetes.metered import ADDRESS, Metered
+from tests.worlds.kubernetes.rbac import bind_chart_role
+from tests.worlds.kubernetes.scheduling import USER, scheduling
+from tests.worlds.kubernetes.workloads import deployment
+
+from ganglion.server.lives.eyes import eyes_of
+from ganglion.server.lives.keeper import Lives
+from ganglion.worlds.kubernetes.api.config import load as endpoint_of
+from ganglion.worlds.kubernetes.scheduler import Scheduler, now_ms
+
+PATH = "/apis/apps/v1/namespaces/default/deployments/api"
+EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"
+KIND = {"ganglion.dev/kind": "service"}
+PROMPT = "window: 2s, panic_window: 1s, hold_down: 1s, up: any, down: any"
+
+pytestmark = pytest.mark.usefixtures("manager", "kubelets")
+
+
+def service(port: int, replicas: str = "1..4", **notes: str) -> Object:
+    """A Deployment whose pods are all metered by one server."""
+    floor = replicas.partition("..")[0]
+    pod = {"test/address": ADDRESS, "ganglion.dev/floor": floor}
+    said = {
+        "ganglion.dev/replicas": replicas,
+        "ganglion.dev/scale": f"{{requests: 8, source: metrics, {PROMPT}}}",
+        "ganglion.dev/port": str(port),
+        **notes,
+    }
+    return deployment("api", 1, pod, 1, labels=KIND, annotations=said)
+
+
+@contextmanager
+def living(cluster: Cluster, scheduler: Scheduler) -> Iterator[None]:
+    """Somebody who looks after services, with the rights of the manifests."""
+    endpoint = endpoint_of(bind_chart_role(cluster, USER))
+    lives = Lives(endpoint, "test", eyes_of(scheduler, ""), may=lambda: True, clock=now_ms)
+    lives.start()
+    try:
+        yield
+    finally:
+        lives.stop()
+
+
+@contextmanager
+def serving(cluster: Cluster, **notes: str) -> Iterator[Metered]:
+    """A service at work on four GPUs."""
+    cluster.add_nodes(2, gpus=2)
+    with Metered(lambda: ready(cluster)) as metered, scheduling(cluster) as scheduler:
+        cluster.apply(service(metered.port, **notes))
+        with living(cluster, scheduler):
+            yield metered
+
+
+def ready(cluster: Cluster) -> int:
+    return int(cluster.get(PATH).get("status", {}).get("readyReplicas", 0))
+
+
+def wanted(cluster: Cluster) -> int:
+    return int(cluster.get(PATH)["spec"]["replicas"])
+
+
+def notes_of(cluster: Cluster, reason: str) -> list[str]:
+    return [each.get("note", "") for each in cluster.list(EVENTS) if each["reason"] == reason]
+
+
+def test_a_service_follows_its_load_up_and_down(cluster: Cluster) -> None:
+    with serving(cluster) as metered:
+        cluster.wait(lambda: ready(cluster) == 1, "the first replica")
+        metered.load = 30
+        cluster.wait(lambda: ready(cluster) == 4, "four replicas at work")
+        metered.load = 2
+        cluster.wait(lambda: wanted(cluster) == 1 == ready(cluster), "one replica again")
+        told = notes_of(cluster, "Scaled")
+        assert any(each.startswith("from 1 to 4 replicas: ") for each in told)
+
+
+def test_a_service_whose_load_nobody_knows_stays_as_it_is_and_says_so(cluster: Cluster) -> None:
+    with serving(cluster) as metered:
+        cluster.wait(lambda: ready(cluster) == 1, "the first replica")
+        metered.load = 20
+        cluster.wait(lambda: ready(cluster) == 3, "three replicas")
+        metered.load = -1
+        cluster.wait(lambda: notes_of(cluster, "CannotScale"), "the alarm")
+        assert wanted(cluster) == 3
+        assert "metrics.lost" in notes_of(cluster, "CannotScale")[0]
+
+
+def test_a_service_that_says_nonsense_is_told_and_hurts_no_other(cluster: Cluster) -> None:
+    with serving(cluster) as metered:
+        odd = service(metered.port, **{"ganglion.dev/replicas": "8..1"})
+        odd["metadata"]["name"] = "odd"
+        cluster.apply(odd)
+        cluster.wait(lambda: notes_of(cluster, "Odd"), "the complaint")
+        assert "8..1" in notes_of(cluster, "Odd")[0]
+        metered.load = 16
+        cluster.wait(lambda: wanted(cluster) == 2, "the other service to follow its load")
+
+
+def test_what_a_person_changes_in_the_same_moment_is_not_undone(cluster: Cluster) -> None:
+    with serving(cluster) as metered:
+        cluster.wait(lambda: ready(cluster) == 1, "the first replica")
+        cluster.patch(PATH, {"metadata": {"annotations": {"ganglion.dev/replicas": "2..4"}}})
+        cluster.wait(lambda: wanted(cluster) == 2, "the new floor")
+        assert metered.load == 0
