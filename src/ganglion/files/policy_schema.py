@@ -19,6 +19,7 @@ from ganglion.model.policy import (
     Entitlement,
     Order,
     Placing,
+    Rights,
     VictimOrder,
     Weighted,
 )
@@ -134,6 +135,10 @@ class Knobs(Mapping):
     elastic: f.Flag = described("elastic gangs grow into idle GPUs after their start", True)
     repair: f.Flag = described(
         "pods that a gang lost with a node are replaced while the rest goes on", False
+    )
+    sleeping: r.RightsRule = described(
+        f"what a queue is charged for places kept for replicas that sleep: {r.among(Rights)}",
+        Rights.QUOTA,
     )
     tries: r.Tries = described("most domains tried for a gang before it waits", 8)
     scores: r.Scores = described(

@@ -23,6 +23,7 @@ from ganglion.model.policy import (
     Order,
     Placing,
     PriorityClass,
+    Rights,
     VictimOrder,
     Weighted,
 )
@@ -71,6 +72,7 @@ OrderRule = Annotated[Order, f.told(word_of(Order)), TEXT, _words(Order)]
 EntitlementRule = Annotated[Entitlement, f.told(word_of(Entitlement)), TEXT, _words(Entitlement)]
 VictimOrderRule = Annotated[VictimOrder, f.told(word_of(VictimOrder)), TEXT, _words(VictimOrder)]
 PlacingRule = Annotated[Placing, f.told(word_of(Placing)), TEXT, _words(Placing)]
+RightsRule = Annotated[Rights, f.told(word_of(Rights)), TEXT, _words(Rights)]
 BackfillRule = Annotated[Backfill, f.told(word_of(Backfill)), TEXT, _words(Backfill)]
 
 Amounts = Annotated[
