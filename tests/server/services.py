@@ -1,10 +1,13 @@
 """A server with a service keeper whose router and scraper are as a test says."""
 
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
 from ganglion.lifecycle.metrics.merge import Pages
+from ganglion.lifecycle.metrics.page import Page
+from ganglion.model.behaviour import Signal
 from ganglion.model.events import AlarmSet, ServiceScaled
 from ganglion.router.stats import Quantiles, ReplicaStats, ServiceStats
 from ganglion.router.table import Endpoint, Service, State
@@ -112,6 +115,12 @@ class Parlour:
             self.door.boot += "'"  # each reading is by its gauges
             self.pass_(0.1)
 
+    def told(self, what: Callable[[], Found], seconds: float) -> None:
+        """The scraper finds this for so long."""
+        for _ in range(round(seconds * 10)):
+            self.scraper.says["chat-1"] = what()
+            self.load(*self.door.load.get("chat", (0, 0)), 0.1)
+
     def running(self) -> list[str]:
         """Gangs that run."""
         return sorted(gang for gang, _ in self.rig.machine.live)
@@ -131,14 +140,16 @@ class Parlour:
         return [(each.alarm, bool(each.message)) for each in found]
 
 
-def pages(since: float, **said: Any) -> Found:
-    """What replicas said of themselves; a text in place of a page = silence."""
-    kept = {key.replace("_", "/"): each for key, each in said.items()}
-    return Found(
-        since,
-        Pages(
-            round(since * 1_000),
-            {key: each for key, each in kept.items() if not isinstance(each, str)},
-            {key: each for key, each in kept.items() if isinstance(each, str)},
-        ),
-    )
+def pages(*said: str | Page) -> Found:
+    """What replicas 0, 1 and so on of `chat` said just now; a text = why they said nothing."""
+    now = time.monotonic()
+    both = {f"chat-1/{index}": each for index, each in enumerate(said)}
+    spoke = {key: each for key, each in both.items() if isinstance(each, Page)}
+    silent = {key: each for key, each in both.items() if isinstance(each, str)}
+    return Found(now, Pages(round(now * 1_000), spoke, silent))
+
+
+def answers(value: float | None, trouble: str = "") -> Found:
+    """What Prometheus said just now of the service's own query."""
+    found = {} if value is None else {Signal.QUERY: value}
+    return Found(time.monotonic(), Pages(0), found, trouble)

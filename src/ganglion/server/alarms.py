@@ -7,7 +7,7 @@ from ganglion.server.draft import Draft
 
 
 def settle(draft: Draft, subject: str, wanted: Mapping[str, str], prefix: str = "") -> None:
-    """Raise the alarms that are wanted, take back the others; one that stands keeps its words.
+    """Raise the alarms that are wanted, take back the others.
 
     Args:
         draft: the open turn.
@@ -22,5 +22,11 @@ def settle(draft: Draft, subject: str, wanted: Mapping[str, str], prefix: str = 
         if alarm not in wanted:
             draft.record(AlarmSet(draft.now, subject, alarm, ""))
     for alarm, message in wanted.items():
-        if alarm not in standing:
+        if message != said(draft, subject, alarm):
             draft.record(AlarmSet(draft.now, subject, alarm, message))
+
+
+def said(draft: Draft, subject: str, alarm: str) -> str:
+    """What an alarm that stands says; empty = it does not stand."""
+    told = draft.book.alarms.get((subject, alarm))
+    return told.message if told else ""

@@ -22,6 +22,8 @@ REMEMBERED = 30
 """Pages that rates and quantiles are taken over; about as many seconds."""
 COUNTS = (Signal.WAITING, Signal.REQUESTS)
 """Signals that what waits at the router belongs to."""
+NOTHING = dict.fromkeys((*COUNTS, Signal.RUNNING, Signal.KV_CACHE, Signal.TOKENS), 0)
+"""What no replicas have to do."""
 
 
 class Load(Struct, frozen=True):
@@ -48,7 +50,7 @@ class Loads:
     def __init__(self, scraper: Scraper) -> None:
         self._router, self._scraper = RouterLoads(), scraper
         self._pages: dict[str, deque[Pages]] = {}
-        self._since: dict[str, float] = {}
+        self._last: dict[str, tuple[float, Load]] = {}
 
     def follow(self, services: Sequence[Entry], endpoints: Mapping[str, str]) -> None:
         """Ask for the load of these services from now on, and of no others.
@@ -60,7 +62,7 @@ class Loads:
         live = {each.id for each in services}
         self._router.keep({each.workload.name for each in services})
         self._pages = {key: each for key, each in self._pages.items() if key in live}
-        self._since = {key: each for key, each in self._since.items() if key in live}
+        self._last = {key: each for key, each in self._last.items() if key in live}
         jobs = {each.id: _job(each, endpoints) for each in services if _is_asked(each)}
         self._scraper.want(jobs)
 
@@ -76,27 +78,31 @@ class Loads:
         routed = self._router.reading(entry.workload.name, heard, now)
         if not _is_asked(entry):
             return Load(routed)
-        waits = self._router.waiting(entry.workload.name, heard)
         found = self._scraper.found(entry.id)
-        if not ready:
+        if not ready and not (found and found.answers):
             return Load(routed and _at_router(routed))
-        if found is None:
-            return Load()
-        return self._merged(entry.id, found, ready, waits, now)
+        since, last = self._last.get(entry.id, (0.0, Load()))
+        if found is None or since == found.since:
+            return last
+        waits = self._router.waiting(entry.workload.name, heard)
+        arrived = routed.arrived if routed else -1
+        router = Reading(_at(found, now), {Signal.WAITING: waits}, arrived)
+        load = self._merged(entry.id, found, ready, router)
+        # Without news the same doubts stand, but nothing is read twice.
+        self._last[entry.id] = (found.since, Load(None, load.lost, load.wrong))
+        return load
 
-    def _merged(self, service: str, found: Found, ready: set[str], waits: int, now: int) -> Load:
+    def _merged(self, service: str, found: Found, ready: set[str], router: Reading) -> Load:
+        """What replicas or Prometheus said, and what waits at the router beside."""
         by_pages = bool(found.pages.pages or found.pages.silent)
         merged = self._of_pages(service, found, ready) if by_pages else _of_answers(found)
-        is_new = self._since.get(service) != found.since
-        self._since[service] = found.since
-        if merged.values is None or not is_new:
+        if merged.values is None:
             return Load(None, merged.lost, merged.wrong)
-        at = now - round((time.monotonic() - found.since) * 1_000)
-        values = {
-            signal: milli + (waits if signal in COUNTS else 0)
-            for signal, milli in merged.values.items()
-        }
-        return Load(Reading(at, values), merged.lost, merged.wrong)
+        values = (NOTHING if not ready else {}) | merged.values
+        for signal in COUNTS:
+            if signal in values:
+                values[signal] += router.values[Signal.WAITING]
+        return Load(Reading(router.at, values, router.arrived), merged.lost, merged.wrong)
 
     def _of_pages(self, service: str, found: Found, ready: set[str]) -> Merged:
         known = self._pages.setdefault(service, deque(maxlen=REMEMBERED))
@@ -120,9 +126,13 @@ def _of_answers(found: Found) -> Merged:
 
 def _at_router(routed: Reading) -> Reading:
     """Where no replica can tell anything, what waits at the router is all there is."""
-    waiting = routed.values.get(Signal.WAITING, 0)
-    values = {Signal.WAITING: waiting, Signal.RUNNING: 0, Signal.REQUESTS: waiting}
+    waiting = routed.values[Signal.WAITING]
+    values = NOTHING | dict.fromkeys(COUNTS, waiting)
     return Reading(routed.at, values, arrived=routed.arrived)
+
+
+def _at(found: Found, now: int) -> int:
+    return now - round((time.monotonic() - found.since) * 1_000)
 
 
 def _is_asked(entry: Entry) -> bool:

@@ -12,7 +12,7 @@ from ganglion.model.events import Event, GangEnded, GangSubmitted, GangUpdated
 from ganglion.model.plan import Phase
 from ganglion.model.workload import Kind
 from ganglion.server import commands
-from ganglion.server.alarms import settle
+from ganglion.server.alarms import said, settle
 from ganglion.server.book import Entry
 from ganglion.server.door import Door, Heard
 from ganglion.server.draft import Draft
@@ -142,7 +142,7 @@ class ServicesKeeper:
         active = view.of(Part.ACTIVE)
         ready = len(view.ready.intersection(active))
         found = watched.scaler.desired(draft.now, ready, len(active) - ready)
-        settle(draft, entry.id, _doubts(found, load), "metrics.")
+        settle(draft, entry.id, _doubts(draft, entry.id, found, load), "metrics.")
         set_replicas(draft, draft.book.entries[entry.id], found.replicas, found.reason)
 
     def _watch(self, entry: Entry) -> _Watched:
@@ -191,11 +191,13 @@ def _busy(entry: Entry, gang: str, heard: Heard) -> bool | None:
     return heard.busy(entry.workload.name, gang) if entry.workload.run.port else False
 
 
-def _doubts(found: Desired, load: Load) -> dict[str, str]:
+def _doubts(draft: Draft, service: str, found: Desired, load: Load) -> dict[str, str]:
     """Alarms about what is known of a service's load."""
     if found.alarm:
+        # Without news, what was said before stands: reasons tell times, which change for ever.
         why = load.wrong or load.lost
-        return {found.alarm: f"{found.reason} ({why})" if why else found.reason}
+        words = f"held: {why}" if why else said(draft, service, found.alarm)
+        return {found.alarm: words or found.reason}
     # Some replicas are silent or lie: they count as the mean of the others meanwhile.
     told = {LOST: load.lost, IMPLAUSIBLE: load.wrong}
     return {alarm: message for alarm, message in told.items() if message}
