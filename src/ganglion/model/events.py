@@ -5,46 +5,19 @@ engine itself and are recorded like facts, so that replaying a ledger needs no t
 `at` is the time in milliseconds.
 """
 
-from enum import StrEnum
-
 from msgspec import Struct
 
 from ganglion.model.booking import Booking
 from ganglion.model.node import Node
+from ganglion.model.outcome import GIVEN_UP as GIVEN_UP
+from ganglion.model.outcome import Outcome as Outcome
+from ganglion.model.outcome import cancels as cancels
+from ganglion.model.outcome import suspends as suspends
 from ganglion.model.placement import Placement
 from ganglion.model.policy import Policy
 from ganglion.model.queue import Queue
 from ganglion.model.resources import PodRequest
 from ganglion.model.workload import Gang
-
-
-class Outcome(StrEnum):
-    """How an attempt of a gang ended."""
-
-    SUCCEEDED = "succeeded"
-    FAILED = "failed"
-    TIMED_OUT = "timed_out"
-    CANCELLED = "cancelled"
-    PREEMPTED = "preempted"
-    SUSPENDED = "suspended"
-    NODE_LOST = "node_lost"
-    START_FAILED = "start_failed"
-    STOPPED_EARLY = "stopped_early"
-    """A trial that was given up for better ones: its sweep does well without it."""
-
-
-GIVEN_UP = "stopped early"
-"""Beginning of the cause of a stop that gives a trial up."""
-
-
-def cancels(cause: str) -> bool:
-    """Whether a stop for this cause means that nobody wants the gang any more."""
-    return cause.startswith(("cancel", GIVEN_UP))
-
-
-def suspends(cause: str) -> bool:
-    """Whether a gang that is held for this cause sleeps until it is resumed."""
-    return cause.startswith("suspend")
 
 
 class _Event(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, tag_field="type"):
