@@ -5,19 +5,21 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import httpx2
+import msgspec
 import psutil
 import pytest
 
 from ganglion.model.errors import EnvironmentFault, FieldError
-from ganglion.router import record
+from ganglion.router import launch, record
 from ganglion.router.link import RouterLink
 from ganglion.router.process import bind
-from ganglion.router.table import Endpoint, Service, State
+from ganglion.router.table import Endpoint, Service, State, Table
 
 PATIENCE_S = 20.0
 
@@ -54,9 +56,11 @@ def replica() -> Iterator[Endpoint]:
 
 
 @contextmanager
-def linked(home: Path, news: Callable[[], None] = lambda: None) -> Iterator[RouterLink]:
+def linked(
+    home: Path, news: Callable[[], None] = lambda: None, port: int = 0
+) -> Iterator[RouterLink]:
     """A link, and at the end neither it nor a router is left."""
-    link = RouterLink(home, port=0, news=news)
+    link = RouterLink(home, port=port, news=news)
     try:
         link.start()
         yield link
@@ -132,6 +136,31 @@ def test_a_router_that_is_killed_is_replaced_where_callers_know_it(
         # Whoever asks the new one before it was told what there is waits for that.
         assert httpx2.get(f"{url}/chat/").text == "hello"
         assert link.url == url
+
+
+def test_a_router_of_another_version_is_replaced_and_finishes_what_it_has(
+    tmp_path: Path, replica: Endpoint
+) -> None:
+    first = RouterLink(tmp_path, port=0)
+    first.start()
+    first.publish([Service("chat")])
+    until(lambda: first.reading().stats.version == 1)
+    with ThreadPoolExecutor() as pool:
+        call = pool.submit(httpx2.get, f"{first.url}/chat/", timeout=PATIENCE_S)
+        until(lambda: first.reading().stats.services[0].waiting == 1)
+        old = record.read(tmp_path)
+        assert old
+        record.write(tmp_path, msgspec.structs.replace(old, version="another"))
+        with linked(tmp_path, port=old.port) as second:
+            assert pid_of(tmp_path) != old.pid
+            assert second.url == first.url
+            # The old one still has a request, and is told of the replica it waits for.
+            body = msgspec.json.encode(Table(2, (Service("chat", (replica,)),)))
+            with launch.control(old) as client:
+                client.put("/table", content=body).raise_for_status()
+            assert call.result(PATIENCE_S).text == "hello"
+            until(lambda: not psutil.pid_exists(old.pid))
+    first.stop()
 
 
 def test_a_router_whose_home_is_gone_ends(tmp_path: Path) -> None:

@@ -44,11 +44,11 @@ async def callers() -> AsyncIterator[aiohttp.ClientSession]:
         yield session
 
 
-async def one(session: aiohttp.ClientSession, url: str, heard: Heard) -> None:
+async def one(session: aiohttp.ClientSession, url: str, heard: Heard, method: str = "POST") -> None:
     """Send one request and note what becomes of it."""
     began = time.perf_counter()
     try:
-        async with session.post(url, data=QUESTION) as answer:
+        async with session.request(method, url, data=QUESTION) as answer:
             body = await answer.read()
             good = answer.status == HTTPStatus.OK and len(body) == ANSWER_BYTES
             if not good:
@@ -61,11 +61,24 @@ async def one(session: aiohttp.ClientSession, url: str, heard: Heard) -> None:
 
 
 async def at_rate(
-    session: aiohttp.ClientSession, url: str, per_s: float, end: asyncio.Event, seed: int = 0
+    session: aiohttp.ClientSession,
+    url: str,
+    per_s: float,
+    end: asyncio.Event,
+    seed: int = 0,
+    method: str = "POST",
 ) -> Heard:
-    """Send requests at random moments, so many a second on average, until `end` is set.
+    """Send requests at random moments until `end` is set.
 
     The next is sent whether or not those before were answered.
+
+    Args:
+        session: connections.
+        url: whom to ask.
+        per_s: how many a second, on average.
+        end: set when it is enough; those under way are waited for.
+        seed: the same seed gives the same moments.
+        method: of HTTP.
     """
     heard, dice, loop = Heard(), Random(seed), asyncio.get_running_loop()
     tasks: set[asyncio.Task[None]] = set()
@@ -73,7 +86,7 @@ async def at_rate(
     while not end.is_set():
         due += dice.expovariate(per_s)
         await asyncio.sleep(due - loop.time())
-        task = asyncio.create_task(one(session, url, heard))
+        task = asyncio.create_task(one(session, url, heard, method))
         tasks.add(task)
         task.add_done_callback(tasks.discard)
     if tasks:

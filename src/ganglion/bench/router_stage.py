@@ -34,6 +34,11 @@ class Replica:
         self.name, self._process = name, process
         self.address = f"127.0.0.1:{port}"
 
+    async def kill(self) -> None:
+        """End it as a crash would."""
+        self._process.kill()
+        await self._process.wait()
+
     async def end(self) -> None:
         """Tell it to end, and wait until it has."""
         if self._process.returncode is None:
@@ -90,6 +95,12 @@ class RouterStage:
             await asyncio.sleep(POLL_S)
         del self.replicas[replica.name]
         await asyncio.gather(self._published(), replica.end())
+
+    async def lose(self, replica: Replica) -> None:
+        """Kill a replica; the router finds out by itself, the table learns of it afterwards."""
+        await replica.kill()
+        del self.replicas[replica.name]
+        await self._published()
 
     async def close(self) -> None:
         """End all replicas."""

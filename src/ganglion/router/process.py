@@ -36,6 +36,7 @@ FINISH_S = 60.0
 """How long requests may take to finish once the router is told to end."""
 LOOK_S = 2.0
 """How often it looks whether it is still wanted."""
+MOST_FILES = 10_240
 BACKLOG = 1_024
 """Connections that may wait to be accepted."""
 
@@ -192,7 +193,9 @@ def is_loopback(host: str) -> bool:
 def prepare() -> None:
     """Settings of a process that does nothing else."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    # Some systems say "no limit" and refuse to set that.
+    wanted = MOST_FILES if most == resource.RLIM_INFINITY else most
+    resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
     gc.collect()
     gc.freeze()
     # What callers send that is no HTTP is answered 400; a traceback of each would fill the disk.
