@@ -7,17 +7,19 @@ engine itself and are recorded like facts, so that replaying a ledger needs no t
 
 from msgspec import Struct
 
+from ganglion.model import outcome as _outcome
 from ganglion.model.booking import Booking
 from ganglion.model.node import Node
-from ganglion.model.outcome import GIVEN_UP as GIVEN_UP
-from ganglion.model.outcome import Outcome as Outcome
-from ganglion.model.outcome import cancels as cancels
-from ganglion.model.outcome import suspends as suspends
 from ganglion.model.placement import Placement
 from ganglion.model.policy import Policy
 from ganglion.model.queue import Queue
 from ganglion.model.resources import PodRequest
 from ganglion.model.workload import Gang
+
+
+Outcome = _outcome.Outcome
+GIVEN_UP = _outcome.GIVEN_UP
+cancels, suspends = _outcome.cancels, _outcome.suspends
 
 
 class _Event(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, tag_field="type"):
