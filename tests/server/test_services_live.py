@@ -1,0 +1,183 @@
+"""A real server, router and replicas under load: no request fails, whatever comes and goes."""
+
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import psutil
+import pytest
+
+from ganglion.demo.callers import Callers
+from tests.server.process import Api, Nursery, until
+
+PROGRAM = """
+import os, signal, sys, threading, time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self):
+        time.sleep(float(sys.argv[1]))
+        body = os.environ["GANGLION_GANG"].encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *args):
+        pass
+
+server = ThreadingHTTPServer(("127.0.0.1", int(os.environ["PORT"])), Handler)
+signal.signal(signal.SIGTERM, lambda *_: threading.Thread(target=server.shutdown).start())
+server.serve_forever(0.05)
+"""
+SCALE = {
+    "targets": {"requests": 2},
+    "window": "3s",
+    "panic_window": "1s",
+    "up": "any",
+    "down": "any",
+    "hold_down": "1s",
+    "drain": "20s",
+}
+DEADLINE_S = 60
+
+
+class Town:
+    """A server in a process, its API, and services of one program."""
+
+    def __init__(self, folder: Path) -> None:
+        self.home, self.program = folder / "home", folder / "program.py"
+        self.home.mkdir()
+        self.program.write_text(PROGRAM)
+        self.nursery, self.api, self.id = Nursery(self.home), Api(self.home), ""
+        self.nursery.start()
+
+    def submit(self, replicas: str, takes_s: float = 0.05, **scale: object) -> str:
+        """Submit the service `chat`; returns its URL once it is routed."""
+        document = {
+            "name": "chat",
+            "kind": "service",
+            "queue": "red",
+            "run": f"{sys.executable} {self.program} {takes_s}",
+            "port": 8000,
+            "resources": {"cpus": 0.5},
+            "replicas": replicas,
+            "scale": {**SCALE, **scale},
+        }
+        self.id = str(self.api.patiently("POST", "/workloads", json=document)["id"])
+        return str(until(lambda: self.view().get("url"), DEADLINE_S))
+
+    def view(self) -> Any:
+        return self.api.patiently("GET", "/workloads/chat")
+
+    def has(self, running: int) -> None:
+        """Wait until so many replicas run and none is going."""
+
+        def settled() -> bool:
+            view = self.view()
+            return view["running"] == running and not view["scaling"]["draining"]
+
+        until(settled, DEADLINE_S)
+
+    def kill(self) -> None:
+        """The server dies and another one takes over."""
+        self.nursery.end(signal.SIGKILL)
+        self.nursery.start()
+
+    def clear(self) -> None:
+        """End the service."""
+        self.api.patiently("POST", "/workloads/chat/cancel", json={"force": True})
+        until(lambda: self.api.call("GET", "/workloads").json()["items"] == [], DEADLINE_S)
+
+    def close(self) -> None:
+        """Nothing is left running, not even the router."""
+        self.nursery.end(signal.SIGTERM)
+        self.nursery.close()
+        self.api.close()
+        until(lambda: not _left(self.home), DEADLINE_S)
+
+
+def _left(home: Path) -> list[str]:
+    """Processes that have to do with a home."""
+    lines = (" ".join(each.info["cmdline"] or ()) for each in psutil.process_iter(["cmdline"]))
+    return [line for line in lines if str(home) in line]
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Town]:
+    made = Town(tmp_path_factory.mktemp("town"))
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def town(built: Town) -> Iterator[Town]:
+    yield built
+    built.clear()
+
+
+def test_one_to_four_to_one_and_no_request_fails(town: Town) -> None:
+    url = town.submit("1..4")
+    town.has(1)
+    with Callers(url, 8) as busy:
+        town.has(4)
+        so_far = busy.answers.total()
+        until(lambda: busy.answers.total() > so_far + 200, DEADLINE_S)
+    with Callers(url, 1, pause_s=0.02) as quiet:
+        town.has(1)
+        so_far = quiet.answers.total()
+        until(lambda: quiet.answers.total() > so_far + 20, DEADLINE_S)
+    assert (busy.failures, quiet.failures) == ([], [])
+    assert set(busy.answers) == {f"{town.id}/{index}" for index in range(4)}
+
+
+def test_long_requests_are_finished_by_replicas_that_drain(town: Town) -> None:
+    url = town.submit("1..4", takes_s=2)
+    town.has(1)
+    with Callers(url, 8) as busy:
+        town.has(4)
+        until(lambda: len(busy.answers) == 4, DEADLINE_S)
+    with Callers(url, 1) as quiet:
+        town.has(1)
+    assert (busy.failures, quiet.failures) == ([], [])
+
+
+def test_a_server_that_is_killed_amid_drains_loses_no_request_and_finishes_them(
+    town: Town,
+) -> None:
+    url = town.submit("1..4", takes_s=1)
+    town.has(1)
+    with Callers(url, 8) as busy:
+        town.has(4)
+    with Callers(url, 1) as quiet:
+        until(lambda: town.view()["scaling"]["draining"], DEADLINE_S)
+        town.kill()
+        so_far = quiet.answers.total()
+        town.has(1)
+        until(lambda: quiet.answers.total() > so_far + 2, DEADLINE_S)
+    assert (busy.failures, quiet.failures) == ([], [])
+    assert town.view()["url"] == url
+
+
+def test_a_sleeping_service_is_woken_by_its_first_request(town: Town) -> None:
+    url = town.submit("0..2", zero_after="1s")
+    assert town.view()["state"] == "SUSPENDED"
+    answer = httpx2.get(url, timeout=DEADLINE_S, trust_env=False)
+    assert (answer.status_code, answer.text) == (200, f"{town.id}/0")
+    until(lambda: town.view()["state"] == "SUSPENDED", DEADLINE_S)
+    again = httpx2.get(url, timeout=DEADLINE_S, trust_env=False)
+    assert again.text != answer.text
+
+
+def test_a_service_is_reached_by_name_too(town: Town) -> None:
+    url = httpx2.URL(town.submit("1..2"))
+    town.has(1)
+    answer = httpx2.get(
+        f"http://127.0.0.1:{url.port}/", headers={"Host": "chat.ai.example"}, trust_env=False
+    )
+    assert (answer.status_code, answer.text) == (200, f"{town.id}/0")
