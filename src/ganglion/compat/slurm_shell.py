@@ -27,6 +27,7 @@ PRELUDE = r"""srun() {
   "$@"
 }
 scontrol() {
+  [ "${1:-}" = requeue ] && { command scontrol "$@"; return; }
   [ "${1:-} ${2:-}" = "show hostnames" ] || { echo "scontrol $*: not known here" >&2; return 1; }
   printf '%s\n' "${3:-${SLURM_JOB_NODELIST:-}}" | tr ',' '\n'
 }

@@ -212,11 +212,16 @@ def test_slurm_variables_come_only_when_asked_for() -> None:
     found = env(4, 5, (0, 1), GANGLION_SLURM_ENV="1")
     assert {name: value for name, value in found.items() if name.startswith("SLURM_")} == {
         "SLURM_JOB_ID": "7",
+        "SLURM_JOBID": "7",
         "SLURM_JOB_NAME": "llama-sft",
+        "SLURM_JOB_PARTITION": "default",
         "SLURM_JOB_NODELIST": "127.0.0.1,127.0.0.1",
+        "SLURM_NODELIST": "127.0.0.1,127.0.0.1",
         "SLURM_NNODES": "2",
+        "SLURM_JOB_NUM_NODES": "2",
         "SLURM_NTASKS": "8",
         "SLURM_NTASKS_PER_NODE": "4",
+        "SLURM_CPUS_PER_TASK": "1",
         "SLURM_PROCID": "5",
         "SLURM_LOCALID": "1",
         "SLURM_NODEID": "1",

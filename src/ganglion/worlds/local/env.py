@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from ganglion.model.resources import WHOLE
 from ganglion.model.workload import Checkpoint, Gang, Run
+from ganglion.worlds.local import slurm
 from ganglion.worlds.local.records import CHECKPOINT, HOSTFILE, STOP_NOTE, report_file
 from ganglion.worlds.local.seats import Seat, Table
 
@@ -78,7 +79,8 @@ def rank_env(gang: Gang, table: Table, run: Run, seat: Seat, facts: Facts) -> di
     env = dict(run.env) | _torch(seat, table, gang, facts) | _gpus(seat, run, facts)
     env |= _own(seat, table, gang, facts)
     if run.env.get(SLURM_SWITCH) == "1":
-        env |= _slurm(seat, table, gang, facts)
+        env |= slurm.variables(seat, table, gang, facts.name, ADDRESS)
+        env["SLURM_RESTART_COUNT"] = str(facts.attempt - 1)
     usual = {"PORT": str(facts.service_port)} if run.port else {}
     return {"PYTHONUNBUFFERED": "1"} | usual | env
 
@@ -170,23 +172,6 @@ def _own(seat: Seat, table: Table, gang: Gang, facts: Facts) -> dict[str, str]:
         "GANGLION_CHECKPOINT_FILE": f"{facts.run_dir}/{CHECKPOINT}",
         "GANGLION_REPORT_FILE": str(report_file(Path(facts.run_dir), seat.node_rank)),
         "GANGLION_HOSTFILE": f"{facts.run_dir}/{HOSTFILE}",
-    }
-
-
-def _slurm(seat: Seat, table: Table, gang: Gang, facts: Facts) -> dict[str, str]:
-    pods = _pods(table)
-    return {
-        "SLURM_JOB_ID": gang.workload.rpartition("-")[2],
-        "SLURM_JOB_NAME": facts.name,
-        "SLURM_JOB_NODELIST": ",".join([ADDRESS] * pods),
-        "SLURM_NNODES": str(pods),
-        "SLURM_NTASKS": str(len(table)),
-        "SLURM_NTASKS_PER_NODE": str(seat.procs),
-        "SLURM_PROCID": str(seat.rank),
-        "SLURM_LOCALID": str(seat.local_rank),
-        "SLURM_NODEID": str(seat.node_rank),
-        "SLURM_GPUS_ON_NODE": str(len(seat.pod.devices)),
-        "SLURM_RESTART_COUNT": str(facts.attempt - 1),
     }
 
 

@@ -11,8 +11,8 @@ from ganglion.model.errors import FieldError, NotFound
 from ganglion.model.placement import Placement
 from ganglion.model.plan import Resize, Start
 from ganglion.model.workload import Checkpoint, Gang, Kind, Run, Workload
-from ganglion.worlds.local import paths, records
-from ganglion.worlds.local.env import Facts, Gpu, hostfile, rank_env
+from ganglion.worlds.local import paths, records, slurm
+from ganglion.worlds.local.env import SLURM_SWITCH, Facts, Gpu, hostfile, rank_env
 from ganglion.worlds.local.ports import free_port, is_free, is_reusable
 from ganglion.worlds.local.records import Record
 from ganglion.worlds.local.seats import Seat, Table, pod_id, seats
@@ -73,7 +73,7 @@ def prepare(ground: Ground, start: Start, workload: Workload, taken: set[int]) -
         "ports": [facts.master_port, facts.service_port],
         "service_port": facts.service_port,
         "env": dict(ground.inherited),
-        "pods": _pods(gang, table, run, facts),
+        "pods": _pods(gang, table, run, facts, ground.inherited),
     }
     furnish(home, gang, workload, run, spec)
     return spec
@@ -102,7 +102,7 @@ def resized(
     kept = {key: (pod["number"], pod["ranks"][0]["rank"]) for key, pod in old.items()}
     table = seats(gang, resize.placement, kept)
     _write_hosts(facts, table)
-    return [old.get(pod["id"], pod) for pod in _pods(gang, table, run, facts)]
+    return [old.get(pod["id"], pod) for pod in _pods(gang, table, run, facts, ground.inherited)]
 
 
 def _write_hosts(facts: Facts, table: Table) -> None:
@@ -154,12 +154,17 @@ def _checkpoints(home: Path, gang: Gang) -> Path:
     return path / str(gang.index) if gang.kind is Kind.SWEEP else path
 
 
-def _pods(gang: Gang, table: Table, run: Run, facts: Facts) -> list[Record]:
+def _pods(
+    gang: Gang, table: Table, run: Run, facts: Facts, inherited: Mapping[str, str]
+) -> list[Record]:
+    search = {}
+    if run.env.get(SLURM_SWITCH) == "1":
+        search["PATH"] = slurm.provide(Path(facts.run_dir), run.env, inherited)
     shell = shutil.which("bash") or "/bin/sh"
     pods: dict[int, Record] = {}
     for seat in table:
         pod = pods.setdefault(seat.node_rank, _pod(seat, run, shell, facts))
-        env = rank_env(gang, table, run, seat, facts)
+        env = rank_env(gang, table, run, seat, facts) | search
         pod["ranks"].append({"rank": seat.rank, "argv": _argv(run, shell), "env": env})
     return list(pods.values())
 
