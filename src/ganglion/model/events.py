@@ -16,7 +16,6 @@ from ganglion.model.queue import Queue
 from ganglion.model.resources import PodRequest
 from ganglion.model.workload import Gang
 
-
 Outcome = _outcome.Outcome
 GIVEN_UP = _outcome.GIVEN_UP
 cancels, suspends = _outcome.cancels, _outcome.suspends
