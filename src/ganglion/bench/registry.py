@@ -27,7 +27,9 @@ BENCHES: dict[str, str] = {
     "idle": "ganglion.bench.idle_workspaces:BENCH",
     "router": "ganglion.bench.router:BENCH",
     "serve-genai": "ganglion.bench.serve_genai:BENCH",
+    "serve-tokens": "ganglion.bench.serve_tokens:BENCH",
     "node-power": "ganglion.bench.node_power:BENCH",
+    "failures": "ganglion.bench.failures:BENCH",
 }
 """Name -> `module:attribute`, in the order they are listed."""
 

@@ -3,6 +3,7 @@
 from collections import deque
 from collections.abc import Sequence
 from itertools import accumulate
+from math import ceil
 
 from ganglion.bench.serve_fleet import Seen
 from ganglion.bench.serve_requests import Request
@@ -58,16 +59,19 @@ class Oracle:
     Args:
         requests: all of them, by time of arrival.
         ahead_ms: how far it sees.
+        share: requests at once that one replica should have.
     """
 
-    def __init__(self, requests: Sequence[Request], ahead_ms: int) -> None:
+    def __init__(self, requests: Sequence[Request], ahead_ms: int, share: float = 1.0) -> None:
+        self._share = share
         self._ahead = -(-ahead_ms // 1000)
         self._at_once = _by_second(requests)
 
     def desired(self, seen: Seen) -> int:
         """How many replicas there should be."""
         now = seen.now // 1000
-        return max(self._at_once[now : now + self._ahead + 1], default=min(1, seen.requests))
+        most = max(self._at_once[now : now + self._ahead + 1], default=min(1, seen.requests))
+        return ceil(most / self._share)
 
     def started(self, took_ms: int) -> None:
         """It knows."""

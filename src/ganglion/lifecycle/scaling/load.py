@@ -2,6 +2,7 @@
 
 from msgspec.structs import replace
 
+from ganglion.lifecycle.scaling.backlog import eased, takes_ms
 from ganglion.lifecycle.scaling.lead import rise
 from ganglion.lifecycle.scaling.memory import Memory, Sample
 from ganglion.lifecycle.scaling.reading import LATENCIES
@@ -28,7 +29,8 @@ def asked_now(scaling: Scaling, memory: Memory, now: int, ready: int, lead_ms: i
     """
     samples = _within(memory.samples, now - scaling.window_ms)
     recent = _within(samples, now - scaling.panic_window_ms)
-    sudden = asked(scaling.targets, mean(recent), ready)
+    burst = _eased(scaling, memory, mean(recent), samples, ready, lead_ms)
+    sudden = asked(scaling.targets, burst, ready)
     stable = _stable(scaling, memory, samples, now, ready, lead_ms)
     if stable is None:
         return None
@@ -37,6 +39,21 @@ def asked_now(scaling: Scaling, memory: Memory, now: int, ready: int, lead_ms: i
         memory.panic = max(memory.panic, stable.replicas, sudden.replicas if sudden else 0)
         return replace(stable, replicas=memory.panic)
     return stable
+
+
+def _eased(
+    scaling: Scaling,
+    memory: Memory,
+    values: dict[Signal, int],
+    samples: list[Sample],
+    ready: int,
+    lead_ms: int,
+) -> dict[Signal, int]:
+    """Backlogs are weighed only where the owner said what is late: else they count as they are."""
+    shares = [each.milli for each in scaling.targets if each.signal is Signal.REQUESTS]
+    if memory.promise is None or not shares:
+        return values
+    return eased(samples, values, ready * min(shares), takes_ms(memory.passed), lead_ms)
 
 
 def _within(samples: list[Sample], begin: int) -> list[Sample]:
@@ -51,7 +68,8 @@ def _stable(
     if memory.promise is None:
         return asked(scaling.targets, mean(samples) | silent, ready)
     more = rise(memory.samples, now, lead_ms)
-    values = {each: milli + more.get(each, 0) for each, milli in halfway(samples).items()}
+    base = {each: milli + more.get(each, 0) for each, milli in halfway(samples).items()}
+    values = _eased(scaling, memory, base, samples, ready, lead_ms)
     return asked(scaling.targets, values | silent, ready, memory.promise.spare_micro)
 
 

@@ -6,10 +6,11 @@ from ganglion.model.behaviour import Signal
 
 
 class Sample(Struct, frozen=True):
-    """Values of signals at a time, in ms; thousandths as in `Reading`."""
+    """Values of signals at a time, in ms; thousandths and `arrived` as in `Reading`."""
 
     at: int
     values: dict[Signal, int]
+    arrived: int = -1
 
 
 class Want(Struct, frozen=True):
@@ -44,6 +45,26 @@ class Promise(Struct):
     at: int = 0
 
 
+class Pass(Struct):
+    """What was learnt of how long requests run.
+
+    Attributes:
+        at: of the last reading, in ms; -1 = there was none.
+        arrived: requests until then.
+        within: of them, those that waited or ran then, in thousandths.
+        running: those that ran, in thousandths.
+        done: thousandths of requests that were done, older ones counting less.
+        ran: how long they ran together, in thousandths of ms, older ones counting less.
+    """
+
+    at: int = -1
+    arrived: int = 0
+    within: int = 0
+    running: int = 0
+    done: int = 0
+    ran: int = 0
+
+
 class Memory(Struct):
     """Everything a decision depends on beside its arguments.
 
@@ -61,6 +82,7 @@ class Memory(Struct):
         arrived: requests so far, as last read; -1 = not known.
         started_ms: how long the last replicas took from decision to ready, oldest first.
         promise: what was learnt from late requests; None = nothing yet.
+        passed: what was learnt of how long requests run.
         doubt: why the last reading was not believed; empty = it was.
     """
 
@@ -74,4 +96,5 @@ class Memory(Struct):
     arrived: int = -1
     started_ms: list[int] = field(default_factory=list)
     promise: Promise | None = None
+    passed: Pass = field(default_factory=Pass)
     doubt: str = ""

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
-from ganglion.lifecycle.scaling import spare
+from ganglion.lifecycle.scaling import backlog, spare
 from ganglion.lifecycle.scaling.lead import REMEMBERED, lead, reach
 from ganglion.lifecycle.scaling.load import asked_now, describe
 from ganglion.lifecycle.scaling.memory import Change, Memory, Promise, Sample, Want
@@ -82,10 +82,11 @@ class Scaler:
         memory.doubt = doubt(reading, now)
         if memory.doubt:
             return
-        memory.samples.append(Sample(reading.at, reading.values))
+        memory.samples.append(Sample(reading.at, reading.values, reading.arrived))
         if busy(reading.values) or reading.arrived > memory.arrived >= 0:
             memory.busy_at = reading.at
         memory.arrived = reading.arrived
+        backlog.watch(memory.passed, reading)
         if memory.promise:
             spare.learn(memory.promise, reading, 1_000 - self._scaling.start_milli)
 
