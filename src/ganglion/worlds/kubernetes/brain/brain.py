@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from ganglion.engine.cycle import cycle
 from ganglion.engine.plugins import Plugins
 from ganglion.engine.state import ClusterState
+from ganglion.lifecycle.failures.quarantine import Quarantine
 from ganglion.model.events import (
     NodeAdded,
     NodeLost,
@@ -40,7 +41,6 @@ from ganglion.worlds.kubernetes.brain.orders import (
     Order,
     Unsuspend,
 )
-from ganglion.worlds.kubernetes.brain.quarantine import Quarantine
 from ganglion.worlds.kubernetes.brain.resume import resume_owners
 from ganglion.worlds.kubernetes.brain.revive import revive_blocked
 from ganglion.worlds.kubernetes.brain.scene import Scene
@@ -239,7 +239,7 @@ class Brain:
         why, gang = pod.status.reason, self.scene.seated.get(pod.metadata.uid)
         if gang in scene.attempts:
             scene.attempts[gang].turn_away(pod.metadata.uid)
-        if scene.quarantine.refused(site.prefix + node, why, now):
+        if scene.quarantine.strike(site.prefix + node, f"it refused pods: {why}", now):
             site.changed_nodes.add(node)
             uid = site.nodes[node].metadata.uid if node in site.nodes else ""
             about = About("v1", "Node", "", node, uid)

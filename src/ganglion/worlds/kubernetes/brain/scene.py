@@ -7,11 +7,11 @@ from msgspec import Struct, field
 
 from ganglion.engine.record import GangRecord
 from ganglion.engine.state import ClusterState
+from ganglion.lifecycle.failures.quarantine import Quarantine
 from ganglion.model.errors import GanglionError
 from ganglion.model.events import Event
 from ganglion.worlds.kubernetes.brain.attempt import Attempt
 from ganglion.worlds.kubernetes.brain.orders import Order, PodRef
-from ganglion.worlds.kubernetes.brain.quarantine import Quarantine
 from ganglion.worlds.kubernetes.brain.settings import Settings
 from ganglion.worlds.kubernetes.brain.site import Site
 from ganglion.worlds.kubernetes.gangs.found import Found
