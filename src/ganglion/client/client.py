@@ -11,6 +11,7 @@ import httpx2
 import msgspec
 
 from ganglion.client.drain_views import DrainPage, DrainView
+from ganglion.client.again import Again
 from ganglion.client.errors import ended, fault_of
 from ganglion.client.home import home, no_server, read_server, read_token
 from ganglion.client.http import Http
@@ -87,6 +88,11 @@ class Client:
             url = record.url
         token = os.environ.get("GANGLION_TOKEN") or read_token(folder)
         return cls(url, token, timeout_s=timeout_s)
+
+    @property
+    def again(self) -> Again:
+        """What is submitted anew: schedules, and what failed."""
+        return Again(self._http)
 
     @property
     def url(self) -> str:

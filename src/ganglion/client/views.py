@@ -24,12 +24,14 @@ class Submitted(Struct):
         name: as given, or made up.
         gangs: how many gangs it has.
         next: commands that are useful now.
+        due: first date of a schedule, in ms; None = it is none.
     """
 
     id: str
     name: str
     gangs: int = 1
     next: tuple[str, ...] = ()
+    due: int | None = None
 
 
 class WorkloadBase(Struct):

@@ -126,4 +126,7 @@ _HANDLERS: dict[type, Callable[[ClusterState, Any], bool]] = {
     ev.ServiceScaled: facts.of_no_concern,
     ev.IdleWarned: facts.of_no_concern,
     ev.AlarmSet: facts.of_no_concern,
+    ev.ScheduleSet: facts.of_no_concern,
+    ev.ScheduleRemoved: facts.of_no_concern,
+    ev.ScheduleFired: facts.of_no_concern,
 }

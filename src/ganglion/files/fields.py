@@ -28,6 +28,7 @@ from ganglion.files.grammar import (
     print_placement,
     print_span,
 )
+from ganglion.files.grammar.cron import parse_cron
 from ganglion.files.grammar.hours import parse_hours, parse_zone, print_hours
 from ganglion.files.grammar.lists import (
     parse_dependencies,
@@ -264,7 +265,7 @@ Source = Annotated[str, told(parse_source), schema("string")]
 Share = Annotated[int, told(parse_permille), PlainSerializer(print_permille), schema("string")]
 HoursOf = Annotated[Hours, told(parse_hours), PlainSerializer(print_hours), schema("string")]
 Zone = Annotated[str, told(parse_zone), schema("string")]
-Cron = Text
+Cron = Annotated[str, told(parse_cron), schema("string")]
 Goal = Annotated[
     str,
     told(one_of(("min", "max"), {"minimize": "min", "maximize": "max"})),

@@ -8,6 +8,7 @@ engine itself and are recorded like facts, so that replaying a ledger needs no t
 from msgspec import Struct
 
 from ganglion.model import outcome as _outcome
+from ganglion.model.behaviour import Schedule
 from ganglion.model.booking import Booking
 from ganglion.model.node import Node
 from ganglion.model.placement import Placement
@@ -312,6 +313,34 @@ class AlarmSet(_Event, frozen=True, tag="alarm_set"):
     message: str
 
 
+class ScheduleSet(_Event, frozen=True, tag="schedule_set"):
+    """A workload is to be submitted again and again; `document` is its file as JSON."""
+
+    name: str
+    user: str
+    document: str
+    schedule: Schedule
+
+
+class ScheduleRemoved(_Event, frozen=True, tag="schedule_removed"):
+    """A schedule was taken back; runs that it began go on."""
+
+    name: str
+    user: str
+
+
+class ScheduleFired(_Event, frozen=True, tag="schedule_fired"):
+    """A date of a schedule has come.
+
+    `workload` is the run it began; empty = none, and `message` says why.
+    """
+
+    name: str
+    due: int
+    workload: str = ""
+    message: str = ""
+
+
 Event = (
     NodeAdded
     | NodeLost
@@ -340,5 +369,8 @@ Event = (
     | ServiceScaled
     | IdleWarned
     | AlarmSet
+    | ScheduleSet
+    | ScheduleRemoved
+    | ScheduleFired
 )
 """Any event; decode with `msgspec.json.Decoder(Event)`."""

@@ -19,6 +19,7 @@ from ganglion.server import (
     routes_cluster,
     routes_drains,
     routes_policy,
+    routes_schedules,
     routes_workloads,
     routes_workspaces,
 )
@@ -57,6 +58,7 @@ def make_app(context: Context) -> FastAPI:
     app.include_router(routes_cluster.router, prefix=PREFIX)
     app.include_router(routes_policy.router, prefix=PREFIX)
     app.include_router(routes_bookings.router, prefix=PREFIX)
+    app.include_router(routes_schedules.router, prefix=PREFIX)
     app.include_router(routes_drains.router, prefix=PREFIX)
     app.include_router(routes_cluster.public, prefix=PREFIX)
     app.include_router(routes_cluster.public, include_in_schema=False)

@@ -33,6 +33,7 @@ from ganglion.model.placement import Placement
 from ganglion.model.plan import SavePoint
 from ganglion.model.workload import Checkpoint, Workload
 from ganglion.server.replicas import Replicas
+from ganglion.server.standing import Schedules
 
 
 class Trail(Struct):
@@ -86,6 +87,7 @@ class Book:
         trails: by gang id.
         policies: every version of the policy, oldest first.
         replicas: of services.
+        schedules: what is submitted again and again.
         alarms: what needs a person, by (subject, alarm); those of workloads end with them.
     """
 
@@ -96,6 +98,7 @@ class Book:
         self.policies: list[PolicySet] = []
         self.alarms: dict[tuple[str, str], AlarmSet] = {}
         self._names: dict[str, dict[str, None]] = {}
+        self.schedules = Schedules()
         self.replicas = Replicas()
         self._open: dict[str, int] = {}
         self._over: dict[str, int] = {}
@@ -149,6 +152,7 @@ class Book:
     def note(self, event: Event) -> None:
         """Take in an event that the engine's state has accepted."""
         self.replicas.note(event)
+        self.schedules.note(event)
         match event:
             case GangSubmitted(gang=gang):
                 self.gangs.setdefault(gang.workload, []).append(gang.id)

@@ -78,6 +78,7 @@ class Accepted(Model):
     name: str
     gangs: int = Field(description="how many gangs it has")
     next: tuple[str, ...] = Field(description="commands that are useful now")
+    due: int | None = Field(None, description="first date of a schedule, in ms; null = it is none")
 
 
 class Base(Model):

@@ -1,6 +1,6 @@
 """Accepting a workload: everything that can be wrong with it is said before it is taken."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from difflib import get_close_matches
 from typing import Any
 
@@ -14,10 +14,12 @@ from ganglion.engine.state import ClusterState
 from ganglion.files.workload import WorkloadFile, document, from_document, to_workload
 from ganglion.ledger import Filed, Ledger, Submitted
 from ganglion.lifecycle.expand import gang_count, gangs_of
+from ganglion.lifecycle.schedules import next_date
 from ganglion.lifecycle.services import ASLEEP
 from ganglion.lifecycle.status import State
+from ganglion.model.behaviour import Schedule
 from ganglion.model.errors import Conflict, FieldError, InputError
-from ganglion.model.events import GangSubmitted, GangUpdated
+from ganglion.model.events import GangSubmitted, GangUpdated, ScheduleSet
 from ganglion.model.plan import Verdict
 from ganglion.model.workload import Kind, Workload
 from ganglion.server.draft import Draft, Mind
@@ -64,6 +66,8 @@ def checked(data: dict[str, Any], **others: Any) -> Request:  # noqa: ANN401 - f
 def submit(draft: Draft, request: Request) -> Accepted:
     """Take a workload in; a repetition gets the first answer again.
 
+    One with a schedule is kept, and submitted whenever a date comes.
+
     Raises:
         InputError: the queue is wrong, or the workload larger than the fleet.
         Conflict: the name is taken, the queue full, a dependency failed, the key was used.
@@ -72,12 +76,51 @@ def submit(draft: Draft, request: Request) -> Accepted:
     if known:
         return known
     workload = understood(draft.mind, draft.ledger, request)
+    if workload.schedule:
+        return _keep(draft, request, workload, workload.schedule)
     _check_name(draft.mind, workload)
     _check_room(draft, workload)
     if workload.kind is Kind.WORKSPACE:
         check_awake(draft.mind, workload.user)
     if not request.force and not workload.held:
         _check_possible(draft.state, workload, draft.now)
+    return _file(draft, request, workload)
+
+
+def _keep(draft: Draft, request: Request, workload: Workload, schedule: Schedule) -> Accepted:
+    """Set up a schedule, or change the one of that name."""
+    first, name = next_date(schedule, draft.now), workload.name
+    if first is None:
+        raise FieldError("it has no next date", key="schedule.cron")
+    if not request.force:
+        _check_possible(draft.state, workload, draft.now)
+    known = draft.book.schedules.live.get(name)
+    if known and known.user != workload.user:
+        raise Conflict(f"the schedule {name} is {known.user}'s", "choose another name for yours")
+    kept = {"name": name, **document(request.file)}
+    kept.pop("schedule")
+    text = msgspec.json.encode(kept).decode()
+    draft.record(ScheduleSet(draft.now, name, workload.user, text, schedule))
+    commands = ("ganglion schedules", f"ganglion schedules --remove {name}")
+    return Accepted(id=name, name=name, gangs=gang_count(workload), next=commands, due=first)
+
+
+def submit_run(draft: Draft, data: dict[str, Any], user: str, before: Collection[str]) -> Accepted:
+    """Submit one run of a schedule.
+
+    Args:
+        draft: the open turn.
+        data: the workload's file.
+        user: whose schedule it is.
+        before: runs of the same schedule, beside which it may have their name.
+
+    Raises:
+        GanglionError: it cannot be submitted now; nothing has changed.
+    """
+    request = Request(from_document(data), user)
+    workload = understood(draft.mind, draft.ledger, request)
+    _check_name(draft.mind, workload, before)
+    _check_room(draft, workload)
     return _file(draft, request, workload)
 
 
@@ -195,10 +238,10 @@ def _looked_up(mind: Mind, ledger: Ledger, name: str) -> Filed | str:
     return filed
 
 
-def _check_name(mind: Mind, workload: Workload) -> None:
+def _check_name(mind: Mind, workload: Workload, beside: Collection[str] = ()) -> None:
     """One name, one live workload, but for those of one user that wait for each other."""
     for live in mind.book.all_named(workload.name):
-        if workload.singleton and live.workload.user == workload.user:
+        if live.id in beside or (workload.singleton and live.workload.user == workload.user):
             continue
         raise Conflict(
             f"a workload named {workload.name} is live: {live.id}",

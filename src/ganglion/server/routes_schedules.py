@@ -1,0 +1,51 @@
+"""Routes for workloads that are submitted again and again."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path
+
+from ganglion.lifecycle.schedules import next_date
+from ganglion.server import schedules, schemas, schemas_schedules
+from ganglion.server.context import Here
+from ganglion.server.problems import ERRORS
+from ganglion.server.standing import Standing
+
+router = APIRouter(tags=["schedules"], responses=ERRORS)
+
+Name = Annotated[str, Path(max_length=200)]
+
+
+@router.get("/schedules")
+def list_schedules(here: Here) -> schemas_schedules.SchedulePage:
+    """List schedules, the next to come first."""
+    now = here.service.now()
+    with here.service.read() as mind:
+        found = [
+            _view(each, now, [run for run in each.runs if run in mind.book.entries])
+            for each in mind.book.schedules.live.values()
+        ]
+    found.sort(key=lambda each: (each.next is None, each.next or 0, each.name))
+    return schemas_schedules.SchedulePage(items=tuple(found))
+
+
+@router.delete("/schedules/{name}")
+def remove_schedule(here: Here, name: Name) -> schemas.Done:
+    """Take a schedule back; what it has begun goes on."""
+    here.service.ask(lambda draft: schedules.remove(draft, name, here.user))
+    return schemas.Done()
+
+
+def _view(standing: Standing, now: int, live: list[str]) -> schemas_schedules.ScheduleView:
+    schedule = standing.schedule
+    return schemas_schedules.ScheduleView(
+        name=standing.name,
+        user=standing.user,
+        cron=schedule.cron,
+        zone=schedule.zone,
+        overlap=schedule.overlap,
+        next=next_date(schedule, max(now, standing.since)),
+        last=standing.last,
+        run=standing.run,
+        live=tuple(live),
+        message=standing.message,
+    )

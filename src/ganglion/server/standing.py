@@ -1,0 +1,74 @@
+"""The schedules there are; like everything in memory they follow from events."""
+
+from msgspec import Struct
+
+from ganglion.model.behaviour import Schedule
+from ganglion.model.events import Event, ScheduleFired, ScheduleRemoved, ScheduleSet
+
+
+class Standing(Struct):
+    """A workload that is submitted again and again.
+
+    Attributes:
+        name: of the workload, and so of the schedule.
+        user: whose it is.
+        document: the workload's file as JSON.
+        schedule: when.
+        since: dates up to this one, in ms, are done with.
+        last: the newest date that came; None = none did.
+        runs: what it began, oldest first, as far as anybody may still ask whether it lives.
+        run: what it began last; empty = nothing.
+        message: what there was to say of the newest date.
+    """
+
+    name: str
+    user: str
+    document: str
+    schedule: Schedule
+    since: int
+    last: int | None = None
+    runs: tuple[str, ...] = ()
+    run: str = ""
+    message: str = ""
+
+
+class Schedules:
+    """All schedules.
+
+    Attributes:
+        live: by name.
+    """
+
+    def __init__(self) -> None:
+        self.live: dict[str, Standing] = {}
+
+    def note(self, event: Event) -> None:
+        """Take in an event."""
+        match event:
+            case ScheduleSet():
+                self._set(event)
+            case ScheduleRemoved():
+                self.live.pop(event.name, None)
+            case ScheduleFired():
+                self._fired(event)
+
+    def _set(self, event: ScheduleSet) -> None:
+        known = self.live.get(event.name)
+        made = Standing(event.name, event.user, event.document, event.schedule, event.at)
+        if known:  # what began before it was changed may still live
+            made.last, made.runs, made.run = known.last, known.runs, known.run
+        self.live[event.name] = made
+
+    def _fired(self, event: ScheduleFired) -> None:
+        found = self.live.get(event.name)
+        if found is None:
+            return
+        found.since = max(found.since, event.due)
+        found.last, found.message = event.due, event.message
+        if event.workload:
+            found.run, found.runs = event.workload, (*found.runs, event.workload)
+
+    def keep(self, name: str, runs: tuple[str, ...]) -> None:
+        """Nobody will ask any more about other runs of a schedule than these."""
+        if name in self.live:
+            self.live[name].runs = runs
