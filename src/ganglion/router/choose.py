@@ -36,11 +36,13 @@ class Wish(Struct, frozen=True):
     Attributes:
         key: requests with equal keys go to the same replica where that is wise; empty = none.
         model: the model it asks for; empty = not said.
+        opens: whether somebody opens a page with it, and not a page that is open asks for more.
         tried: replicas that lost it before; they are asked again only when there is nobody else.
     """
 
     key: str = ""
     model: str = ""
+    opens: bool = False
     tried: tuple[str, ...] = ()
 
 
