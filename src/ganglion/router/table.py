@@ -77,6 +77,8 @@ class Service(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
         keep_prefix: whether replicas are sent `/NAME/...` as it came (Jupyter's `base_url`),
             or only what follows the name.
         wakes: whether requests wait while nobody can serve them; False = 503 at once.
+        sleeps: while there are no replicas only requests that open a page wait; all others are
+            answered 503 at once, so that pages which were left open wake nobody.
     """
 
     name: str
@@ -86,6 +88,7 @@ class Service(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
     affinity: str = ""
     keep_prefix: bool = False
     wakes: bool = True
+    sleeps: bool = False
 
 
 class Table(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
