@@ -114,6 +114,10 @@ class Desk:
         return not self.service.wakes and not self.service.endpoints
 
     @property
+    def _asleep(self) -> bool:
+        return self.service.sleeps and not self.service.endpoints
+
+    @property
     def served(self) -> bool:
         """Whether any replica may be sent requests."""
         return any(replica.open for replica in self.replicas.values())
@@ -135,7 +139,7 @@ class Desk:
             if able:
                 self._grant(ticket, choose(able, ticket.wish, self._dice), now)
                 return True
-        if self._hopeless:
+        if self._hopeless or (self._asleep and not ticket.wish.opens):
             raise Nobody
         if len(self._line) >= self.service.limits.queue and not again:
             raise Full
