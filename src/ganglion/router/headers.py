@@ -1,5 +1,7 @@
 """Which headers go on, in both directions."""
 
+from collections.abc import Mapping
+
 from aiohttp import hdrs
 from aiohttp.web import BaseRequest
 from multidict import CIMultiDict, CIMultiDictProxy
@@ -15,6 +17,14 @@ HOP = frozenset(
 )
 """Headers between neighbours only (RFC 9110, 7.6.1); `Expect` is answered by the router."""
 HANDSHAKE = "sec-websocket-"
+
+
+def opens_page(method: str, headers: Mapping[str, str]) -> bool:
+    """Whether somebody opens a page; browsers say so (W3C Fetch Metadata), others ask for HTML."""
+    mode = headers.get("Sec-Fetch-Mode")
+    if method != hdrs.METH_GET or mode not in (None, "navigate"):
+        return False
+    return mode is not None or "text/html" in headers.get(hdrs.ACCEPT, "")
 
 
 def onward(request: BaseRequest, prefix: str, *, websocket: bool = False) -> CIMultiDict[str]:
