@@ -10,7 +10,7 @@ from ganglion.router.answers import Refusal
 from ganglion.router.choose import Wish
 from ganglion.router.desk import Desk
 from ganglion.router.forward import Errand
-from ganglion.router.headers import MODEL
+from ganglion.router.headers import MODEL, opens_page
 from ganglion.router.metrics import CONTENT_TYPE, exposition
 from ganglion.router.probe import Prober
 from ganglion.router.route import Route, locate
@@ -96,4 +96,5 @@ class Front:
 
 def _wish(affinity: str, request: web.BaseRequest) -> Wish:
     headers = request.headers
-    return Wish(headers.get(affinity, "") if affinity else "", headers.get(MODEL, ""))
+    key = headers.get(affinity, "") if affinity else ""
+    return Wish(key, headers.get(MODEL, ""), opens_page(request.method, headers))
