@@ -12,6 +12,7 @@ from ganglion.model.events import Event, GangUpdated, IdleWarned
 from ganglion.model.workload import Workload
 from ganglion.server.draft import Draft, Order
 from ganglion.server.eyes import Eyes, Key
+from ganglion.server.reception import Reception
 from ganglion.server.workspaces import loss_of, put_to_sleep
 from ganglion.worlds.world import ServedWorld
 
@@ -33,6 +34,7 @@ class WorkspaceKeeper:
     Args:
         eyes: look at workspaces.
         pace: how long the word of a witness holds.
+        reception: has workspaces routed, and wakes those that are opened; None = nobody does.
 
     Attributes:
         wards: every live workspace.
@@ -40,8 +42,10 @@ class WorkspaceKeeper:
 
     name = "workspaces"
 
-    def __init__(self, eyes: Eyes, pace: Pace | None = None) -> None:
-        self._eyes, self._pace = eyes, pace or Pace()
+    def __init__(
+        self, eyes: Eyes, pace: Pace | None = None, reception: Reception | None = None
+    ) -> None:
+        self._eyes, self._pace, self._reception = eyes, pace or Pace(), reception
         self.wards = Wards()
         self._watches: dict[Key, _Watch] = {}
 
@@ -62,7 +66,7 @@ class WorkspaceKeeper:
     def tend(self, draft: Draft) -> int | None:
         """Look after all of them."""
         wanted = set[Key]()
-        soonest: int | None = None
+        soonest = self._reception.tend(draft, self.wards) if self._reception else None
         for ward in self.wards:
             if not ward.runs:
                 continue
