@@ -33,6 +33,7 @@ from ganglion.server.listen import Listener
 from ganglion.server.loads import Loads
 from ganglion.server.metrics import Metrics
 from ganglion.server.scraper import Scraper
+from ganglion.server.reception import Reception
 from ganglion.server.service import Service
 from ganglion.server.services_keeper import ServicesKeeper
 from ganglion.server.workspace_figures import WorkspaceFigures
@@ -97,9 +98,10 @@ def serve(
         feed, metrics = Feed(ledger), Metrics()
         made = world(place) if world else LocalWorld(place.root, nodes, run_of=run_of)
         stack.callback(made.close)
-        workspaces = WorkspaceKeeper(stack.enter_context(Eyes().open()))
-        metrics.registry.register(WorkspaceFigures(workspaces, made.now))
         door = _door(stack, place, host, _beside(port) if services_port is None else services_port)
+        eyes = stack.enter_context(Eyes().open())
+        workspaces = WorkspaceKeeper(eyes, reception=Reception(door))
+        metrics.registry.register(WorkspaceFigures(workspaces, made.now))
         keepers = [workspaces, *_keepers(stack, door)]
         service = Service(ledger, made, Policy(), feed.publish, metrics, keepers)
         user = _user()
