@@ -7,7 +7,7 @@ from collections.abc import Callable
 from ganglion.server.audience import Show
 from ganglion.server.cluster_source import ClusterSource
 from ganglion.server.listen import Listener
-from ganglion.server.lives.eyes import eyes_of
+from ganglion.server.lives.eyes import sight_of
 from ganglion.server.lives.keeper import Lives
 from ganglion.server.readonly import make_readonly_app
 from ganglion.worlds.kubernetes.scheduler import now_ms
@@ -30,7 +30,7 @@ def _lives(what: Show) -> list[Lives]:
     """Who looks after services; they end with the process, as what they know is written."""
     scheduler = what.scheduler
     return [
-        Lives(endpoint, what.identity, eyes_of(scheduler, name), may=scheduler.leads, clock=now_ms)
+        Lives(endpoint, what.identity, sight_of(scheduler, name), may=scheduler.leads, clock=now_ms)
         for name, endpoint in what.endpoints.items()
     ]
 

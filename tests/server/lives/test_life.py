@@ -30,15 +30,13 @@ def test_annotations_of_objects_that_others_made_say_the_same() -> None:
     assert life_of(SERVICE, notes) == Life(Kind.SERVICE, scaling, 8000)
 
 
-def test_workspaces_and_sweeps_have_lives_of_their_own() -> None:
+def test_workspaces_have_lives_of_their_own() -> None:
     notes = {"ganglion.dev/idle-timeout": "30m", "ganglion.dev/idle": "{warn: 1m}"}
     life = life_of({"ganglion.dev/kind": "workspace"}, notes)
     assert life == Life(Kind.WORKSPACE, idle_timeout_ms=1_800_000, idle=Idle(60_000))
-    life = life_of({"ganglion.dev/kind": "sweep"}, {"ganglion.dev/parallel": "2..8"})
-    assert life == Life(Kind.SWEEP, parallel=8, parallel_min=2)
 
 
-@pytest.mark.parametrize("kind", ["train", "batch", "", "whatever"])
+@pytest.mark.parametrize("kind", ["train", "batch", "sweep", "", "whatever"])
 def test_other_kinds_have_none(kind: str) -> None:
     assert life_of({"ganglion.dev/kind": kind}, {}) is None
 

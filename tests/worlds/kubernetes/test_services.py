@@ -11,7 +11,7 @@ from tests.worlds.kubernetes.rbac import bind_chart_role
 from tests.worlds.kubernetes.scheduling import USER, scheduling
 from tests.worlds.kubernetes.workloads import deployment
 
-from ganglion.server.lives.eyes import eyes_of
+from ganglion.server.lives.eyes import sight_of
 from ganglion.server.lives.keeper import Lives
 from ganglion.worlds.kubernetes.api.config import load as endpoint_of
 from ganglion.worlds.kubernetes.scheduler import Scheduler, now_ms
@@ -41,7 +41,7 @@ def service(port: int, replicas: str = "1..4", **notes: str) -> Object:
 def living(cluster: Cluster, scheduler: Scheduler) -> Iterator[None]:
     """Somebody who looks after services, with the rights of the manifests."""
     endpoint = endpoint_of(bind_chart_role(cluster, USER))
-    lives = Lives(endpoint, "test", eyes_of(scheduler, ""), may=lambda: True, clock=now_ms)
+    lives = Lives(endpoint, "test", sight_of(scheduler, ""), may=lambda: True, clock=now_ms)
     lives.start()
     try:
         yield

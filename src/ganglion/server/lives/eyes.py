@@ -1,23 +1,40 @@
-"""What a scheduler knows of its clusters, for those who look after services."""
+"""What a scheduler knows of its clusters, for those who look after services and workspaces."""
 
 from collections.abc import Sequence
 
-from ganglion.server.lives.keeper import Eyes
+from ganglion.server.lives.sight import Sight
 from ganglion.worlds.kubernetes.objects.pod import Pod
 from ganglion.worlds.kubernetes.scheduler import Scheduler
 
+EXPORTERS = ("nvidia-dcgm-exporter", "dcgm-exporter")
+"""Names by which DCGM exporters go, in the labels `app` and `app.kubernetes.io/name`."""
+EXPORTER_PORT = 9400
 
-def eyes_of(scheduler: Scheduler, cluster: str) -> Eyes:
+
+def sight_of(scheduler: Scheduler, cluster: str) -> Sight:
     """Look at one of a scheduler's clusters."""
 
-    def pods(namespace: str) -> Sequence[Pod]:
+    def known() -> list[Pod]:
         with scheduler.read() as brain:
-            known = brain.sites[cluster].pods.values()
-            return [each for each in known if each.metadata.namespace == namespace]
+            return list(brain.sites[cluster].pods.values())
 
-    def worst(pods: Sequence[Pod], count: int) -> Sequence[str]:
-        """Those that came last go first."""
-        late = sorted(pods, key=lambda pod: pod.metadata.creation_timestamp, reverse=True)
-        return [each.metadata.uid for each in late[:count]]
+    def pods(namespace: str) -> Sequence[Pod]:
+        return [each for each in known() if each.metadata.namespace == namespace]
 
-    return Eyes(pods, worst)
+    def exporters(node: str) -> Sequence[str]:
+        found = (each for each in known() if each.spec.node_name == node and _is_exporter(each))
+        return [f"http://{each.status.pod_ip}:{EXPORTER_PORT}/metrics" for each in found]
+
+    return Sight(pods, _worst, exporters)
+
+
+def _worst(pods: Sequence[Pod], count: int) -> Sequence[str]:
+    """Those that came last go first."""
+    late = sorted(pods, key=lambda pod: pod.metadata.creation_timestamp, reverse=True)
+    return [each.metadata.uid for each in late[:count]]
+
+
+def _is_exporter(pod: Pod) -> bool:
+    labels = pod.metadata.labels
+    named = (labels.get("app"), labels.get("app.kubernetes.io/name"))
+    return bool(pod.status.pod_ip) and any(each in EXPORTERS for each in named)

@@ -9,15 +9,19 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 
 import structlog
-from msgspec import Struct
 
 from ganglion.lifecycle.scaling.scaler import Hinted, unhinted
+from ganglion.lifecycle.workspaces.rule import Pace
 from ganglion.model.errors import GanglionError
+from ganglion.server.eyes import Eyes
 from ganglion.server.lives.mains import DEPLOYMENTS, Kept, Mains
 from ganglion.server.lives.services import Scale, Services
+from ganglion.server.lives.sight import Sight
+from ganglion.server.lives.sleeping import Sleeping
+from ganglion.server.lives.telling import about, told
+from ganglion.server.lives.workspaces import Workspaces
 from ganglion.server.scraper import Scraper
 from ganglion.worlds.kubernetes.act.events import Recorder
-from ganglion.worlds.kubernetes.act.series import About, Happened
 from ganglion.worlds.kubernetes.api.client import Api
 from ganglion.worlds.kubernetes.api.config import Endpoint
 from ganglion.worlds.kubernetes.api.errors import Absent, Conflict
@@ -37,44 +41,36 @@ SCALED, CANNOT_SCALE, ODD = "Scaled", "CannotScale", "Odd"
 log = structlog.get_logger(__name__)
 
 
-class Eyes(Struct, frozen=True):
-    """What the scheduler knows of a cluster; each may be called from any thread.
-
-    Attributes:
-        pods: all pods of a namespace.
-        worst: of some pods, by UID, so many that should go first.
-    """
-
-    pods: Callable[[str], Sequence[Pod]]
-    worst: Callable[[Sequence[Pod], int], Sequence[str]]
-
-
 class Lives:
-    """Looks after a cluster's services.
+    """Looks after a cluster's services and workspaces.
 
     Args:
         endpoint: the cluster.
         identity: of this process, for events.
-        eyes: what the scheduler knows.
+        sight: what the scheduler knows.
         may: whether we lead.
         clock: the time in ms since 1970.
         hinted: reads the hints of services.
+        pace: how long the word of those holds who look at workspaces.
     """
 
     def __init__(
         self,
         endpoint: Endpoint,
         identity: str,
-        eyes: Eyes,
+        sight: Sight,
         *,
         may: Callable[[], bool],
         clock: Callable[[], int],
         hinted: Hinted = unhinted,
+        pace: Pace | None = None,
     ) -> None:
-        self._endpoint, self._identity, self._eyes = endpoint, identity, eyes
+        self._endpoint, self._identity, self._sight = endpoint, identity, sight
         self._may, self._clock = may, clock
         self._scraper = Scraper()
         self._services = Services(self._scraper, hinted)
+        self._eyes = Eyes()
+        self._workspaces = Workspaces(self._eyes, pace)
         self._alarms: dict[str, str] = {}
         self._thread = threading.Thread(target=self._run, name="lives", daemon=True)
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -96,7 +92,8 @@ class Lives:
 
     def _run(self) -> None:
         try:
-            asyncio.run(self._live())
+            with self._eyes.open():
+                asyncio.run(self._live())
         except asyncio.CancelledError:
             pass
         except BaseException:
@@ -110,9 +107,10 @@ class Lives:
         recorder = Recorder(writing, self._identity, may=self._may)
 
         def wrong(collection: str, main: Main, error: GanglionError) -> None:
-            recorder.record(_told(_about(collection, main), ODD, error.message, warning=True))
+            recorder.record(told(about(collection, main), ODD, error.message, warning=True))
 
         mains = Mains(reading, wrong)
+        sleeping = Sleeping(self._workspaces, self._sight, writing, recorder)
         try:
             async with asyncio.TaskGroup() as group:
                 for each in mains.reflectors:
@@ -122,6 +120,7 @@ class Lives:
                     await asyncio.sleep(TICK_S)
                     if self._may():
                         await self._tick(mains, writing, recorder)
+                        await sleeping.tick(mains.kept, self._clock())
         finally:
             await reading.close()
             await writing.close()
@@ -137,28 +136,28 @@ class Lives:
             log.warning("services not looked after", why=error.message)
 
     def _pods(self, kept: Kept) -> list[Pod]:
-        pods = self._eyes.pods(kept.main.metadata.namespace)
+        pods = self._sight.pods(kept.main.metadata.namespace)
         return [each for each in pods if kept.has(each) and not each.is_over]
 
     async def _scale(self, scale: Scale, pods: Sequence[Pod], api: Api, recorder: Recorder) -> None:
         kept = scale.kept
         if scale.after < scale.before and kept.collection == DEPLOYMENTS:
-            await self._mark(self._eyes.worst(pods, scale.before - scale.after), pods, api)
+            await self._mark(self._sight.worst(pods, scale.before - scale.after), pods, api)
         # The version keeps a person's own change from being undone by what we saw before it.
         body = {
             "metadata": {"resourceVersion": kept.main.metadata.resource_version},
             "spec": {"replicas": scale.after},
         }
-        about = _about(kept.collection, kept.main)
+        regarding = about(kept.collection, kept.main)
         try:
             await api.patch(f"{kept.path}/scale", body, Patch.MERGE)
         except (Absent, Conflict):
             return  # it is another by now, and looked at again
         except GanglionError as error:
-            recorder.record(_told(about, CANNOT_SCALE, error.message, warning=True))
+            recorder.record(told(regarding, CANNOT_SCALE, error.message, warning=True))
             return
         note = f"from {scale.before} to {scale.after} replicas: {scale.reason}"
-        recorder.record(_told(about, SCALED, note))
+        recorder.record(told(regarding, SCALED, note))
         log.info("scaled", path=kept.path, before=scale.before, after=scale.after)
 
     async def _mark(self, worst: Sequence[str], pods: Sequence[Pod], api: Api) -> None:
@@ -183,22 +182,6 @@ class Lives:
         for kept, _ in services:
             alarm = alarms.get(kept.uid, "")
             if alarm and not self._alarms.get(kept.uid):
-                about = _about(kept.collection, kept.main)
-                recorder.record(_told(about, CANNOT_SCALE, alarm, warning=True))
+                regarding = about(kept.collection, kept.main)
+                recorder.record(told(regarding, CANNOT_SCALE, alarm, warning=True))
         self._alarms = alarms
-
-
-def _about(collection: str, main: Main) -> About:
-    meta = main.metadata
-    version = collection.removeprefix("/apis/").rpartition("/")[0]
-    kind = {
-        "deployments": "Deployment",
-        "statefulsets": "StatefulSet",
-        "leaderworkersets": "LeaderWorkerSet",
-        "jobs": "Job",
-    }[collection.rpartition("/")[2]]
-    return About(version, kind, meta.namespace, meta.name, meta.uid)
-
-
-def _told(about: About, reason: str, note: str, *, warning: bool = False) -> Happened:
-    return Happened(about, reason, "Scaling", note, warning)

@@ -18,7 +18,6 @@ KEYS = {
     names.PORT: "port",
     marks.IDLE_TIMEOUT: "idle_timeout",
     names.IDLE: "idle",
-    names.PARALLEL: "parallel",
 }
 """Annotation of an object that was not submitted by us -> the key of a workload file it holds."""
 
@@ -32,8 +31,6 @@ class Life(Struct, frozen=True):
         port: that its pods listen on; 0 = none.
         idle_timeout_ms: a workspace idle that long is suspended; 0 = never.
         idle: how it is found idle.
-        parallel: most trials of a sweep at once; 0 = as the object says.
-        parallel_min: of them, those that run whoever else waits; 0 = all.
     """
 
     kind: Kind
@@ -41,8 +38,6 @@ class Life(Struct, frozen=True):
     port: int = 0
     idle_timeout_ms: int = 0
     idle: Idle = Idle()
-    parallel: int = 0
-    parallel_min: int = 0
 
 
 def life_of(labels: Mapping[str, str], notes: Mapping[str, str]) -> Life | None:
@@ -52,7 +47,7 @@ def life_of(labels: Mapping[str, str], notes: Mapping[str, str]) -> Life | None:
         FieldError: they make no sense; its key is the annotation or a key of a workload file.
     """
     kind = labels.get(marks.KIND, "")
-    if kind not in (Kind.SERVICE, Kind.WORKSPACE, Kind.SWEEP):
+    if kind not in (Kind.SERVICE, Kind.WORKSPACE):
         return None
     text = notes.get(marks.DOCUMENT) or "\n".join(_said(kind, notes))
     (doc,) = parse_workloads(text)
@@ -62,8 +57,6 @@ def life_of(labels: Mapping[str, str], notes: Mapping[str, str]) -> Life | None:
 def _said(kind: str, notes: Mapping[str, str]) -> Iterator[str]:
     """A workload file of what annotations say, line by line."""
     yield f"kind: {kind}\nrun: '-'"
-    if kind == Kind.SWEEP:
-        yield "params: 0..1"
     for name, key in KEYS.items():
         value = notes.get(name, "").strip()
         if "\n" in value:
@@ -79,6 +72,4 @@ def _life(kind: Kind, doc: WorkloadFile) -> Life:
         doc.port,
         doc.idle_timeout,
         idle_of(doc.idle),
-        doc.parallel.high,
-        doc.parallel.low if doc.parallel.elastic else 0,
     )

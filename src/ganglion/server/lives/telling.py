@@ -1,0 +1,26 @@
+"""Events about the objects that are looked after."""
+
+from ganglion.worlds.kubernetes.act.series import About, Happened
+from ganglion.worlds.kubernetes.submit.objects import Main
+
+KINDS = {
+    "deployments": "Deployment",
+    "statefulsets": "StatefulSet",
+    "leaderworkersets": "LeaderWorkerSet",
+}
+"""Collection -> kind."""
+
+
+def about(collection: str, main: Main) -> About:
+    """The object, for events."""
+    meta = main.metadata
+    prefix, _, plural = collection.rpartition("/")
+    version = prefix.removeprefix("/apis/")
+    return About(version, KINDS[plural], meta.namespace, meta.name, meta.uid)
+
+
+def told(
+    regarding: About, reason: str, note: str, *, action: str = "Scaling", warning: bool = False
+) -> Happened:
+    """An event."""
+    return Happened(regarding, reason, action, note, warning)
