@@ -72,8 +72,24 @@ def _facts(view: "WorkloadDetail") -> list[tuple[str, str]]:
         ("Started", clock(view.started) if view.started else ""),
         ("Ended", f"{clock(view.ended)} after {took}" if took else ""),
         ("Exit code", code),
+        ("URL", view.url),
         ("Endpoints", ", ".join(gang.endpoint for gang in view.gangs if gang.endpoint)),
+        ("Replicas", _replicas(view)),
+        ("Alarms", "\n".join(f"{alarm}: {said}" for alarm, said in sorted(view.alarms.items()))),
     ]
+
+
+def _replicas(view: "WorkloadDetail") -> str:
+    """Return how many a service is to have, why, and which of them are about to go."""
+    from ganglion.cli.formats import clock
+
+    found = view.scaling
+    if found is None:
+        return ""
+    bounds = f" of {found.floor}..{found.ceiling}" if found.ceiling else ""
+    since = f" since {clock(found.at)}: {found.cause}" if found.at else ""
+    going = [gang.rpartition("/")[2] for gang in found.draining]
+    return f"{found.wanted}{bounds}{since}" + (f"; {', '.join(going)} drain" if going else "")
 
 
 def _saved(view: "WorkloadDetail") -> str:
@@ -95,7 +111,7 @@ def _print_gangs(view: "WorkloadDetail") -> None:
 
     columns: list[Column[GangView]] = [
         Column("GANG", lambda g: str(g.index), right=True),
-        Column("PHASE", lambda g: g.phase),
+        Column("PHASE", lambda g: "draining" if g.draining else g.phase),
         Column("ATTEMPT", lambda g: str(g.attempt or DASH), right=True),
         Column("OUTCOME", lambda g: g.outcome or DASH),
         Column("EXIT", lambda g: DASH if g.exit_code is None else str(g.exit_code), right=True),

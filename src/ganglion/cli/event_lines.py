@@ -35,7 +35,8 @@ def subject(event: Fields) -> str:
     booking = event.get("booking")
     if isinstance(booking, dict):
         return str(booking["name"])
-    return str(gang or node or event.get("name") or "")
+    other = event.get("name") or event.get("workload") or event.get("subject")
+    return str(gang or node or other or "")
 
 
 def concerns(event: Fields, job: str) -> bool:
@@ -125,6 +126,12 @@ def _booked(event: Fields) -> str:
     return f"{nodes} node{'s' * (nodes != 1)} for {whom}, from {begin} for {took}"
 
 
+def _scaled(event: Fields) -> str:
+    draining = event.get("draining", ())
+    going = f"; {', '.join(draining)} drain" if draining else ""
+    return f"from {event['before']} to {event['after']}: {event['cause']}{going}"
+
+
 _DETAILS: dict[str, Callable[[Fields], str]] = {
     "gang_submitted": _submitted,
     "gang_placed": _placed,
@@ -135,6 +142,8 @@ _DETAILS: dict[str, Callable[[Fields], str]] = {
     "pods_left": lambda event: f"attempt {event['attempt']}: the pods it gave up are gone",
     "checkpoint_committed": _saved,
     "gang_ended": _ended,
+    "service_scaled": _scaled,
+    "alarm_set": lambda event: f"{event['alarm']}: {event.get('message') or 'taken back'}",
     "gang_updated": _updated,
     "idle_warned": _warned,
     "node_added": lambda event: f"{len(event['node'].get('devices', ()))} GPUs",

@@ -60,7 +60,12 @@ def progress(view: "WorkloadBase") -> str:
 
 
 def _reason(view: "WorkloadBase") -> str:
-    """Return why it waits; one that has been promised a place waits for those who leave it."""
+    """Return why it waits; one that has been promised a place waits for those who leave it.
+
+    What needs a person goes before that.
+    """
+    if view.alarms:
+        return f"! {min(view.alarms)}"
     if not view.waits_for:
         return view.reason or DASH
     more = len(view.waits_for) - 1

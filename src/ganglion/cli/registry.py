@@ -59,6 +59,9 @@ COMMANDS: dict[str, Entry] = {
         "Change priority, queue or time limit; hold or release.",
         CHANGE,
     ),
+    "scale": Entry(
+        "ganglion.cli.scale:scale", "Give a service another number of replicas.", CHANGE
+    ),
     "nodes": Entry("ganglion.cli.nodes:nodes", "List nodes and what is free on them.", CLUSTER),
     "gpus": Entry(
         "ganglion.cli.nodes:gpus", "Show free GPUs by type, and the largest hole.", CLUSTER

@@ -30,6 +30,7 @@ class Wish(NamedTuple):
     queues: str = ""
     policy: str = ""
     port: int = PORT
+    services_port: int | None = None
     db: str = ""
 
     def arguments(self) -> list[str]:
@@ -76,6 +77,12 @@ class Wish(NamedTuple):
     show_default=True,
     help="Where it listens on this machine; 0 = any free port.",
 )
+@click.option(
+    "--services-port",
+    type=click.IntRange(0, 65_535),
+    metavar="PORT",
+    help="Where services are reached; the port after --port otherwise.",
+)
 @click.option("--db", default="", metavar="URL", help="Keep the ledger there, as postgresql://…")
 @click.option("--foreground", is_flag=True, help="Stay in this terminal until Ctrl-C.")
 def up(foreground: bool, **flags: int | float | str | None) -> None:
@@ -103,6 +110,7 @@ def _serve(wish: Wish) -> None:
         queues=cluster.queues,
         policy=_policy(wish, cluster),
         port=wish.port,
+        services_port=wish.services_port,
         database_url=wish.db,
         ready=lambda url: note(f"Ganglion listens on {url}. Ctrl-C stops it; jobs go on."),
     )

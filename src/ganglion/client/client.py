@@ -219,6 +219,11 @@ class Client:
         path, params = _path("/workloads", ref, "suspend"), {"dry_run": dry_run or None}
         return self._http.call("POST", path, Suspension, params=params)
 
+    def scale(self, ref: str, replicas: int | str) -> WorkloadDetail:
+        """Give a service so many replicas, or a floor and a ceiling, as `2..8`."""
+        body = {"replicas": replicas}
+        return self._http.call("POST", _path("/workloads", ref, "scale"), WorkloadDetail, body=body)
+
     def resume(self, ref: str) -> WorkloadDetail:
         """Let a suspended workspace start again."""
         return self._http.call("POST", _path("/workloads", ref, "resume"), WorkloadDetail)

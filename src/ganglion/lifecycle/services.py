@@ -112,7 +112,7 @@ def shift(replicas: Sequence[Replica], wanted: int, worst: Sequence[str] = ()) -
         wanted: how many should be active.
         worst: gangs, whoever should go first in front.
     """
-    if not _lives(replicas):
+    if not lives(replicas):
         return Shift()
     active = _of(replicas, Part.ACTIVE)
     missing = wanted - len(active) - len(_of(replicas, Part.BROKEN))
@@ -156,7 +156,7 @@ def _order(active: Sequence[Replica], worst: Sequence[str]) -> list[Replica]:
     )
 
 
-def _lives(replicas: Sequence[Replica]) -> bool:
+def lives(replicas: Sequence[Replica]) -> bool:
     """Whether the service is to go on: when all were cancelled, it is on its way out."""
     return any(each.part not in (Part.LEAVING, Part.BROKEN) for each in replicas)
 

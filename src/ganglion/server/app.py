@@ -20,6 +20,7 @@ from ganglion.server import (
     routes_drains,
     routes_policy,
     routes_schedules,
+    routes_services,
     routes_workloads,
     routes_workspaces,
 )
@@ -54,6 +55,7 @@ def make_app(context: Context) -> FastAPI:
     app.state.context = context
     problems.install(app)
     app.include_router(routes_workspaces.router, prefix=PREFIX)
+    app.include_router(routes_services.router, prefix=PREFIX)
     app.include_router(routes_workloads.router, prefix=PREFIX)
     app.include_router(routes_cluster.router, prefix=PREFIX)
     app.include_router(routes_policy.router, prefix=PREFIX)

@@ -4,7 +4,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ganglion.lifecycle.expand import replica_of
-from ganglion.lifecycle.services import ASLEEP, Part, Replica, Shift, replica, shift
+from ganglion.lifecycle.services import ASLEEP, Part, Replica, Shift, lives, replica, shift
 from ganglion.model.behaviour import Scaling
 from ganglion.model.errors import Conflict, FieldError
 from ganglion.model.events import GangSubmitted, GangUpdated, ServiceScaled
@@ -112,6 +112,8 @@ def scale(draft: Draft, ref: str, span: Span, user: str) -> str:
         raise Conflict(f"{found.workload} has ended already, as {found.filed.state}")
     entry = draft.book.entries[found.workload]
     _check(entry, span)
+    if not lives(replicas_of(draft, entry.id)):
+        raise Conflict(f"{entry.id} is being stopped", "submit it again once it has ended")
     if span.high is not None:
         entry = _bounded(draft, entry, span.low, span.high)
     now = sum(each.part is Part.ACTIVE for each in replicas_of(draft, entry.id))

@@ -1,0 +1,43 @@
+"""The route that scales services."""
+
+from typing import Annotated
+
+from fastapi import APIRouter
+from pydantic import BaseModel, ConfigDict, Field
+
+from ganglion.files.grammar.ranges import parse_span
+from ganglion.model.errors import FieldError
+from ganglion.server import schemas
+from ganglion.server.context import Here
+from ganglion.server.problems import ERRORS
+from ganglion.server.routes_workloads import shown
+from ganglion.server.scale import MOST_REPLICAS, Span, scale
+
+router = APIRouter(tags=["workloads"], responses=ERRORS)
+
+
+class Scale(BaseModel):
+    """How many replicas there should be."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    replicas: (
+        Annotated[int, Field(strict=True, ge=0, le=MOST_REPLICAS)]
+        | Annotated[str, Field(max_length=100)]
+    ) = Field(description="a number, or a new floor and ceiling: `2..8`")
+
+
+@router.post("/workloads/{ref:path}/scale")
+def scale_service(here: Here, ref: str, wanted: Scale) -> schemas.WorkloadDetail:
+    """Give a service another number of replicas, or another floor and ceiling."""
+    span = _span(wanted.replicas)
+    return shown(here, here.service.ask(lambda draft: scale(draft, ref, span, here.user)))
+
+
+def _span(replicas: int | str) -> Span:
+    try:
+        found = parse_span(replicas, MOST_REPLICAS, least=0)
+    except FieldError as error:
+        raise FieldError(error.problem, key="replicas", hint=error.hint) from error
+    is_range = isinstance(replicas, str) and ".." in replicas
+    return Span(found.low, found.high if is_range else None)
