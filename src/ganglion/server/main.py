@@ -32,8 +32,8 @@ from ganglion.server.keepers import Keeper
 from ganglion.server.listen import Listener
 from ganglion.server.loads import Loads
 from ganglion.server.metrics import Metrics
-from ganglion.server.scraper import Scraper
 from ganglion.server.reception import Reception
+from ganglion.server.scraper import Scraper
 from ganglion.server.service import Service
 from ganglion.server.services_keeper import ServicesKeeper
 from ganglion.server.workspace_figures import WorkspaceFigures
