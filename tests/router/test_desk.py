@@ -34,8 +34,9 @@ class Office:
     def _noted(self) -> None:
         self.news += 1
 
-    def ask(self, number: int, *, again: bool = False) -> Ticket:
-        ticket = Ticket(Wish(), self.now, lambda replica: self.granted.append((number, replica)))
+    def ask(self, number: int, *, again: bool = False, opens: bool = False) -> Ticket:
+        wish = Wish(opens=opens)
+        ticket = Ticket(wish, self.now, lambda replica: self.granted.append((number, replica)))
         self.desk.ask(ticket, self.now, again=again)
         return ticket
 
@@ -48,6 +49,18 @@ def test_a_request_gets_a_ready_replica_at_once() -> None:
     office.ask(1)
     assert office.told() == [(1, "chat/0")]
     assert office.desk.stats(0, 0).running == 1
+
+
+def test_while_a_workspace_sleeps_only_those_wait_who_open_a_page() -> None:
+    asleep = Service("lab", sleeps=True)
+    office = Office(asleep)
+    with pytest.raises(Nobody):
+        office.ask(1)
+    office.ask(2, opens=True)
+    assert office.desk.stats(0, 0).waiting == 1
+    office.desk.follow(Service("lab", (endpoint(0),)), 5)
+    office.ask(3)
+    assert office.told() == [(2, "chat/0"), (3, "chat/0")]
 
 
 def test_requests_wait_in_order_while_all_replicas_are_full() -> None:
