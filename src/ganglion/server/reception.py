@@ -16,7 +16,8 @@ from ganglion.server.workspaces import resume
 
 OWNER = "workspaces"
 LOOK_MS = 500
-"""How often it is asked whether somebody stands at the door of one that sleeps."""
+"""How often it is asked whether somebody stands at the door of one that sleeps, and where one
+that has only just started is found."""
 OPENED = "resumed: its address was opened"
 BASE = "JUPYTER_BASE_URL"
 """Variable with which a workspace says that it answers under its name."""
@@ -56,7 +57,8 @@ class Reception:
                     _wake(draft, entry)
         table = [_routed(draft, ward, entry) for ward, entry in reached]
         draft.orders.append(lambda _world: self._door.publish(OWNER, table))
-        return draft.now + LOOK_MS if asleep else None
+        unknown = any(ward.runs and not draft.endpoints.get(ward.gang.id) for ward, _ in reached)
+        return draft.now + LOOK_MS if asleep or unknown else None
 
 
 def _reached(draft: Draft, ward: Ward) -> Entry | None:
