@@ -125,20 +125,23 @@ class Errand:
         if not repeatable or self._visit.tries >= self._service.limits.tries:
             raise self._broken(replica) from error
 
-    async def _passed_on(self, replica: Replica, found: aiohttp.ClientResponse) -> Answer:
-        answer = Answer(
-            status=found.status, reason=found.reason, headers=back(found.headers, replica.name)
-        )
-        request = self._request
+    async def _passed_on(
+        self, replica: Replica, found: aiohttp.ClientResponse
+    ) -> web.StreamResponse:
+        answer = _answer(found, replica)
         try:
-            await answer.prepare(request)
-            async for chunk in self._chunks(replica, found, answer):
-                await answer.write(chunk)
+            await answer.prepare(self._request)
+            if isinstance(answer, Answer):
+                async for chunk in self._chunks(replica, found, answer):
+                    await answer.write(chunk)
+            else:
+                self._visit.began()
             await answer.write_eof()
         except ConnectionResetError:
-            self._visit.end(Outcome.BROKEN if answer.broken else Outcome.LEFT)
-            return answer
-        self._visit.answered(replica)
+            broken = isinstance(answer, Answer) and answer.broken
+            self._visit.end(Outcome.BROKEN if broken else Outcome.LEFT)
+        else:
+            self._visit.answered(replica)
         return answer
 
     async def _chunks(
@@ -177,6 +180,18 @@ class Errand:
             f"{replica.name} ended the connection without an answer",
             "it may have done what was asked: sending it again is for the caller to decide",
         )
+
+
+def _answer(found: aiohttp.ClientResponse, replica: Replica) -> Answer | web.Response:
+    """The head of the answer; with its body if all of that is there already.
+
+    Many answers are short: one packet does where two would do the same.
+    """
+    headers, content = back(found.headers, replica.name), found.content
+    body = content.read_nowait() if content.is_eof() and not content.exception() else b""
+    if body:
+        return web.Response(status=found.status, reason=found.reason, headers=headers, body=body)
+    return Answer(status=found.status, reason=found.reason, headers=headers)
 
 
 def too_large(most: int) -> Refusal:
