@@ -115,8 +115,9 @@ def _seniority(record: GangRecord) -> tuple[int, int, int, str]:
 
 
 def _is_first(state: ClusterState, record: GangRecord) -> bool:
+    """Whether all that waits in its queue is less important: of equals, who is awake goes first."""
     queue, priority = record.gang.queue, record.gang.priority
-    return all(lane.queue != queue or lane.priority <= priority for lane in state.lanes)
+    return all(lane.queue != queue or lane.priority < priority for lane in state.lanes)
 
 
 def _place(state: ClusterState, record: GangRecord, now: int) -> Placement | None:

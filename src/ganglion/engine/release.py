@@ -84,7 +84,7 @@ def _dispensable(record: GangRecord) -> tuple[bool, int, int, str]:
 
 def _effort(state: ClusterState, record: GangRecord) -> tuple[bool, int, int, int, str]:
     kept, gang = state.kept.get(record.gang.id), record.gang
-    if kept is None:
+    if kept is None or not state.kept.is_sound(kept):
         return (True, 0, 0, gang.index, gang.id)
     restart, leaving = state.policy.evict.restart_ms, in_the_way(state, kept)
     lost = sum(price.of_gang(state.records[each], state.clock, restart) for each in leaving)

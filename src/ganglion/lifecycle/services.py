@@ -101,7 +101,9 @@ def _part(record: GangRecord, draining: int, left: bool) -> Part:
     return Part.STANDBY if record.gang.recall_ms else Part.ACTIVE
 
 
-def shift(replicas: Sequence[Replica], wanted: int, worst: Sequence[str] = ()) -> Shift:
+def shift(
+    replicas: Sequence[Replica], wanted: int, worst: Sequence[str] = (), best: Sequence[str] = ()
+) -> Shift:
     """What gives a service as many active replicas as are wanted.
 
     Wanted again, those come first that need no start: what drains, what stands by, what sleeps.
@@ -111,20 +113,24 @@ def shift(replicas: Sequence[Replica], wanted: int, worst: Sequence[str] = ()) -
         replicas: all of them, by index.
         wanted: how many should be active.
         worst: gangs, whoever should go first in front.
+        best: those that stand by, whoever should be woken first in front.
     """
     if not lives(replicas):
         return Shift()
     active = _of(replicas, Part.ACTIVE)
     missing = wanted - len(active) - len(_of(replicas, Part.BROKEN))
     if missing > 0:
-        return _more(replicas, missing)
+        return _more(replicas, missing, best)
     return _fewer(replicas, active, max(0, len(active) - wanted), worst)
 
 
-def _more(replicas: Sequence[Replica], missing: int) -> Shift:
+def _more(replicas: Sequence[Replica], missing: int, best: Sequence[str]) -> Shift:
     draining = sorted(_of(replicas, Part.DRAINING), key=lambda each: -each.since)
     keep = _ids(draining[:missing])
-    sleepers = _of(replicas, Part.STANDBY) + _of(replicas, Part.ASLEEP)
+    place = {gang: number for number, gang in enumerate(best)}
+    standby = _of(replicas, Part.STANDBY)
+    standby = sorted(standby, key=lambda each: place.get(each.gang, len(place)))
+    sleepers = [*standby, *_of(replicas, Part.ASLEEP)]
     wake = _ids(sleepers[: missing - len(keep)])
     surplus = set(_ids(_of(replicas, Part.ASLEEP))) - set(wake)
     return Shift(keep, wake, missing - len(keep) - len(wake), end=tuple(sorted(surplus)))

@@ -3,6 +3,7 @@
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ganglion.engine.release import to_release, to_wake
 from ganglion.lifecycle.expand import replica_of
 from ganglion.lifecycle.services import ASLEEP, Part, Replica, Shift, lives, replica, shift
 from ganglion.model.behaviour import Scaling
@@ -53,7 +54,12 @@ def set_replicas(draft: Draft, entry: Entry, wanted: int, cause: str) -> bool:
         cause: why, for people.
     """
     found = replicas_of(draft, entry.id)
-    todo = shift(found, wanted)
+    active = [each.gang for each in found if each.part is Part.ACTIVE]
+    surplus = max(0, len(active) - wanted)
+    worst = to_release(draft.state, active, surplus) if surplus else []
+    asleep = [each.gang for each in found if each.part is Part.STANDBY]
+    first = to_wake(draft.state, asleep, len(asleep)) if len(active) < wanted else []
+    todo = shift(found, wanted, worst, first)
     if not todo:
         return False
     before = sum(each.part is Part.ACTIVE for each in found)
@@ -71,14 +77,15 @@ def _begin(draft: Draft, entry: Entry, todo: Shift, cause: str) -> None:
     for gang in todo.wake:
         draft.apply(GangUpdated(draft.now, gang, held=False, recall_ms=0, cause=cause))
     for _ in range(todo.submit):
-        draft.apply(GangSubmitted(draft.now, _next(draft, entry)))
+        draft.apply(GangSubmitted(draft.now, next_replica(draft, entry)))
     for _ in range(todo.nap):
-        asleep = _next(draft, entry)
+        asleep = next_replica(draft, entry)
         draft.apply(GangSubmitted(draft.now, asleep))
         draft.apply(GangUpdated(draft.now, asleep.id, held=True, cause=ASLEEP))
 
 
-def _next(draft: Draft, entry: Entry) -> Gang:
+def next_replica(draft: Draft, entry: Entry) -> Gang:
+    """One more replica of a service, with a number that no other ever had."""
     index = draft.book.replicas.issued[entry.id]
     return replica_of(entry.id, entry.workload, draft.now, index)
 

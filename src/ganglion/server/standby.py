@@ -1,0 +1,87 @@
+"""Replicas of a service that sleep on lent capacity, beside those it has."""
+
+from msgspec.structs import replace
+
+from ganglion.engine.release import to_wake
+from ganglion.lifecycle.services import Part, Replica
+from ganglion.model.events import GangSubmitted, GangUpdated
+from ganglion.model.plan import Phase
+from ganglion.server import commands
+from ganglion.server.alarms import settle
+from ganglion.server.book import Entry
+from ganglion.server.draft import Draft
+from ganglion.server.scale import next_replica, replicas_of
+
+AT_RISK = "recall.at_risk"
+"""Alarm: replicas that stand by have no place that could be called back."""
+
+PATIENCE_MS = 10_000
+"""A replica that stands by may be without a place for so long before anybody is told."""
+
+
+def stand_by(draft: Draft, entry: Entry) -> None:
+    """Have as many replicas sleep as the service asks for, within its ceiling.
+
+    Whoever is woken becomes one of those it has, and another takes its seat. A replica that
+    finds no place, as after the loss of a node, changes its part with one that has one.
+    """
+    _relieve(draft, entry)
+    replicas = replicas_of(draft, entry.id)
+    asleep = [each for each in replicas if each.part is Part.STANDBY]
+    wanted = _wanted(entry, replicas)
+    if wanted or asleep:
+        _fill(draft, entry, asleep, wanted)
+        placeless = [each.gang for each in asleep[:wanted] if _lacks_place(draft, each.gang)]
+        words = f"{len(placeless)} of {wanted} replicas that stand by have no place"
+        settle(draft, entry.id, {AT_RISK: words} if placeless else {}, "recall.")
+
+
+def _relieve(draft: Draft, entry: Entry) -> None:
+    replicas, state = replicas_of(draft, entry.id), draft.state
+    asleep = [each.gang for each in replicas if each.part is Part.STANDBY]
+    ready = [gang for gang in asleep if state.kept.get(gang)]
+    if not ready:
+        return
+    stuck = [e.gang for e in replicas if e.part is Part.ACTIVE and _finds_no_place(draft, e.gang)]
+    for tired, fresh in zip(stuck, to_wake(state, ready, len(stuck)), strict=False):
+        notice = state.records[fresh].gang.recall_ms
+        cause = f"{fresh} takes its part, as it finds no place"
+        draft.apply(GangUpdated(draft.now, tired, recall_ms=notice, cause=cause))
+        draft.apply(GangUpdated(draft.now, fresh, recall_ms=0, cause=f"woken for {tired}"))
+
+
+def _finds_no_place(draft: Draft, gang: str) -> bool:
+    """Whether a replica waits for nothing but room, as far as was found out."""
+    record = draft.state.records[gang]
+    if record.phase is not Phase.PENDING or record.reason:
+        return False
+    reason = draft.state.reason(gang)
+    return reason is not None and not reason.never
+
+
+def _wanted(entry: Entry, replicas: list[Replica]) -> int:
+    scaling = entry.workload.scaling
+    lives = any(each.part not in (Part.LEAVING, Part.BROKEN) for each in replicas)
+    if scaling is None or scaling.standby is None or entry.workload.held or not lives:
+        return 0
+    active = sum(each.part is Part.ACTIVE for each in replicas)
+    return max(0, min(scaling.standby.replicas, scaling.ceiling - active))
+
+
+def _fill(draft: Draft, entry: Entry, asleep: list[Replica], wanted: int) -> None:
+    scaling = entry.workload.scaling
+    if scaling and scaling.standby:
+        notice = scaling.standby.notice_ms
+        for each in asleep[:wanted]:
+            if draft.state.records[each.gang].gang.recall_ms != notice:
+                draft.apply(GangUpdated(draft.now, each.gang, recall_ms=notice))
+        for _ in range(wanted - len(asleep)):
+            gang = replace(next_replica(draft, entry), recall_ms=notice)
+            draft.apply(GangSubmitted(draft.now, gang))
+    for each in asleep[wanted:]:
+        commands.withdraw(draft, draft.state.records[each.gang], "cancelled: fewer stand by")
+
+
+def _lacks_place(draft: Draft, gang: str) -> bool:
+    submitted = draft.state.records[gang].gang.submitted
+    return draft.state.kept.get(gang) is None and draft.now >= submitted + PATIENCE_MS
