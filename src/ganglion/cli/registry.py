@@ -44,6 +44,9 @@ COMMANDS: dict[str, Entry] = {
     ),
     "ps": Entry("ganglion.cli.ps:ps", "List your workloads.", LOOK),
     "queue": Entry("ganglion.cli.queue:queue", "Show everything that waits, in order.", LOOK),
+    "schedules": Entry(
+        "ganglion.cli.schedules:schedules", "List what is submitted again and again.", LOOK
+    ),
     "why": Entry("ganglion.cli.why:why", "Say why a workload waits and what would help.", LOOK),
     "logs": Entry("ganglion.cli.logs:logs", "Print what a workload wrote.", LOOK),
     "describe": Entry("ganglion.cli.describe:describe", "Tell everything about a workload.", LOOK),
@@ -54,6 +57,7 @@ COMMANDS: dict[str, Entry] = {
         "ganglion.cli.suspend:suspend", "Stop workspaces until they are resumed.", CHANGE
     ),
     "resume": Entry("ganglion.cli.suspend:resume", "Take suspended workspaces up again.", CHANGE),
+    "retry": Entry("ganglion.cli.retry:retry", "Submit what failed once more.", CHANGE),
     "update": Entry(
         "ganglion.cli.update:update",
         "Change priority, queue or time limit; hold or release.",

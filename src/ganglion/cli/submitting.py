@@ -60,12 +60,16 @@ def carry_out(client: "Client", jobs: "Sequence[Job]", mode: Mode) -> int:
         documents = [freely_named(client, job) for job in jobs]
         return print_verdicts(client, documents, mode.form)
     answers = [_submit(client, job, nth, mode.force) for nth, job in enumerate(jobs)]
-    if mode.form != "text" and not mode.wait:
+    dated = [answer for answer in answers if answer.due]
+    if mode.form != "text" and (dated or not mode.wait):
         print_data(answers[0] if len(answers) == 1 else answers, mode.form)
-    elif mode.detach:
-        _say_submitted(answers, mode.where)
-    else:
+        return 0
+    for answer in dated:
+        _say_scheduled(answer)
+    answers = [answer for answer in answers if not answer.due]
+    if not mode.detach:
         return _stay(client, answers, mode)
+    _say_submitted(answers, mode.where)
     return 0
 
 
@@ -98,6 +102,13 @@ def _say_submitted(answers: "Sequence[Submitted]", where: str) -> None:
         click.echo(answer.id)
     if len(answers) == 1:
         note(next_commands(answers[0].id + where))
+
+
+def _say_scheduled(answer: "Submitted") -> None:
+    from ganglion.cli.formats import clock
+
+    click.echo(answer.id)
+    note(f"  first on {clock(answer.due)}\n  see: ganglion schedules")
 
 
 def next_commands(job: str) -> str:

@@ -13,6 +13,7 @@ from ganglion.files.grammar.durations import parse_duration
 from ganglion.model.errors import FieldError
 from ganglion.model.workload import Kind
 from ganglion.server import commands, logs, schemas, submit
+from ganglion.server import retry as retries
 from ganglion.server.cluster_views import explanation, positions, suggestions
 from ganglion.server.context import Context, Document, Here, document_body
 from ganglion.server.draft import Mind
@@ -225,6 +226,13 @@ def cancel(here: Here, ref: str, how: Cancel | None = None) -> schemas.WorkloadD
     force = bool(how and how.force)
     workload = here.service.ask(lambda draft: commands.cancel(draft, ref, here.user, force=force))
     return shown(here, workload)
+
+
+@router.post("/workloads/{ref:path}/retry", status_code=201)
+def retry(here: Here, ref: str, idempotency_key: Key = "") -> schemas.Accepted:
+    """Submit what failed of a workload, as a workload of its own: of a sweep those trials only."""
+    key = idempotency_key
+    return here.service.ask(lambda draft: retries.retry(draft, ref, here.user, key))
 
 
 @router.patch("/workloads/{ref:path}")

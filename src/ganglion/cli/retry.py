@@ -1,0 +1,30 @@
+"""`ganglion retry`."""
+
+import rich_click as click
+
+from ganglion.cli.connect import complete_jobs, connect
+from ganglion.cli.formats import plural
+from ganglion.cli.options import command, output
+from ganglion.cli.screen import note
+from ganglion.cli.submitting import next_commands
+from ganglion.cli.tables import print_data
+
+
+@command("retry", "retry sweep-12", "retry train -o json")
+@click.argument("job", shell_complete=complete_jobs)
+@output("text", "json", "yaml")
+def retry(job: str, form: str) -> None:
+    """Submit what failed once more.
+
+    Of a sweep only the trials that failed are run again, as a sweep of their own; what still
+    runs or waits of it goes on. Anything else is run again as a whole.
+
+    JOB is an id, the beginning of one, or a name.
+    """
+    with connect() as client:
+        answer = client.again.retry(job)
+    if form != "text":
+        print_data(answer, form)
+        return
+    click.echo(answer.id)
+    note(f"{plural(answer.gangs, 'gang')} of {job} once more.\n{next_commands(answer.id)}")

@@ -1,0 +1,46 @@
+"""`ganglion schedules`."""
+
+from typing import TYPE_CHECKING
+
+import rich_click as click
+
+from ganglion.cli.connect import connect
+from ganglion.cli.formats import DASH, clock
+from ganglion.cli.options import command, list_output
+from ganglion.cli.tables import Column, print_list
+
+if TYPE_CHECKING:
+    from ganglion.client.schedule_views import ScheduleView
+
+
+@command("schedules", "schedules", "schedules -o wide", "schedules --remove nightly")
+@click.option("--remove", "removed", metavar="NAME", help="Take a schedule back.")
+@list_output
+def schedules(removed: str | None, form: str) -> None:
+    """List what is submitted again and again, the next to come first.
+
+    A workload file with `schedule` makes a schedule; submitting it again changes it. Taking one
+    back leaves alone what it has begun.
+    """
+    with connect() as client:
+        if removed:
+            client.again.remove_schedule(removed)
+            click.echo(f"schedule {removed} removed")
+            return
+        found = client.again.schedules()
+    print_list(found, _columns(), form, empty="no schedules; `schedule` in a file makes one")
+
+
+def _columns() -> "list[Column[ScheduleView]]":
+    return [
+        Column("NAME", lambda s: s.name, least=14),
+        Column("SCHEDULE", lambda s: s.cron),
+        Column("ZONE", lambda s: s.zone),
+        Column("NEXT", lambda s: clock(s.next)),
+        Column("LAST", lambda s: clock(s.last)),
+        Column("RUN", lambda s: s.run or DASH, least=8),
+        Column("LIVE", lambda s: str(len(s.live) or DASH), right=True),
+        Column("USER", lambda s: s.user or DASH, wide=True),
+        Column("OVERLAP", lambda s: s.overlap, wide=True),
+        Column("MESSAGE", lambda s: s.message or DASH, least=12),
+    ]
