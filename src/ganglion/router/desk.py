@@ -115,7 +115,8 @@ class Desk:
 
     @property
     def _asleep(self) -> bool:
-        return self.service.sleeps and not self.service.endpoints
+        going = State.DRAINING
+        return self.service.sleeps and all(e.state == going for e in self.service.endpoints)
 
     @property
     def served(self) -> bool:
@@ -190,6 +191,8 @@ class Desk:
         return [r for r in self.replicas.values() if r.open and (not most or r.running < most)]
 
     def _serve(self, now: int) -> None:
+        if self._asleep:
+            self._send_away(now)
         while self._line:
             able = self._able()
             if not able and not self._hopeless:
@@ -200,6 +203,12 @@ class Desk:
                 ticket.grant(None)
                 continue
             self._grant(ticket, choose(able, ticket.wish, self._dice), now)
+
+    def _send_away(self, now: int) -> None:
+        """Refuse all that open no page: they came before it fell asleep."""
+        for ticket in [each for each in self._line if not each.wish.opens]:
+            self.withdraw(ticket, now)
+            ticket.grant(None)
 
     def _grant(self, ticket: Ticket, replica: Replica, now: int) -> None:
         replica.running += 1
