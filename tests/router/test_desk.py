@@ -63,6 +63,17 @@ def test_while_a_workspace_sleeps_only_those_wait_who_open_a_page() -> None:
     assert office.told() == [(2, "chat/0"), (3, "chat/0")]
 
 
+def test_who_waits_as_it_falls_asleep_is_sent_away_unless_he_opens_a_page() -> None:
+    office = Office(service(endpoint(0, State.STARTING)))
+    office.ask(1)
+    office.ask(2, opens=True)
+    office.desk.follow(Service("lab", (endpoint(0, State.DRAINING),), sleeps=True), 5)
+    assert office.told() == [(1, "")]
+    with pytest.raises(Nobody):
+        office.ask(3)
+    assert office.desk.stats(5, 0).waiting == 1
+
+
 def test_requests_wait_in_order_while_all_replicas_are_full() -> None:
     office = Office(service(endpoint(0), cap=1))
     for number in (1, 2, 3):
