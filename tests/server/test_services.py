@@ -295,3 +295,13 @@ def test_a_service_without_a_port_scales_without_the_router(parlour: Parlour) ->
     parlour.rig.do(lambda draft: scale(draft, job, Span(1), "ada"))
     parlour.pass_(1)
     assert (len(parlour.running()), parlour.door.table) == (1, {})
+
+
+def test_load_that_is_known_beforehand_is_prepared_for(parlour: Parlour) -> None:
+    # The clock of these tests begins with the year 1970.
+    hint = {"cron": "0 0 1 1 *", "lasts": "1m", "replicas": 3}
+    _scaling(parlour, hints=[hint])
+    parlour.load(0, 1, 5)
+    assert len(parlour.running()) == 3
+    parlour.load(0, 1, 60)
+    assert len(parlour.running()) == 1
