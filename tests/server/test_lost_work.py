@@ -147,6 +147,7 @@ def test_no_more_is_lost_than_since_the_last_checkpoint_and_all_tell_the_same_fi
     until(lambda: place.marks(2), 60)
     assert place.nodes(train).isdisjoint(where)
 
+    until(lambda: len(of(place.events(f"{train}/0"), GangStarted)) > 1)
     events = place.events(f"{train}/0")
     end, saved = of(events, GangEnded)[0], of(events, CheckpointCommitted)
     last = [each for each in saved if each.attempt == 1][-1]

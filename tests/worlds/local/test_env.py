@@ -1,9 +1,10 @@
 """The environment of ranks, as tables."""
 
 import pytest
+from msgspec import structs
 
 from ganglion.model.placement import Placement, PodPlacement
-from ganglion.model.workload import Gang, PodSet, Run
+from ganglion.model.workload import Checkpoint, Gang, PodSet, Run
 from ganglion.worlds.local.env import (
     Facts,
     Gpu,
@@ -256,3 +257,24 @@ def test_what_describes_another_job_is_not_inherited() -> None:
 @pytest.mark.parametrize(("procs", "devices", "slots"), [(1, (), 1), (1, (0, 1), 2), (4, (0,), 4)])
 def test_mpi_slots_are_processes_or_gpus(procs: int, devices: tuple[int, ...], slots: int) -> None:
     assert hostfile(seats(*two_pods(procs, devices))) == f"127.0.0.1 slots={slots}\n" * 2
+
+
+@pytest.mark.parametrize(
+    ("name", "handled"),
+    [
+        ("SIGTERM", None),
+        ("SIGURG", None),
+        ("SIGUSR1", "SIGTERM,SIGINT,SIGHUP,SIGQUIT,SIGUSR1"),
+        ("usr2", "SIGTERM,SIGINT,SIGHUP,SIGQUIT,SIGUSR2"),
+        ("10", "SIGTERM,SIGINT,SIGHUP,SIGQUIT,SIGUSR1"),
+    ],
+)
+def test_torchrun_is_told_of_signals_that_it_would_die_of(name: str, handled: str | None) -> None:
+    placed, placement = two_pods(1)
+    placed = structs.replace(placed, checkpoint=Checkpoint(signal=name))
+    table = seats(placed, placement)
+    found = rank_env(placed, table, Run(), table[0], FACTS)
+    assert found.get("TORCHELASTIC_SIGNALS_TO_HANDLE") == handled
+    mine = Run(env={"TORCHELASTIC_SIGNALS_TO_HANDLE": "SIGINT"})
+    found = rank_env(placed, table, mine, table[0], FACTS)
+    assert found["TORCHELASTIC_SIGNALS_TO_HANDLE"] == "SIGINT"

@@ -16,7 +16,7 @@ TRAP = (
     " while :; do sleep 0.05; done"
 )
 USR1 = Checkpoint(signal="SIGUSR1", grace_ms=60_000)
-LIGHTNING = "GANGLION_LIGHTNING_PYTHON"
+LIGHTNING = "GANGLION_FRAMEWORKS_PYTHON"
 """Names a Python with PyTorch Lightning, which is too large to be installed for one test."""
 
 

@@ -8,6 +8,7 @@ their ranks and overwrites the variables. `PET_*` are what torchrun reads in pla
 How ranks are counted when an elastic gang changes its size: see `seats`.
 """
 
+import signal
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -23,6 +24,10 @@ ADDRESS = "127.0.0.1"
 """Every node of this world is this machine."""
 SLURM_SWITCH = "GANGLION_SLURM_ENV"
 BIND_SWITCH = "GANGLION_GPU_BIND"
+HANDED_ON = ("SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT")
+"""Signals that torchrun hands on to its workers by itself."""
+HARMLESS = ("SIGURG", "SIGWINCH", "SIGCHLD", "SIGCONT")
+"""Signals that nobody dies of."""
 OWNED = ("PET_", "GANGLION_", "SLURM_", "TORCHELASTIC_", "OMPI_", "PMI_", "PMIX_")
 """Prefixes of variables that describe a job; those of the server's own are not passed on."""
 OWNED_NAMES = frozenset(
@@ -81,8 +86,23 @@ def rank_env(gang: Gang, table: Table, run: Run, seat: Seat, facts: Facts) -> di
     if run.env.get(SLURM_SWITCH) == "1":
         env |= slurm.variables(seat, table, gang, facts.name, ADDRESS)
         env["SLURM_RESTART_COUNT"] = str(facts.attempt - 1)
-    usual = {"PORT": str(facts.service_port)} if run.port else {}
+    usual = _handled((gang.checkpoint or Checkpoint()).signal)
+    usual |= {"PORT": str(facts.service_port)} if run.port else {}
     return {"PYTHONUNBUFFERED": "1"} | usual | env
+
+
+def _handled(name: str) -> dict[str, str]:
+    """What has torchrun hand the signal of the contract on; of those it does not know it dies."""
+    full = _signal_name(name)
+    if full in HANDED_ON or full in HARMLESS:
+        return {}
+    return {"TORCHELASTIC_SIGNALS_TO_HANDLE": ",".join((*HANDED_ON, full))}
+
+
+def _signal_name(name: str) -> str:
+    if name.isdigit() and int(name) in set(signal.Signals):
+        return signal.Signals(int(name)).name
+    return name.upper() if name.upper().startswith("SIG") else f"SIG{name.upper()}"
 
 
 def _pods(table: Table) -> int:
