@@ -33,9 +33,11 @@ from ganglion.server.listen import Listener
 from ganglion.server.loads import Loads
 from ganglion.server.metrics import Metrics
 from ganglion.server.reception import Reception
+from ganglion.server.schedules import SchedulesKeeper
 from ganglion.server.scraper import Scraper
 from ganglion.server.service import Service
 from ganglion.server.services_keeper import ServicesKeeper
+from ganglion.server.sweeps_keeper import SweepsKeeper
 from ganglion.server.workspace_figures import WorkspaceFigures
 from ganglion.server.workspaces_keeper import WorkspaceKeeper
 from ganglion.worlds.local.world import LocalWorld
@@ -142,7 +144,8 @@ def _keepers(stack: ExitStack, door: Door) -> list[Keeper]:
     scraper = Scraper()
     scraper.start()
     stack.callback(scraper.stop)
-    return [FailuresKeeper(), ServicesKeeper(door, Loads(scraper))]
+    services = ServicesKeeper(door, Loads(scraper))
+    return [SchedulesKeeper(), FailuresKeeper(), services, SweepsKeeper()]
 
 
 @contextmanager
