@@ -1,6 +1,7 @@
 """The scaler: floors, bounds and paces hold; what nobody knows is not acted upon."""
 
 from collections.abc import Iterable
+from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given, settings
@@ -189,20 +190,22 @@ def test_latency_asks_for_at_most_twice_as_many_and_gives_back_one_at_a_time() -
     assert found == [8, 10, 10, 9]
 
 
-def test_hints_raise_the_floor_a_start_before_their_date() -> None:
-    hint = Hint("0 8 * * *", 3_600_000, 7)
-
-    def hinted(hints: tuple[Hint, ...], begin: int, end: int) -> int:
-        assert hints == (hint,)
-        return 7 if begin <= 300_000 <= end else 0
-
+def test_hints_raise_the_floor_a_start_before_their_date_and_while_they_last() -> None:
+    hint = Hint("0 8 * * *", 3_600_000, 7, "Europe/Berlin")
+    eight = int(datetime(2026, 3, 2, 7, tzinfo=UTC).timestamp()) * 1_000
     scaling = replace(QUICK, hints=(hint,), cold_start_ms=120_000)
-    scaler = Scaler(scaling, hinted=hinted)
     found = []
-    for now in (165_000, 180_000):
+    for minutes in (-3, -2, 0, 59, 60):
+        scaler, now = Scaler(scaling), eight + minutes * 60_000
         scaler.observe(requests(now, 0), now)
         found.append(scaler.desired(now, 1, 0).replicas)
-    assert found == [1, 7]
+    assert found == [1, 7, 7, 7, 1]
+
+
+def test_hints_ask_for_no_more_than_the_ceiling() -> None:
+    hint = Hint("* * * * *", 60_000, 700)
+    scaler = Scaler(replace(QUICK, hints=(hint,)))
+    assert scaler.desired(0, 1, 0).replicas == 100
 
 
 def test_how_long_a_start_takes_is_learnt_unless_it_is_said() -> None:

@@ -5,11 +5,10 @@ pkg/autoscaler/scaling), pace and stabilisation those of Kubernetes' HorizontalP
 what is kept beside the load is in `spare`.
 """
 
-from collections.abc import Callable
-
 from msgspec import Struct
 
 from ganglion.lifecycle.scaling import backlog, spare
+from ganglion.lifecycle.scaling.hints import hinted
 from ganglion.lifecycle.scaling.lead import REMEMBERED, lead, reach
 from ganglion.lifecycle.scaling.load import asked_now, describe
 from ganglion.lifecycle.scaling.memory import Change, Memory, Promise, Sample, Want
@@ -17,7 +16,7 @@ from ganglion.lifecycle.scaling.reading import Reading, doubt
 from ganglion.lifecycle.scaling.slow import Bounds, slow
 from ganglion.lifecycle.scaling.trust import LOST, busy, trouble
 from ganglion.lifecycle.scaling.wanted import Asked
-from ganglion.model.behaviour import Hint, Scaling
+from ganglion.model.behaviour import Scaling
 
 
 class Desired(Struct, frozen=True):
@@ -37,29 +36,16 @@ class Desired(Struct, frozen=True):
     alarm: str = ""
 
 
-Hinted = Callable[[tuple[Hint, ...], int, int], int]
-"""(hints, from, to) -> the highest floor that they ask for between two times, in ms."""
-
-
-def unhinted(hints: tuple[Hint, ...], begin: int, end: int) -> int:
-    """No hint is known; a `Hinted`."""
-    del hints, begin, end
-    return 0
-
-
 class Scaler:
     """Scales one service. No clock, no I/O: same calls, same answers.
 
     Args:
         scaling: what its owner wants.
         memory: of an earlier scaler of the same service; None = nothing is remembered.
-        hinted: reads hints.
     """
 
-    def __init__(
-        self, scaling: Scaling, memory: Memory | None = None, hinted: Hinted = unhinted
-    ) -> None:
-        self._scaling, self._hinted = scaling, hinted
+    def __init__(self, scaling: Scaling, memory: Memory | None = None) -> None:
+        self._scaling = scaling
         self.memory = memory or Memory()
         if scaling.start_within_ms and self.memory.promise is None:
             self.memory.promise = Promise(spare.FIRST)
@@ -98,7 +84,7 @@ class Scaler:
         """How many replicas there should be now.
 
         Args:
-            now: the time, in ms; never earlier than in a call before.
+            now: the time, in ms since 1970; never earlier than in a call before.
             ready: replicas that answer requests.
             starting: replicas that are to come and do not answer yet, those that wait for a
                 place included; those that are leaving count nowhere.
@@ -146,5 +132,5 @@ class Scaler:
 
     def _bounds(self, now: int) -> Bounds:
         scaling = self._scaling
-        hinted = self._hinted(scaling.hints, now, now + self.lead_ms) if scaling.hints else 0
-        return Bounds(min(max(scaling.floor, hinted), scaling.ceiling), scaling.ceiling)
+        floor = max(scaling.floor, hinted(scaling.hints, now, self.lead_ms))
+        return Bounds(min(floor, scaling.ceiling), scaling.ceiling)
