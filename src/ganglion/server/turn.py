@@ -7,6 +7,7 @@ import structlog
 from ganglion.engine.cycle import cycle
 from ganglion.engine.record import HOLDING
 from ganglion.ledger import Ended, Entry
+from ganglion.lifecycle.failures.blame import blamed
 from ganglion.lifecycle.losses import measured
 from ganglion.lifecycle.retries import decide
 from ganglion.model.errors import GanglionError
@@ -69,6 +70,7 @@ class Turn:
         if record.phase in HOLDING:
             workload = self.draft.book.entries[record.gang.workload].workload
             trail = self.draft.book.trails[fact.gang]
+            fact = blamed(fact, record.placement, self.draft.state.tree.sick)
             decided = decide(fact, record, workload, trail.history)
             self.draft.apply(measured(decided, trail.span, trail.checkpoint))
 

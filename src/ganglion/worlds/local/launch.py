@@ -70,6 +70,7 @@ def prepare(ground: Ground, start: Start, workload: Workload, taken: set[int]) -
         "signal": signal_number(contract.signal),
         "grace_ms": contract.grace_ms,
         "time_limit_ms": gang.time_limit_ms,
+        "replace": gang.replace,
         "ports": [facts.master_port, facts.service_port],
         "service_port": facts.service_port,
         "env": dict(ground.inherited),

@@ -15,14 +15,17 @@ import sys
 import time
 from pathlib import Path
 
+from ganglion.lifecycle.failures.oom import ran_out, sentence
 from ganglion.worlds.local import records
 from ganglion.worlds.local.hook import Hook
 from ganglion.worlds.local.members import Members
+from ganglion.worlds.local.memory import kills
 from ganglion.worlds.local.processes import (
     Process,
     StartError,
     adopt_orphans,
     end_leftovers,
+    last_line,
     reap,
 )
 from ganglion.worlds.local.records import Record
@@ -51,10 +54,14 @@ class End:
         message: one sentence for the user.
         code: exit code that the workload reports; None = there is none.
         grace_s: time between the signal and SIGKILL.
+        cause: what the outcome does not tell: `oom`.
     """
 
-    def __init__(self, outcome: str, message: str, code: int | None, grace_s: float) -> None:
+    def __init__(
+        self, outcome: str, message: str, code: int | None, grace_s: float, cause: str = ""
+    ) -> None:
         self.outcome, self.message, self.code, self.grace_s = outcome, message, code, grace_s
+        self.cause = cause
 
 
 class Attempt:
@@ -80,6 +87,7 @@ class Attempt:
         self._began = time.monotonic()
         self._marked = self._began
         self._first_failure: Process | None = None
+        self._kills = kills()
         self._told_to_end = False
         self._kill_at = NEVER
         self._least_grace = 0.0
@@ -213,7 +221,9 @@ class Attempt:
 
     def _failure(self, process: Process) -> End:
         grace_s = min(PEER_GRACE_S, self._spec["grace_ms"] / 1000)
-        return End("failed", process.story(), process.code, grace_s)
+        memory = ran_out(process.code, last_line(process.log), kills() - self._kills)
+        said = f"{sentence(memory)}; {process.story()}" if memory else process.story()
+        return End("failed", said, process.code, grace_s, "oom" if memory else "")
 
     def _ask_to_stop(self, end: End, *, first: bool) -> None:
         note = self._run / records.STOP_NOTE
@@ -289,6 +299,7 @@ def supervise(run: Path) -> None:
     attempt = Attempt(run, spec, wakeups)
     end = attempt.carry_out()
     record = {"outcome": end.outcome, "exit_code": end.code, "message": end.message}
+    record |= {"cause": end.cause}
     record |= {"killed": attempt.killed}
     _write_for_sure(run / records.EXIT, record | {"at": records.now_ms(), "codes": attempt.codes()})
 

@@ -223,6 +223,7 @@ def _ended(end: Record, gang: str, attempt: int, now: int) -> GangEnded:
         Outcome(end["outcome"]),
         exit_code=end["exit_code"],
         message=end["message"],
+        cause=end.get("cause", ""),
         killed=end.get("killed", False),
     )
 

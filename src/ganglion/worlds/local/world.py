@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import TypeGuard
 
 import structlog
 from msgspec import Struct, structs
@@ -19,11 +20,16 @@ from ganglion.worlds.causes import outcome_of
 from ganglion.worlds.local import records
 from ganglion.worlds.local.attempts import Attempts, Key, names
 from ganglion.worlds.local.env import ADDRESS, Gpu, inheritable
+from ganglion.worlds.local.health import Health
 from ganglion.worlds.local.launch import Ground, prepare, resized
 from ganglion.worlds.local.onlooker import LocalOnlooker, place_of
+from ganglion.worlds.local.outages import Outages
 from ganglion.worlds.local.seats import pod_id
 from ganglion.worlds.local.telling import tell
 from ganglion.worlds.onlooker import Onlooker
+
+DOUBT_MS = 5_000
+"""How long a failure waits at most for news of the GPUs."""
 
 log = structlog.get_logger(__name__)
 
@@ -78,6 +84,9 @@ class LocalWorld:
         self._ground = Ground(self._home, _numbered(nodes), inheritable(environ), run_of)
         self._lock = _only_one(self._home)
         self._attempts = Attempts(self._home)
+        self._outages = Outages(self._home, self.nodes)
+        self._health = Health(self.nodes, clock)
+        self._doubtful: list[tuple[int, GangEnded]] = []
         self._facts: list[Event] = []
 
     def now(self) -> int:
@@ -96,8 +105,40 @@ class LocalWorld:
     def observe(self) -> Sequence[Event]:
         """Facts since the last call, oldest first."""
         facts, self._facts = self._facts, []
-        facts += self._attempts.look(self.now())
+        facts += self._outage()
+        facts += self._judged(self._attempts.look(self.now()))
         return sorted(facts, key=lambda fact: fact.at)
+
+    def _outage(self) -> list[Event]:
+        """Pretend nodes that went away, with all that ran there, or came back."""
+        gone, back = self._outages.look()
+        now, nodes = self.now(), {node.name: node for node in self.nodes}
+        for watched in self._attempts.live.values():
+            if any(pod["node"] in gone for pod in watched.pods) and not watched.spec.get("replace"):
+                names = ", ".join(sorted({pod["node"] for pod in watched.pods} & gone))
+                watched.stop(Outcome.NODE_LOST, f"lost {names}", force=True)
+        lost = [NodeLost(now, name) for name in sorted(gone)]
+        return [*lost, *(NodeAdded(now, nodes[name]) for name in sorted(back))]
+
+    def _judged(self, facts: Sequence[Event]) -> list[Event]:
+        """Facts, with failures held back until the GPUs were looked at since."""
+        found = [*facts]
+        if self._health.watches:
+            failed = [fact for fact in facts if _is_failure(fact)]
+            found = [fact for fact in facts if fact not in failed]
+            self._doubtful += [(self._health.rounds, fact) for fact in failed]
+            if failed:
+                self._health.hurry()
+        sick = self._health.take()
+        late = [e for e in self._doubtful if self._is_known(*e)]
+        self._doubtful = [each for each in self._doubtful if each not in late]
+        return [*sick, *found, *(structs.replace(fact, at=self.now()) for _, fact in late)]
+
+    def _is_known(self, round_: int, failure: GangEnded) -> bool:
+        """Whether a failure need not wait any longer for news of the GPUs."""
+        if not self._health.watches or self._health.rounds >= round_ + 2:
+            return True
+        return self.now() - failure.at > DOUBT_MS
 
     def stop(self, gang: str, attempt: int, cause: str, *, force: bool = False) -> None:
         """Stop an attempt: its signal, its grace (none with `force`), SIGKILL.
@@ -190,6 +231,7 @@ class LocalWorld:
         adopted = {key for key in sorted(believed) if adopt(*key, started=key[0] not in placed)}
         lost = self._lose(set(running.items()) - adopted)
         started = [start for gang, start in placed.items() if (gang, start.attempt) not in adopted]
+        self._health.start()
         moved = self._stop_moved()
         stops, resizes = list(stopping.values()), list(resized.values())
         self.execute(Plan(self.now(), started, stops, resizes), workloads)
@@ -205,6 +247,7 @@ class LocalWorld:
 
     def close(self) -> None:
         """Let another server use this home; jobs run on."""
+        self._health.stop()
         self._lock.close()
 
     def _begin(self, start: Start, workloads: Mapping[str, Workload]) -> None:
@@ -272,6 +315,10 @@ class LocalWorld:
             if node.name not in known or kept != old:
                 self._facts.append(NodeAdded(now, kept))
         self._facts += [NodeLost(now, name) for name in known if name not in present]
+
+
+def _is_failure(fact: Event) -> TypeGuard[GangEnded]:
+    return isinstance(fact, GangEnded) and fact.outcome is Outcome.FAILED
 
 
 def _workload(gang: Gang, workloads: Mapping[str, Workload]) -> Workload:
