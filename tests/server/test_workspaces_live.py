@@ -16,11 +16,13 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import aiohttp
 import httpx2
 import pytest
 
+from ganglion.worlds.local.ports import free_port
 from tests.server.process import Api, Nursery, until
 
 SOON = {"idle_timeout": "3s", "idle": {"warn": "1s"}}
@@ -243,3 +245,45 @@ def test_a_cell_that_only_sleeps_keeps_a_notebook_and_an_idle_kernel_does_not(
     until(ada.is_up, PATIENCE_S)  # the same address, and the same token
     assert ada.http.get("/api/kernels").json() == []
     ada.http.close()
+
+
+# --- through the router ----------------------------------------------------------------------
+
+PAGE = "text/html,application/xhtml+xml"
+SAYS = """
+import http.server, os
+class Page(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        body = f"attempt {os.environ['GANGLION_ATTEMPT']} at {self.path}".encode()
+        self.send_response(200); self.send_header('Content-Length', str(len(body)))
+        self.end_headers(); self.wfile.write(body)
+    def log_message(self, *args):
+        pass
+here = ('127.0.0.1', int(os.environ['PORT']))
+http.server.ThreadingHTTPServer(here, Page).serve_forever()
+"""
+
+
+def test_whoever_opens_one_that_sleeps_waits_until_it_is_back(house: House, tmp_path: Path) -> None:
+    (tmp_path / "page.py").write_text(SAYS)
+    run = f"exec {sys.executable} {tmp_path}/page.py"
+    found = house.open("desk", run, port=free_port(str(tmp_path), ()))
+    house.becomes(found, "RUNNING")
+    router = f"http://127.0.0.1:{until(lambda: router_port(house.home))}"
+    http = httpx2.Client(base_url=router, trust_env=False, timeout=PATIENCE_S)
+    until(lambda: http.get("/desk/lab").text == "attempt 1 at /lab", PATIENCE_S)
+    house.becomes(found, "SUSPENDED")
+    # A page that was left open asks for more, and wakes nobody.
+    until(lambda: http.get("/desk/api/status").status_code == 503, PATIENCE_S)
+    assert house.show(found)["state"] == "SUSPENDED"
+    answer = http.get("/desk/lab", headers={"Accept": PAGE})
+    assert (answer.status_code, answer.text) == (200, "attempt 2 at /lab")
+    resumed = [e for e in house.events() if e.get("cause") == "resumed: its address was opened"]
+    assert [e["gang"] for e in resumed] == [f"{found}/0"]
+    http.close()
+
+
+def router_port(home: Path) -> int:
+    """Where the router of a home listens; 0 = nowhere yet."""
+    record = home / "router.json"
+    return int(urlsplit(json.loads(record.read_text())["url"]).port or 0) if record.exists() else 0
