@@ -65,6 +65,15 @@ def without(*rights: Right) -> tuple[Right, ...]:
     return tuple(each for each in chart_rights() if each not in rights)
 
 
+LIVES = (
+    Right("apps", "deployments/scale", "patch"),
+    Right("apps", "statefulsets/scale", "patch"),
+    Right("leaderworkerset.x-k8s.io", "leaderworkersets/scale", "patch"),
+    Right("apps", "statefulsets", "patch"),
+)
+"""Rights of those who look after services and workspaces."""
+
+
 def define_kinds(cluster: Cluster) -> None:
     """Create the custom resource definitions and wait until they are served."""
     cluster.apply(*manifests("crds.yaml"))

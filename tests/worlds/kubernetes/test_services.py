@@ -6,10 +6,11 @@ from contextlib import contextmanager
 import pytest
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.manifests import Object
+from tests.worlds.kubernetes.crds import definition
 from tests.worlds.kubernetes.metered import ADDRESS, Metered
-from tests.worlds.kubernetes.rbac import bind_chart_role
-from tests.worlds.kubernetes.scheduling import USER, scheduling
-from tests.worlds.kubernetes.workloads import deployment
+from tests.worlds.kubernetes.rbac import LIVES, Right, bind_chart_role, without
+from tests.worlds.kubernetes.scheduling import scheduling
+from tests.worlds.kubernetes.workloads import deployment, leader_worker_set, stateful_set
 
 from ganglion.server.lives.eyes import sight_of
 from ganglion.server.lives.keeper import Lives
@@ -18,6 +19,7 @@ from ganglion.worlds.kubernetes.scheduler import Scheduler, now_ms
 
 PATH = "/apis/apps/v1/namespaces/default/deployments/api"
 EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"
+LWS = ("leaderworkerset.x-k8s.io", "v1", "LeaderWorkerSet")
 KIND = {"ganglion.dev/kind": "service"}
 PROMPT = "window: 2s, panic_window: 1s, hold_down: 1s, up: any, down: any"
 
@@ -38,9 +40,9 @@ def service(port: int, replicas: str = "1..4", **notes: str) -> Object:
 
 
 @contextmanager
-def living(cluster: Cluster, scheduler: Scheduler) -> Iterator[None]:
-    """Somebody who looks after services, with the rights of the manifests."""
-    endpoint = endpoint_of(bind_chart_role(cluster, USER))
+def living(cluster: Cluster, scheduler: Scheduler, *lacking: Right) -> Iterator[None]:
+    """Somebody who looks after services, with the rights of the manifests, or all but some."""
+    endpoint = endpoint_of(bind_chart_role(cluster, "lives", without(*lacking)))
     lives = Lives(endpoint, "test", sight_of(scheduler, ""), may=lambda: True, clock=now_ms)
     lives.start()
     try:
@@ -57,6 +59,17 @@ def serving(cluster: Cluster, **notes: str) -> Iterator[Metered]:
         cluster.apply(service(metered.port, **notes))
         with living(cluster, scheduler):
             yield metered
+
+
+def of_kind(cluster: Cluster, kind: str) -> Object:
+    """A service of one replica that has to have two."""
+    if kind == "LeaderWorkerSet":
+        cluster.create(definition(*LWS, scale=True))
+    make = {"Deployment": deployment, "StatefulSet": stateful_set}.get(kind, leader_worker_set)
+    body = make("api", 1)
+    notes = {"ganglion.dev/replicas": "2..4", "ganglion.dev/scale": "{requests: 8}"}
+    body["metadata"] |= {"labels": KIND, "annotations": notes}
+    return body
 
 
 def ready(cluster: Cluster) -> int:
@@ -102,6 +115,22 @@ def test_a_service_that_says_nonsense_is_told_and_hurts_no_other(cluster: Cluste
         assert "8..1" in notes_of(cluster, "Odd")[0]
         metered.load = 16
         cluster.wait(lambda: wanted(cluster) == 2, "the other service to follow its load")
+
+
+@pytest.mark.parametrize("kind", ["Deployment", "StatefulSet", "LeaderWorkerSet"])
+@pytest.mark.parametrize("is_allowed", [True, False])
+def test_no_service_is_scaled_without_the_right_to(
+    cluster: Cluster, kind: str, is_allowed: bool
+) -> None:
+    body = of_kind(cluster, kind)
+    (right,) = (each for each in LIVES if each.resource == f"{kind.lower()}s/scale")
+    lacking = () if is_allowed else (right,)
+    with scheduling(cluster) as scheduler, living(cluster, scheduler, *lacking):
+        cluster.apply(body)
+        reason = "Scaled" if is_allowed else "CannotScale"
+        cluster.wait(lambda: notes_of(cluster, reason), "the floor to be tried")
+        replicas = cluster.get(cluster.path(body))["spec"]["replicas"]
+        assert replicas == (2 if is_allowed else 1)
 
 
 def test_what_a_person_changes_in_the_same_moment_is_not_undone(cluster: Cluster) -> None:

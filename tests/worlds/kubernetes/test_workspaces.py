@@ -8,8 +8,8 @@ from msgspec.structs import replace
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.manifests import Object
 from tests.worlds.kubernetes.notebooks import Notebooks
-from tests.worlds.kubernetes.rbac import bind_chart_role
-from tests.worlds.kubernetes.scheduling import USER, scheduling
+from tests.worlds.kubernetes.rbac import Right, bind_chart_role, without
+from tests.worlds.kubernetes.scheduling import scheduling
 from tests.worlds.kubernetes.workloads import template, thing
 
 from ganglion.lifecycle.workspaces.rule import Pace
@@ -41,11 +41,13 @@ def workspace(port: int, gpus: int) -> Object:
 
 
 @contextmanager
-def working(cluster: Cluster, *, gpus: int = 1, exporter: bool = True) -> Iterator[Notebooks]:
+def working(
+    cluster: Cluster, *lacking: Right, gpus: int = 1, exporter: bool = True
+) -> Iterator[Notebooks]:
     """A workspace that runs, and somebody who looks after it with the rights of the manifests."""
     cluster.add_nodes(1, gpus=2)
     with Notebooks("default", "lab-0") as notebooks, scheduling(cluster) as scheduler:
-        endpoint = endpoint_of(bind_chart_role(cluster, USER))
+        endpoint = endpoint_of(bind_chart_role(cluster, "lives", without(*lacking)))
         urls = [f"http://127.0.0.1:{notebooks.port}/metrics"] if exporter else []
         sight = replace(sight_of(scheduler, ""), exporters=lambda _node: urls)
         lives = Lives(endpoint, "test", sight, may=lambda: True, clock=now_ms, pace=PACE)
@@ -109,3 +111,9 @@ def test_of_what_nobody_knows_nothing_is_done(cluster: Cluster, silent: str) -> 
 def test_without_gpus_the_notebook_server_alone_is_asked(cluster: Cluster) -> None:
     with working(cluster, gpus=0, exporter=False):
         cluster.wait(lambda: replicas(cluster) == 0, "the workspace to be suspended")
+
+
+def test_no_workspace_is_warned_or_suspended_without_the_right_to(cluster: Cluster) -> None:
+    with working(cluster, Right("apps", "statefulsets", "patch")):
+        cluster.wait(lambda: told(cluster, "CannotSuspend"), "the refusal")
+        assert (replicas(cluster), told(cluster, "Idle")) == (1, [])

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Sequence
 
 import structlog
 
-from ganglion.lifecycle.scaling.scaler import Hinted, unhinted
 from ganglion.lifecycle.workspaces.rule import Pace
 from ganglion.model.errors import GanglionError
 from ganglion.server.eyes import Eyes
@@ -50,7 +49,6 @@ class Lives:
         sight: what the scheduler knows.
         may: whether we lead.
         clock: the time in ms since 1970.
-        hinted: reads the hints of services.
         pace: how long the word of those holds who look at workspaces.
     """
 
@@ -62,13 +60,12 @@ class Lives:
         *,
         may: Callable[[], bool],
         clock: Callable[[], int],
-        hinted: Hinted = unhinted,
         pace: Pace | None = None,
     ) -> None:
         self._endpoint, self._identity, self._sight = endpoint, identity, sight
         self._may, self._clock = may, clock
         self._scraper = Scraper()
-        self._services = Services(self._scraper, hinted)
+        self._services = Services(self._scraper)
         self._eyes = Eyes()
         self._workspaces = Workspaces(self._eyes, pace)
         self._alarms: dict[str, str] = {}

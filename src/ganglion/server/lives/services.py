@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct, field
 
-from ganglion.lifecycle.scaling.scaler import Desired, Hinted, Scaler
+from ganglion.lifecycle.scaling.scaler import Desired, Scaler
 from ganglion.model.behaviour import Scaling
 from ganglion.server.lives.load import History, job_of, load_of
 from ganglion.server.lives.mains import Kept
@@ -45,11 +45,10 @@ class Services:
 
     Args:
         scraper: asks pods and Prometheus.
-        hinted: reads the hints of a service.
     """
 
-    def __init__(self, scraper: Scraper, hinted: Hinted) -> None:
-        self._scraper, self._hinted = scraper, hinted
+    def __init__(self, scraper: Scraper) -> None:
+        self._scraper = scraper
         self._watched: dict[str, _Watched] = {}
 
     def decide(self, found: Mapping[str, tuple[Kept, Sequence[Pod]]], now: int) -> list[Scale]:
@@ -87,7 +86,7 @@ class Services:
         known = self._watched.get(kept.uid)
         if known is None or known.scaling != scaling:
             memory = known.scaler.memory if known else None
-            scaler = Scaler(scaling, memory, self._hinted)
+            scaler = Scaler(scaling, memory)
             known = _Watched(scaling, scaler, known.history if known else History.empty())
             self._watched[kept.uid] = known
         return known

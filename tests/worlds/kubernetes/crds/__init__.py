@@ -28,8 +28,8 @@ KINDS = (
 """(group, version, kind) of all of them."""
 
 
-def definition(group: str, version: str, kind: str) -> Body:
-    """The definition of one kind."""
+def definition(group: str, version: str, kind: str, *, scale: bool = False) -> Body:
+    """The definition of one kind; with `scale`, its replicas can be set as those of others."""
     open_ended = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     schema = {"type": "object", "properties": {"spec": open_ended, "status": open_ended}}
     plural = f"{kind.lower()}s"
@@ -37,13 +37,16 @@ def definition(group: str, version: str, kind: str) -> Body:
     if group.endswith(".k8s.io") or group.endswith("x-k8s.io"):
         url = "https://github.com/kubernetes/kubernetes/pull/1"
         meta["annotations"] = {"api-approved.kubernetes.io": url}
-    served = {
+    served: Body = {
         "name": version,
         "served": True,
         "storage": True,
         "schema": {"openAPIV3Schema": schema},
         "subresources": {"status": {}},
     }
+    if scale:
+        paths = {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}
+        served["subresources"]["scale"] = paths
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
