@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ganglion.lifecycle.reports.hearing import (
+    ALARM_MS,
     BROKEN,
     BURST,
     FLOOD,
@@ -197,7 +198,15 @@ def test_a_value_that_is_no_number_is_an_alarm_until_it_is_one_again() -> None:
     hear(ears, metrics={"step": 10, "loss": None})
     assert ears.tell(NOW) == []
     hear(ears, metrics={"step": 11, "loss": 0.5})
-    assert alarms(ears.tell(NOW)) == {NOT_A_NUMBER: ""}
+    assert alarms(ears.tell(NOW + ALARM_MS)) == {NOT_A_NUMBER: ""}
+
+
+def test_an_alarm_that_comes_and_goes_all_the_time_is_told_now_and_then() -> None:
+    ears, told = hearing(), list[Event]()
+    for second in range(600):
+        hear(ears, NOW + 1_000 * second, metrics={"loss": None if second % 2 else 0.5})
+        told += [e for e in ears.tell(NOW + 1_000 * second) if isinstance(e, AlarmSet)]
+    assert 1 < len(told) <= 1 + 600_000 // ALARM_MS
 
 
 # --- activity ---------------------------------------------------------------------------------

@@ -18,6 +18,8 @@ BURST = 30
 """Metrics that are told at once..."""
 METRIC_MS = 5_000
 """...and after them one in so many ms: of each name the newest."""
+ALARM_MS = 60_000
+"""Least time between two words about one alarm of one attempt."""
 SKEW_MS = 60_000
 """How far clocks may be apart before a time counts as wrong."""
 SHOWN = 160
@@ -59,7 +61,7 @@ class Memory(Struct):
         tokens: metrics that may be told at once, in thousandths.
         filled: when these were counted, in ms.
         alarms: code -> message that stands.
-        unsaid: alarms to tell.
+        said: code -> message that was told last, and when.
         strange: metrics whose last value was not a number.
     """
 
@@ -74,7 +76,7 @@ class Memory(Struct):
     tokens: int = 1_000 * BURST
     filled: int = 0
     alarms: dict[str, str] = field(default_factory=dict)
-    unsaid: dict[str, str] = field(default_factory=dict)
+    said: dict[str, tuple[str, int]] = field(default_factory=dict)
     strange: set[str] = field(default_factory=set)
 
 
@@ -131,12 +133,7 @@ class Hearing:
 
     def warn(self, alarm: str, message: str) -> None:
         """Raise an alarm, once for each code until it is taken back."""
-        if alarm not in self._memory.alarms:
-            self._memory.alarms[alarm] = self._memory.unsaid[alarm] = message
-
-    def _calm(self, alarm: str) -> None:
-        if self._memory.alarms.pop(alarm, ""):
-            self._memory.unsaid[alarm] = ""
+        self._memory.alarms.setdefault(alarm, message)
 
     def tell(self, now: int, *, over: bool = False) -> list[Event]:
         """What is to be written down now.
@@ -145,10 +142,7 @@ class Hearing:
             now: the time in ms.
             over: whether the attempt has ended, so that nothing may be kept back.
         """
-        memory, events = self._memory, list[Event]()
-        for alarm, message in memory.unsaid.items():
-            events.append(AlarmSet(now, self._gang, alarm, message))
-        memory.unsaid.clear()
+        memory, events = self._memory, self._due_alarms(now, over=over)
         if over or now - memory.told >= QUIET_MS:
             found = [each for each in (memory.saved, memory.marked) if each]
             events += sorted(found, key=lambda each: each.at)
@@ -221,7 +215,18 @@ class Hearing:
                     at, self._gang, self._attempt, name, line.step, value
                 )
         if not memory.strange:
-            self._calm(NOT_A_NUMBER)
+            memory.alarms.pop(NOT_A_NUMBER, None)
+
+    def _due_alarms(self, now: int, *, over: bool) -> list[Event]:
+        """Those that came or went; one that comes and goes all the time is told now and then."""
+        memory, events = self._memory, list[Event]()
+        for alarm in {**memory.said, **memory.alarms}:
+            message = memory.alarms.get(alarm, "")
+            before, at = memory.said.get(alarm, ("", now - ALARM_MS))
+            if message != before and (over or now - at >= ALARM_MS):
+                memory.said[alarm] = (message, now)
+                events.append(AlarmSet(now, self._gang, alarm, message))
+        return events
 
     def _due_metrics(self, now: int, *, over: bool) -> list[Event]:
         memory = self._memory
