@@ -164,6 +164,7 @@ class WorkloadDetail(Base):
     gangs: tuple[GangView, ...]
     document: dict[str, Any] = Field(description="the workload file in canonical keys")
     url: str = Field("", description="where all its replicas are reached; empty = nowhere")
+    use: str = Field("", description="whether a workspace is idle, busy or unknown, and why")
     scaling: Scaling | None = Field(None, description="null = it has always had its replicas")
 
 
