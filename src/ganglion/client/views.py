@@ -192,12 +192,14 @@ class WorkloadDetail(WorkloadBase):
         gangs: its gangs, by index.
         document: what was submitted, with every alias resolved.
         url: where all its replicas are reached; empty = nowhere.
+        use: whether a workspace is idle, busy or unknown, and why.
         scaling: None = it has always had its replicas.
     """
 
     gangs: tuple[GangView, ...] = ()
     document: dict[str, Any] = field(default_factory=dict)
     url: str = ""
+    use: str = ""
     scaling: Scaling | None = None
 
 
