@@ -124,7 +124,7 @@ def filed_view(filed: Filed) -> schemas.WorkloadView:
     shown = msgspec.json.decode(filed.detail, type=dict[str, msgspec.Raw])
     # Of thousands of trials only the number is wanted: none of them is read.
     gangs = len(msgspec.json.decode(shown.pop("gangs"), type=list[msgspec.Raw]))
-    for key in ("document", "url", "scaling"):
+    for key in ("document", "url", "use", "scaling"):
         shown.pop(key, None)
     told = {key: msgspec.json.decode(value) for key, value in shown.items()}
     return schemas.WorkloadView.model_validate({**told, "gangs": gangs})
