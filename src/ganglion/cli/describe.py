@@ -73,6 +73,7 @@ def _facts(view: "WorkloadDetail") -> list[tuple[str, str]]:
         ("Ended", f"{clock(view.ended)} after {took}" if took else ""),
         ("Exit code", code),
         ("URL", view.url),
+        ("Use", view.use),
         ("Endpoints", ", ".join(gang.endpoint for gang in view.gangs if gang.endpoint)),
         ("Replicas", _replicas(view)),
         ("Alarms", "\n".join(f"{alarm}: {said}" for alarm, said in sorted(view.alarms.items()))),
