@@ -28,6 +28,7 @@ class Context(Struct):
         halt: called to end the server.
         url: where services are reached; empty = nowhere yet.
         look_at: what a workspace was last seen to hold, by its gang.
+        use_of: whether a workspace is used, for people, by its gang.
         tasks: what goes on after the answer.
     """
 
@@ -39,6 +40,7 @@ class Context(Struct):
     halt: Callable[[], None] = lambda: None
     url: Callable[[], str] = lambda: ""
     look_at: Callable[[str], Look | None] = lambda _gang: None
+    use_of: Callable[[str], str] = lambda _gang: ""
     tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
 
