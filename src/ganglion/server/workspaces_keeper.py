@@ -6,6 +6,7 @@ from ganglion.lifecycle.workspaces.hours import allowed_ms
 from ganglion.lifecycle.workspaces.look import Look
 from ganglion.lifecycle.workspaces.rule import GAP_MS, LOOK_MS, Act, Pace, Step, step
 from ganglion.lifecycle.workspaces.sights import Memory
+from ganglion.lifecycle.workspaces.verdict import Answer, Finding
 from ganglion.lifecycle.workspaces.wards import FOR_IDLENESS, Ward, Wards
 from ganglion.lifecycle.workspaces.words import span
 from ganglion.model.events import Event, GangUpdated, IdleWarned
@@ -26,6 +27,7 @@ class _Watch(Struct):
 
     memory: Memory = field(default_factory=Memory)
     at: int = 0
+    found: Finding | None = None
 
 
 class WorkspaceKeeper:
@@ -63,6 +65,15 @@ class WorkspaceKeeper:
         seen = self._eyes.seen((gang, ward.attempt)) if ward else None
         return seen.look if seen else None
 
+    def use_of(self, gang: str) -> str:
+        """Whether a workspace is used, and who says so; empty = nobody cares. From any thread."""
+        ward = self.wards.get(gang)
+        watch = self._watches.get((gang, ward.attempt)) if ward and ward.runs else None
+        if watch is None or watch.found is None:
+            return ""
+        found = watch.found
+        return found.message if found.answer is Answer.IDLE else f"{found.answer}: {found.message}"
+
     def tend(self, draft: Draft) -> int | None:
         """Look after all of them."""
         wanted = set[Key]()
@@ -96,6 +107,7 @@ class WorkspaceKeeper:
             for sight in look.sights:
                 watch.memory.see(sight, GAP_MS)
         found = step(workload, watch.memory, seen.required, ward.warned, draft.now, self._pace)
+        watch.found = found.finding
         _act(draft, ward, found, look)
 
     def _meeting(self, key: Key, workload: Workload, every_ms: int) -> Order:
