@@ -265,5 +265,7 @@ def shown(here: Context, ref: str) -> schemas.WorkloadDetail:
         found = resolve(mind, here.service.ledger, ref)
         if found.filed is None:
             places = positions(mind.state)
-            return detail(mind, found.workload, places, here.service.endpoints, here.url())
+            made = detail(mind, found.workload, places, here.service.endpoints, here.url())
+            use = here.use_of(made.gangs[0].id) if made.kind == Kind.WORKSPACE else ""
+            return made.model_copy(update={"use": use})
     return filed_detail(found.filed)
