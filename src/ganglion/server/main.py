@@ -110,7 +110,7 @@ def serve(
         stack.enter_context(_running(service, lambda d: _brought(d, policy, tuple(queues), user)))
         url = url_of(taken, host)
         context = Context(service, place, feed, metrics, user, url=lambda: door.url)
-        context.look_at = workspaces.look_at
+        context.look_at, context.use_of = workspaces.look_at, workspaces.use_of
         app = guarded(make_app(context), place.token(), loopback=is_loopback(host))
         listener = Listener(app, lambda: _announce(place, url, made.now(), ready), feed.close)
         context.halt = listener.halt
