@@ -10,8 +10,8 @@ from uuid import uuid4
 import httpx2
 import msgspec
 
-from ganglion.client.drain_views import DrainPage, DrainView
 from ganglion.client.again import Again
+from ganglion.client.drain_views import DrainPage, DrainView
 from ganglion.client.errors import ended, fault_of
 from ganglion.client.home import home, no_server, read_server, read_token
 from ganglion.client.http import Http
@@ -233,7 +233,7 @@ class Client:
         self,
         ref: str,
         *,
-        index: int = 0,
+        index: int | None = None,
         rank: int = 0,
         tail: int | None = None,
         since: str | None = None,
@@ -244,7 +244,7 @@ class Client:
 
         Args:
             ref: id, unique prefix or name.
-            index: which gang of the workload.
+            index: which gang of the workload; None = the first that has not ended.
             rank: which process of the gang.
             tail: only that many last lines.
             since: only what was written within that time, as `10m`.
@@ -351,13 +351,7 @@ class Client:
         self._http.call("POST", _path("/nodes", node, "uncordon"), Any)
 
     def drain(self, what: str, by_ms: int, reason: str = "maintenance") -> DrainView:
-        """Empty a node or domain by a time.
-
-        Args:
-            what: name of a node, `LEVEL=NAME`, or the name of one domain.
-            by_ms: when what is still there is stopped.
-            reason: for people.
-        """
+        """Empty a node or domain (`LEVEL=NAME`, or its name); what is there by then is stopped."""
         body = {"by": by_ms, "reason": reason}
         return self._http.call("PUT", _path("/drains", what), DrainView, body=body)
 

@@ -2,12 +2,14 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from tests.worlds.local.jobs import NODES, Jobs, until
+from tests.worlds.local.jobs import NODES, Jobs, python, until
 
-from ganglion.model.events import NodeAdded, NodeLost, Outcome
+from ganglion.model.events import AlarmSet, NodeAdded, NodeLost, Outcome
+from ganglion.model.workload import Retry
 from ganglion.worlds.local.discover import PRETEND
 from ganglion.worlds.local.outages import bring_back, take_away
 
@@ -65,3 +67,55 @@ def test_a_program_that_somebody_killed_is_not_said_to_have_run_out_of_memory(jo
 
 def test_other_failures_have_no_cause(jobs: Jobs) -> None:
     assert jobs.end(jobs.run("exit 3")).cause == ""
+
+
+DIES_ONCE = """
+import os, pathlib, time
+rank, home = os.environ["RANK"], pathlib.Path(os.environ["HOME_OF_TEST"])
+print("began", rank, os.getpid(), flush=True)
+mark = home / "died"
+if rank == "1" and not mark.exists():
+    mark.touch()
+    os._exit(7)
+while not (home / "enough").exists():
+    time.sleep(0.02)
+"""
+
+
+def in_place(jobs: Jobs, limit: int, source: str = DIES_ONCE, **more: Any) -> str:
+    """A gang of two pods whose program can take it that lost ranks are started again."""
+    env = {"HOME_OF_TEST": str(jobs.home)}
+    start = jobs.start_of(python(source), pods=2, env=env, **more)
+    start = replace(start, gang=replace(start.gang, replace=True))
+    retry = Retry(limit=limit, replace=True)
+    workload = jobs.workloads[start.gang.workload]
+    jobs.workloads[start.gang.workload] = replace(workload, retry=retry)
+    jobs.starts[start.gang.id] = start
+    jobs.execute(start)
+    return start.gang.id
+
+
+def test_only_the_rank_that_failed_is_started_again_beside_the_others(jobs: Jobs) -> None:
+    gang = in_place(jobs, limit=2)
+    until(lambda: jobs.look() is not None and jobs.log(gang, 1).count("began 1") == 2)
+    (jobs.home / "enough").touch()
+    end = jobs.end(gang)
+    assert (end.outcome, end.attempt) == (Outcome.SUCCEEDED, 1)
+    assert jobs.log(gang, 0).count("began 0") == 1
+    (alarm,) = [each for each in jobs.facts if isinstance(each, AlarmSet)]
+    assert (alarm.subject, alarm.alarm) == (gang, "ranks.replaced")
+    assert "once; the last: rank 1 ended with exit code 7" in alarm.message
+
+
+def test_in_place_too_a_gang_fails_once_its_retries_are_used_up(jobs: Jobs) -> None:
+    gang = in_place(jobs, 2, 'import os; print("began", flush=True); os._exit(7)')
+    end = jobs.end(gang)
+    assert (end.outcome, end.exit_code) == (Outcome.FAILED, 7)
+    begun = sum(jobs.log(gang, rank).count("began") for rank in (0, 1))
+    assert 3 <= begun <= 4
+
+
+def test_without_retries_of_its_own_failures_nothing_is_started_again_in_place(jobs: Jobs) -> None:
+    gang = in_place(jobs, limit=0)
+    assert jobs.end(gang).outcome is Outcome.FAILED
+    assert jobs.log(gang, 1).count("began") == 1

@@ -28,7 +28,9 @@ SHOWN = 160
 BROKEN, FLOOD = "reports.broken", "reports.flood"
 MISSING = "checkpoint.missing"
 ORDER, OUTSIDE, NOT_A_NUMBER = "checkpoint.order", "checkpoint.outside", "metrics.nan"
-OF_ATTEMPTS = frozenset({BROKEN, FLOOD, MISSING, ORDER, OUTSIDE, NOT_A_NUMBER})
+REPLACED = "ranks.replaced"
+"""Ranks of an attempt were started again beside the others."""
+OF_ATTEMPTS = frozenset({BROKEN, FLOOD, MISSING, ORDER, OUTSIDE, NOT_A_NUMBER, REPLACED})
 """Alarms about one attempt of a gang, which end as the next one begins."""
 
 

@@ -71,6 +71,7 @@ def prepare(ground: Ground, start: Start, workload: Workload, taken: set[int]) -
         "grace_ms": contract.grace_ms,
         "time_limit_ms": gang.time_limit_ms,
         "replace": gang.replace,
+        "again": workload.retry.limits.get("failure", workload.retry.limit) * gang.replace,
         "ports": [facts.master_port, facts.service_port],
         "service_port": facts.service_port,
         "env": dict(ground.inherited),

@@ -102,6 +102,15 @@ class Members:
 
     # --- change ---------------------------------------------------------------------------
 
+    def replace(self, failed: Process) -> None:
+        """End what is left of a rank's pod, so that `fill` starts the pod again."""
+        key = next(key for key, processes in self._of.items() if failed in processes)
+        number = next(pod["number"] for pod in self._roster if pod["id"] == key)
+        self._setups.pop(key, None)
+        for process in self._of.pop(key):
+            process.signal(signal.SIGKILL)
+            self._leaving.append((number, process, 0.0))
+
     def heed(self) -> None:
         """Take in an order to run on other pods: those left out are told to stop."""
         order = records.read(self._run / records.RESIZE)

@@ -9,6 +9,7 @@ One directory per attempt, `runs/<workload id>/<index>/<attempt>/`:
 - `running.json`  all ranks run
 - `stop.json`     order to stop; `limit.json` a changed time limit
 - `resize.json`   order to run on other pods; `left.json` those it left out are gone
+- `replaced.json` how often pods were started again in place, and why the last time
 - `checkpoint`    the job touches it whenever a checkpoint is complete
 - `reports/<pod>` what the pod's processes report, one JSON object per line
 - `resumed.json`  the checkpoint it goes on from, and what is to be said of that
@@ -42,6 +43,7 @@ STOP_NOTE = "stop"
 LEAVE = "leave"
 CHECKPOINT = "checkpoint"
 HOSTFILE = "hostfile"
+REPLACED = "replaced.json"
 REPORTS = "reports"
 RESUMED = "resumed.json"
 

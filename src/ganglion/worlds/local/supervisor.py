@@ -88,6 +88,8 @@ class Attempt:
         self._marked = self._began
         self._first_failure: Process | None = None
         self._kills = kills()
+        self._replaced = 0
+        self._ending = False
         self._told_to_end = False
         self._kill_at = NEVER
         self._least_grace = 0.0
@@ -141,6 +143,7 @@ class Attempt:
         while self._busy(stopping=end is not None):
             woken = self._wakeups.wait(SETTLE_S if end else self._pause())
             self._told_to_end |= bool(woken & {signal.SIGTERM, signal.SIGINT})
+            self._ending = end is not None
             self._reap()
             self._mark_sometimes()
             self._resize(end)
@@ -264,10 +267,21 @@ class Attempt:
             self._hook.ended(pid, status)
             if process := ours.get(pid):
                 process.ended(status)
-                if process.code and process in heard:
+                if process.code and process in heard and not self._replace(process):
                     self._first_failure = self._first_failure or process
         for process in present:
             process.group_lives()  # notices when its group's number becomes free
+
+    def _replace(self, process: Process) -> bool:
+        """Have the pod of a rank that failed started again beside the others, if it may be."""
+        if self._ending or not self._ranks_run or self._replaced >= self._spec.get("again", 0):
+            return False
+        self._replaced += 1
+        self._members.replace(process)
+        said = {"count": self._replaced, "message": process.story(), "at": records.now_ms()}
+        with contextlib.suppress(OSError):  # a full disk must not keep it from going on
+            records.write(self._run / records.REPLACED, said)
+        return True
 
     def _pause(self) -> float:
         poll = SETTLE_S if self._members.leaving else POLL_S

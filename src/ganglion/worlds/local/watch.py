@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import ganglion
-from ganglion.lifecycle.reports.hearing import Activity
+from ganglion.lifecycle.reports.hearing import REPLACED, Activity
 from ganglion.model.events import (
+    AlarmSet,
     Event,
     GangEnded,
     GangStarted,
@@ -52,6 +53,7 @@ class Watched:
         self.pods: list[Record] = resize["pods"] if resize else spec["pods"]
         self._resized, self._left = resize["seq"] if resize else 0, 0
         self._undelivered: Record | None = None
+        self._replaced = 0
         self._reports = ReportFiles(run, spec)
 
     def begin(self) -> None:
@@ -98,7 +100,21 @@ class Watched:
             self._reap(wait=True)
             last = _ended(end, gang, attempt, now)
             return [*facts, *self._reports.look(self.pods, last.at, over=True), last]
-        return [*facts, *self._reports.look(self.pods, now), *self._departures(now)]
+        return [
+            *facts,
+            *self._reports.look(self.pods, now),
+            *self._departures(now),
+            *self._replacements(now),
+        ]
+
+    def _replacements(self, now: int) -> Iterator[Event]:
+        """That pods were started again in place, each time once."""
+        found = records.read(self.run / records.REPLACED)
+        if found and found["count"] > self._replaced:
+            self._replaced = found["count"]
+            times = "once" if self._replaced == 1 else f"{self._replaced} times"
+            message = f"ranks were started again in place {times}; the last: {found['message']}"
+            yield AlarmSet(min(now, found["at"]), self.spec["gang"], REPLACED, message)
 
     @property
     def activity(self) -> Activity:
