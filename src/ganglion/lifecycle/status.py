@@ -1,6 +1,6 @@
 """The one state of a workload, derived from its gangs."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -58,14 +58,15 @@ _WORDS = {Kind.SERVICE: "replicas", Kind.SWEEP: "trials"}
 
 
 def state_of(
-    kind: Kind, records: Sequence[GangRecord], reasons: Sequence[Reason | None] = ()
+    kind: Kind, records: Sequence[GangRecord], reasons: Iterable[Reason | None] = ()
 ) -> Status:
     """Derive the state of a workload.
 
     Args:
         kind: its kind.
         records: its gangs, by index; at least one.
-        reasons: why each of them waits, as `reserved.reason_of` says; may be left out.
+        reasons: why each of them waits, as `reserved.reason_of` says; may be left out. No more
+            of them are asked for than it takes.
     """
     if all(record.phase is Phase.ENDED for record in records):
         return _over(records)

@@ -6,9 +6,9 @@ import msgspec
 
 from ganglion.engine.record import WAITING, GangRecord
 from ganglion.ledger import Filed
-from ganglion.lifecycle.expand import params_of
 from ganglion.lifecycle.reserved import reason_of, waits_for
 from ganglion.lifecycle.status import State, end_of, state_of
+from ganglion.lifecycle.sweeps.trials import trial, trial_count
 from ganglion.model.events import AlarmSet, Outcome
 from ganglion.model.placement import Placement
 from ganglion.model.plan import Phase
@@ -111,6 +111,8 @@ def _scaling(mind: Mind, entry: Entry) -> schemas_services.Scaling | None:
 def _counted(mind: Mind, workload: str) -> list[str]:
     """Gangs that a workload consists of: of a service that goes on, not the replicas that left."""
     gangs = mind.book.gangs[workload]
+    if mind.book.entries[workload].workload.kind is not Kind.SERVICE:
+        return gangs
     return [gang for gang in gangs if not mind.book.replicas.has_left(gang)] or gangs
 
 
@@ -134,9 +136,10 @@ def _base(mind: Mind, entry: Entry) -> dict[str, object]:
     records = [mind.state.records[gang] for gang in _counted(mind, entry.id)]
     past = mind.book.replicas.past.get(entry.id, Past())
     everything = [mind.book.trails[gang] for gang in mind.book.gangs[entry.id]]
-    reasons = [reason_of(mind.state, record.gang.id) for record in records]
+    reasons = (reason_of(mind.state, record.gang.id) for record in records)
     trails = [mind.book.trails[record.gang.id] for record in records]
-    waited = (name for record in records for name in waits_for(mind.state, record.gang.id))
+    promised = (record for record in records if record.promise)
+    waited = (name for each in promised for name in waits_for(mind.state, each.gang.id))
     status = state_of(entry.workload.kind, records, reasons)
     ends = [end_of(record) for record in records if record.phase is Phase.ENDED]
     given_up = sum(record.outcome is Outcome.STOPPED_EARLY for record in records)
@@ -197,7 +200,8 @@ def _saved(trail: Trail) -> schemas.Saved | None:
 def _params(mind: Mind, gang: Gang) -> dict[str, str]:
     if gang.kind is not Kind.SWEEP:
         return {}
-    return params_of(mind.book.entries[gang.workload].workload, gang.index)
+    workload = mind.book.entries[gang.workload].workload
+    return trial(workload, gang.index) if trial_count(workload) else {}
 
 
 def _gang(mind: Mind, gang: str, endpoint: str) -> schemas.GangView:
