@@ -16,7 +16,7 @@ EVENTS = {"content-type": "text/event-stream"}
 def said(request: httpx2.Request) -> httpx2.Response:
     """A log that tells which one it is."""
     asked = request.url.params
-    return httpx2.Response(200, text=f"rank {asked['rank']} of {asked['index']}\n")
+    return httpx2.Response(200, text=f"rank {asked['rank']} of {asked.get('index', 'the first')}\n")
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def test_without_options_the_log_of_rank_0_is_printed(
     ganglion: Ganglion, logging: FakeServer
 ) -> None:
     done = ganglion("logs", "train")
-    assert (done.code, done.out, done.err) == (0, "rank 0 of 0\n", "")
+    assert (done.code, done.out, done.err) == (0, "rank 0 of the first\n", "")
 
 
 def test_every_option_reaches_the_server(ganglion: Ganglion, logging: FakeServer) -> None:

@@ -68,25 +68,30 @@ def logs(
             pump.copy(index, rank or 0)
 
 
-def _reference(job: str, index: int | None) -> tuple[str, int]:
-    """Split `JOB/3` into the workload and the number of the gang."""
+def _reference(job: str, index: int | None) -> tuple[str, int | None]:
+    """Split `JOB/3` into the workload and the number of the gang; without one, the first is meant.
+
+    The first of a service is not 0 for ever.
+    """
     ref, slash, number = job.partition("/")
     if slash and not number.isdecimal():
         raise InputError(f"{job}: no number behind the slash", f"as {ref}/0")
     if slash and index is not None and index != int(number):
         raise click.UsageError(f"{job} and --index {index} contradict each other")
-    return ref, int(number) if slash else index or 0
+    return ref, int(number) if slash else index
 
 
-def _several(client: "Client", pump: Pump, ref: str, index: int, node: str | None) -> None:
+def _several(client: "Client", pump: Pump, ref: str, index: int | None, node: str | None) -> None:
     """Copy the logs of all ranks of a gang, or of those on one node."""
     view = client.workload(ref)
-    gang = next((gang for gang in view.gangs if gang.index == index), None)
+    kept = [gang for gang in view.gangs if gang.phase != "ended"] or view.gangs
+    wanted = kept[:1] if index is None else view.gangs
+    gang = next((gang for gang in wanted if index in (None, gang.index)), None)
     if gang is None:
         raise NotFound(f"{view.id} has no number {index}", f"it has {len(view.gangs)}, from 0")
     ranks = range(gang.ranks) if node is None else _ranks_on(view, gang, node)
     for rank in ranks:
-        pump.start(index, rank, log_name(index, len(view.gangs), rank, gang.ranks))
+        pump.start(gang.index, rank, log_name(gang.index, len(view.gangs), rank, gang.ranks))
         if not pump.follows:
             pump.join()
     pump.join()

@@ -57,7 +57,7 @@ class Pump:
         self._threads.append(thread)
         thread.start()
 
-    def copy(self, index: int, rank: int, name: str = "") -> None:
+    def copy(self, index: int | None, rank: int, name: str = "") -> None:
         """Copy the log of one rank and return at its end."""
         with self._client.logs(
             self._job, index=index, rank=rank, **self._options._asdict()

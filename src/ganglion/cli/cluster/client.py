@@ -257,7 +257,7 @@ class ClusterClient:
         self,
         ref: str,
         *,
-        index: int = 0,
+        index: int | None = None,
         rank: int = 0,
         tail: int | None = None,
         since: str | None = None,
@@ -270,7 +270,7 @@ class ClusterClient:
             raise NotFound(
                 f"{ref} was not submitted by Ganglion", f"kubectl logs -l job-name={ref}"
             )
-        log = Log(self._api, self.namespace, seen.name, index, rank)
+        log = Log(self._api, self.namespace, seen.name, index or 0, rank)
         source = self._bridge.stream(log.read(Part(tail, since, follow, previous)))
         yield source
 
