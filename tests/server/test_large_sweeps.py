@@ -13,7 +13,7 @@ from ganglion.server.sweeps_keeper import SweepsKeeper
 from ganglion.server.views import view
 from tests.server.conftest import Rig
 
-FEW, MANY = 40, 2_000
+FEW, MANY = 40, 6_000
 
 
 def work(what: Callable[[], Any]) -> int:
@@ -53,7 +53,11 @@ def swept(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[int], Rig
         rig.turn(6)
         return rig
 
-    request.addfinalizer(lambda: [rig.ledger.close() for rig in rigs])
+    def close() -> None:
+        for rig in rigs:
+            rig.ledger.close()
+
+    request.addfinalizer(close)
     return made
 
 

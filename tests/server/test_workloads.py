@@ -50,6 +50,7 @@ def test_a_submission_is_answered_with_its_id_and_what_to_do_next(client: TestCl
         "name": "a",
         "gangs": 1,
         "next": ["ganglion why a-1", "ganglion logs -f a-1", "ganglion cancel a-1"],
+        "due": None,
     }
 
 
