@@ -109,7 +109,9 @@ def test_a_stopped_job_without_checkpoints_starts_from_the_beginning() -> None:
     stage.start("a")
     assert stage.events(until=60) == [GangStarted(0, "a/0", 1)]
     stage.stop("a")
-    assert stage.events(until=60) == [GangEnded(60 * S, "a/0", 1, Outcome.PREEMPTED, requeue=True)]
+    assert stage.events(until=60) == [
+        GangEnded(60 * S, "a/0", 1, Outcome.PREEMPTED, requeue=True, lost_gpu_ms=60 * S)
+    ]
     stage.start("a", 2)
     assert stage.events()[-1].at == (60 + 5 + 100) * S
     assert stage.seen.records["a/0"].lost_ms == (60 + 5) * S
@@ -138,6 +140,7 @@ def test_a_stopped_job_goes_on_from_its_last_checkpoint(
     (end,) = stage.events(until=70)
     assert isinstance(end, GangEnded)
     assert (end.outcome, end.requeue) == (Outcome.PREEMPTED, True)
+    assert end.lost_gpu_ms == lost * S
     stage.start("a", 2)
     assert stage.events()[-1].at == ends * S
     record = stage.seen.records["a/0"]
@@ -264,7 +267,9 @@ def test_a_lost_node_takes_its_jobs_with_it_and_comes_back() -> None:
     started, lost, ended, back = stage.events()
     assert isinstance(started, GangStarted)
     assert lost == NodeLost(lost.at, "n0001")
-    assert ended == GangEnded(lost.at, "a/0", 1, Outcome.NODE_LOST, requeue=True)
+    assert ended == GangEnded(
+        lost.at, "a/0", 1, Outcome.NODE_LOST, requeue=True, lost_gpu_ms=lost.at % (10 * S)
+    )
     assert isinstance(back, NodeAdded)
     assert back.at > lost.at
     assert stage.seen.records["a/0"].lost_ms == lost.at % (10 * S)

@@ -16,7 +16,7 @@ from ganglion.worlds.causes import outcome_of, trade_of
 from ganglion.worlds.simulated.attempt import Attempt, Past, Timing
 from ganglion.worlds.simulated.faults import Dice
 from ganglion.worlds.simulated.heap import Heap
-from ganglion.worlds.simulated.job import SimJob
+from ganglion.worlds.simulated.job import SimJob, gpu_milli
 from ganglion.worlds.simulated.reports import Reports
 from ganglion.worlds.simulated.watcher import End, Watcher
 
@@ -247,6 +247,7 @@ class Running:
                 requeue=requeue,
                 exit_code=_exit_code(outcome),
                 not_before=not_before,
+                lost_gpu_ms=thrown * gpu_milli(attempt.job.gang) // (1000 * full),
             )
         )
 
