@@ -128,6 +128,19 @@ def test_an_idle_workspace_is_warned_then_suspended_and_keeps_its_place_in_line(
         assert record.reason.message.startswith("suspended: idle for 3")
 
 
+def test_whether_it_is_used_is_told_with_the_name_of_who_says_so(office: Office) -> None:
+    gang = f"{office.open()}/0"
+    assert office.keeper.use_of(gang) == ""
+    office.minutes(1, doubt="nobody tells of its GPUs")
+    assert office.keeper.use_of(gang) == "unknown: processes: nobody tells of its GPUs"
+    office.minutes(1, moves=True)
+    assert office.keeper.use_of(gang).startswith("busy: processes, ")
+    office.minutes(27)
+    assert office.keeper.use_of(gang).startswith("idle for 2")
+    office.minutes(5)
+    assert office.keeper.use_of(gang) == ""  # it sleeps
+
+
 def test_use_takes_the_warning_back(office: Office) -> None:
     office.open()
     office.minutes(26)

@@ -123,7 +123,9 @@ def test_one_that_computes_outlasts_one_that_sits_and_goes_when_it_is_done(
     house.becomes(burner, "RUNNING")
     sitter = house.open("sitter", "exec sleep 600")
     house.becomes(sitter, "SUSPENDED")
-    assert house.show(burner)["state"] == "RUNNING"
+    shown = house.show(burner)
+    assert shown["state"] == "RUNNING"
+    assert shown["use"].startswith("busy: processes: its processes used ")
     assert not [e for e in house.events() if e["type"] == "idle_warned" and burner in e["gang"]]
     go.touch()
     house.becomes(burner, "SUSPENDED")
