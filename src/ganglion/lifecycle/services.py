@@ -96,7 +96,7 @@ def _part(record: GangRecord, draining: int, left: bool) -> Part:
         return Part.BROKEN
     if draining:
         return Part.DRAINING
-    if record.gang.held:
+    if record.gang.held and record.phase in WAITING:
         return Part.ASLEEP
     return Part.STANDBY if record.gang.recall_ms else Part.ACTIVE
 

@@ -63,8 +63,11 @@ class Loads:
         self._router.keep({each.workload.name for each in services})
         self._pages = {key: each for key, each in self._pages.items() if key in live}
         self._last = {key: each for key, each in self._last.items() if key in live}
-        jobs = {each.id: _job(each, endpoints) for each in services if _is_asked(each)}
-        self._scraper.want(jobs)
+        asked = [each for each in services if _is_asked(each)]
+        where: dict[str, dict[str, str]] = {each.id: {} for each in asked}
+        for gang, address in endpoints.items() if asked else ():
+            where.get(gang.rpartition("/")[0], {})[gang] = address
+        self._scraper.want({each.id: _job(each, where[each.id]) for each in asked})
 
     def look(self, entry: Entry, ready: set[str], heard: Heard, now: int) -> Load:
         """What is known of a service's load.
@@ -140,9 +143,8 @@ def _is_asked(entry: Entry) -> bool:
     return scaling is not None and scaling.source != ROUTER
 
 
-def _job(entry: Entry, endpoints: Mapping[str, str]) -> Job:
+def _job(entry: Entry, mine: Mapping[str, str]) -> Job:
     scaling = entry.workload.scaling or Scaling()
-    mine = {gang: at for gang, at in endpoints.items() if gang.rpartition("/")[0] == entry.id}
     if scaling.source == METRICS:
         return Job({gang: f"http://{at}{scaling.path}" for gang, at in mine.items()})
     queries = {

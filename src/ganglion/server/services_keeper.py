@@ -44,11 +44,13 @@ class _Watched(Struct):
         scaling: as its scaler knows it.
         scaler: decides.
         seen: replicas that were found ready; None = nobody has looked yet.
+        due: when it is to be asked again, in ms.
     """
 
     scaling: Scaling
     scaler: Scaler
     seen: set[str] | None = None
+    due: int = 0
 
 
 class _View(Struct, frozen=True):
@@ -133,6 +135,9 @@ class ServicesKeeper:
     def _scale(self, draft: Draft, view: _View, heard: Heard) -> None:
         entry = view.entry
         watched = self._watch(entry)
+        if draft.now < watched.due:
+            return
+        watched.due = draft.now + (TICK_MS if view.of(Part.ACTIVE) else HASTE_MS)
         self._learn(watched, view, draft.now)
         load = self._loads.look(entry, view.ready, heard, draft.now)
         if load.reading:
