@@ -59,7 +59,8 @@ WORKLOADS: dict[str, Load] = {
     "one-rigid": Load(fleet.one, 0),
     "mixed": Load(fleet.mixed, IN_PLACE),
     "mixed-rigid": Load(fleet.mixed, 0),
-    "lemons": Load(fleet.mixed, IN_PLACE, 20 * fleet.LEMON_FACTOR),
+    "one-lemons": Load(fleet.one, 100, 20 * fleet.LEMON_FACTOR),
+    "mixed-lemons": Load(fleet.mixed, IN_PLACE, 20 * fleet.LEMON_FACTOR),
 }
 """By name; nothing can be replaced in place in those that are rigid."""
 

@@ -91,6 +91,21 @@ def test_a_person_who_opens_a_node_before_its_time_is_believed() -> None:
     assert fleet.lose("n1", 40) == []
 
 
+def test_a_node_that_a_waiting_gang_cannot_do_without_is_opened_again() -> None:
+    fleet = Fleet(STRICT)
+    for now in (10, 20):
+        fleet.lose("n1", now)
+    assert fleet.reason("n1").startswith(QUARANTINED)
+    assert fleet.at(30, ev.GangSubmitted(30, gang("small", 3, 8))) == []
+    fleet.at(40, ev.GangEnded(40, "small/0", 1, ev.Outcome.SUCCEEDED))
+    fleet.at(50, ev.GangSubmitted(50, gang("large", 4, 8)))
+    fleet.at(51)
+    assert fleet.reason("n1") == ""
+    place = fleet.state.record("large/0").placement
+    assert place
+    assert len({pod.node for pod in place.pods}) == 4
+
+
 def test_a_gpu_that_is_sick_raises_an_alarm_until_it_is_well() -> None:
     fleet = Fleet(Failures(quarantine_after=0))
     sick = ev.DeviceHealth(5, "n1", 3, healthy=False, cause="Xid 79: it fell off the bus")

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from ganglion.engine.lanes import Lane
 from ganglion.engine.state import ClusterState
 from ganglion.lifecycle.failures.nodes import Watch
 from ganglion.lifecycle.failures.spares import Host, plan
@@ -53,6 +54,7 @@ class Guard:
     def tend(self, state: ClusterState, now: int) -> list[ev.Event]:
         """What is to be done; each event is to be applied, and noted like any other."""
         found = [*self._shut(state, now), *self._reopened(state, now), *self._alarmed(now)]
+        found = found or [*self._needed(state, now)]
         return found or self._spares(state, now)
 
     def next_due(self, now: int) -> int | None:
@@ -120,6 +122,26 @@ class Guard:
             if reason.startswith(QUARANTINED) and name not in shut and name in state.nodes:
                 yield ev.NodeCordoned(now, name, "")
 
+    def _needed(self, state: ClusterState, now: int) -> Iterator[ev.Event]:
+        """Open quarantined nodes that a waiting gang cannot do without: a bad node beats none."""
+        shut = [
+            each
+            for each in sorted(self._watch.shut(now).values(), key=lambda each: each.until)
+            if self._cordons.get(each.node, "").startswith(QUARANTINED)
+        ]
+        if not shut:
+            return
+        missing = max((_least_gpus(state, lane) for lane in state.lanes), default=0)
+        missing -= sum(_gpus(node) for node in state.nodes.values() if self._is_open(state, node))
+        for each in shut:
+            node = state.nodes.get(each.node)
+            if missing > 0 and node and not state.tree.is_gone(each.node):
+                missing -= _gpus(node)
+                yield ev.NodeCordoned(now, each.node, "")
+
+    def _is_open(self, state: ClusterState, node: Node) -> bool:
+        return not node.cordoned and not state.tree.is_gone(node.name)
+
     def _alarmed(self, now: int) -> Iterator[ev.Event]:
         """Alarms that are to be raised or taken back; an alarm that stands is left as it is."""
         wanted = {(node, SLOW): self._hints.hint(node) for node in self._hints.slow}
@@ -162,6 +184,19 @@ class Guard:
     def _is_given_up(self, gone: int | None, now: int) -> bool:
         """Whether a node was lost so long ago that nobody waits for it to come back."""
         return gone is not None and now - gone > self._watch.settings.quarantine_ms
+
+
+def _gpus(node: Node) -> int:
+    return sum(device.healthy for device in node.devices)
+
+
+def _least_gpus(state: ClusterState, lane: Lane) -> int:
+    """GPUs that the first gang of a lane needs at least, shared ones counted as whole."""
+    first = next(iter(lane.in_order()), None)
+    if first is None:
+        return 0
+    gang = first[-1]
+    return sum(each.least * each.request.gpu.count for each in state.records[gang].gang.pod_sets)
 
 
 _HANDLERS: Mapping[type, Callable[[Guard, Any], None]] = {
