@@ -175,3 +175,23 @@ def test_a_wrong_token_says_where_tokens_come_from(ganglion: Ganglion, server: F
     done = ganglion("nodes")
     assert done.code == 1
     assert "Error: the token is wrong\nHint: is $GANGLION_TOKEN set" in done.err
+
+
+def test_a_node_is_drained_and_it_is_said_who_leaves_when(
+    ganglion: Ganglion, server: FakeServer
+) -> None:
+    leavers = [
+        {"gang": "train-1/0", "at": 0, "how": "leaves after a checkpoint"},
+        {"gang": "nb-2/0", "at": 0, "how": "has no checkpoints"},
+    ]
+    drained = {"what": "rack=r1", "nodes": ["n1", "n2"], "by": 1_800_000_000_000, "reason": "fan"}
+    server.on(f"PUT {API}/drains/rack=r1", drained | {"leavers": leavers})
+    shown = ganglion("drain", "rack=r1", "--by", "+2h", "--reason", "fan")
+    assert shown.out.splitlines()[0].startswith("rack=r1 (2 nodes) drains by 2027-01-15")
+    assert "  train-1/0 leaves after a checkpoint" in shown.out
+    (body,) = server.bodies(f"PUT {API}/drains/rack=r1")
+    assert body["reason"] == "fan"
+    server.on(f"PUT {API}/drains/n3", drained | {"what": "n3", "nodes": ["n3"], "leavers": []})
+    assert ganglion("drain", "n3").out == "n3 is empty and takes no work: fan\n"
+    server.on(f"DELETE {API}/drains/n3", {"ok": True})
+    assert ganglion("undrain", "n3").out == "n3 takes work again\n"

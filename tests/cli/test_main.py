@@ -32,6 +32,7 @@ from ganglion.model.errors import InvariantBroken, NotFound
         (["completion", "tcsh"], "'tcsh' is not one of"),
         (["logs", "x", "--rank", "-1"], "-1 is not in the range"),
         (["cordon", "n", "--reason", " "], "an empty reason explains nothing"),
+        (["drain", "n", "--reason", " "], "an empty reason explains nothing"),
     ],
 )
 def test_wrong_usage_exits_with_2_and_says_what_is_wrong(
