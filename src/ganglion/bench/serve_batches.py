@@ -59,6 +59,7 @@ class Batches:
         rules: decisions, lateness and cold starts.
         model: how fast a replica is.
         first: replicas that are ready at the beginning.
+        watch_ms: for so long the policy is asked and not obeyed.
     """
 
     def __init__(
@@ -68,6 +69,7 @@ class Batches:
         rules: Rules,
         model: Model,
         first: int = 0,
+        watch_ms: int = 0,
     ) -> None:
         self._prompts, self._policy, self._rules, self._model = prompts, policy, rules, model
         self._engines = [Engine(number) for number in range(1, first + 1)]
@@ -75,6 +77,7 @@ class Batches:
         self._running: list[tuple[int, int, Engine]] = []
         self._starting: list[tuple[int, int, int]] = []
         self._next = self._now = self._late = 0
+        self._watch = watch_ms
         count = len(prompts)
         self._answered = Answered([0] * count, [0] * count, starts=first)
 
@@ -151,6 +154,8 @@ class Batches:
         waiting, running = len(self._queue), len(self._running)
         seen = Seen(at, waiting, running, ready, len(self._starting), self._next, self._late)
         wanted = self._policy.desired(seen)
+        if at < self._watch:
+            return
         for _ in range(wanted - seen.replicas):
             self._start(at)
         for _ in range(seen.replicas - wanted):

@@ -36,6 +36,8 @@ COPIES = 10
 SPREAD_MS = 60_000
 """Copies of a request arrive within so long of it."""
 RULES = Rules(every_ms=15_000, late_ms=2_000)
+WATCH_MS = 300_000
+"""For so long everybody watches and keeps the replicas there are: all windows are filled then."""
 
 POLICIES = ("ganglion", "reactive", "hpa", "knative", "oracle")
 
@@ -93,7 +95,7 @@ def scaling(case: Case) -> Scaling:
 
 _NOTES = (
     "on time: prompts that a replica began to read within 2 s. ttft: time to the first token.",
-    "Everybody begins with the replicas that the mean load needs.",
+    "Everybody begins with the replicas that the mean load needs, and keeps them for 5 minutes.",
     "oracle: knows the requests of the next 75 s.",
 )
 
@@ -130,7 +132,7 @@ def _case(prompts: list[Prompt], seed: int) -> Case:
 
 def _once(case: Case, chosen: Policy) -> dict[str, Any]:
     began = process_time()
-    answered = Batches(case.prompts, chosen, RULES, MODEL, case.first).run()
+    answered = Batches(case.prompts, chosen, RULES, MODEL, case.first, WATCH_MS).run()
     return {**_figures(case, answered), "cpu_s": process_time() - began}
 
 
