@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from ganglion.model.errors import FieldError
 from ganglion.model.events import GangEnded, GangStopping, MetricReported, Outcome
 from ganglion.model.plan import Phase
 from ganglion.server import commands
@@ -200,3 +201,20 @@ def test_a_sweep_is_cancelled_as_one(rig: Rig) -> None:
         for each in rig.ledger.replay()
         if isinstance(each, GangStopping)
     )
+
+
+@pytest.mark.parametrize(
+    ("more", "key"),
+    [
+        ({"params": {"x": "0..10000"}}, "params"),
+        ({"params": {"x": "0..99999"}, "search": {"trials": 10_001}}, "search.trials"),
+        ({"trials": [{"x": n} for n in range(10_001)]}, "trials"),
+    ],
+)
+def test_more_trials_than_a_server_takes_are_refused_in_words(
+    rig: Rig, more: dict[str, Any], key: str
+) -> None:
+    with pytest.raises(FieldError, match="it would have 10,001 gangs; most are 10,000") as caught:
+        rig.submit("s", kind="sweep", **more)
+    assert caught.value.key == key
+    assert caught.value.hint

@@ -191,14 +191,21 @@ def _signal(job: _Reading, option: Option) -> None:
     job.put(option, {"signal": name, "grace": f"{seconds}s"}, "checkpoint")
 
 
+_AFTER = {"afterok": "", "afterany": "any:"}
+"""Sort of a dependency -> what goes before the name in `after`."""
+
+
 def _dependency(job: _Reading, option: Option) -> None:
     names: list[str] = []
     for part in re.split(r"[,?]", option.value):
         sort, _, rest = part.partition(":")
-        if sort == "afterok" and rest:
-            names += [each.partition("+")[0] for each in rest.split(":")]
+        if sort in _AFTER and rest:
+            names += [_AFTER[sort] + each.partition("+")[0] for each in rest.split(":")]
+        elif part == "singleton":
+            job.put(option, True, "singleton")
         else:
-            job.warn(option, f"only `afterok:NAME` is known, found {show(part)}")
+            known = "`afterok:NAME`, `afterany:NAME` and `singleton`"
+            job.warn(option, f"only {known} are known, found {show(part)}")
     if names:
         job.put(option, names, "after")
 

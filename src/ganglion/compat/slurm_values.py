@@ -4,13 +4,12 @@ import re
 
 from msgspec import Struct
 
-from ganglion.files.grammar.ranges import MAX_VALUES
+from ganglion.files.grammar.ranges import MAX_VALUES, parse_array
 from ganglion.files.grammar.scalars import parse_whole
 from ganglion.files.wording import show
 from ganglion.model.errors import FieldError
 
 _MEMORY = re.compile(r"([0-9]{1,15})([KMGT]?)B?", re.IGNORECASE)
-_ARRAY = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?(?::([0-9]{1,9}))?")
 _SIGNAL = re.compile(r"(?:[RB]*:)?([A-Za-z0-9]+)(?:@([0-9]{1,6}))?")
 _NODES = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?")
 
@@ -48,9 +47,7 @@ def memory(text: str) -> int:
 
 def array(text: str) -> tuple[list[int], int]:
     """Read `0-9%4`, `1,3,5-7` or `0-20:5` into task ids and the most at once (0 = all)."""
-    ids, _, limit = text.partition("%")
-    found = sorted({each for part in ids.split(",") for each in _ids(part, text)})
-    return found, parse_whole(limit, 1, MAX_VALUES) if limit else 0
+    return parse_array(text)
 
 
 def signal(text: str) -> tuple[str, int]:
@@ -74,13 +71,3 @@ def _is_gpu(part: str) -> bool:
     return (
         first == "gpu" or part.isdigit() or (":" in part and first not in ("shard", "nic", "mps"))
     )
-
-
-def _ids(part: str, text: str) -> range:
-    match = _ARRAY.fullmatch(part.strip())
-    if not match:
-        raise FieldError(f"{show(text)} is not a list of array tasks", hint="as `0-9%4`")
-    low, high, step = int(match[1]), int(match[2] or match[1]), int(match[3] or 1)
-    if high < low or not step or (high - low) // step >= MAX_VALUES:
-        raise FieldError(f"{show(text)} runs backwards or has too many tasks", hint="as `0-9%4`")
-    return range(low, high + 1, step)

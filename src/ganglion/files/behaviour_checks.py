@@ -69,6 +69,9 @@ def _trials(file: "WorkloadFile") -> None:
         raise problem(
             f"is more than the {all_of_them:,} combinations there are", "search.trials", hint
         )
+    if file.parallel.elastic and not file.preemptible:
+        hint = "write one number, or leave `preemptible: false` out"
+        raise problem("a range needs trials that others may stop", "parallel", hint)
     stop = file.early_stop
     if stop and stop.factor < 2:
         raise problem("stops nobody", "early_stop.factor", "2 or more: one in so many goes on")

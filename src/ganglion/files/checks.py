@@ -48,8 +48,10 @@ def _kind(file: "WorkloadFile") -> None:
     if kind is Kind.SWEEP and not (file.params or file.trials):
         hint = "as `params: {lr: [1e-4, 3e-4], seed: 0..4}`"
         raise problem("a sweep needs `params`", "kind", hint)
-    if prod(len(values) for values in file.params.values()) > MAX_GANGS:
-        raise problem(f"has more than {MAX_GANGS:,} combinations", "params")
+    wide = prod(len(values) for values in file.params.values()) > MAX_GANGS
+    if wide and not file.search:
+        hint = "try some of them: `search: {trials: 1000}`"
+        raise problem(f"has more than {MAX_GANGS:,} combinations", "params", hint)
 
 
 def _durations(file: "WorkloadFile") -> None:

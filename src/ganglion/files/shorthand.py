@@ -1,5 +1,6 @@
 """Short ways of writing that stand for more than one key."""
 
+from ganglion.files.grammar.ranges import is_array, parse_array
 from ganglion.files.grammar.scalars import parse_text
 from ganglion.files.renaming import Renaming
 from ganglion.files.wording import meant, show
@@ -8,7 +9,7 @@ from ganglion.model.errors import FieldError
 
 
 def expand(found: Data, renaming: Renaming) -> Data:
-    """Write out `preemptible: {grace: 2m}`, `checkpoint: true` and lists of shell lines.
+    """Write out `array: 0-99%8`, `preemptible: {grace: 2m}`, `checkpoint: true` and shell lines.
 
     Args:
         found: a document in canonical keys; changed in place and returned.
@@ -16,6 +17,8 @@ def expand(found: Data, renaming: Renaming) -> Data:
     """
     if isinstance(found.get("checkpoint"), bool):
         _checkpoint(found)
+    if is_array(found.get("params")):
+        _array(found, renaming)
     if isinstance(found.get("preemptible"), dict):
         _preemptible(found, renaming)
     if isinstance(found.get("setup"), list):
@@ -23,6 +26,19 @@ def expand(found: Data, renaming: Renaming) -> Data:
     if isinstance(found.get("run"), list) and renaming.source(("run",)) == ("commands",):
         found["run"] = _lines(found["run"], renaming, "run")
     return found
+
+
+def _array(found: Data, renaming: Renaming) -> None:
+    try:
+        tasks, limit = parse_array(str(found["params"]))
+    except FieldError as error:
+        raise renaming.wrong(error.problem, ("params",), error.hint) from None
+    found["params"] = {"index": [str(task) for task in tasks]}
+    if limit and "parallel" in found:
+        raise renaming.wrong("says the same as `%` in the array", ("parallel",), "keep one of them")
+    if limit:
+        found["parallel"] = limit
+        renaming.written["parallel",] = renaming.source(("params",))
 
 
 def _checkpoint(found: Data) -> None:

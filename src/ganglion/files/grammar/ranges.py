@@ -9,6 +9,8 @@ from ganglion.files.wording import show
 from ganglion.model.errors import FieldError
 
 MAX_VALUES = 100_000
+_PART = r"\d{1,9}(?:-\d{1,9})?(?::\d{1,9})?"
+_ARRAY = re.compile(rf"{_PART}(?:\s*,\s*{_PART})*\s*(?:%\s*\d{{1,9}})?", re.ASCII)
 _RANGE = re.compile(r"\s*(-?[0-9]{1,12})\s*\.\.\s*(-?[0-9]{1,12})\s*")
 
 
@@ -49,6 +51,36 @@ def parse_values(value: object) -> tuple[str, ...]:
     if len(set(values)) < len(values):
         raise FieldError("holds the same value twice")
     return values
+
+
+def is_array(value: object) -> bool:
+    """Whether a value looks like `0-99%8`, `1,3,5-7` or `0-20:5`."""
+    return isinstance(value, str) and _ARRAY.fullmatch(value.strip()) is not None
+
+
+def parse_array(text: str) -> tuple[list[int], int]:
+    """Read `0-99%8`, `1,3,5-7` or `0-20:5` into numbers and the most at once (0 = all)."""
+    if not is_array(text):
+        raise FieldError(f"{show(text)} is not a list of array tasks", hint="as `0-9%4`")
+    ids, _, limit = text.partition("%")
+    found = sorted({each for part in ids.split(",") for each in _tasks(part.strip(), text)})
+    if len(found) > MAX_VALUES:
+        raise FieldError(f"{show(text)} has {len(found):,} tasks; most are {MAX_VALUES:,}")
+    return found, parse_whole(limit.strip(), 1, MAX_VALUES) if limit else 0
+
+
+def _tasks(part: str, text: str) -> range:
+    ends, _, by = part.partition(":")
+    first, _, last = ends.partition("-")
+    low, high, step = int(first), int(last or first), int(by or 1)
+    if high < low:
+        hint = f"write `{text.replace(f'{first}-{last}', f'{last}-{first}')}`"
+        raise FieldError(f"{show(text)} runs backwards", hint=hint)
+    if not step:
+        raise FieldError(f"{show(text)} goes on by nothing", hint="as `0-20:5`")
+    if (high - low) // step >= MAX_VALUES:
+        raise FieldError(f"{show(text)} has more than {MAX_VALUES:,} tasks")
+    return range(low, high + 1, step)
 
 
 def _ends(value: object) -> tuple[object, object]:
