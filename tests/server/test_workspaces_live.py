@@ -251,6 +251,32 @@ def test_a_cell_that_only_sleeps_keeps_a_notebook_and_an_idle_kernel_does_not(
 
 # --- through the router ----------------------------------------------------------------------
 
+
+def test_a_notebook_server_answers_under_its_name_and_is_woken_by_being_opened(
+    house: House, tmp_path: Path
+) -> None:
+    run = f"{SERVE.format(python=jupyter())} --ServerApp.base_url=$JUPYTER_BASE_URL"
+    env = {"HOME": str(tmp_path), "JUPYTER_BASE_URL": "/lab/"}
+    port = free_port(str(tmp_path), ())
+    found = house.open("lab", run, env=env, port=port, idle_timeout="60s")
+    house.becomes(found, "RUNNING")
+    token = (house.home / "workspaces" / f"{found}/0" / "token").read_text()
+    router = f"http://127.0.0.1:{until(lambda: router_port(house.home))}"
+    ada = Notebook(f"{router}/lab", token)
+    until(ada.is_up, PATIENCE_S)
+    kernel = ada.kernel()
+    ada.execute(kernel, "1 + 1")  # over a WebSocket
+    asked = f"/workloads/{found}/suspend?dry_run=true"
+    until(lambda: "of 1 kernel" in house.api.patiently("POST", asked)["loss"], PATIENCE_S)
+    assert house.show(found)["use"].startswith("busy: ")
+    house.api.patiently("POST", f"/workloads/{found}/suspend")
+    house.becomes(found, "SUSPENDED")
+    until(lambda: ada.http.get("/api/kernels").status_code == 503, PATIENCE_S)
+    assert ada.http.get("/api/status", headers={"Accept": PAGE}).is_success
+    assert house.becomes(found, "RUNNING")["gangs"][0]["attempt"] == 2
+    ada.http.close()
+
+
 PAGE = "text/html,application/xhtml+xml"
 SAYS = """
 import http.server, os
