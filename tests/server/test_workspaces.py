@@ -16,6 +16,7 @@ from ganglion.server import commands, workspaces
 from ganglion.server.app import guarded, make_app
 from ganglion.server.context import Context
 from ganglion.server.eyes import Eyes, Seen
+from ganglion.server.workspace_figures import WorkspaceFigures
 from ganglion.server.workspaces_keeper import WorkspaceKeeper
 from tests.server.conftest import Rig
 
@@ -301,6 +302,29 @@ def test_a_server_that_dies_goes_on_where_it_was(office: Office) -> None:
     assert office.rig.state(sleeper) == "RUNNING"
     assert office.priority(sleeper) == 50
     assert [w.away for w in office.keeper.wards if w.gang.workload == sitter] != [0]
+
+
+def test_prometheus_is_told_what_came_of_it(office: Office) -> None:
+    office.rig.metrics.registry.register(WorkspaceFigures(office.keeper, lambda: 0))
+    office.open("a", resources={"gpus": 2})
+    office.open("b", resources={"gpus": 4})
+    office.suspend("b")
+    office.minutes(32)
+    office.rig.turn()
+    office.machine.time += 60 * MIN
+    office.resume("b")
+    office.machine.time += 60 * MIN
+    text = office.rig.metrics.text().decode()
+    for line in (
+        "ganglion_workspaces_suspended 1.0",
+        'ganglion_workspace_suspensions_total{cause="idle"} 1.0',
+        'ganglion_workspace_suspensions_total{cause="asked"} 1.0',
+        "ganglion_workspace_warnings_total 1.0",
+        "ganglion_workspace_resumptions_total 1.0",
+        "ganglion_workspace_wrongful_suspensions_total 0.0",
+    ):
+        assert line in text.splitlines()
+    assert office.keeper.wards.returned_gpu_ms(office.machine.time) >= 4 * 92 * MIN + 2 * 119 * MIN
 
 
 def test_being_preempted_is_not_being_suspended(office: Office) -> None:
