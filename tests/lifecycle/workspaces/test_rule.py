@@ -3,6 +3,8 @@
 from datetime import UTC, datetime
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ganglion.lifecycle.workspaces.hours import allowed_ms, at_work
 from ganglion.lifecycle.workspaces.rule import Act, Warned, step
@@ -82,6 +84,44 @@ def test_without_a_timeout_nothing_ever_happens() -> None:
     course = Course(Workload("nb", Kind.WORKSPACE))
     course.minutes(600)
     assert course.acts == []
+
+
+TWO = (Witness.PROCESSES, Witness.GPU)
+LOOKS = st.sampled_from("qqqmdx")
+"""What a witness does in one minute: vouch for quiet, see something, be in doubt, not look."""
+
+
+def sight_of(letter: str, witness: Witness, now: int) -> Sight | None:
+    if letter == "x":
+        return None
+    if letter == "d":
+        return doubtful(witness, now, "who knows")
+    return Sight(witness, now, now - MIN, now if letter == "m" else 0)
+
+
+SPELLS = st.lists(st.tuples(LOOKS, LOOKS, st.integers(1, 40)), min_size=1, max_size=12)
+
+
+@given(SPELLS.map(lambda spells: [(a, b) for a, b, length in spells for _ in range(length)]))
+def test_whoever_is_warned_or_suspended_was_seen_quiet_every_single_minute(
+    minutes: list[tuple[str, str]],
+) -> None:
+    memory, warned, now = Memory(), None, START
+    for number, letters in enumerate(minutes, 1):
+        now += MIN
+        for letter, witness in zip(letters, TWO, strict=True):
+            sight = sight_of(letter, witness, now)
+            if sight:
+                memory.see(sight, 30_000)
+        found = step(NOTEBOOK, memory, TWO, warned, now)
+        needed = {Act.WARN: 25, Act.SUSPEND: 30}.get(found.act, 0)
+        seen = minutes[max(number - needed, 0) : number]
+        assert len(seen) == needed
+        assert all(letter == "q" for letters in seen for letter in letters)
+        if found.act is Act.SUSPEND:
+            return
+        if found.act is not Act.NOTHING:
+            warned = Warned(now, found.suspend_at) if found.act is Act.WARN else None
 
 
 HOURS = Hours(zone="Europe/Berlin")
