@@ -27,6 +27,8 @@ class FakeDoor:
     Attributes:
         load: service -> (requests that wait, requests that run).
         held: replicas that have requests.
+        unready: replicas that do not answer yet.
+        asked: how often somebody wanted to hear it.
         silent: whether nothing is heard of it.
     """
 
@@ -38,6 +40,7 @@ class FakeDoor:
         self.held: set[str] = set()
         self.unready: set[str] = set()
         self.silent, self.trouble, self.boot = False, "", "one"
+        self.asked = 0
         self._spent: dict[str, tuple[int, int]] = {}
 
     def publish(self, owner: str, services: Sequence[Service]) -> None:
@@ -48,6 +51,7 @@ class FakeDoor:
         return {each.replica: each.state for each in self.table[name].endpoints}
 
     def heard(self) -> Heard:
+        self.asked += 1
         if self.silent:
             return Heard()
         stats = {name: self._stats(name) for name in {*self.table, *self.load}}
@@ -93,7 +97,8 @@ class Parlour:
 
     def _keepers(self) -> tuple[ServicesKeeper]:
         loads = Loads(cast("Scraper", self.scraper))
-        return (ServicesKeeper(cast("Door", self.door), loads),)
+        self.keeper = ServicesKeeper(cast("Door", self.door), loads)
+        return (self.keeper,)
 
     def submit(self, name: str = "chat", **document: Any) -> str:
         """Submit a service of one CPU per replica; returns its id."""

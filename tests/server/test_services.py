@@ -305,3 +305,37 @@ def test_load_that_is_known_beforehand_is_prepared_for(parlour: Parlour) -> None
     assert len(parlour.running()) == 3
     parlour.load(0, 1, 60)
     assert len(parlour.running()) == 1
+
+
+def test_what_happens_to_others_is_no_work(parlour: Parlour) -> None:
+    parlour.submit(replicas=2)
+    asked = parlour.door.asked
+    for number in range(5):
+        parlour.rig.submit(f"train{number}")
+        parlour.pass_(0.3)
+    assert parlour.door.asked == asked
+    parlour.rig.machine.end("chat-1/0", Outcome.FAILED, 1)
+    parlour.pass_(0.3)
+    assert parlour.door.asked > asked
+
+
+def test_a_service_that_begins_to_scale_is_looked_after(parlour: Parlour) -> None:
+    job = parlour.submit(replicas=1)
+    parlour.rig.do(lambda draft: scale(draft, job, Span(0, 6), "ada"))
+    parlour.load(0, 6, 90)
+    assert len(parlour.running()) == 6
+
+
+def test_how_long_replicas_take_to_start_is_learnt(parlour: Parlour) -> None:
+    _scaling(parlour)
+    parlour.door.unready = {f"chat-1/{index}" for index in range(1, 4)}
+    parlour.load(0, 8, 8)
+    parlour.door.unready.clear()
+    parlour.load(0, 8, 3)
+    took = parlour.keeper._watched["chat-1"].scaler.memory.started_ms
+    assert len(took) == 4
+    assert all(5_000 < each < 12_000 for each in took[1:])
+    parlour.rig.crash()
+    parlour.load(0, 8, 3)
+    # Replicas that are found ready may have been so for days.
+    assert parlour.keeper._watched["chat-1"].scaler.memory.started_ms == []

@@ -1,5 +1,7 @@
 """What is remembered of the replicas of services; part of the book."""
 
+from collections.abc import Collection
+
 from msgspec import Struct
 
 from ganglion.model.events import (
@@ -41,6 +43,10 @@ class Replicas:
         self.past: dict[str, Past] = {}
         self._leaving: dict[str, None] = {}
         self._left: dict[str, dict[str, None]] = {}
+
+    def left(self, service: str) -> Collection[str]:
+        """Replicas of a service that ended because nobody wanted them any more."""
+        return self._left.get(service, ())
 
     def has_left(self, gang: str) -> bool:
         """Whether a replica ended because nobody wanted it any more."""

@@ -34,12 +34,9 @@ class Span(Struct, frozen=True):
 def replicas_of(draft: Draft, service: str) -> list[Replica]:
     """All replicas of a service that are remembered, by index."""
     known = draft.book.replicas
+    left = known.left(service)
     return [
-        replica(
-            record,
-            draining=known.draining.get(record.gang.id, 0),
-            left=known.has_left(record.gang.id),
-        )
+        replica(record, draining=known.draining.get(record.gang.id, 0), left=record.gang.id in left)
         for record in draft.records(service)
     ]
 

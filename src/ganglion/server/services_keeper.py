@@ -1,7 +1,5 @@
 """Looks after services: scales them, drains what goes, tells the router who is there."""
 
-from collections.abc import Sequence
-
 from msgspec import Struct
 
 from ganglion.lifecycle.scaling.scaler import Desired, Scaler
@@ -10,7 +8,8 @@ from ganglion.lifecycle.services import Part, Replica, drained
 from ganglion.model.behaviour import Scaling
 from ganglion.model.events import Event, GangEnded, GangSubmitted, GangUpdated
 from ganglion.model.plan import Phase
-from ganglion.model.workload import Kind
+from ganglion.model.workload import Gang, Kind
+from ganglion.router.table import Service
 from ganglion.server import commands
 from ganglion.server.alarms import said, settle
 from ganglion.server.book import Entry
@@ -20,6 +19,7 @@ from ganglion.server.keepers import SUBJECT
 from ganglion.server.loads import Load, Loads
 from ganglion.server.routing import routed
 from ganglion.server.scale import replicas_of, set_replicas
+from ganglion.server.standby import stand_by
 
 TICK_MS = 1_000
 """How often a service that scales is looked at."""
@@ -71,6 +71,20 @@ class _View(Struct, frozen=True):
         return [each.gang for each in self.replicas if each.part is part]
 
 
+class _Look(Struct, frozen=True):
+    """What came of looking after a service.
+
+    Attributes:
+        due: when it is to be looked at again, in ms; None = when something happens to it.
+        route: what the router is told of it; None = nothing.
+        lacks: whether it is not known yet where some replica listens.
+    """
+
+    due: int | None
+    route: Service | None
+    lacks: bool
+
+
 class ServicesKeeper:
     """A keeper; see `keepers.Keeper`.
 
@@ -85,11 +99,12 @@ class ServicesKeeper:
         self._door, self._loads = door, loads
         self._watched: dict[str, _Watched] = {}
         self._decided: dict[str, int] = {}
+        self._looks: dict[str, _Look] = {}
         self._begun = 0
-        self._opened = False
+        self._told: tuple[Service, ...] | None = None
 
     def note(self, event: Event) -> None:
-        """Remember since when replicas are wanted, to learn how long they take to start."""
+        """Remember since when replicas are wanted, and what happened to which service."""
         match event:
             case GangSubmitted(gang=gang) if gang.kind is Kind.SERVICE:
                 self._decided[gang.id] = event.at
@@ -97,33 +112,48 @@ class ServicesKeeper:
                 self._decided[event.gang] = event.at
             case GangEnded():
                 self._decided.pop(event.gang, None)
+        if self._looks:
+            self._looks.pop(_service_of(event), None)
 
     def forget(self) -> None:
         """Forget what was noted; load and what was learnt of it stay."""
         self._decided.clear()
+        self._looks.clear()
+        self._told = None
 
     def tend(self, draft: Draft) -> int | None:
         """Scale, drain and publish; see `keepers.Keeper`."""
-        heard = self._door.heard()
         services = [draft.book.entries[each] for each in draft.book.replicas.issued]
-        self._drop({each.id for each in services})
-        self._loads.follow(services, draft.endpoints)
-        dues = [self._look_after(draft, entry, heard) for entry in services]
-        self._publish(draft, services)
-        return min((due for due in dues if due is not None), default=None)
+        self._drop({each.id for each in services}, {each.id for each in draft.batch.changed})
+        todo = [each for each in services if self._is_due(each.id, draft.now)]
+        if todo:
+            heard = self._door.heard()
+            self._loads.follow(services, draft.endpoints)
+            looks = {each.id: self._look_after(draft, each, heard) for each in todo}
+            self._looks |= looks
+        self._publish(draft)
+        dues = (look.due for look in self._looks.values() if look.due is not None)
+        return min(dues, default=None)
 
-    def _drop(self, live: set[str]) -> None:
+    def _is_due(self, service: str, now: int) -> bool:
+        look = self._looks.get(service)
+        return look is None or (look.due is not None and look.due <= now)
+
+    def _drop(self, live: set[str], changed: set[str]) -> None:
         self._watched = {key: each for key, each in self._watched.items() if key in live}
+        known = live - changed
+        self._looks = {key: each for key, each in self._looks.items() if key in known}
 
-    def _look_after(self, draft: Draft, entry: Entry, heard: Heard) -> int | None:
-        """One service; returns when it is to be looked at again."""
+    def _look_after(self, draft: Draft, entry: Entry, heard: Heard) -> _Look:
+        """Do for one service what is due."""
         view = _view(draft, entry, heard)
         self._stop_drained(draft, view, heard)
         broken = view.of(Part.BROKEN)
         settle(draft, entry.id, {FAILED: _failed(draft, broken)} if broken else {}, "replicas.")
         if entry.workload.scaling and not entry.workload.held:
             self._scale(draft, view, heard)
-        return _due(draft, entry)
+        stand_by(draft, draft.book.entries[entry.id])
+        return _look(draft, entry)
 
     def _stop_drained(self, draft: Draft, view: _View, heard: Heard) -> None:
         workload = view.entry.workload
@@ -137,7 +167,7 @@ class ServicesKeeper:
         watched = self._watch(entry)
         if draft.now < watched.due:
             return
-        watched.due = draft.now + (TICK_MS if view.of(Part.ACTIVE) else HASTE_MS)
+        watched.due = _next(draft.now, TICK_MS if view.of(Part.ACTIVE) else HASTE_MS)
         self._learn(watched, view, draft.now)
         load = self._loads.look(entry, view.ready, heard, draft.now)
         if load.reading:
@@ -167,19 +197,25 @@ class ServicesKeeper:
                     watched.scaler.started(now - self._decided.pop(gang))
         watched.seen = (watched.seen or set()) | view.ready
 
-    def _publish(self, draft: Draft, services: Sequence[Entry]) -> None:
-        reached = [each for each in services if each.workload.run.port]
+    def _publish(self, draft: Draft) -> None:
         self._begun = self._begun or draft.now
         # A router that outlived the last server must not lose replicas that are not found yet.
         patient = draft.now < self._begun + FINDING_MS
-        if not self._opened and patient and any(_lacks(draft, each) for each in reached):
+        if self._told is None and patient and any(look.lacks for look in self._looks.values()):
             return
-        self._opened = True
-        table = [routed(draft, each, replicas_of(draft, each.id)) for each in reached]
-        # What is told must be written: a drain that nobody remembers would never end.
-        draft.orders.append(lambda _world: self._door.publish(self.name, table))
-        told = {ROUTER_DOWN: f"services cannot be reached: {self._door.trouble}"}
-        settle(draft, SUBJECT, told if self._door.trouble else {}, "router.")
+        table = tuple(look.route for look in self._looks.values() if look.route)
+        if table != self._told:
+            # What is told must be written: a drain that nobody remembers would never end.
+            draft.orders.append(lambda _world: self._door.publish(self.name, table))
+            self._told = table
+        words = {ROUTER_DOWN: f"services cannot be reached: {self._door.trouble}"}
+        settle(draft, SUBJECT, words if self._door.trouble else {}, "router.")
+
+
+def _service_of(event: Event) -> str:
+    """The workload that an event is about; empty = none."""
+    gang: str | Gang = getattr(event, "gang", "")
+    return gang.workload if isinstance(gang, Gang) else gang.rpartition("/")[0]
 
 
 def _view(draft: Draft, entry: Entry, heard: Heard) -> _View:
@@ -215,18 +251,15 @@ def _failed(draft: Draft, broken: list[str]) -> str:
     return f"{count} ended for good: {said}"
 
 
-def _due(draft: Draft, entry: Entry) -> int | None:
-    """When a service is to be looked at again."""
-    replicas = replicas_of(draft, entry.id)
+def _look(draft: Draft, entry: Entry) -> _Look:
+    """How a service is left, and when it is to be looked at again."""
+    replicas, lacks = replicas_of(draft, entry.id), _lacks(draft, entry)
+    route = routed(draft, entry, replicas) if entry.workload.run.port else None
     asleep = not any(each.part is Part.ACTIVE for each in replicas)
     scales = entry.workload.scaling is not None
-    if (
-        _lacks(draft, entry)
-        or (scales and asleep)
-        or any(each.part is Part.DRAINING for each in replicas)
-    ):
-        return draft.now + HASTE_MS
-    return draft.now + TICK_MS if scales else None
+    if lacks or (scales and asleep) or any(each.part is Part.DRAINING for each in replicas):
+        return _Look(_next(draft.now, HASTE_MS), route, lacks)
+    return _Look(_next(draft.now, TICK_MS) if scales else None, route, lacks)
 
 
 def _lacks(draft: Draft, entry: Entry) -> bool:
@@ -235,3 +268,8 @@ def _lacks(draft: Draft, entry: Entry) -> bool:
         record.phase is Phase.RUNNING and record.gang.id not in draft.endpoints
         for record in draft.records(entry.id)
     )
+
+
+def _next(now: int, every_ms: int) -> int:
+    """The same times for all services, so that they are looked at in the same turns."""
+    return now - now % every_ms + every_ms
