@@ -91,7 +91,7 @@ def _doubt(vouch: Vouch | None, witness: Witness, begin: int, now: int, stale_ms
         return f"{witness}: nobody has looked yet"
     if vouch.doubt:
         return f"{witness}: {vouch.doubt}"
-    if now - vouch.at > stale_ms:
+    if now - vouch.at >= stale_ms:
         return f"{witness}: no word for {span(now - vouch.at)}"
     if vouch.since > begin:
         return f"{witness}: watched for {span(max(now - vouch.since, 0))} only"
