@@ -31,7 +31,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "client": frozenset({"model", "files"}),
     "bench": BELOW_SERVER,
     "scenarios": CORE | {"files"},
-    "demo": frozenset({"model", "client", "files"}),
+    "demo": frozenset({"model", "client", "files", "checkpoint"}),
     "cli": BELOW_SERVER | {"server", "client", "bench", "demo", "scenarios"},
 }
 """Room -> rooms it may import from; its own is always allowed."""
