@@ -169,6 +169,16 @@ def test_a_replica_that_moved_is_a_new_one() -> None:
     assert not office.desk.replicas["chat/0"].open
 
 
+def test_answers_that_begin_late_are_counted_where_somebody_said_what_late_is() -> None:
+    punctual = Office(Service("chat", late_ms=500))
+    for took in (499, 500, 501, 9_000):
+        punctual.desk.began(took, took)
+    assert punctual.desk.stats(0, 0).late == 2
+    careless = Office(service())
+    careless.desk.began(9_000, 9_000)
+    assert careless.desk.stats(0, 0).late == 0
+
+
 def test_retry_after_follows_how_fast_requests_end() -> None:
     office = Office(service(endpoint(0), cap=1, queue=50))
     for number in range(31):

@@ -215,6 +215,11 @@ class Desk:
         self.tally.running.add(now, 1)
         ticket.grant(replica)
 
+    def began(self, now: int, took_ms: int) -> None:
+        """The first byte of an answer's body came so long after its request."""
+        self.tally.first.add(now, took_ms)
+        self.tally.late += bool(self.service.late_ms) and took_ms > self.service.late_ms
+
     def retry_after_s(self, now: int) -> int:
         """When it makes sense to come again, from how fast requests end now; 1 .. 60 s."""
         ended = self.tally.whole.lately.quantiles(now)
@@ -241,6 +246,7 @@ class Desk:
             broken=ended[Outcome.BROKEN],
             left=ended[Outcome.LEFT],
             retried=tally.retried,
+            late=tally.late,
             first=tally.first.lately.quantiles(now),
             whole=tally.whole.lately.quantiles(now),
             replicas=tuple(_told(each, now) for each in (*self.replicas.values(), *self._leaving)),

@@ -58,6 +58,7 @@ class ServiceStats(Struct, frozen=True, omit_defaults=True):
         broken: counter of answers that broke off, and of 502.
         left: counter of callers that went away before the end.
         retried: counter of second and further tries.
+        late: counter of answers whose body began later than the service's `late_ms`.
         first: times from a request's arrival to the first byte of its answer's body.
         whole: times from a request's arrival to the end of its answer.
         replicas: those in the table, and those no longer in it that still have requests.
@@ -76,6 +77,7 @@ class ServiceStats(Struct, frozen=True, omit_defaults=True):
     broken: int = 0
     left: int = 0
     retried: int = 0
+    late: int = 0
     first: Quantiles = Quantiles()
     whole: Quantiles = Quantiles()
     replicas: tuple[ReplicaStats, ...] = ()

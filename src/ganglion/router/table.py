@@ -79,6 +79,8 @@ class Service(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
         wakes: whether requests wait while nobody can serve them; False = 503 at once.
         sleeps: while there are no replicas only requests that open a page wait; all others are
             answered 503 at once, so that pages which were left open wake nobody.
+        late_ms: an answer whose body begins later than this after its request came is late;
+            0 = none is.
     """
 
     name: str
@@ -89,6 +91,7 @@ class Service(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
     keep_prefix: bool = False
     wakes: bool = True
     sleeps: bool = False
+    late_ms: int = 0
 
 
 class Table(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):

@@ -62,6 +62,6 @@ class Tally:
 
     def __init__(self) -> None:
         self.waiting, self.running = Level(), Level()
-        self.arrived = self.retried = 0
+        self.arrived = self.retried = self.late = 0
         self.ended = dict.fromkeys(Outcome, 0)
         self.first, self.whole = Times(), Times()

@@ -119,7 +119,7 @@ class Visit:
         if not self._begun:
             self._begun = True
             now = now_ms()
-            self._desk.tally.first.add(now, now - self._came)
+            self._desk.began(now, now - self._came)
 
     def answered(self, replica: Replica) -> None:
         """The replica answered to the end."""

@@ -33,7 +33,7 @@ class RouterLoads:
             return None
         self._before[name] = (heard.boot, at, stats)
         waiting, running = _means(stats, before, at - then)
-        return Reading(at, _values(stats, waiting, running), arrived=stats.arrived)
+        return Reading(at, _values(stats, waiting, running), arrived=stats.arrived, late=stats.late)
 
     def waiting(self, name: str, heard: Heard) -> int:
         """Requests that wait at the router, in thousandths; 0 where nobody knows."""

@@ -26,6 +26,7 @@ def routed(draft: Draft, entry: Entry, replicas: Sequence[Replica]) -> Service:
         entry.workload.name,
         endpoints,
         affinity=scaling.affinity if scaling else "",
+        late_ms=scaling.start_within_ms if scaling else 0,
         wakes=scaling is not None or any(each.part is Part.ACTIVE for each in replicas),
     )
 
