@@ -10,8 +10,8 @@ from ganglion.files.wording import listed, meant, show
 from ganglion.model.errors import FieldError
 
 PRIORITIES = {"idle": 0, "low": 25, "normal": 50, "high": 75, "urgent": 100}
-OOM = "oom"
-"""Memory ran out: a failure of its own that another try seldom cures."""
+OOM, CRASH_LOOP = "oom", "crash_loop"
+"""Memory ran out, or it fails at once again and again: another try seldom cures either."""
 CAUSES = ("failure", "node_failure", "preemption", "start_failure")
 CAUSE_ALIASES = {"error": "failure", "interruption": "preemption", "preempted": "preemption"}
 KIND_ALIASES = {
@@ -73,7 +73,7 @@ def parse_causes(value: object) -> tuple[str, ...]:
 
 def parse_cause_limits(value: object, most: int) -> dict[str, int]:
     """Return cause -> most restarts after it."""
-    one = one_of((*CAUSES, OOM), CAUSE_ALIASES)
+    one = one_of((*CAUSES, OOM, CRASH_LOOP), CAUSE_ALIASES)
     return mapped(value, one, lambda each: parse_whole(each, 0, most))
 
 
