@@ -16,9 +16,9 @@ def queues() -> dict[str, Document]:
     return found
 
 
-def workloads() -> dict[str, Document]:
-    """Return the workloads by name, as canonical documents."""
-    docs = parse_workloads(_text("workloads.yaml"), "workloads.yaml")
+def workloads(file: str = "workloads.yaml") -> dict[str, Document]:
+    """Return the workloads of a file by name, as canonical documents."""
+    docs = parse_workloads(_text(file), file)
     return {doc.name: document(doc) for doc in docs}
 
 

@@ -34,9 +34,9 @@ class Check(Struct, frozen=True):
     detail: str
 
 
-def log(client: Client, ref: str, index: int = 0, rank: int = 0) -> str:
-    """Return everything one process wrote."""
-    with client.logs(ref, index=index, rank=rank) as chunks:
+def log(client: Client, ref: str, index: int = 0, rank: int = 0, *, previous: bool = False) -> str:
+    """Return everything one process wrote; with `previous`, in the attempt before."""
+    with client.logs(ref, index=index, rank=rank, previous=previous) as chunks:
         return b"".join(chunks).decode("utf-8", errors="replace")
 
 

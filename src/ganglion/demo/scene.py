@@ -64,7 +64,7 @@ class Watch:
     """
 
     def __init__(
-        self, client: Client, show: Callable[[Scene], None], deadline_s: float = 170.0
+        self, client: Client, show: Callable[[Scene], None], deadline_s: float = 230.0
     ) -> None:
         self._client, self._show = client, show
         self._deadline = time.monotonic() + deadline_s

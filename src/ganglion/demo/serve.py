@@ -1,7 +1,8 @@
 """A replica of a service, or a workspace: answers HTTP until it is told to stop.
 
-`GET /` says who answers; `GET /predict?seed=N` classifies four examples of that seed. The
-first line it prints is its address; the port is `GANGLION_PORT`, or any free one.
+`GET /` says who answers; `GET /predict?seed=N` classifies four examples of that seed, after
+`&pause=S` seconds if that is asked for. The first line it prints is its address; the port is
+`GANGLION_PORT`, or any free one.
 """
 
 import json
@@ -18,6 +19,7 @@ from urllib.parse import parse_qs, urlsplit
 from ganglion.demo.model import Classifier, examples
 from ganglion.demo.trial import fit
 
+LONGEST_S = 5.0
 IDENTITY = ("GANGLION_JOB_ID", "GANGLION_GANG", "GANGLION_NODE", "CUDA_VISIBLE_DEVICES")
 
 
@@ -43,9 +45,11 @@ class Handler(BaseHTTPRequestHandler):
     def _predict(self, query: dict[str, list[str]]) -> None:
         try:
             seed = int(query.get("seed", ["0"])[0])
+            pause_s = float(query.get("pause", ["0"])[0])
         except ValueError:
-            self._answer(400, {"error": "seed is a whole number"})
+            self._answer(400, {"error": "seed is a whole number, pause a number"})
             return
+        time.sleep(min(max(pause_s, 0.0), LONGEST_S))  # stands for a model that takes its time
         inputs, labels = examples(4, abs(seed))
         classes = self.model.probabilities(inputs).argmax(axis=1)
         self._answer(200, {**identity(), "classes": classes.tolist(), "labels": labels.tolist()})

@@ -9,6 +9,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.resources import files
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,7 +17,7 @@ from ganglion.client import Client
 from ganglion.client.home import read_server, read_token
 from ganglion.model.errors import EnvironmentFault, GanglionError
 
-CLUSTER = ("--nodes", "4", "--racks", "2", "--fake-gpus", "H100:8")
+CLUSTER = ("--cluster", str(files("ganglion.demo") / "cluster.yaml"))
 START_S = 60.0
 STOP_S = 20.0
 

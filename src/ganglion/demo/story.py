@@ -8,6 +8,7 @@ from ganglion.demo import checks
 from ganglion.demo.board import Board
 from ganglion.demo.cast import Document, queues, workloads
 from ganglion.demo.checks import Check
+from ganglion.demo.lives import Lives
 from ganglion.demo.scene import Scene, Watch
 from ganglion.demo.stage import Stage
 from ganglion.model.errors import GanglionError
@@ -41,6 +42,7 @@ class Story:
     """
 
     def __init__(self, stage: Stage, board: Board, voices: Voices) -> None:
+        self._stage = stage
         self.client, self.home = stage.client, stage.home
         self.board, self.voices = board, voices
         self.watch = Watch(stage.client, board.show)
@@ -56,6 +58,7 @@ class Story:
         self._never()
         self._talk_to_services()
         self._finish()
+        self.checks += Lives(self._stage, self.board, self.watch).play()
         return self.checks
 
     def close(self) -> None:

@@ -1,7 +1,8 @@
 """Data-parallel training: every process learns from its own data, all share one model.
 
 Started by Ganglion once per process; `RANK`, `WORLD_SIZE`, `MASTER_ADDR`, `MASTER_PORT` and
-`GANGLION_CHECKPOINT_DIR` say the rest. SIGTERM makes it save and leave with exit code 143.
+`GANGLION_CHECKPOINT_DIR` say the rest. What it has saved it reports. SIGTERM makes it save and
+leave with exit code 143.
 """
 
 import argparse
@@ -15,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ganglion import checkpoint
 from ganglion.demo.checkpoints import Checkpoint, load, save
 from ganglion.demo.model import Batch, Classifier, Floats, examples
 from ganglion.demo.ring import Ring
@@ -62,7 +64,8 @@ class Training:
     def save(self) -> None:
         """Write a checkpoint; rank 0 does so for all."""
         if self.folder and self.ring.rank == 0:
-            save(self.folder, Checkpoint(self.step, self.model.weights))
+            path = save(self.folder, Checkpoint(self.step, self.model.weights))
+            checkpoint.committed(self.step, path)
 
     def checksum(self) -> str:
         """Return eight hex digits that differ when a single bit of the weights does."""

@@ -1,0 +1,218 @@
+"""The second half: how services, workspaces, sweeps and training live."""
+
+import re
+from collections.abc import Sequence
+
+import httpx2
+
+from ganglion.client.views import GangView, WorkloadDetail
+from ganglion.demo.board import Board
+from ganglion.demo.callers import Callers
+from ganglion.demo.cast import workloads
+from ganglion.demo.checks import Check, log
+from ganglion.demo.scene import Scene, Watch
+from ganglion.demo.stage import Stage
+from ganglion.worlds.local.outages import bring_back, take_away
+
+MOST, FEWEST = 4, 1
+"""Replicas of the service with many callers and with one."""
+CALLERS = 12
+PAUSE_S = 0.3
+"""How long a request takes."""
+OWN = 2
+"""Trials of the sweep that run whoever else waits."""
+PLAIN = ("node-0", "node-1")
+ENOUGH = 10
+"""Steps that have to be safe before anything happens to a training."""
+
+_SAVED = re.compile(r"told to stop and saved at step (\d+)")
+_BEGAN = re.compile(r"starts at step (\d+)")
+
+
+class Lives:
+    """One run of the second half.
+
+    Args:
+        stage: the server.
+        board: what people see.
+        watch: looks at the server.
+    """
+
+    def __init__(self, stage: Stage, board: Board, watch: Watch) -> None:
+        self.client, self.home = stage.client, stage.home
+        self.board, self.watch = board, watch
+        self.documents = workloads("lives.yaml")
+        self.ids: dict[str, str] = {}
+
+    def play(self) -> list[Check]:
+        """Play all acts; return what was promised and whether it held."""
+        self._submit("language-lab")
+        checks = [self._preempted()]
+        checks.append(self._asleep())
+        checks.append(self._node_lost())
+        checks.append(self._served())
+        checks.append(self._resumed())
+        checks.append(self._breathed())
+        self._close()
+        return checks
+
+    def _preempted(self) -> Check:
+        name = "language-tuning"
+        self.board.say("A training of low priority starts in the fast rack...")
+        for node in PLAIN:
+            self.client.cordon(node, "kept free for a moment")
+        self._submit(name)
+        self.watch.until("it has a place", lambda scene: bool(scene.where(self.ids[name])))
+        for node in PLAIN:
+            self.client.uncordon(node)
+        self.watch.until("it has saved", lambda _: self._saved(name) >= ENOUGH)
+        before = self._nodes(name)
+        self.board.say("...and has to leave it for urgent work, once it has saved.")
+        self._submit("language-hotfix")
+        self._ended(name, "language-hotfix")
+        return self._moved(name, before)
+
+    def _moved(self, name: str, before: set[str]) -> Check:
+        detail, after = self._detail(name), self._nodes(name)
+        told = _SAVED.findall(log(self.client, detail.id, index=0, previous=True))
+        began = _BEGAN.findall(log(self.client, detail.id, index=0))
+        lost = detail.gangs[0].lost_gpu_ms
+        ends = {self._state(each) for each in (name, "language-hotfix")}
+        same = bool(told) and told == began
+        held = same and not before & after and ends == {"SUCCEEDED"}
+        where = f"{_listed(before)} to {_listed(after)}"
+        text = f"saved at {_steps(told)}, went on at {_steps(began)}, from {where}"
+        return Check(
+            "a preempted training goes on from its checkpoint, elsewhere",
+            held,
+            f"{text}; {lost / 1000:.1f} GPU-seconds lost",
+        )
+
+    def _node_lost(self) -> Check:
+        name = "vision-survivor"
+        self.board.say("A node is taken away under a training:")
+        self._submit(name)
+        self.watch.until("it has saved", lambda _: self._saved(name) >= ENOUGH)
+        saved, before = self._saved(name), self._nodes(name)
+        gone = min(before)
+        take_away(self.home, gone)
+        try:
+            self._ended(name)
+        finally:
+            bring_back(self.home, gone)
+        began = _BEGAN.findall(log(self.client, self.ids[name], index=0))
+        after = self._nodes(name)
+        held = self._state(name) == "SUCCEEDED" and gone not in after
+        held = held and bool(began) and int(began[0]) >= saved
+        text = f"{gone} lost, saved step {saved}, went on at {_steps(began)} on {_listed(after)}"
+        return Check("a training survives the loss of a node", held, text)
+
+    def _served(self) -> Check:
+        name = "vision-shop"
+        self.board.say(f"A service gets {CALLERS} callers at once, then one:")
+        self._submit(name)
+        self.watch.until("it listens", lambda _: self._replicas(name) >= FEWEST)
+        url = f"{self._detail(name).url}predict?seed=1&pause={PAUSE_S}"
+        with Callers(url, FEWEST) as calm:
+            with Callers(url, CALLERS) as crowd:
+                self.watch.until("it has grown", lambda _: self._replicas(name) == MOST)
+            self.watch.until("it has shrunk", lambda scene: self._shrunk(scene, name))
+        failures = [*calm.failures, *crowd.failures]
+        asked = sum(calm.answers.values()) + sum(crowd.answers.values()) + len(failures)
+        text = failures[0] if failures else f"1 to {MOST} to 1 replicas, {asked} requests"
+        return Check(
+            "a service follows its load and fails no request", bool(asked) and not failures, text
+        )
+
+    def _shrunk(self, scene: Scene, name: str) -> bool:
+        return len(_live(self._detail(name).gangs)) == FEWEST and bool(scene.where(self.ids[name]))
+
+    def _asleep(self) -> Check:
+        name = "language-lab"
+        self.board.say("The workspace that nobody uses is suspended:")
+        scene = self.watch.until(
+            "it sleeps", lambda scene: scene.of(name).state == "SUSPENDED" and self._is_gone(name)
+        )
+        view, held = scene.of(name), scene.where(self.ids[name])
+        return Check("an idle workspace gives its GPU back", not held, view.message or "")
+
+    def _is_gone(self, name: str) -> bool:
+        return self._detail(name).gangs[0].phase == "pending"
+
+    def _resumed(self) -> Check:
+        name = "language-lab"
+        self.board.say("Somebody opens its address, and it comes back:")
+        url, page = self._detail(name).url, {"Accept": "text/html"}  # as a browser asks
+        answer = httpx2.get(url, headers=page, timeout=60.0, trust_env=False)
+        attempt = self._detail(name).gangs[0].attempt
+        held = answer.is_success and attempt > 1
+        said = answer.json().get("ganglion_gang", "") if answer.is_success else answer.text
+        return Check(
+            "a suspended workspace comes back at its address",
+            held,
+            f"{said} answered, attempt {attempt}",
+        )
+
+    def _breathed(self) -> Check:
+        name = "search-breath"
+        self.board.say(f"A sweep of {OWN} trials at a time uses the GPUs that are free:")
+        self._submit(name)
+        peak = 0
+
+        def over(scene: Scene) -> bool:
+            nonlocal peak
+            peak = max(peak, len(scene.where(self.ids[name])) and self._running(name))
+            return scene.of(name).over
+
+        self.watch.until("it has ended", over)
+        state = self._state(name)
+        held = peak > OWN and state == "SUCCEEDED"
+        return Check("a sweep breathes into free GPUs", held, f"{peak} trials at once, {state}")
+
+    def _running(self, name: str) -> int:
+        gangs = self._detail(name).gangs
+        return sum(each.phase in ("starting", "running") for each in gangs)
+
+    def _close(self) -> None:
+        for name in ("vision-shop", "language-lab"):
+            self.client.cancel(self.ids[name])
+        self._ended("vision-shop", "language-lab")
+
+    def _submit(self, name: str) -> None:
+        self.ids[name] = self.client.submit(self.documents[name]).id
+
+    def _detail(self, name: str) -> WorkloadDetail:
+        return self.client.workload(self.ids[name])
+
+    def _state(self, name: str) -> str:
+        return self._detail(name).state
+
+    def _saved(self, name: str) -> int:
+        """The step that is safe; 0 = none is."""
+        saved = self._detail(name).gangs[0].saved
+        return saved.step if saved else 0
+
+    def _nodes(self, name: str) -> set[str]:
+        placement = self._detail(name).gangs[0].placement
+        return {pod.node for pod in placement.pods} if placement else set()
+
+    def _replicas(self, name: str) -> int:
+        """Replicas that listen."""
+        gangs = self._detail(name).gangs
+        return sum(each.phase == "running" and bool(each.endpoint) for each in gangs)
+
+    def _ended(self, *names: str) -> None:
+        what = f"{' and '.join(names)} ended"
+        self.watch.until(what, lambda scene: all(scene.of(name).over for name in names))
+
+
+def _live(gangs: Sequence[GangView]) -> list[GangView]:
+    return [each for each in gangs if each.phase != "ended"]
+
+
+def _steps(found: list[str]) -> str:
+    return f"step {found[0]}" if found else "no step"
+
+
+def _listed(nodes: set[str]) -> str:
+    return " and ".join(sorted(nodes)) or "nowhere"
