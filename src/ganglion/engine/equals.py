@@ -11,7 +11,10 @@ NEVER_LENT_TO = -1
 
 
 def form(record: GangRecord) -> tuple[Hashable, ...]:
-    """What a gang shares with its equals, as far as it alone says."""
+    """What a gang shares with its equals, as far as it alone says.
+
+    While any gang sleeps, they also have `leaves_within` in common.
+    """
     gang = record.gang
     return (
         gang.queue,
@@ -23,7 +26,6 @@ def form(record: GangRecord) -> tuple[Hashable, ...]:
         gang.kind,
         gang.workload if gang.parallel or gang.floor else "",
         gang.time_limit_ms,
-        leaves_within(gang),
     )
 
 

@@ -11,7 +11,7 @@ from ganglion.engine.charging import usage_of
 from ganglion.engine.condition import Sight
 from ganglion.engine.conditions import Conditions
 from ganglion.engine.deserved import Deserved
-from ganglion.engine.equals import asked_by, form
+from ganglion.engine.equals import asked_by, form, leaves_within
 from ganglion.engine.floors import Floors
 from ganglion.engine.gates import Gates
 from ganglion.engine.indexes import Indexes
@@ -57,7 +57,7 @@ class Holdings:
         census: what sort of pods are submitted.
         leaving: node -> gangs with pods that are still there but count no more.
         promised: gangs that hold a promise, in the order they got it.
-        asleep: gangs that may sleep.
+        asleep: gangs that sleep, or would if they did not run.
         short: gangs that run with fewer pods than they might.
         oversized: gangs that may have more pods than are wanted of them.
         fresh: gangs submitted since the last cycle.
@@ -211,14 +211,22 @@ class Holdings:
         record.reason = self.gates.reason(gang, record.not_before, record.held_for)
         if gang.recall_ms:
             record.reason = record.reason or asleep(gang)
-            self.asleep[gang.id] = None
+            self._goes_to_sleep(gang)
         if record.not_before:
             self.alarm(record.not_before, gang.id)
         if record.reason is None:
             owner = gang.user if self._by_user(gang) else ""
-            record.lane = (*form(record), owner, self._level(record))
+            leaves = leaves_within(gang) if self.asleep else 0
+            record.lane = (*form(record), owner, self._level(record), leaves)
             order = (self._among_equals(record), gang.submitted, gang.index, gang.id)
             self.lanes.add(record.lane, gang.queue, gang.priority, order, asked_by(gang))
+
+    def _goes_to_sleep(self, gang: Gang) -> None:
+        """From the first one on, it matters of all others how soon they leave."""
+        others = () if self.asleep else [k[-1] for lane in self.lanes for k in lane.in_order()]
+        self.asleep[gang.id] = None
+        for each in others:
+            self.wait(self.records[each])
 
     def reshape(self, record: GangRecord) -> None:
         """The Filter plugins see a waiting gang with other eyes than before."""

@@ -69,6 +69,8 @@ def updated(state: Holdings, event: ev.GangUpdated) -> bool:
         _check_leaf(state, changes["queue"])
         if record.phase is not Phase.PENDING:
             raise Conflict(f"gang {event.gang} is {record.phase} and cannot change its queue")
+    if changes.get("recall_ms") == 0:
+        state.asleep.pop(event.gang, None)
     state.lanes.discard(event.gang)
     record.gang = replace(record.gang, **changes)
     if "held" in changes:
@@ -246,6 +248,7 @@ def ended(state: Holdings, event: ev.GangEnded) -> bool:
 
 def _end(state: Holdings, record: GangRecord, event: ev.GangEnded) -> None:
     state.lanes.discard(record.gang.id)
+    state.asleep.pop(record.gang.id, None)
     state.redeem(record)
     record.phase, record.outcome, record.ended_at = Phase.ENDED, event.outcome, event.at
     record.reason = None

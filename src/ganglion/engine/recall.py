@@ -99,14 +99,10 @@ def _give_back(state: ClusterState, kept: Kept, cause: str, plan: Plan) -> None:
 
 
 def _placeless(state: ClusterState) -> Iterator[GangRecord]:
-    for gang in list(state.asleep):
-        record = state.records.get(gang)
-        if record is None or not record.gang.recall_ms:
-            del state.asleep[gang]
-            continue
+    for gang in state.asleep:
         tried = state.kept.get(gang) or state.kept.tried.get(gang) == state.freed
-        if sleeps(record) and not tried:
-            yield record
+        if not tried and sleeps(state.records[gang]):
+            yield state.records[gang]
 
 
 def _seniority(record: GangRecord) -> tuple[int, int, int, str]:

@@ -202,13 +202,14 @@ class _Farewell:
 
 def _askers(state: ClusterState) -> Iterator[GangRecord]:
     """The first gangs that wait for room, one of each kind of equals."""
-    seen: set[int] = set()
+    seen: set[Hashable] = set()
     for gang in waiting_in_order(state, state.clock):
         lane = state.lanes.of(gang)
-        if lane is None or lane.reason is None or id(lane) in seen or lane.reason.never:
+        kind = state.records[gang].lane
+        if lane is None or lane.reason is None or kind in seen or lane.reason.never:
             continue
         if lane.reason.token in ABOUT_ROOM:
-            seen.add(id(lane))
+            seen.add(kind)
             yield state.records[gang]
         if len(seen) == ASKERS:
             return
