@@ -114,9 +114,7 @@ class Hearing:
             return
         line = read(text)
         if isinstance(line, str):
-            shown = text[:SHOWN].decode(errors="replace")
-            quoted = "".join(each if each.isprintable() else "?" for each in shown)
-            self.warn(BROKEN, f"pod {pod} reports a line that makes no sense ({line}): {quoted}")
+            self._nonsense(pod, line, text)
             return
         at = self._time(line, min(written, now), now)
         said = self.activity
@@ -125,6 +123,12 @@ class Hearing:
         if line.checkpoint:
             self._checkpoint(pod, line.checkpoint, at, now)
         self._metrics(line, at)
+
+    def _nonsense(self, pod: int, wrong: str, text: bytes) -> None:
+        if BROKEN not in self._memory.alarms:
+            shown = text[:SHOWN].decode(errors="replace")
+            quoted = "".join(each if each.isprintable() else "?" for each in shown)
+            self.warn(BROKEN, f"pod {pod} reports a line that makes no sense ({wrong}): {quoted}")
 
     def marked(self, at: int) -> None:
         """The program marked a checkpoint as complete, without saying which one."""

@@ -12,6 +12,8 @@ from ganglion.model.events import Event
 from ganglion.worlds.local import records
 from ganglion.worlds.local.records import Record
 
+LOOK_S = 0.5
+"""How often the files of an attempt are looked at."""
 RATE = 64 * 1024
 """Bytes a second that one pod may report for long..."""
 BURST = 256 * 1024
@@ -34,7 +36,7 @@ class Tail:
     """
 
     def __init__(self, path: Path) -> None:
-        self._path = path
+        self._path, self._name = path, str(path)
         self._at, self._file, self._rest = 0, (0, 0), b""
         self._fresh, self._cut = True, False
         self._allowed, self._filled = float(BURST), time.monotonic()
@@ -58,7 +60,7 @@ class Tail:
     def _look(self) -> os.stat_result | None:
         """The file, when there is something new in it."""
         try:
-            found = self._path.lstat()
+            found = os.lstat(self._name)
         except (FileNotFoundError, NotADirectoryError):
             return None
         if not stat.S_ISREG(found.st_mode):
@@ -117,6 +119,8 @@ class ReportFiles:
         begun = (run / records.SPEC).stat().st_mtime_ns // 1_000_000
         folder = spec.get("checkpoint_dir", str(run))
         self._run, self._hearing = run, Hearing(spec["gang"], spec["attempt"], begun, folder)
+        self._looked = 0.0
+        self._mark = run / records.CHECKPOINT
         self._tails: dict[int, Tail] = {}
         self._resumes = bool(spec.get("resume"))
 
@@ -136,18 +140,24 @@ class ReportFiles:
         Raises:
             OSError: the machine refuses.
         """
+        if not over and time.monotonic() - self._looked < LOOK_S:
+            return []
+        self._looked = time.monotonic()
         for pod in pods:
             if pod["number"] not in self._tails:
                 self._tails[pod["number"]] = Tail(records.report_file(self._run, pod["number"]))
         for number, tail in self._tails.items():
-            for line in tail.lines(over=over):
-                self._hearing.hear(number, line, written=tail.written, now=now)
-            if tail.trouble:
-                self._hearing.warn(*tail.trouble)
+            self._hear(number, tail, now, over=over)
         self._look_for_mark(now)
         if self._resumes:
             self._look_where_it_goes_on()
         return self._hearing.tell(now, over=over)
+
+    def _hear(self, pod: int, tail: Tail, now: int, *, over: bool) -> None:
+        for line in tail.lines(over=over):
+            self._hearing.hear(pod, line, written=tail.written, now=now)
+        if tail.trouble:
+            self._hearing.warn(*tail.trouble)
 
     def _look_where_it_goes_on(self) -> None:
         found = records.read(self._run / records.RESUMED)
@@ -158,7 +168,7 @@ class ReportFiles:
 
     def _look_for_mark(self, now: int) -> None:
         try:
-            at = (self._run / records.CHECKPOINT).stat().st_mtime_ns // 1_000_000
+            at = self._mark.stat().st_mtime_ns // 1_000_000
         except FileNotFoundError:
             return
         self._hearing.marked(min(now, at))
