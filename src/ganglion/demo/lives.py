@@ -1,7 +1,9 @@
 """The second half: how services, workspaces, sweeps and training live."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 
 import httpx2
 
@@ -12,7 +14,6 @@ from ganglion.demo.cast import workloads
 from ganglion.demo.checks import Check, log
 from ganglion.demo.scene import Scene, Watch
 from ganglion.demo.stage import Stage
-from ganglion.worlds.local.outages import bring_back, take_away
 
 MOST, FEWEST = 4, 1
 """Replicas of the service with many callers and with one."""
@@ -95,11 +96,8 @@ class Lives:
         self.watch.until("it has saved", lambda _: self._saved(name) >= ENOUGH)
         saved, before = self._saved(name), self._nodes(name)
         gone = min(before)
-        take_away(self.home, gone)
-        try:
+        with _away(self.home, gone):
             self._ended(name)
-        finally:
-            bring_back(self.home, gone)
         began = _BEGAN.findall(log(self.client, self.ids[name], index=0))
         after = self._nodes(name)
         held = self._state(name) == "SUCCEEDED" and gone not in after
@@ -204,6 +202,18 @@ class Lives:
     def _ended(self, *names: str) -> None:
         what = f"{' and '.join(names)} ended"
         self.watch.until(what, lambda scene: all(scene.of(name).over for name in names))
+
+
+@contextmanager
+def _away(home: Path, node: str) -> Iterator[None]:
+    """A pretend node is lost for as long as a file of its name is there."""
+    mark = home / "outages" / node
+    mark.parent.mkdir(mode=0o700, exist_ok=True)
+    mark.touch()
+    try:
+        yield
+    finally:
+        mark.unlink()
 
 
 def _live(gangs: Sequence[GangView]) -> list[GangView]:
