@@ -1,4 +1,4 @@
-"""Pretend nodes that are lost, programs for which memory runs out."""
+"""Nodes that are lost, programs for which memory runs out."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,48 +10,50 @@ from tests.worlds.local.jobs import NODES, Jobs, python, until
 
 from ganglion.model.events import AlarmSet, NodeAdded, NodeLost, Outcome
 from ganglion.model.workload import Retry
-from ganglion.worlds.local.discover import PRETEND
 from ganglion.worlds.local.outages import bring_back, take_away
 
 
-class PretendJobs(Jobs):
-    """The same world; its nodes are pretend ones."""
+class RealJobs(Jobs):
+    """The same world; its GPUs are real ones, as far as anybody can tell."""
 
-    nodes = tuple(replace(node, labels={PRETEND: "true"}) for node in NODES)
+    nodes = tuple(
+        replace(
+            node, devices=tuple(replace(each, uuid=f"GPU-{node.name}") for each in node.devices)
+        )
+        for node in NODES
+    )
 
 
 @pytest.fixture
-def pretend(tmp_path: Path) -> Iterator[PretendJobs]:
-    made = PretendJobs(tmp_path / "home")
+def real(tmp_path: Path) -> Iterator[RealJobs]:
+    made = RealJobs(tmp_path / "home")
     yield made
     made.stop_all()
 
 
-def test_a_pretend_node_that_is_taken_away_is_lost_with_what_runs_there(
-    pretend: PretendJobs,
-) -> None:
-    both = pretend.run("echo up; sleep 60", name="both", pods=2)
-    other = pretend.run("echo up; sleep 60", name="other", pods=1)
-    pretend.says(both, "up", rank=1)
-    pretend.says(other, "up")
+def test_a_node_that_is_taken_away_is_lost_with_what_runs_there(jobs: Jobs) -> None:
+    both = jobs.run("echo up; sleep 60", name="both", pods=2)
+    other = jobs.run("echo up; sleep 60", name="other", pods=1)
+    jobs.says(both, "up", rank=1)
+    jobs.says(other, "up")
 
-    take_away(pretend.home, "node-1")
-    end = pretend.end(both)
+    take_away(jobs.home, "node-1")
+    end = jobs.end(both)
 
     assert (end.outcome, end.message) == (Outcome.NODE_LOST, "lost node-1")
-    assert [each.name for each in pretend.facts if isinstance(each, NodeLost)] == ["node-1"]
-    assert not pretend.ends(other)
+    assert [each.name for each in jobs.facts if isinstance(each, NodeLost)] == ["node-1"]
+    assert not jobs.ends(other)
 
-    bring_back(pretend.home, "node-1")
-    (back,) = until(lambda: pretend.seen(NodeAdded), "the node is back")
-    assert back.node == pretend.nodes[1]
+    bring_back(jobs.home, "node-1")
+    (back,) = until(lambda: jobs.seen(NodeAdded), "the node is back")
+    assert back.node == jobs.nodes[1]
 
 
-def test_a_real_node_cannot_be_taken_away(jobs: Jobs) -> None:
-    gang = jobs.run("sleep 0.5", pods=2)
-    take_away(jobs.home, "node-1")
-    assert jobs.end(gang).outcome is Outcome.SUCCEEDED
-    assert not [each for each in jobs.facts if isinstance(each, NodeLost)]
+def test_a_node_with_real_gpus_cannot_be_taken_away(real: RealJobs) -> None:
+    gang = real.run("sleep 0.5", pods=2)
+    take_away(real.home, "node-1")
+    assert real.end(gang).outcome is Outcome.SUCCEEDED
+    assert not [each for each in real.facts if isinstance(each, NodeLost)]
 
 
 def test_a_program_for_which_memory_ran_out_is_told_so(jobs: Jobs) -> None:

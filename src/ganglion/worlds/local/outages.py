@@ -1,20 +1,19 @@
-"""Pretend nodes that are taken away: a way to rehearse the loss of a node.
+"""Nodes that are taken away on purpose: a way to rehearse the loss of a node.
 
-A file `outages/NAME` in the home makes the pretend node of that name lost, with everything that
-runs on it, until the file is removed. Real nodes are not touched.
+A file `outages/NAME` in the home makes the node of that name lost, with everything that runs on
+it, until the file is removed. Nodes with real GPUs are not touched.
 """
 
 from collections.abc import Iterable
 from pathlib import Path
 
 from ganglion.model.node import Node
-from ganglion.worlds.local.discover import PRETEND
 
 FOLDER = "outages"
 
 
 class Outages:
-    """Which pretend nodes are away.
+    """Which nodes are away.
 
     Args:
         home: Ganglion's home directory.
@@ -23,7 +22,9 @@ class Outages:
 
     def __init__(self, home: Path, nodes: Iterable[Node]) -> None:
         self._folder = home / FOLDER
-        self._names = {node.name for node in nodes if node.labels.get(PRETEND)}
+        self._names = {
+            node.name for node in nodes if not any(device.uuid for device in node.devices)
+        }
         self.away: set[str] = set()
 
     def look(self) -> tuple[set[str], set[str]]:
@@ -38,7 +39,7 @@ class Outages:
 
 
 def take_away(home: Path, node: str) -> None:
-    """Have a pretend node lost.
+    """Have a node lost.
 
     Raises:
         OSError: the home cannot be written.
@@ -48,7 +49,7 @@ def take_away(home: Path, node: str) -> None:
 
 
 def bring_back(home: Path, node: str) -> None:
-    """Have a pretend node come back.
+    """Have a node come back.
 
     Raises:
         OSError: the home cannot be written.

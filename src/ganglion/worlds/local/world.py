@@ -110,7 +110,7 @@ class LocalWorld:
         return sorted(facts, key=lambda fact: fact.at)
 
     def _outage(self) -> list[Event]:
-        """Pretend nodes that went away, with all that ran there, or came back."""
+        """Nodes that were taken away, with all that ran there, or came back."""
         gone, back = self._outages.look()
         now, nodes = self.now(), {node.name: node for node in self.nodes}
         for watched in self._attempts.live.values():
