@@ -1,11 +1,22 @@
 """A replica that dies is replaced by another one where that is safe, and only there."""
 
+import asyncio
+from random import Random
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ganglion.router.table import Limits, Service
+from ganglion.router.choose import Wish
+from ganglion.router.desk import Desk
+from ganglion.router.probe import Prober
+from ganglion.router.process import connections
+from ganglion.router.table import Endpoint, Limits, Service, State
+from ganglion.router.visit import Visit
 from tests.router.stage import Actor, Script, Stage, Wire, act, ok, request, stage, until
+
+READY = Endpoint("chat/0", "127.0.0.1:1", State.READY, ("m",))
+OTHER = Endpoint("chat/1", "127.0.0.1:2", State.READY)
 
 
 def dies_after(what: str) -> Script:
@@ -120,6 +131,32 @@ def test_what_a_dead_replica_may_have_done_is_not_asked_of_another_one(
     act(story())
 
 
+def test_a_post_without_a_body_is_sent_once_too() -> None:
+    async def story() -> None:
+        async with stage() as the:
+            bad = [await the.actor(f"chat/{number}", dies_after("head")) for number in range(2)]
+            the.route(*bad)
+            head, _ = await the.fetch(request("POST", "/chat/"))
+            assert head.startswith(b"HTTP/1.1 502 ")
+            assert sum(actor.connections for actor in bad) == 1
+
+    act(story())
+
+
+def test_whoever_lost_a_request_is_not_asked_again_while_there_is_another() -> None:
+    async def story() -> None:
+        desk = Desk(Service("chat", (READY, OTHER)), 0, Random(1), lambda: None)
+        async with connections() as session:
+            visit = Visit(desk, Wish(model="m"), Prober(session))
+            async with visit.seat() as first:
+                visit.failed(first)
+            desk.revive(first, 0)
+            async with visit.seat() as second:
+                assert (first.name, second.name) == ("chat/0", "chat/1")
+
+    act(story())
+
+
 def test_tries_are_bounded() -> None:
     async def story() -> None:
         async with stage() as the:
@@ -166,6 +203,22 @@ def test_a_connection_that_was_closed_while_idle_costs_nobody_a_request() -> Non
                 await until(lambda: not actor.busy)
                 assert actor.connections == number + 1
             assert the.stats().broken == 0
+
+    act(story())
+
+
+def test_connections_to_replicas_are_not_kept_longer_than_replicas_keep_them() -> None:
+    async def story() -> None:
+        async with stage() as the:
+            actor = await the.actor("chat/0", answers(5))
+            the.route(actor)
+            for _ in range(3):
+                await the.fetch(request("POST", "/chat/", b"hello"))
+            assert (actor.connections, actor.busy) == (1, True)
+            # The usual server closes what is idle after 5 s; the router is well before it.
+            began = asyncio.get_running_loop().time()
+            await until(lambda: not actor.busy)
+            assert asyncio.get_running_loop().time() - began < 5
 
     act(story())
 

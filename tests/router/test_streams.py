@@ -174,6 +174,25 @@ def test_an_answer_that_breaks_off_does_not_look_whole() -> None:
     act(story())
 
 
+def test_an_upload_that_gets_too_large_amid_its_answer_is_cut_off_and_no_replicas_fault() -> None:
+    async def story() -> None:
+        async def script(wire: Wire) -> None:
+            await wire.head()
+            await wire.send(CHUNKED + chunk(b"half"))
+            await wire.ended()
+
+        async with stage() as the:
+            the.route(await the.actor("chat/0", script), body_bytes=10)
+            extra = "Transfer-Encoding: chunked\r\n"
+            wire, _ = await the.ask(request("POST", "/chat/", extra=extra))
+            await wire.send(chunk(b"x" * 11))
+            assert await wire.rest() == chunk(b"half")
+            await until(lambda: the.stats().running == 0)
+            assert (the.stats().replicas[0].failed, the.stats().broken) == (0, 0)
+
+    act(story())
+
+
 def test_a_replica_that_falls_silent_amid_its_answer_is_cut_off() -> None:
     async def story() -> None:
         async def script(wire: Wire) -> None:

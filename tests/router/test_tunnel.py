@@ -115,6 +115,7 @@ def test_callers_may_end_with_a_code() -> None:
             the.publish(lab(endpoint))
             async with talking(the) as socket:
                 await socket.close(code=4_000)
+                assert socket.close_code == 4_000
             assert await ends.get() == 4_000
 
     act(story())

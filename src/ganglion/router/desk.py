@@ -135,11 +135,11 @@ class Desk:
             Full: too many wait.
             Nobody: there are no replicas, and requests do not wait for the first.
         """
-        if not self._line or again:
-            able = self._able()
-            if able:
-                self._grant(ticket, choose(able, ticket.wish, self._dice), now)
-                return True
+        # Nobody waits beside a free replica, so nobody is overtaken here.
+        able = self._able()
+        if able:
+            self._grant(ticket, choose(able, ticket.wish, self._dice), now)
+            return True
         if self._hopeless or (self._asleep and not ticket.wish.opens):
             raise Nobody
         if len(self._line) >= self.service.limits.queue and not again:

@@ -90,6 +90,8 @@ class Errand:
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             await self._lost(replica, error)
             return None
+        if self._upload:
+            self._upload.beside(found.close)
         try:
             return await self._passed_on(replica, found)
         finally:
@@ -138,11 +140,17 @@ class Errand:
                 self._visit.began()
             await answer.write_eof()
         except ConnectionResetError:
-            broken = isinstance(answer, Answer) and answer.broken
-            self._visit.end(Outcome.BROKEN if broken else Outcome.LEFT)
+            self._visit.end(self._end_of(answer))
         else:
             self._visit.answered(replica)
         return answer
+
+    def _end_of(self, answer: Answer | web.Response) -> Outcome:
+        """How a request ended whose answer did not reach its end."""
+        if self._upload and self._upload.wrong:
+            return Outcome.WRONG
+        broken = isinstance(answer, Answer) and answer.broken
+        return Outcome.BROKEN if broken else Outcome.LEFT
 
     async def _chunks(
         self, replica: Replica, found: aiohttp.ClientResponse, answer: Answer

@@ -1,7 +1,7 @@
 """A request's body on its way to a replica: passed on as it comes, bounded, sometimes kept."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 from aiohttp import hdrs
@@ -36,6 +36,7 @@ class Upload(Payload):
         self._kept: list[bytes] | None = [] if keep else None
         self._seen = 0
         self._writer: asyncio.Task[Any] | None = None
+        self._cut: Callable[[], None] = lambda: None
         self.wrong: Exception | None = None
 
     @property
@@ -74,6 +75,7 @@ class Upload(Payload):
                 yield chunk
         except (TooLarge, RequestPayloadError, OSError) as error:
             self.wrong = error
+            self._cut()
             raise
 
     def _take(self, chunk: bytes) -> None:
@@ -92,6 +94,12 @@ class Upload(Payload):
         if asked and not self._seen and request.version == HttpVersion11:
             await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
             request.writer.output_size = 0  # the answer itself has not begun
+
+    def beside(self, answer: Callable[[], None]) -> None:
+        """The answer has begun; it is given up, by this call, when the body turns out wrong."""
+        self._cut = answer
+        if self.wrong:
+            answer()
 
     async def halt(self) -> None:
         """Have nobody read the body any more, so that another replica's writer can."""
