@@ -46,10 +46,11 @@ def mend(state: ClusterState, plan: Plan) -> None:
 
 def repairs(state: ClusterState, now: int) -> Iterator[GangResized | GangStopping]:
     """What becomes of gangs that lost pods; apply each before asking for the next."""
-    if not state.tree.gone() and not state.tree.sick:
+    gone = state.tree.gone()
+    if not gone and not state.tree.sick:
         return
     for record in state.settled():
-        lost = _lost(state, record)
+        lost = _lost(state, record) if gone or record.gang.replace else ()
         if lost and record.phase in SETTLED:
             decision = _repair(state, record, lost, now)
             if decision:
