@@ -128,6 +128,12 @@ def test_loopback_is_told_from_the_rest(host: str, loopback: bool) -> None:
     assert is_loopback(host) is loopback
 
 
+def test_answers_leave_at_once() -> None:
+    """Without this asyncio leaves Nagle's algorithm on: every second packet waits for 40 ms."""
+    with bind("127.0.0.1", 0) as taken:
+        assert taken.proto == socket.IPPROTO_TCP
+
+
 def test_a_free_port_is_found() -> None:
     with bind("127.0.0.1", 0) as taken:
         assert taken.getsockname()[1] > 0

@@ -54,7 +54,7 @@ def _columns() -> "list[Column[OrderItem]]":
         Column("QUEUE", lambda i: i.queue),
         Column("USER", lambda i: i.user or DASH, wide=True),
         Column("KIND", lambda i: i.kind or DASH, wide=True),
-        Column("PRIORITY", lambda i: str(i.priority), right=True),
+        Column("PRIORITY", lambda i: "spare" if i.priority < 0 else str(i.priority), right=True),
         Column("GPUS", lambda i: f"{i.gpus:g}", right=True),
         Column("AGE", lambda i: age(time - i.submitted) if i.submitted else DASH, right=True),
         Column("REASON", lambda i: i.reason or DASH, style=_colour),

@@ -125,6 +125,8 @@ def _other_queues(state: ClusterState, gang: Gang) -> Iterator[tuple[str, Gang]]
 
 def _more_urgent(state: ClusterState, gang: Gang) -> Iterator[tuple[str, Gang]]:
     """A priority above that of gangs that run."""
+    if gang.spare:  # it gets its sweep's when its turn comes
+        return
     running = (each.gang for each in state.settled())
     present = {each.priority for each in running if each.preemptible}
     for priority in sorted(each + 1 for each in present if each >= gang.priority):
