@@ -37,6 +37,7 @@ scale:
   zero_after: 5m
   cold_start: 90s
   start_within: 10s
+  on_time: 99.2%
   hints:
   - {cron: 0 8 * * mon-fri, for: 10h, replicas: 4, zone: Europe/Berlin}
   drain: 1m
@@ -74,6 +75,7 @@ def test_every_key_of_a_scaling_service_reaches_the_workload() -> None:
         idle_ms=300_000,
         cold_start_ms=90_000,
         start_within_ms=10_000,
+        start_milli=992,
         hints=(Hint("0 8 * * mon-fri", 36_000_000, 4, "Europe/Berlin"),),
         drain_ms=60_000,
         standby=Standby(2, 45_000),
@@ -140,6 +142,12 @@ def test_dependencies_and_schedules_reach_the_workload() -> None:
         ("replicas: 1..8\nscale: {targets: {kv: 1}}", "scale.targets.kv", "not known"),
         ("replicas: 1..8\nscale: {targets: {itl: 1s, tpot: 1s}}", "scale.targets.tpot", "twice"),
         ("replicas: 1..8\nscale: {requests: -1}", "scale.requests", "negative"),
+        ("replicas: 1..8\nscale: {on_time: 99%}", "scale.on_time", "needs `start_within`"),
+        (
+            "replicas: 1..8\nscale: {start_within: 1s, on_time: 0%}",
+            "scale.on_time",
+            "more than nothing",
+        ),
         ("replicas: 1..8\nscale: {start_within: 0}", "scale.start_within", "longer than nothing"),
         ("replicas: 1..8\nscale: {panic_window: 5m}", "scale.panic_window", "longer than"),
         ("replicas: 1..8\nscale: {panic: 1}", "scale.panic", "between 1"),

@@ -92,8 +92,8 @@ class _Setting(Struct, frozen=True):
 _NOTES = (
     "on time: requests that were begun within 10 s of their arrival. busy: replica-hours over those"
     " that requests need.",
-    "oracle: knows the requests of the next 75 s; nobody can do with much less.",
 )
+_ORACLE = "oracle: knows the requests of the next 75 s; nobody can do with much less."
 
 
 def run(options: BenchOptions, progress: Progress) -> Report:
@@ -191,7 +191,8 @@ def _over(means: dict[str, dict[str, Any]]) -> dict[str, float]:
 
 def _notes(means: dict[str, dict[str, Any]]) -> tuple[str, ...]:
     listed = ", ".join(f"{over:.2f} x {name}" for name, over in _over(means).items())
-    return (*_NOTES, f"Replica-hours of ganglion: {listed}.") if listed else _NOTES
+    bound = (_ORACLE,) if "oracle" in means else ()
+    return (*_NOTES, *bound, *((f"Replica-hours of ganglion: {listed}.",) if listed else ()))
 
 
 _COLUMNS = {

@@ -49,6 +49,7 @@ def _scaling(given: ScaleFile, floor: int, ceiling: int) -> Scaling:
         idle_ms=given.zero_after,
         cold_start_ms=given.cold_start,
         start_within_ms=given.start_within,
+        start_milli=given.on_time,
         hints=tuple(_hint(each) for each in given.hints),
         drain_ms=given.drain,
         standby=_standby(given.standby),

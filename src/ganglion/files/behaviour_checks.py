@@ -42,6 +42,9 @@ def _scale(scale: "ScaleFile", most: int) -> None:
     for key in POSITIVE:
         if key in scale.model_fields_set and not getattr(scale, key):
             raise problem("must be longer than nothing", f"scale.{key}")
+    if "on_time" in scale.model_fields_set and not (scale.on_time and scale.start_within):
+        hint = "as `start_within: 10s` and `on_time: 99.5%`"
+        raise problem("needs `start_within`, and more than nothing", "scale.on_time", hint)
     if scale.panic_window > scale.window:
         raise problem("is longer than `window`", "scale.panic_window")
     asked = any(each.signal is Signal.QUERY for each in scale.targets)

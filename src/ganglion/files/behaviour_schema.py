@@ -56,6 +56,7 @@ class ScaleFile(Mapping):
     )
     cold_start: f.Duration = described("from a start to the first answer; left out = learnt", 0)
     start_within: f.Duration = described("requests should be begun within so long", 0)
+    on_time: f.Share = described("share of the requests that should", DEFAULT.start_milli)
     hints: tuple[HintFile, ...] = described("load that is known beforehand", ())
     drain: f.Duration = described(
         "how long a replica may finish its requests before it is stopped", DEFAULT.drain_ms
