@@ -9,8 +9,7 @@ from ganglion.lifecycle.failures.guard import QUARANTINED
 from ganglion.model.errors import Conflict, NotFound
 from ganglion.model.events import NodeAdded, NodeLost
 from ganglion.model.plan import Phase
-from ganglion.server import cluster_views, commands, drains
-from ganglion.server.bookings import carry_out
+from ganglion.server import bookings, cluster_views, commands, drains
 from ganglion.server.failures_keeper import FailuresKeeper
 from tests.server.conftest import NODES, Rig
 from tests.server.test_workloads import API, post, problem, wait_for
@@ -108,10 +107,17 @@ def test_nothing_starts_on_what_drains_even_if_it_would_end_before_the_deadline(
 
 def test_a_policy_that_lists_its_bookings_takes_no_drain_back(rig: Rig) -> None:
     drain(rig, "n0")
-    rig.do(lambda draft: carry_out(draft, ()))
+    rig.do(lambda draft: bookings.carry_out(draft, ()))
     assert view(rig, "n0")[0] == "drained"
     with rig.service.read() as mind:
         assert len(mind.state.bookings) == 1
+
+
+def test_a_drain_is_ended_by_name_and_not_as_a_booking(rig: Rig) -> None:
+    drain(rig, "n0")
+    with pytest.raises(NotFound, match="is a drain") as caught:
+        rig.do(lambda draft: bookings.remove_booking(draft, "drain-n0"))
+    assert caught.value.hint == "say: ganglion undrain n0"
 
 
 def test_a_node_that_drains_with_another_is_not_drained_twice(rig: Rig) -> None:

@@ -10,12 +10,12 @@ from ganglion.model.booking import Booking
 from ganglion.model.errors import FieldError, NotFound
 from ganglion.model.events import BookingRemoved, BookingSet
 from ganglion.server.draft import Draft, Mind
-from ganglion.server.drains import PREFIX as DRAIN
+from ganglion.server.drains import PREFIX, drains, is_drain
 
 
 def there_are(mind: Mind) -> dict[str, Booking]:
-    """Every booking by name, the first to begin first."""
-    return {each.name: each for each in mind.state.bookings.all()}
+    """Every booking by name, the first to begin first; drains are something else."""
+    return {each.name: each for each in mind.state.bookings.all() if not is_drain(each)}
 
 
 def check_queues(booking: Booking, names: Collection[str], path: Path, wrong: Wrong) -> None:
@@ -47,6 +47,9 @@ def remove_booking(draft: Draft, name: str) -> None:
         NotFound: there is no such booking.
     """
     known = there_are(draft.mind)
+    if any(each.name == name for each in drains(draft.state)):
+        hint = f"say: ganglion undrain {name.removeprefix(PREFIX)}"
+        raise NotFound(f"{name} is a drain, not a booking of its own", hint)
     if name not in known:
         raise NotFound(
             f"there is no booking {name}", meant(name, [*known]) or "see: ganglion booking list"
@@ -76,12 +79,12 @@ def of_file(mind: Mind, file: PolicyFile) -> tuple[Booking, ...] | None:
 
 
 def carry_out(draft: Draft, bookings: Sequence[Booking] | None) -> None:
-    """Set and remove bookings until there are these, drains, and no others; None = leave them."""
+    """Set and remove bookings until there are these and no others; None = leave them."""
     if bookings is None:
         return
     names = {each.name for each in bookings}
     for name in there_are(draft.mind):
-        if name not in names and not name.startswith(DRAIN):
+        if name not in names:
             draft.apply(BookingRemoved(draft.now, name))
     for each in bookings:
         draft.apply(BookingSet(draft.now, each))
