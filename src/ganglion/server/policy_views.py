@@ -8,6 +8,7 @@ from ganglion.model.events import PolicySet
 from ganglion.model.policy import Policy
 from ganglion.model.queue import Queue
 from ganglion.server import policies, schemas
+from ganglion.server.bookings import there_are
 from ganglion.server.draft import Mind
 
 
@@ -23,7 +24,7 @@ def outcome(found: policies.Outcome) -> schemas.PolicyOutcome:
 def present(mind: Mind) -> schemas.PolicyView:
     """The policy in force, with the queues and bookings there are."""
     queues = sorted(mind.state.queues.values(), key=lambda each: each.name)
-    return _view(policies.current(mind), queues, mind.state.bookings.all())
+    return _view(policies.current(mind), queues, tuple(there_are(mind).values()))
 
 
 def former(event: PolicySet) -> schemas.PolicyView:
