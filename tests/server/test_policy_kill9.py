@@ -9,6 +9,7 @@ from typing import Any
 
 import httpx2
 
+from ganglion.files.grammar.durations import print_duration
 from ganglion.files.policy import parse_policy
 from tests.server.process import Api, Nursery, until
 
@@ -76,7 +77,7 @@ def check(api: Api) -> None:
     history = api.patiently("GET", "/policy/versions")["items"]
     assert [each["version"] for each in history] == list(range(1, shown["version"] + 1))
     said = parse_policy(shown["text"])
-    assert shown["document"]["evict"]["restart"] == f"{said.policy.evict.restart_ms // 60_000}m"
+    assert shown["document"]["evict"]["restart"] == print_duration(said.policy.evict.restart_ms)
     queues = {each["name"] for each in api.patiently("GET", "/queues")["items"]}
     if shown["version"]:
         assert queues == {each.name for each in said.queues or ()}

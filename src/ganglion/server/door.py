@@ -29,7 +29,8 @@ class Heard(Struct, frozen=True):
         boot: which process of the router said it; empty = none ever did.
         age_ms: how long ago.
         settled: whether it routes by the newest table.
-        services: by name.
+        services: by name, those that it routes since they are in the table: what it says of an
+            earlier service of the same name is left out.
         table: replica -> what the newest table says of it, by service and replica.
     """
 
@@ -97,6 +98,7 @@ class Door:
         self._wanted: dict[str, tuple[Service, ...]] = {}
         self._table: dict[tuple[str, str], Endpoint] = {}
         self._version = 0
+        self._entered: dict[str, int] = {}
         self._lock = threading.Lock()
         self._leaving = threading.Event()
         self._thread: threading.Thread | None = None
@@ -129,11 +131,16 @@ class Door:
             if self._link is None:
                 return Heard()
             reading = self._link.reading()
+            stats, routed = reading.stats, self._entered
             return Heard(
-                reading.stats.boot,
+                stats.boot,
                 reading.age_ms,
-                0 < self._version <= reading.stats.version,
-                {each.name: each for each in reading.stats.services},
+                0 < self._version <= stats.version,
+                {
+                    each.name: each
+                    for each in stats.services
+                    if each.name in routed and routed[each.name] <= stats.version
+                },
                 self._table,
             )
 
@@ -151,6 +158,9 @@ class Door:
         self._table = {(s.name, each.replica): each for s in services for each in s.endpoints}
         if self._link:
             self._version = self._link.publish(services)
+            self._entered = {
+                each.name: self._entered.get(each.name, self._version) for each in services
+            }
 
     def _start(self) -> None:
         while not self._leaving.is_set():

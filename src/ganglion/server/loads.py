@@ -60,7 +60,7 @@ class Loads:
             endpoints: gang id -> where it listens.
         """
         live = {each.id for each in services}
-        self._router.keep({each.workload.name for each in services})
+        self._router.keep(live)
         self._pages = {key: each for key, each in self._pages.items() if key in live}
         self._last = {key: each for key, each in self._last.items() if key in live}
         asked = [each for each in services if _is_asked(each)]
@@ -78,7 +78,7 @@ class Loads:
             heard: the last that the router said.
             now: the time, in ms.
         """
-        routed = self._router.reading(entry.workload.name, heard, now)
+        routed = self._router.reading(entry.id, entry.workload.name, heard, now)
         if not _is_asked(entry):
             return Load(routed)
         found = self._scraper.found(entry.id)

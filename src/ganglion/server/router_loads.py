@@ -16,10 +16,11 @@ class RouterLoads:
     def __init__(self) -> None:
         self._before: dict[str, tuple[str, int, ServiceStats]] = {}
 
-    def reading(self, name: str, heard: Heard, now: int) -> Reading | None:
+    def reading(self, service: str, name: str, heard: Heard, now: int) -> Reading | None:
         """What is known of a service; None = nothing new since the last call.
 
         Args:
+            service: its id; another one of the same name counts anew.
             name: the service's name.
             heard: the last that the router said.
             now: the time, in ms.
@@ -27,11 +28,11 @@ class RouterLoads:
         stats, at = heard.services.get(name), now - heard.age_ms
         if stats is None or not heard.fresh:
             return None
-        boot, then, known = self._before.get(name, ("", 0, None))
+        boot, then, known = self._before.get(service, ("", 0, None))
         before = known if boot == heard.boot else None
         if before and at <= then:
             return None
-        self._before[name] = (heard.boot, at, stats)
+        self._before[service] = (heard.boot, at, stats)
         waiting, running = _means(stats, before, at - then)
         return Reading(at, _values(stats, waiting, running), arrived=stats.arrived, late=stats.late)
 
@@ -40,9 +41,9 @@ class RouterLoads:
         stats = heard.services.get(name) if heard.fresh else None
         return stats.waiting * 1_000 if stats else 0
 
-    def keep(self, names: set[str]) -> None:
+    def keep(self, services: set[str]) -> None:
         """Forget all other services."""
-        self._before = {name: each for name, each in self._before.items() if name in names}
+        self._before = {key: each for key, each in self._before.items() if key in services}
 
 
 def _means(stats: ServiceStats, before: ServiceStats | None, ms: int) -> tuple[int, int]:

@@ -222,7 +222,7 @@ def _view(draft: Draft, entry: Entry, heard: Heard) -> _View:
     replicas = replicas_of(draft, entry.id)
     records = draft.state.records
     running = {each.gang for each in replicas if records[each.gang].phase is Phase.RUNNING}
-    if entry.workload.run.port and heard.fresh:
+    if heard.fresh and entry.workload.name in heard.services:
         running &= heard.ready(entry.workload.name)
     return _View(entry, replicas, running)
 
