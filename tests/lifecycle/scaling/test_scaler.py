@@ -90,6 +90,15 @@ def test_replicas_go_no_faster_than_their_pace() -> None:
     assert service.load([1] * 10) == [8, 8, 8, 8, 4, 4, 4, 4, 2, 2]
 
 
+def test_a_step_that_was_not_taken_may_be_taken_later() -> None:
+    scaler = Scaler(replace(QUICK, up=Pace(4, 0, 60_000)))
+    found = []
+    for now in range(0, 60_000, 2_000):
+        scaler.observe(requests(now, 50), now)
+        found.append(scaler.desired(now, 1, 0).replicas)
+    assert set(found) == {5}, "there was one replica all the time"
+
+
 def test_pace_is_measured_over_time_however_often_one_asks() -> None:
     service = Service(replace(QUICK, up=Pace(4, 0, 60_000)))
     assert max(service.load([100] * 29, every=2_000)) == 5

@@ -76,6 +76,7 @@ class Memory(Struct):
         samples: load of the last `window_ms`, oldest first.
         wants: what was wanted in the last `hold_down_ms`, oldest first.
         changes: what was changed in the longest time of any pace, oldest first.
+        decided: replicas there should be since the last decision; -1 = there was none.
         panic: most that was wanted since load became sudden.
         panic_at: when load was last sudden, in ms; -1 = nothing of it is left.
         busy_at: when there was load for the last time, in ms; -1 = never.
@@ -90,6 +91,7 @@ class Memory(Struct):
     samples: list[Sample] = field(default_factory=list)
     wants: list[Want] = field(default_factory=list)
     changes: list[Change] = field(default_factory=list)
+    decided: int = -1
     panic: int = 0
     panic_at: int = -1
     busy_at: int = -1

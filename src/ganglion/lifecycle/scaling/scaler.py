@@ -92,10 +92,16 @@ class Scaler:
         replicas = ready + starting
         self._begin(now, replicas)
         self._forget(now)
+        # What was not done, or was done by others, counts for the pace as it is and not as decided.
+        self._change(now, self.memory.decided, replicas)
         found = self._decide(now, ready, replicas)
-        if found.replicas != replicas:
-            self.memory.changes.append(Change(now, found.replicas - replicas))
+        self._change(now, replicas, found.replicas)
+        self.memory.decided = found.replicas
         return found
+
+    def _change(self, now: int, before: int, after: int) -> None:
+        if before >= 0 and after != before:
+            self.memory.changes.append(Change(now, after - before))
 
     def _begin(self, now: int, replicas: int) -> None:
         if self.memory.since < 0:
