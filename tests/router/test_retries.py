@@ -77,6 +77,8 @@ def test_a_request_waits_when_nobody_can_be_reached() -> None:
             await actor.open()
             assert (await wire.head()).startswith(b"HTTP/1.1 200 OK")
             assert await wire.exactly(9) == b"got:hello"
+            # Its next failure is its first again.
+            await until(lambda: the.switch.desks["chat"].replicas["chat/0"].strikes == 0)
 
     act(story())
 
