@@ -47,7 +47,8 @@ def _relieve(draft: Draft, entry: Entry) -> None:
         notice = state.records[fresh].gang.recall_ms
         cause = f"{fresh} takes its part, as it finds no place"
         draft.apply(GangUpdated(draft.now, tired, recall_ms=notice, cause=cause))
-        draft.apply(GangUpdated(draft.now, fresh, recall_ms=0, cause=f"woken for {tired}"))
+        woken = f"woken for {tired}"
+        draft.apply(GangUpdated(draft.now, fresh, held=False, recall_ms=0, cause=woken))
 
 
 def _finds_no_place(draft: Draft, gang: str) -> bool:
