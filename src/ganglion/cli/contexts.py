@@ -1,5 +1,6 @@
 """`--context`: the same commands on a Kubernetes cluster in place of this machine's server."""
 
+import os
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
@@ -43,6 +44,15 @@ class Where(NamedTuple):
     context: str | None = None
     kubeconfig: Path | None = None
     namespace: str = ""
+
+    @property
+    def flags(self) -> str:
+        """What further commands need to mean the same, unless the environment says it."""
+        given = os.environ.get(VARIABLE)
+        parts = [f" --context {self.context}" if self.context and self.context != given else ""]
+        parts.append(f" --kubeconfig {self.kubeconfig}" if self.kubeconfig else "")
+        parts.append(f" -N {self.namespace}" if self.namespace else "")
+        return "".join(parts)
 
     def open(self, timeout_s: float) -> "ClusterClient":
         """Connect to it.

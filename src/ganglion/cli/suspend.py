@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import rich_click as click
 
 from ganglion.cli.connect import complete_jobs, connect
+from ganglion.cli.contexts import Where, context_options
 from ganglion.cli.options import command, output
 from ganglion.cli.tables import print_data
 from ganglion.model.errors import GanglionError, StateError
@@ -18,16 +19,20 @@ if TYPE_CHECKING:
 @click.argument("jobs", nargs=-1, required=True, metavar="JOB...", shell_complete=complete_jobs)
 @click.option("--dry-run", is_flag=True, help="Only say what would be lost.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@context_options
 @output("text", "json", "yaml")
-def suspend(jobs: tuple[str, ...], dry_run: bool, yes: bool, form: str) -> None:
+def suspend(
+    jobs: tuple[str, ...], dry_run: bool, yes: bool, form: str, where: Where | None
+) -> None:
     """Stop workspaces until they are resumed.
 
     GPUs, memory and shells are given back; name, environment, address, files and place in line
-    are kept. What is lost is said before anything happens; on a terminal you are asked.
+    are kept; in a cluster the files of volumes that last. What is lost is said before anything
+    happens; on a terminal you are asked.
 
     JOB is an id, the beginning of one, or a name.
     """
-    with connect() as client:
+    with connect(where=where) as client:
         asked = [client.suspend(job, dry_run=True) for job in jobs]
         if form == "text":
             for each in asked:
@@ -39,20 +44,24 @@ def suspend(jobs: tuple[str, ...], dry_run: bool, yes: bool, form: str) -> None:
     if form != "text":
         print_data(asked, form)
     elif not dry_run:
+        flags = where.flags if where else ""
         for each in asked:
-            click.echo(f"suspending {each.id}; take it up again with: ganglion resume {each.id}")
+            again = f"ganglion resume {each.id}{flags}"
+            click.echo(f"suspending {each.id}; take it up again with: {again}")
 
 
 @command("resume", "resume notebook")
 @click.argument("jobs", nargs=-1, required=True, metavar="JOB...", shell_complete=complete_jobs)
-def resume(jobs: tuple[str, ...]) -> None:
+@context_options
+def resume(jobs: tuple[str, ...], where: Where | None) -> None:
     """Take suspended workspaces up again.
 
-    They are first to start, and from then on have no more right to their place than before.
+    They are first to start, and from then on have no more right to their place than before. In a
+    cluster they wait like any other workload of their queue.
 
     JOB is an id, the beginning of one, or a name.
     """
-    with connect() as client:
+    with connect(where=where) as client:
         failed = sum(not _resumed(client, job) for job in jobs)
     if failed:
         raise StateError(f"{failed} of {len(jobs)} not resumed")

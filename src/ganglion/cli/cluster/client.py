@@ -19,6 +19,7 @@ from ganglion.client.views import (
     Explained,
     GangView,
     Submitted,
+    Suspension,
     Why,
     WorkloadDetail,
     WorkloadPage,
@@ -34,7 +35,7 @@ from ganglion.worlds.kubernetes.api.client import Api
 from ganglion.worlds.kubernetes.api.config import Endpoint
 from ganglion.worlds.kubernetes.api.errors import Absent, Forbidden
 from ganglion.worlds.kubernetes.objects.meta import Anything
-from ganglion.worlds.kubernetes.submit import compile_workload
+from ganglion.worlds.kubernetes.submit import compile_workload, sleeping
 from ganglion.worlds.kubernetes.submit.creating import create, rehearse
 from ganglion.worlds.kubernetes.submit.finding import Seen, find, remove
 from ganglion.worlds.kubernetes.submit.pod import Manifest
@@ -251,6 +252,28 @@ class ClusterClient:
         exact = await find(self._api, self.namespace, ref)
         seen = exact or self._beginning(ref, await find(self._api, self.namespace))
         await remove(self._api, self.namespace, seen[0].name, index=index, force=force)
+
+    def suspend(self, ref: str, *, dry_run: bool = False) -> Suspension:
+        """Stop a workspace until it is resumed; with `dry_run` only say what would be lost."""
+        return self._bridge.call(self._suspend(ref, dry_run))
+
+    async def _suspend(self, ref: str, dry_run: bool) -> Suspension:
+        found = await sleeping.workspaces(self._api, self.namespace, ref)
+        lost = await sleeping.loss(self._api, self.namespace, found)
+        user = getpass.getuser()
+        await sleeping.suspend(self._api, self.namespace, found, user, dry_run=dry_run)
+        return Suspension(found.name, lost)
+
+    def resume(self, ref: str) -> WorkloadDetail:
+        """Let a suspended workspace start again."""
+        return self._bridge.call(self._resume(ref))
+
+    async def _resume(self, ref: str) -> WorkloadDetail:
+        found = await sleeping.workspaces(self._api, self.namespace, ref)
+        document = views.detail(found).document
+        counts = sleeping.counts_of(self.manifests(document)) if document else {}
+        await sleeping.resume(self._api, self.namespace, found, counts)
+        return views.detail(await sleeping.workspaces(self._api, self.namespace, found.name))
 
     @contextmanager
     def logs(

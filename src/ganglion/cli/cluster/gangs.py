@@ -7,6 +7,7 @@ from ganglion.model.reasons import Reason, Remedy, Token
 from ganglion.worlds.kubernetes import names
 from ganglion.worlds.kubernetes.submit import marks
 from ganglion.worlds.kubernetes.submit.objects import SeenPod, ms
+from ganglion.worlds.kubernetes.submit.sleeping import sleeps
 
 INTERRUPTED = "its submit was interrupted: give the same command again, or cancel it"
 SUSPENDED = "it is suspended"
@@ -64,8 +65,8 @@ def reason_of(crowd: Crowd) -> Reason | None:
     main = crowd.mains[0]
     if marks.RELEASE in main.metadata.annotations:
         return Reason(Token.HELD, INTERRUPTED, remedy=Remedy.CHANGE)
-    if main.spec.suspend:
-        return Reason(Token.HELD, SUSPENDED, remedy=Remedy.CHANGE)
+    if main.spec.suspend or sleeps(main):
+        return Reason(Token.HELD, sleeps(main) or SUSPENDED, remedy=Remedy.CHANGE)
     said = [pod.condition("PodScheduled") for pod in crowd.present()]
     found = next((each for each in said if each and each.status == "False"), None)
     if found is None:

@@ -1,11 +1,10 @@
 """`ganglion submit --context`: what is told about a cluster, and what a dry run prints."""
 
-import os
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
-from ganglion.cli.contexts import VARIABLE, Where
+from ganglion.cli.contexts import Where
 from ganglion.cli.documents import Job
 from ganglion.cli.screen import note, out
 from ganglion.cli.submitting import Mode, carry_out
@@ -29,16 +28,7 @@ def carry_out_in(where: Where, jobs: Sequence[Job], mode: Mode) -> int:
         if mode.dry_run:
             return _rehearse(client, jobs, mode.form)
         # It answers every call that submitting and following make.
-        return carry_out(cast("Client", client), jobs, mode._replace(where=_flags(where)))
-
-
-def _flags(where: Where) -> str:
-    """What the next commands need, unless the environment says it."""
-    given = os.environ.get(VARIABLE)
-    parts = [f" --context {where.context}" if where.context and where.context != given else ""]
-    parts.append(f" --kubeconfig {where.kubeconfig}" if where.kubeconfig else "")
-    parts.append(f" -N {where.namespace}" if where.namespace else "")
-    return "".join(parts)
+        return carry_out(cast("Client", client), jobs, mode._replace(where=where.flags))
 
 
 def _rehearse(client: "ClusterClient", jobs: Sequence[Job], form: str) -> int:

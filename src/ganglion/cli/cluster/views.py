@@ -14,6 +14,7 @@ from ganglion.worlds.kubernetes.submit import marks
 from ganglion.worlds.kubernetes.submit.finding import Seen
 from ganglion.worlds.kubernetes.submit.objects import Main, ms
 from ganglion.worlds.kubernetes.submit.pod import GPU
+from ganglion.worlds.kubernetes.submit.sleeping import sleeps
 
 _LIVE_FIRST = {
     "running": "RUNNING",
@@ -42,7 +43,8 @@ def view(seen: Seen) -> WorkloadView:
 def _base(seen: Seen, gangs: tuple[GangView, ...]) -> dict[str, Any]:
     main = seen.mains[0]
     labels, notes = main.metadata.labels, main.metadata.annotations
-    state = _state(gangs)
+    asleep = sleeps(main)
+    state = _state(gangs) if not asleep else "STOPPING" if seen.pods else "SUSPENDED"
     ends = [gang for gang in gangs if gang.phase == "ended"]
     over = gangs and len(ends) == len(gangs)
     waits = next((gang.reason for gang in gangs if gang.reason), None)
@@ -55,8 +57,8 @@ def _base(seen: Seen, gangs: tuple[GangView, ...]) -> dict[str, Any]:
         "user": notes.get(marks.USER, ""),
         "priority": int(notes.get(marks.PRIORITY, "0")),
         "state": state,
-        "reason": str(waits.token) if waits else "",
-        "message": _message(state, gangs, labels.get(marks.KIND, "")),
+        "reason": str(waits.token) if waits and not asleep else "",
+        "message": asleep or _message(state, gangs, labels.get(marks.KIND, "")),
         "gpus": gpus / WHOLE,
         "pods": pods,
         "running": sum(gang.phase == "running" for gang in gangs),

@@ -290,3 +290,4 @@ def test_what_a_cluster_leaves_out_is_told() -> None:
     )
     assert [each.partition(":")[0] for each in told] == ["time_limit", "idle_timeout", "checkpoint"]
     assert not list(unheeded(workload("{name: a, run: [a]}")))
+    assert not list(unheeded(workload("{name: a, run: [a], port: 80, idle_timeout: 1h}")))

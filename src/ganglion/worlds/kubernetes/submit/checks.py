@@ -162,8 +162,8 @@ def unheeded(workload: Workload) -> Iterator[str]:
     stays = workload.kind in (Kind.SERVICE, Kind.WORKSPACE)
     if stays and workload.time_limit_ms:
         yield f"time_limit: nothing stops a {workload.kind} in a cluster after it"
-    if workload.idle_timeout_ms:
-        yield "idle_timeout: nothing suspends an idle workspace in a cluster"
+    if workload.idle_timeout_ms and not workload.run.port:
+        yield "idle_timeout: in a cluster nobody sees whether a workspace without `port` is idle"
     if workload.checkpoint and not workload.checkpoint.path:
         yield f"checkpoint: nothing is kept without a `path`, as {CLAIM}CLAIM/FOLDER"
     if any(each.preferred for pods in workload.pod_sets for each in pods.slices):
