@@ -122,8 +122,17 @@ def _booked(event: Fields) -> str:
     booking = event["booking"]
     whom = ", ".join((*booking.get("queues", ()), *booking.get("users", ()))) or "nobody"
     nodes, begin = len(booking["nodes"]), clock(booking["begin"])
+    if booking.get("clears"):
+        why = f": {booking['reason']}" if booking.get("reason") else ""
+        return f"{nodes} node{'s' * (nodes != 1)} to be empty by {begin}{why}"
     took = age(booking["end"] - booking["begin"])
     return f"{nodes} node{'s' * (nodes != 1)} for {whom}, from {begin} for {took}"
+
+
+def _healthy(event: Fields) -> str:
+    if event["healthy"]:
+        return f"GPU {event['device']} is well"
+    return f"GPU {event['device']} is sick: {event.get('cause') or 'no reason given'}"
 
 
 def _scaled(event: Fields) -> str:
@@ -150,5 +159,6 @@ _DETAILS: dict[str, Callable[[Fields], str]] = {
     "policy_set": lambda event: f"version {event.get('version', 0)}",
     "booking_set": _booked,
     "booking_removed": lambda _: "taken back",
+    "device_health": _healthy,
     "node_cordoned": lambda event: event.get("reason") or "takes work again",
 }
