@@ -10,6 +10,7 @@ from ganglion.engine.state import ClusterState
 from ganglion.model.events import (
     Event,
     GangEnded,
+    GangPlaced,
     GangStarted,
     GangSubmitted,
     GangUpdated,
@@ -17,6 +18,7 @@ from ganglion.model.events import (
     Outcome,
     QueueSet,
 )
+from ganglion.model.placement import Placement, PodPlacement
 from ganglion.model.plan import Phase, Plan
 from ganglion.model.policy import Entitlement, Evict, Future, Policy
 from ganglion.model.queue import Preemption, Queue, Victims
@@ -75,6 +77,17 @@ def test_it_leaves_before_anybody_else_has_to_whatever_it_loses() -> None:
     run(state, gang("cheap", gpus=8, priority=10, checkpoint=Checkpoint()), now=HOUR)
     run(state, spare("s", gpus=8), now=1)
     assert list(stopped(submit(state, gang("x", gpus=8, priority=80), now=2 * HOUR))) == ["s"]
+
+
+def test_nobody_is_moved_to_spare_it() -> None:
+    state = state_of(node("n0"), node("n1"))
+    run(state, gang("saved", gpus=4, checkpoint=Checkpoint()))
+    state.apply(GangSubmitted(1, spare("s", gpus=4)))
+    place = Placement((PodPlacement("main", 0, "n1", (0, 1, 2, 3), 1000),))
+    state.apply(GangPlaced(1, "s/0", 1, place))
+    state.apply(GangStarted(1, "s/0", 1))
+    plan = submit(state, gang("x", gpus=8), now=HOUR)
+    assert set(stopped(plan)) == {"s"}
 
 
 def test_it_leaves_at_once_not_at_its_next_checkpoint_or_after_a_protected_time() -> None:

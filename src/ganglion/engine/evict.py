@@ -101,7 +101,7 @@ class Trader:
     def _now_or_later(self, asker: GangRecord) -> Trade | None:
         """The best trade, unless it had better wait for the checkpoints of its victims."""
         found, evict = self._work_out(asker), self._state.policy.evict
-        if found and evict.checkpoint_wait_ms and not _all_spare(found.units):
+        if found and evict.checkpoint_wait_ms and not is_clear(found):
             left = asker.gang.submitted + evict.checkpoint_wait_ms - self._now
             self.wait_until = better_later(asker, found.units, self._now, left, evict.restart_ms)
         return None if self.wait_until else found
@@ -364,8 +364,9 @@ class Trader:
         return Market(self._state, sight, units, ranks, slots, classless=self._classless)
 
 
-def _all_spare(units: Sequence[Unit]) -> bool:
-    return all(unit.record.gang.spare for unit in units)
+def is_clear(trade: Trade) -> bool:
+    """Whether only spare gangs leave for it."""
+    return all(unit.record.gang.spare for unit in trade.units)
 
 
 def _needed_before(unit: Unit, kept: list[Unit]) -> bool:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from ganglion.engine.evict import Trade, Trader
+from ganglion.engine.evict import Trade, Trader, is_clear
 from ganglion.engine.find import Found, find
 from ganglion.engine.heads import SIDE_BY_SIDE, look
 from ganglion.engine.record import GangRecord
@@ -65,6 +65,8 @@ class Dealer:
     """
 
     def __init__(self, state: ClusterState, now: int) -> None:
+        self._state = state
+        self._spares: bool | None = None
         self._mover = Mover(state, now)
         self._rules = rules()
         self._trader = Trader(state, self._rules, now)
@@ -109,11 +111,20 @@ class Dealer:
         """
         if reason is None:
             return self._trader.trade(record)
+        early = self._trader.trade(record) if self._clearable() else None
+        if early and is_clear(early):
+            return early
         moved = self._mover.room(record, reason)
-        found = moved or self._trader.trade(record)
+        found = moved or early or self._trader.trade(record)
         if self._trader.wait_until:
             return None
         return found or self._mover.room_with(record, reason, self._rules)
+
+    def _clearable(self) -> bool:
+        """Whether any spare gang runs: it leaves before others are moved."""
+        if self._spares is None:
+            self._spares = any(each.gang.spare for each in self._state.settled())
+        return self._spares
 
 
 def resolve(state: ClusterState, record: GangRecord, now: int) -> Outcome:
