@@ -17,11 +17,12 @@ from ganglion.model.errors import InputError
 from ganglion.model.node import Node
 from ganglion.model.policy import Policy
 from ganglion.model.queue import Queue
+from ganglion.router.link import RouterLink
 from ganglion.server import commands, policies
 from ganglion.server.address import bind, is_loopback, url_of
 from ganglion.server.app import guarded, make_app
 from ganglion.server.context import Context
-from ganglion.server.door import Door, Link
+from ganglion.server.door import Door
 from ganglion.server.draft import Draft
 from ganglion.server.eyes import Eyes
 from ganglion.server.failures_keeper import FailuresKeeper
@@ -127,14 +128,7 @@ def _beside(port: int) -> int:
 
 def _door(stack: ExitStack, place: Home, host: str, port: int) -> Door:
     """Where services are reached; the router behind it begins with the first of them."""
-
-    def link() -> Link:
-        # An HTTP client that servers without services do without.
-        from ganglion.router.link import RouterLink  # noqa: PLC0415 - see above
-
-        return RouterLink(place.root, host, port)
-
-    door = Door(link)
+    door = Door(lambda: RouterLink(place.root, host, port))
     stack.callback(door.close)
     return door
 
