@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+from tests.cli import answers
 from tests.cli.harness import FakeServer, Ganglion
 
 API = "/api/v1"
@@ -60,3 +61,27 @@ def test_a_schedule_is_not_followed_but_its_first_date_is_said(
     assert found.out == "n\n"
     assert "first on 2027-01-15" in found.err
     assert found.code == 0
+
+
+def trial(index: int, phase: str, outcome: str | None = None) -> dict[str, object]:
+    first: dict[str, object] = answers.DETAIL["gangs"][0]
+    found = first | {"id": f"s-1/{index}", "index": index}
+    return found | {"phase": phase, "outcome": outcome, "params": {"lr": "1e-4", "x": str(index)}}
+
+
+def test_a_large_sweep_is_told_by_its_counts_and_by_what_runs_and_failed(
+    server: FakeServer, ganglion: Ganglion
+) -> None:
+    trials = [trial(n, "pending") for n in range(40)]
+    trials[31], trials[35] = trial(31, "running"), trial(35, "ended", "failed")
+    counts = {"running": 1, "waiting": 38, "succeeded": 0, "stopped_early": 4, "failed": 1}
+    server.on(
+        f"GET {API}/workloads/s-1",
+        answers.DETAIL | counts | {"id": "s-1", "kind": "sweep", "gangs": trials},
+    )
+    shown = ganglion("describe", "s-1").out
+    assert "1 run, 38 wait, 4 stopped early, 1 failed" in shown
+    rows = [line.split() for line in shown.splitlines() if "lr=1e-4" in line]
+    assert len(rows) == 20
+    assert [row[0] for row in rows[-2:]] == ["31", "35"]
+    assert rows[-1][1:4] == ["lr=1e-4", "x=35", "ended"]
