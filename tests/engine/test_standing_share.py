@@ -102,7 +102,9 @@ def test_other_orders_compare_priority_only(order: Order) -> None:
     wait(state, gang("of_a", queue="a"), gang("of_b", queue="b"))
     standing = ShareStanding(state, Deserved(state), PastUse(), 0)
 
-    assert standing.rank(state.record("of_a/0")) == standing.rank(state.record("of_b/0")) == (0, -50)
+    assert (
+        standing.rank(state.record("of_a/0")) == standing.rank(state.record("of_b/0")) == (0, -50)
+    )
 
 
 @given(
