@@ -58,6 +58,7 @@ CALLS: dict[str, tuple[Callable[[Client], object], Any]] = {
     "GET /api/v1/workloads/a-1/3/why": (lambda c: c.why("a-1/3"), {"workload": "a-1"}),
     "PATCH /api/v1/workloads/a": (lambda c: c.update("a", held=False), VIEW),
     "POST /api/v1/workloads/a%20b/cancel": (lambda c: c.cancel("a b"), {"ok": True}),
+    "POST /api/v1/workloads/a/retry": (lambda c: c.again.retry("a"), {"id": "a-2", "name": "a"}),
     "POST /api/v1/workloads/a/scale": (lambda c: c.scale("a", "2..8"), VIEW),
     "GET /api/v1/order": (lambda c: c.order(), {"items": []}),
     "GET /api/v1/queues": (lambda c: c.queues(), {"items": []}),
