@@ -2,7 +2,9 @@
 
 from collections.abc import Sequence
 
+from ganglion.engine.release import to_release
 from ganglion.server.lives.sight import Sight
+from ganglion.worlds.kubernetes.brain.scene import Scene
 from ganglion.worlds.kubernetes.objects.pod import Pod
 from ganglion.worlds.kubernetes.scheduler import Scheduler
 
@@ -21,17 +23,30 @@ def sight_of(scheduler: Scheduler, cluster: str) -> Sight:
     def pods(namespace: str) -> Sequence[Pod]:
         return [each for each in known() if each.metadata.namespace == namespace]
 
+    def worst(among: Sequence[Pod], count: int) -> Sequence[str]:
+        with scheduler.read() as brain:
+            return _worst(brain.scene, among, count)
+
     def exporters(node: str) -> Sequence[str]:
         found = (each for each in known() if each.spec.node_name == node and _is_exporter(each))
         return [f"http://{each.status.pod_ip}:{EXPORTER_PORT}/metrics" for each in found]
 
-    return Sight(pods, _worst, exporters)
+    return Sight(pods, worst, exporters)
 
 
-def _worst(pods: Sequence[Pod], count: int) -> Sequence[str]:
-    """Those that came last go first."""
-    late = sorted(pods, key=lambda pod: pod.metadata.creation_timestamp, reverse=True)
-    return [each.metadata.uid for each in late[:count]]
+def _worst(scene: Scene, pods: Sequence[Pod], count: int) -> Sequence[str]:
+    """Those that wait, then as the engine would have it, then others; the last that came first."""
+    staying = [each for each in pods if not each.is_leaving]
+    late = sorted(staying, key=lambda pod: pod.metadata.creation_timestamp, reverse=True)
+    waiting = [each.metadata.uid for each in late if not each.spec.node_name]
+    bound = [each.metadata.uid for each in late if each.spec.node_name]
+    gangs: dict[str, list[str]] = {}
+    for uid in bound:
+        if uid in scene.seated:
+            gangs.setdefault(scene.seated[uid], []).append(uid)
+    released = to_release(scene.state, list(gangs), max(0, count - len(waiting)))
+    ranked = [*waiting, *(uid for gang in released for uid in gangs[gang]), *bound]
+    return list(dict.fromkeys(ranked))[:count]
 
 
 def _is_exporter(pod: Pod) -> bool:
