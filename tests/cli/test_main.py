@@ -15,7 +15,7 @@ from ganglion.model.errors import InvariantBroken, NotFound
     ("args", "says"),
     [
         (["pss"], "no such command: pss; did you mean ps?"),
-        (["cancle"], "did you mean cancel?"),
+        (["cancle"], "did you mean cancel or scale?"),
         (["--frobnicate"], "No such option '--frobnicate'"),
         (["ps", "--al"], "--all"),
         (["ps", "extra"], "unexpected extra argument"),

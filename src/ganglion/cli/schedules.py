@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 @click.option("--remove", "removed", metavar="NAME", help="Take a schedule back.")
 @list_output
 def schedules(removed: str | None, form: str) -> None:
-    """List what is submitted again and again, the next to come first.
+    """List what is submitted again and again.
 
-    A workload file with `schedule` makes a schedule; submitting it again changes it. Taking one
-    back leaves alone what it has begun.
+    The next to come is first. A workload file with `schedule` makes a schedule; submitting it
+    again changes it. Taking one back leaves alone what it has begun.
     """
     with connect() as client:
         if removed:
