@@ -165,3 +165,16 @@ def test_a_scheduler_that_knows_nothing_of_it_leaves_the_word_to_the_cluster(
     why = ganglion("why", "llama")
     assert why.code == 0, why.err
     assert "its pods have not been made yet" in why.out
+
+
+def test_what_a_training_has_saved_is_described(
+    ganglion: Ganglion, cluster: Cluster, asked: dict[str, object]
+) -> None:
+    saved = {"at": 1, "step": 1200, "path": "/ck/1200.pt"}
+    gang = {"id": f"{ITEM['id']}/0", "index": 0, "phase": "pending", "attempt": 1, "ranks": 2}
+    detail = ITEM | {"document": {}, "gangs": [gang | {"saved": saved}]}
+    asked[f"/v1/workloads/{ITEM['id']}"] = detail
+    assert ganglion("submit", "train.yaml", "-d").code == 0
+    told = ganglion("describe", "llama")
+    assert "step 1,200, saved " in told.out, told.err
+    assert "/ck/1200.pt" in told.out

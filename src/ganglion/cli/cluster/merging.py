@@ -58,4 +58,4 @@ def _enrich(gang: GangView, known: GangView) -> None:
         gang.reason = known.reason or gang.reason
     gang.promise, gang.waits_for = known.promise, known.waits_for
     gang.preemptions, gang.lost_gpu_ms = known.preemptions, known.lost_gpu_ms
-    gang.restarts = max(gang.restarts, known.restarts)
+    gang.restarts, gang.saved = max(gang.restarts, known.restarts), known.saved

@@ -6,6 +6,7 @@ from tests.worlds.kubernetes.controllers import unfold
 from tests.worlds.kubernetes.gangs.scene import Body, Scene, of, pods_of
 
 from ganglion.model.levels import Level
+from ganglion.model.plan import SavePoint
 from ganglion.model.workload import Checkpoint, Kind, Slice, Topology
 from ganglion.worlds.kubernetes.gangs.found import Found
 
@@ -171,10 +172,27 @@ def test_a_checkpoint_contract_is_read_from_annotations() -> None:
             "ganglion.dev/checkpoint-interval": "30m",
             "ganglion.dev/checkpoint-signal": "SIGUSR1",
             "ganglion.dev/checkpointed-at": "2026-11-01T08:30:00Z",
+            "ganglion.dev/checkpoint-step": "1200",
+            "ganglion.dev/checkpoint-path": "/ck/1200.pt",
         }
     )
     assert found.checkpoint == Checkpoint(interval_ms=1_800_000, signal="SIGUSR1")
-    assert found.checkpointed_ms - found.created_ms == 1_800_000
+    at = found.created_ms + 1_800_000
+    assert found.saved == SavePoint(at, 1200, "/ck/1200.pt")
+
+
+def test_of_several_pods_the_one_that_saved_last_is_believed_as_a_whole() -> None:
+    bodies = unfold(w.job("train", 2))
+    first, second = (each["metadata"].setdefault("annotations", {}) for each in pods_of(bodies))
+    first["ganglion.dev/checkpointed-at"] = "2026-11-01T08:30:00Z"
+    first["ganglion.dev/checkpoint-step"] = "7"
+    second["ganglion.dev/checkpointed-at"] = "2026-11-01T08:31:00Z"
+    second["ganglion.dev/checkpoint-path"] = "/ck/8.pt"
+    scene = Scene()
+    scene.add(*bodies)
+    saved = scene.one().saved
+    assert saved
+    assert (saved.step, saved.path) == (0, "/ck/8.pt")
 
 
 def test_the_grace_of_the_pods_is_the_grace_of_the_contract_unless_said_otherwise() -> None:
@@ -231,6 +249,13 @@ def test_a_label_says_what_sort_of_workload_it_is() -> None:
         ({"ganglion.dev/preemptible": "maybe"}, "ganglion.dev/preemptible: "),
         ({"ganglion.dev/checkpoint-interval": "x"}, "ganglion.dev/checkpoint-interval: "),
         ({"ganglion.dev/checkpointed-at": "x"}, "ganglion.dev/checkpointed-at: "),
+        (
+            {
+                "ganglion.dev/checkpointed-at": "2026-11-01T08:30:00Z",
+                "ganglion.dev/checkpoint-step": "-1",
+            },
+            "ganglion.dev/checkpoint-step: ",
+        ),
         ({"ganglion.dev/kind": "x"}, "ganglion.dev/kind: "),
         ({"ganglion.dev/gang-min": "x"}, "ganglion.dev/gang-min: "),
         ({"kueue.x-k8s.io/max-exec-time-seconds": "x"}, "kueue.x-k8s.io/max-exec-time-seconds: "),

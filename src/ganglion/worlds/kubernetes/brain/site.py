@@ -59,7 +59,7 @@ class Site:
         places: where its nodes lie.
         catalog: the types of device that its nodes have.
         troubles: what was wrong with objects, by object.
-        suspended: owners that we have suspended, by UID.
+        owners, suspended: who makes pods, and those of them that we have suspended, by UID.
         budgets: disruption budgets by namespace and UID.
     """
 
@@ -67,7 +67,7 @@ class Site:
         self.name, self.prefix = name, f"{name}/" if name else ""
         self.nodes: dict[str, kube.Node] = {}
         self.pods: dict[str, Pod] = {}
-        self._owners: dict[str, Anything] = {}
+        self.owners: dict[str, Anything] = {}
         self.suspended: dict[str, Anything] = {}
         self._named: dict[tuple[str, str, str, str], str] = {}
         self.volumes, self.fleet = Volumes(), Fleet()
@@ -217,9 +217,9 @@ class Site:
 
     def _owner(self, reference: OwnerReference, namespace: str) -> Anything | None:
         if reference.uid:
-            return self._owners.get(reference.uid)
+            return self.owners.get(reference.uid)
         uid = self._named.get((reference.api_version, reference.kind, namespace, reference.name))
-        return self._owners.get(uid) if uid else None
+        return self.owners.get(uid) if uid else None
 
     def _take_node(self, change: Changed) -> None:
         node: kube.Node | None = change.item
@@ -240,12 +240,12 @@ class Site:
 
     def _take_owner(self, change: Changed) -> None:
         thing: Anything | None = change.item
-        before = self._owners.pop(change.uid, None)
+        before = self.owners.pop(change.uid, None)
         if before is not None:
             self._named.pop(_name_of(before), None)
         self.suspended.pop(change.uid, None)
         if thing is not None:
-            self._owners[change.uid] = thing
+            self.owners[change.uid] = thing
             if SUSPENDED_FOR in thing.metadata.annotations:
                 self.suspended[change.uid] = thing
             self._named[_name_of(thing)] = change.uid

@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 
 from ganglion.model.events import (
-    CheckpointCommitted,
     GangEnded,
     GangResized,
     GangStarted,
@@ -26,6 +25,7 @@ from ganglion.worlds.kubernetes.brain.orders import (
     How,
 )
 from ganglion.worlds.kubernetes.brain.reseat import is_astray, reseat
+from ganglion.worlds.kubernetes.brain.saving import commit, with_loss
 from ganglion.worlds.kubernetes.brain.scene import Scene
 from ganglion.worlds.kubernetes.gangs.found import Found, Member
 
@@ -46,6 +46,7 @@ def tend(scene: Scene, judge: Judge, attempt: Attempt, now: int) -> None:
             _follow_size(scene, attempt, found, now)
             _seat(scene, attempt, found, now)
         _advance(scene, attempt, found, now)
+    commit(scene, attempt, found, now)
     why = storage.trouble(scene, attempt, now) if attempt.stage is not Stage.LEAVING else ""
     if why:
         take_apart(scene, judge, attempt, f"could not be bound: {why}", now)
@@ -126,17 +127,16 @@ def end(scene: Scene, judge: Judge, attempt: Attempt, now: int) -> None:
     outcome = _outcome(attempt)
     again = attempt.stage in (Stage.LEAVING, Stage.ASSEMBLING) and _comes_back(found, attempt)
     wait = _backoff(scene, gang) if outcome is Outcome.START_FAILED else 0
-    scene.apply(
-        GangEnded(
-            now,
-            gang,
-            attempt.number,
-            outcome,
-            requeue=again,
-            message=attempt.cause,
-            not_before=now + wait if again and wait else 0,
-        )
+    ended = GangEnded(
+        now,
+        gang,
+        attempt.number,
+        outcome,
+        requeue=again,
+        message=attempt.cause,
+        not_before=now + wait if again and wait else 0,
     )
+    scene.apply(with_loss(scene, attempt, ended))
     record = scene.record(gang)
     if again and record and record.phase is not Phase.ENDED:
         scene.apply(GangUpdated(now, gang, held=True))
@@ -241,11 +241,6 @@ def _advance(scene: Scene, attempt: Attempt, found: Found | None, now: int) -> N
     if attempt.stage is Stage.BOUND and not attempt.running and _all_run(scene, attempt):
         attempt.running = True
         scene.apply(GangStarted(now, attempt.gang, attempt.number))
-    if found and found.checkpointed_ms and attempt.running:
-        at = min(found.checkpointed_ms, now)
-        record = scene.record(attempt.gang)
-        if record and record.started and at > max(record.committed_at, record.started):
-            scene.apply(CheckpointCommitted(at, attempt.gang, attempt.number))
 
 
 def _all_run(scene: Scene, attempt: Attempt) -> bool:

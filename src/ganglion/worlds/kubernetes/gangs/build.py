@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from msgspec import structs
 
 from ganglion.model.errors import InputError
+from ganglion.model.plan import SavePoint
 from ganglion.model.workload import Topology
 from ganglion.worlds.kubernetes import names
 from ganglion.worlds.kubernetes.gangs import markers
@@ -105,7 +106,7 @@ def _complete(bare: Found, draft: Draft, said: Said, first: Pod, levels: Levels)
         time_limit_ms=said.duration(names.TIME_LIMIT) or _deadline(draft, said, first),
         expected_ms=said.duration(names.EXPECTED),
         checkpoint=said.checkpoint(grace_s),
-        checkpointed_ms=_checkpointed(bare.members, draft),
+        saved=_saved(bare.members, draft),
         floor=said.floor(),
     )
 
@@ -117,7 +118,8 @@ def _deadline(draft: Draft, said: Said, first: Pod) -> int:
     return min((each for each in limits if each), default=0)
 
 
-def _checkpointed(members: tuple[Member, ...], draft: Draft) -> int:
-    """Work is safe up to the latest time that any pod, or the owner, wrote down."""
+def _saved(members: tuple[Member, ...], draft: Draft) -> SavePoint | None:
+    """The latest checkpoint that any pod, or the owner, wrote down."""
     layers = (*(each.pod.metadata for each in members), *draft.layers)
-    return max((Said((each,)).instant(names.CHECKPOINTED_AT) for each in layers), default=0)
+    saved = (Said((each,)).saved() for each in layers)
+    return max((each for each in saved if each), key=lambda each: each.at, default=None)

@@ -2,6 +2,7 @@
 
 from msgspec import Struct
 
+from ganglion.model.plan import SavePoint
 from ganglion.model.workload import Checkpoint, Kind, Slice, Topology
 from ganglion.worlds.kubernetes.objects.pod import Pod
 
@@ -90,7 +91,7 @@ class Found(Struct, frozen=True):
         time_limit_ms: most it may run; 0 = no limit.
         expected_ms: how long its maker expects it to run; 0 = unknown.
         checkpoint: contract; None = its work is lost when stopped.
-        checkpointed_ms: when it last said that its work is safe; 0 = never.
+        saved: the last checkpoint that it wrote down; None = none.
         topology: constraint among all pods.
         index: its number among its siblings.
         floor: siblings that nobody may stop for the sake of others; 0 = all may be stopped.
@@ -115,7 +116,7 @@ class Found(Struct, frozen=True):
     time_limit_ms: int = 0
     expected_ms: int = 0
     checkpoint: Checkpoint | None = None
-    checkpointed_ms: int = 0
+    saved: SavePoint | None = None
     topology: Topology = Topology()
     index: int = 0
     floor: int = 0

@@ -9,6 +9,7 @@ from ganglion.files.grammar.durations import parse_duration
 from ganglion.files.grammar.instants import parse_instant
 from ganglion.model.errors import FieldError
 from ganglion.model.levels import Level
+from ganglion.model.plan import SavePoint
 from ganglion.model.workload import Checkpoint, Kind, Topology
 from ganglion.worlds.kubernetes import names
 from ganglion.worlds.kubernetes.gangs import markers
@@ -29,6 +30,8 @@ HIGHEST = 100
 
 _DIGITS = 6
 """Of numbers of replicas."""
+_STEP_DIGITS = 15
+"""Of numbers of steps."""
 
 _TRUTH = {"true": True, "false": False}
 _CONTRACT = (
@@ -124,6 +127,16 @@ class Said(Struct, frozen=True):
             signal=self.get(names.CHECKPOINT_SIGNAL)[1] or "SIGTERM",
             grace_ms=self.duration(names.CHECKPOINT_GRACE) or otherwise,
         )
+
+    def saved(self) -> SavePoint | None:
+        """The checkpoint that the workload wrote down last; None = none. Raises FieldError."""
+        at = self.instant(names.CHECKPOINTED_AT)
+        if not at:
+            return None
+        key, step = self.get(names.CHECKPOINT_STEP)
+        if step and not (step.isdecimal() and len(step) <= _STEP_DIGITS):
+            raise FieldError(f"should be the number of a step, not {step!r}", key=key)
+        return SavePoint(at, int(step or 0), self.get(names.CHECKPOINT_PATH)[1])
 
     def topology(self, levels: Levels) -> Topology:
         """The levels that pods must or should share. Raises FieldError."""

@@ -1,0 +1,133 @@
+"""What a training of a cluster has saved is known, and where it lies; on a real API server."""
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+
+import pytest
+from tests.controlplane import manifests
+from tests.controlplane.cluster import Cluster
+from tests.controlplane.manifests import Object
+from tests.worlds.kubernetes.scheduling import scheduling
+from tests.worlds.kubernetes.submit.make import workload
+from tests.worlds.kubernetes.test_volumes import claims, provisioning
+
+from ganglion.model.events import CheckpointCommitted, Event, GangEnded, Outcome
+from ganglion.server.audience import Audience
+from ganglion.server.cluster_source import ClusterSource
+from ganglion.worlds.kubernetes.brain.brain import Brain
+from ganglion.worlds.kubernetes.brain.orders import Order
+from ganglion.worlds.kubernetes.submit import compile_workload
+
+PODS = "/api/v1/namespaces/default/pods"
+JOB = "/apis/batch/v1/namespaces/default/jobs/llama"
+GPUS = 2
+FILE = """
+{name: llama, image: i, run: [train], gpus: 2, priority: 10,
+ checkpoint: {grace: 20s, path: 'pvc://ck/llama'}}
+"""
+
+pytestmark = pytest.mark.usefixtures("manager", "kubelets")
+
+
+class Heard:
+    """The events of all turns, and what the views make of them."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+        self.audience, self.source = Audience(), ClusterSource()
+
+    def __call__(self, brain: Brain, orders: Sequence[Order], seconds: float) -> None:
+        self.events += [*brain.scene.facts, *brain.plan.decisions]
+        self.audience.turned(brain, orders, seconds)
+
+    def steps(self) -> list[tuple[int, str]]:
+        found = (each for each in self.events if isinstance(each, CheckpointCommitted))
+        return [(each.step, each.path) for each in found]
+
+    def ends(self) -> list[GangEnded]:
+        found = (each for each in self.events if isinstance(each, GangEnded))
+        return [each for each in found if each.outcome is Outcome.PREEMPTED]
+
+
+def training() -> Iterator[Object]:
+    """What a submit makes; its pods take their time to stop."""
+    for each in compile_workload(workload(FILE), namespace="default"):
+        if each["kind"] == "Job":
+            each["spec"]["template"]["metadata"]["annotations"]["test/stop-seconds"] = "3"
+        yield each
+
+
+def the_pod(cluster: Cluster, *others: str) -> Object | None:
+    """The pod of the training that is there, unless it is one of these."""
+    pods = cluster.pods("default", labelSelector="ganglion.dev/workload=llama").values()
+    found = [each for each in pods if each["metadata"]["uid"] not in others]
+    running = [each for each in found if each["status"]["phase"] == "Running"]
+    return running[0] if running else None
+
+
+def save(cluster: Cluster, path: str, step: int) -> None:
+    """Say of a pod or its Job that a checkpoint is complete, as the program would."""
+    notes = {
+        "ganglion.dev/checkpointed-at": datetime.now(UTC).isoformat(),
+        "ganglion.dev/checkpoint-step": str(step),
+        "ganglion.dev/checkpoint-path": f"/ganglion/checkpoints/{step}.pt",
+    }
+    cluster.patch(path, {"metadata": {"annotations": notes}})
+
+
+def kept(pod: Object) -> tuple[object, ...]:
+    """What a pod is told of where checkpoints lie."""
+    (container,) = pod["spec"]["containers"]
+    env = [each for each in container["env"] if each["name"] == "GANGLION_CHECKPOINT_DIR"]
+    mounts = [each for each in container["volumeMounts"] if each["name"] == "checkpoints"]
+    volumes = [each for each in pod["spec"]["volumes"] if each["name"] == "checkpoints"]
+    assert env
+    assert mounts
+    assert volumes
+    return env, mounts, volumes
+
+
+@pytest.mark.parametrize("on_owner", [False, True])
+def test_a_preempted_training_goes_on_where_it_saved_and_its_loss_is_measured(
+    cluster: Cluster, on_owner: bool
+) -> None:
+    cluster.add_nodes(1, gpus=GPUS)
+    heard = Heard()
+    with provisioning(cluster), scheduling(cluster, turned=heard) as scheduler:
+        heard.source.attach(scheduler)
+        with scheduler.read():
+            heard.audience.seat(heard.source.took)
+        cluster.create(*claims("ck"))
+        for each in training():
+            cluster.create(each)
+        first = cluster.wait(lambda: the_pod(cluster), "the training to run")
+        path = f"{PODS}/{first['metadata']['name']}"
+        told = JOB if on_owner else path
+
+        def saves() -> bool:
+            save(cluster, told, 100)
+            return bool(heard.steps())
+
+        cluster.wait(saves, "a checkpoint to be heard")
+        assert heard.steps()[-1] == (100, "/ganglion/checkpoints/100.pt")
+
+        notes = {"ganglion.dev/priority": "90"}
+        cluster.create(manifests.pod("urgent", gpus=GPUS, annotations=notes))
+        cluster.wait(
+            lambda: "deletionTimestamp" in cluster.get(path)["metadata"], "it to be told to stop"
+        )
+        save(cluster, told, 120)
+        cluster.wait_bound(["urgent"])
+        assert heard.steps()[-1] == (120, "/ganglion/checkpoints/120.pt")
+        (end,) = heard.ends()
+        saved = [each for each in heard.events if isinstance(each, CheckpointCommitted)][-1]
+        assert end.lost_gpu_ms == GPUS * (end.at - saved.at) > 0
+        with heard.source.read() as mind:
+            trail = mind.book.trails[end.gang]
+            assert (trail.preemptions, trail.lost_gpu_ms) == (1, end.lost_gpu_ms)
+            assert (trail.saved[0].step, trail.saved[0].path) == heard.steps()[-1]
+
+        cluster.delete(f"{PODS}/urgent")
+        uid = first["metadata"]["uid"]
+        second = cluster.wait(lambda: the_pod(cluster, uid), "the training to run again")
+        assert kept(second) == kept(first)
