@@ -55,6 +55,7 @@ def test_a_contradiction_is_told_of_and_ends_when_labels_are_mended(cluster: Clu
         pods = cluster.add_gang("g", 2, annotations={names.TOPOLOGY_REQUIRED: RACK})
         told = cluster.wait(lambda: scheduler.oddities().get("topology"), "the contradiction")
         assert "rack r1 lies in block b0 (node-0) and block b1 (node-1)" in told[0]
+        cluster.wait(lambda: scheduler.turns, "a decision")
         with scheduler.read() as brain:
             assert Level.RACK not in brain.scene.state.tree.node("node-0").domains
         assert not cluster.bound()
