@@ -1,6 +1,5 @@
 """An HTTP request to a replica and its answer back, both passed on as they come."""
 
-import asyncio
 from collections.abc import AsyncIterator
 from http import HTTPStatus
 
@@ -65,15 +64,7 @@ class Errand:
         Raises:
             Refusal: nobody could.
         """
-        try:
-            while True:
-                async with self._visit.seat() as replica:
-                    answer = await self._tried(replica)
-                if answer is not None:
-                    return answer
-        except asyncio.CancelledError:
-            self._visit.end(Outcome.LEFT)
-            raise
+        return await self._visit.served(self._tried)
 
     async def _tried(self, replica: Replica) -> web.StreamResponse | None:
         """The answer of one replica; None = another one may be asked.

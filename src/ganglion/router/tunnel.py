@@ -57,15 +57,7 @@ class Tunnel:
         Raises:
             Refusal: no replica took it.
         """
-        try:
-            while True:
-                async with self._visit.seat() as replica:
-                    answer = await self._tried(replica)
-                if answer is not None:
-                    return answer
-        except asyncio.CancelledError:
-            self._visit.end(Outcome.LEFT)
-            raise
+        return await self._visit.served(self._tried)
 
     async def _tried(self, replica: Replica) -> web.StreamResponse | None:
         try:

@@ -1,9 +1,10 @@
 """One request's stay with the router: it waits for a replica, has one, loses it, is counted."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from http import HTTPStatus
+from typing import TypeVar
 
 from msgspec import structs
 
@@ -13,6 +14,8 @@ from ganglion.router.desk import Desk, Full, Nobody, Replica, Ticket
 from ganglion.router.probe import Prober
 from ganglion.router.switch import now_ms
 from ganglion.router.tally import Outcome
+
+T = TypeVar("T")
 
 
 class Visit:
@@ -44,6 +47,25 @@ class Visit:
             yield replica
         finally:
             self._desk.give_back(replica, now_ms())
+
+    async def served(self, tried: Callable[[Replica], Awaitable[T | None]]) -> T:
+        """The answer of one replica, or of the next one where that is safe.
+
+        Args:
+            tried: asks a replica; None = another one may be asked.
+
+        Raises:
+            Refusal: nobody could answer.
+        """
+        try:
+            while True:
+                async with self.seat() as replica:
+                    answer = await tried(replica)
+                if answer is not None:
+                    return answer
+        except asyncio.CancelledError:
+            self.end(Outcome.LEFT)
+            raise
 
     async def _seated(self) -> Replica:
         granted: asyncio.Future[Replica | None] = asyncio.get_running_loop().create_future()

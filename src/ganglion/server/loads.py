@@ -1,25 +1,21 @@
 """How much services have to do, by whatever source each of them names."""
 
-import time
 from collections import deque
 from collections.abc import Mapping, Sequence
-from math import isfinite
 
 from msgspec import Struct
 
 from ganglion.lifecycle.metrics.merge import Merged, Pages, merge
-from ganglion.lifecycle.metrics.promql import query_of
 from ganglion.lifecycle.scaling.reading import Reading
 from ganglion.model.behaviour import Scaling, Signal
+from ganglion.server.asking import REMEMBERED, at_ms, job_of, of_answers
 from ganglion.server.book import Entry
 from ganglion.server.door import Heard
 from ganglion.server.router_loads import RouterLoads
-from ganglion.server.scraper import Found, Job, Scraper
+from ganglion.server.scraper import Found, Scraper
 
-ROUTER, METRICS = "router", "metrics"
-"""Sources with names; any other is the URL of a Prometheus."""
-REMEMBERED = 30
-"""Pages that rates and quantiles are taken over; about as many seconds."""
+ROUTER = "router"
+"""The source that need not be asked: it tells by itself."""
 COUNTS = (Signal.WAITING, Signal.REQUESTS)
 """Signals that what waits at the router belongs to."""
 NOTHING = dict.fromkeys((*COUNTS, Signal.RUNNING, Signal.KV_CACHE, Signal.TOKENS), 0)
@@ -67,7 +63,9 @@ class Loads:
         where: dict[str, dict[str, str]] = {each.id: {} for each in asked}
         for gang, address in endpoints.items() if asked else ():
             where.get(gang.rpartition("/")[0], {})[gang] = address
-        self._scraper.want({each.id: _job(each, where[each.id]) for each in asked})
+        self._scraper.want(
+            {each.id: job_of(each.workload.scaling or Scaling(), where[each.id]) for each in asked}
+        )
 
     def look(self, entry: Entry, ready: set[str], heard: Heard, now: int) -> Load:
         """What is known of a service's load.
@@ -89,7 +87,7 @@ class Loads:
             return last
         waits = self._router.waiting(entry.workload.name, heard)
         arrived = routed.arrived if routed else -1
-        router = Reading(_at(found, now), {Signal.WAITING: waits}, arrived)
+        router = Reading(at_ms(found, now), {Signal.WAITING: waits}, arrived)
         load = self._merged(entry.id, found, ready, router)
         # Without news the same doubts stand, but nothing is read twice.
         self._last[entry.id] = (found.since, Load(None, load.lost, load.wrong))
@@ -98,7 +96,7 @@ class Loads:
     def _merged(self, service: str, found: Found, ready: set[str], router: Reading) -> Load:
         """What replicas or Prometheus said, and what waits at the router beside."""
         by_pages = bool(found.pages.pages or found.pages.silent)
-        merged = self._of_pages(service, found, ready) if by_pages else _of_answers(found)
+        merged = self._of_pages(service, found, ready) if by_pages else of_answers(found)
         if merged.values is None:
             return Load(None, merged.lost, merged.wrong)
         values = (NOTHING if not ready else {}) | merged.values
@@ -117,16 +115,6 @@ class Loads:
         return merged
 
 
-def _of_answers(found: Found) -> Merged:
-    """What Prometheus answered."""
-    wrong = [f"{key.value} is {each}" for key, each in found.answers.items() if not isfinite(each)]
-    if wrong or not found.answers:
-        lost = found.trouble or "Prometheus knows nothing of it"
-        return Merged(None, "" if wrong else lost, wrong[0] if wrong else "")
-    values = {signal: round(value * 1_000) for signal, value in found.answers.items()}
-    return Merged(values, found.trouble)
-
-
 def _at_router(routed: Reading) -> Reading:
     """Where no replica can tell anything, what waits at the router is all there is."""
     waiting = routed.values[Signal.WAITING]
@@ -134,20 +122,10 @@ def _at_router(routed: Reading) -> Reading:
     return Reading(routed.at, values, arrived=routed.arrived)
 
 
-def _at(found: Found, now: int) -> int:
-    return now - round((time.monotonic() - found.since) * 1_000)
+def _scaling(entry: Entry) -> Scaling:
+    return entry.workload.scaling or Scaling()
 
 
 def _is_asked(entry: Entry) -> bool:
     scaling = entry.workload.scaling
     return scaling is not None and scaling.source != ROUTER
-
-
-def _job(entry: Entry, mine: Mapping[str, str]) -> Job:
-    scaling = entry.workload.scaling or Scaling()
-    if scaling.source == METRICS:
-        return Job({gang: f"http://{at}{scaling.path}" for gang, at in mine.items()})
-    queries = {
-        each.signal: query_of(each.signal, mine.values(), scaling.query) for each in scaling.targets
-    }
-    return Job({}, scaling.source, {key: query for key, query in queries.items() if query})

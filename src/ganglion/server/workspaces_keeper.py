@@ -4,7 +4,7 @@ from msgspec import Struct, field
 
 from ganglion.lifecycle.workspaces.hours import allowed_ms
 from ganglion.lifecycle.workspaces.look import Look
-from ganglion.lifecycle.workspaces.rule import GAP_MS, LOOK_MS, Act, Pace, Step, step
+from ganglion.lifecycle.workspaces.rule import GAP_MS, Act, Pace, Step, every_ms, step
 from ganglion.lifecycle.workspaces.sights import Memory
 from ganglion.lifecycle.workspaces.verdict import Answer, Finding
 from ganglion.lifecycle.workspaces.wards import FOR_IDLENESS, Ward, Wards
@@ -16,10 +16,6 @@ from ganglion.server.eyes import Eyes, Key
 from ganglion.server.reception import Reception
 from ganglion.server.workspaces import loss_of, put_to_sleep
 from ganglion.worlds.world import ServedWorld
-
-LOOKS = 10
-"""A workspace is looked at so often within its timeout, if that is more often than usual."""
-SOONEST_MS = 500
 
 
 class _Watch(Struct):
@@ -88,7 +84,7 @@ class WorkspaceKeeper:
                 continue
             wanted.add((ward.gang.id, ward.attempt))
             self._watched(draft, ward, workload)
-            again = draft.now + _every_ms(workload, draft.now)
+            again = draft.now + every_ms(workload, draft.now)
             soonest = min(again, soonest or again)
         self._eyes.keep(wanted)
         self._watches = {key: each for key, each in self._watches.items() if key in wanted}
@@ -98,7 +94,7 @@ class WorkspaceKeeper:
         key = (ward.gang.id, ward.attempt)
         seen = self._eyes.seen(key)
         if seen is None:
-            draft.orders.append(self._meeting(key, workload, _every_ms(workload, draft.now)))
+            draft.orders.append(self._meeting(key, workload, every_ms(workload, draft.now)))
             return
         watch = self._watches.setdefault(key, _Watch())
         look = seen.look
@@ -117,12 +113,6 @@ class WorkspaceKeeper:
                 self._eyes.meet(key, onlooker, every_ms)
 
         return meet
-
-
-def _every_ms(workload: Workload, now: int) -> int:
-    """How often a workspace is looked at."""
-    allowed = allowed_ms(workload, now) or LOOK_MS * LOOKS
-    return max(SOONEST_MS, min(LOOK_MS, allowed // LOOKS))
 
 
 def _have_own_priority(draft: Draft, ward: Ward, workload: Workload) -> None:

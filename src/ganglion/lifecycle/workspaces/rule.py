@@ -16,6 +16,10 @@ STALE_MS = 60_000
 """A look that is older speaks for the present no longer."""
 GAP_MS = 30_000
 """Longest time between two looks that counts as none: one look may fail."""
+LOOKS = 10
+"""A workspace is looked at so often within its timeout, if that is more often than usual..."""
+SOONEST_MS = 500
+"""...but never sooner than this after the look before."""
 LEAST_MS = 60_000
 """Nobody is warned who has not been idle for so long."""
 
@@ -102,3 +106,9 @@ def step(
     if warned is None:
         return Step(Act.WARN, found, max(found.since + allowed, now + warn))
     return Step(Act.SUSPEND if now >= warned.suspend_at else Act.NOTHING, found, warned.suspend_at)
+
+
+def every_ms(workload: Workload, now: int) -> int:
+    """How often a workspace is looked at."""
+    allowed = allowed_ms(workload, now) or LOOK_MS * LOOKS
+    return max(SOONEST_MS, min(LOOK_MS, allowed // LOOKS))

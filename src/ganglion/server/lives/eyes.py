@@ -1,6 +1,6 @@
 """What a scheduler knows of its clusters, for those who look after services and workspaces."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from ganglion.engine.release import to_release
 from ganglion.server.lives.sight import Sight
@@ -20,8 +20,12 @@ def sight_of(scheduler: Scheduler, cluster: str) -> Sight:
         with scheduler.read() as brain:
             return list(brain.sites[cluster].pods.values())
 
-    def pods(namespace: str) -> Sequence[Pod]:
-        return [each for each in known() if each.metadata.namespace == namespace]
+    def pods(namespaces: Collection[str]) -> Mapping[str, Sequence[Pod]]:
+        found: dict[str, list[Pod]] = {each: [] for each in namespaces}
+        for each in known() if found else ():
+            if each.metadata.namespace in found:
+                found[each.metadata.namespace].append(each)
+        return found
 
     def worst(among: Sequence[Pod], count: int) -> Sequence[str]:
         with scheduler.read() as brain:

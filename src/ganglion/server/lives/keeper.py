@@ -6,7 +6,7 @@ sleep in an annotation. What was learnt of loads may be lost with the process.
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import structlog
 
@@ -125,16 +125,13 @@ class Lives:
     async def _tick(self, mains: Mains, api: Api, recorder: Recorder) -> None:
         try:
             services = [each for each in mains.kept if each.life.scaling]
-            found = {each.uid: (each, self._pods(each)) for each in services}
+            pods = self._sight.pods({each.main.metadata.namespace for each in services})
+            found = {each.uid: (each, _own(each, pods)) for each in services}
             for scale in self._services.decide(found, self._clock()):
                 await self._scale(scale, found[scale.kept.uid][1], api, recorder)
             self._tell_alarms(found.values(), recorder)
         except GanglionError as error:
             log.warning("services not looked after", why=error.message)
-
-    def _pods(self, kept: Kept) -> list[Pod]:
-        pods = self._sight.pods(kept.main.metadata.namespace)
-        return [each for each in pods if kept.has(each) and not each.is_over]
 
     async def _scale(self, scale: Scale, pods: Sequence[Pod], api: Api, recorder: Recorder) -> None:
         kept = scale.kept
@@ -182,3 +179,9 @@ class Lives:
                 regarding = about(kept.collection, kept.main)
                 recorder.record(told(regarding, CANNOT_SCALE, alarm, warning=True))
         self._alarms = alarms
+
+
+def _own(kept: Kept, pods: Mapping[str, Sequence[Pod]]) -> list[Pod]:
+    """Those of an object's pods that answer requests and have not ended."""
+    mine = pods[kept.main.metadata.namespace]
+    return [each for each in mine if kept.has(each) and not each.is_over]

@@ -6,7 +6,8 @@ from msgspec import Struct, field
 
 from ganglion.lifecycle.scaling.scaler import Desired, Scaler
 from ganglion.model.behaviour import Scaling
-from ganglion.server.lives.load import History, job_of, load_of
+from ganglion.server.asking import job_of
+from ganglion.server.lives.load import History, load_of
 from ganglion.server.lives.mains import Kept
 from ganglion.server.scraper import Job, Scraper
 from ganglion.worlds.kubernetes.act.times import read_ms
@@ -116,8 +117,12 @@ def _took_ms(pod: Pod) -> int:
 
 def _job(kept: Kept, pods: Sequence[Pod]) -> Job:
     at = {each.metadata.name: each.status.pod_ip for each in pods if is_ready(each)}
-    scaling = kept.life.scaling or Scaling()
-    return job_of(scaling, kept.life.port, {pod: ip for pod, ip in at.items() if ip})
+    listening = {pod: f"{_bracketed(ip)}:{kept.life.port}" for pod, ip in sorted(at.items()) if ip}
+    return job_of(kept.life.scaling or Scaling(), listening)
+
+
+def _bracketed(address: str) -> str:
+    return f"[{address}]" if ":" in address else address
 
 
 def _alarm(wanted: Desired) -> str:

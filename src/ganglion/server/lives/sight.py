@@ -1,6 +1,6 @@
 """What those who look after services and workspaces are told by the scheduler."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -11,11 +11,11 @@ class Sight(Struct, frozen=True):
     """What the scheduler knows of a cluster; each may be called from any thread.
 
     Attributes:
-        pods: all pods of a namespace.
+        pods: all pods of some namespaces, by namespace.
         worst: of some pods, by UID, so many that should go first.
         exporters: URLs of the DCGM exporters on a node.
     """
 
-    pods: Callable[[str], Sequence[Pod]]
+    pods: Callable[[Collection[str]], Mapping[str, Sequence[Pod]]]
     worst: Callable[[Sequence[Pod], int], Sequence[str]]
     exporters: Callable[[str], Sequence[str]]

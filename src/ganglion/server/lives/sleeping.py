@@ -52,15 +52,12 @@ class Sleeping:
     async def tick(self, kept: Sequence[Kept], now: int) -> None:
         """Look after workspaces that run."""
         wanted = [each for each in kept if each.life.kind is Kind.WORKSPACE and _goes(each)]
-        found = {each.uid: (each, pod) for each in wanted if (pod := self._pod(each))}
+        pods = self._sight.pods({each.main.metadata.namespace for each in wanted})
+        found = {each.uid: (each, pod) for each in wanted if (pod := _pod(each, pods))}
         for uid in self._workspaces.unmet(found):
             await self._meet(*found[uid], now)
         for deed in self._workspaces.decide(found, now):
             await self._do(deed)
-
-    def _pod(self, kept: Kept) -> Pod | None:
-        pods = self._sight.pods(kept.main.metadata.namespace)
-        return next((each for each in pods if kept.has(each) and is_ready(each)), None)
 
     async def _meet(self, kept: Kept, pod: Pod, now: int) -> None:
         meta = pod.metadata
@@ -97,6 +94,11 @@ class Sleeping:
             return
         self._recorder.record(told(regarding, REASONS[deed.act], deed.note, action="Suspending"))
         log.info("workspace", path=kept.path, act=deed.act.value, note=deed.note)
+
+
+def _pod(kept: Kept, pods: Mapping[str, Sequence[Pod]]) -> Pod | None:
+    mine = pods[kept.main.metadata.namespace]
+    return next((each for each in mine if kept.has(each) and is_ready(each)), None)
 
 
 def _patch(deed: Deed) -> Mapping[str, Any]:

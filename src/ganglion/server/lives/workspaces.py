@@ -5,9 +5,8 @@ from collections.abc import Mapping
 from msgspec import Struct, field
 
 from ganglion.files.grammar.durations import print_duration
-from ganglion.lifecycle.workspaces.hours import allowed_ms
 from ganglion.lifecycle.workspaces.look import Look
-from ganglion.lifecycle.workspaces.rule import GAP_MS, LOOK_MS, Act, Pace, Step, Warned, step
+from ganglion.lifecycle.workspaces.rule import GAP_MS, Act, Pace, Step, Warned, every_ms, step
 from ganglion.lifecycle.workspaces.sights import Memory
 from ganglion.model.workload import Kind, Workload
 from ganglion.server.eyes import Eyes, Key
@@ -15,10 +14,6 @@ from ganglion.server.lives.mains import Kept
 from ganglion.server.lives.onlooker import ClusterOnlooker, Place
 from ganglion.worlds.kubernetes import names
 from ganglion.worlds.kubernetes.objects.pod import Pod
-
-LOOKS = 10
-"""A workspace is looked at so often within its timeout, if that is more often than usual."""
-SOONEST_MS = 500
 
 
 class Deed(Struct, frozen=True):
@@ -63,8 +58,8 @@ class Workspaces:
 
     def meet(self, kept: Kept, pod: Pod, place: Place, now: int) -> None:
         """Look at a workspace from now on."""
-        every_ms = max(SOONEST_MS, min(LOOK_MS, allowed_ms(_workload(kept), now) // LOOKS))
-        self._eyes.meet(_key(kept, pod), ClusterOnlooker(place), every_ms)
+        often = every_ms(_workload(kept), now)
+        self._eyes.meet(_key(kept, pod), ClusterOnlooker(place), often)
 
     def decide(self, found: Mapping[str, tuple[Kept, Pod]], now: int) -> list[Deed]:
         """What is to be done about workspaces that run."""
