@@ -1,5 +1,7 @@
 """Which pods go when a service of a cluster shrinks, on a real API server."""
 
+from collections.abc import Sequence
+
 import pytest
 from tests.controlplane import manifests
 from tests.controlplane.cluster import Cluster
@@ -8,6 +10,7 @@ from tests.worlds.kubernetes.scheduling import scheduling, why
 from tests.worlds.kubernetes.test_services import living, ready, service, wanted
 
 from ganglion.server.lives.eyes import sight_of
+from ganglion.worlds.kubernetes.objects.pod import Pod
 
 pytestmark = pytest.mark.usefixtures("manager", "kubelets")
 
@@ -53,10 +56,12 @@ def test_of_pods_that_others_have_placed_the_latest_go(cluster: Cluster) -> None
         for name in names[:2]:
             cluster.bind(name, "node-0")
         sight = sight_of(scheduler, "")
-        cluster.wait(
-            lambda: sum(bool(each.spec.node_name) for each in sight.pods("default")) == 2, "pods"
-        )
-        pods = sight.pods("default")
+
+        def seen() -> Sequence[Pod]:
+            return sight.pods(["default"])["default"]
+
+        cluster.wait(lambda: sum(bool(each.spec.node_name) for each in seen()) == 2, "pods")
+        pods = seen()
         uid_of = {each.metadata.name: each.metadata.uid for each in pods}
         assert list(sight.worst(pods, 1)) == [uid_of[names[2]]], "one that waits is missed least"
         assert set(sight.worst(pods, 5)) == set(uid_of.values())

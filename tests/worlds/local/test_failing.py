@@ -1,5 +1,7 @@
 """Nodes that are lost, programs for which memory runs out."""
 
+import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,7 @@ from tests.worlds.local.jobs import NODES, Jobs, python, until
 from ganglion.model.events import AlarmSet, NodeAdded, NodeLost, Outcome
 from ganglion.model.workload import Retry
 from ganglion.worlds.local.outages import bring_back, take_away
+from ganglion.worlds.local.records import START, read, start_time
 
 
 class RealJobs(Jobs):
@@ -115,6 +118,34 @@ def test_in_place_too_a_gang_fails_once_its_retries_are_used_up(jobs: Jobs) -> N
     assert (end.outcome, end.exit_code) == (Outcome.FAILED, 7)
     begun = sum(jobs.log(gang, rank).count("began") for rank in (0, 1))
     assert 3 <= begun <= 4
+
+
+ALL_DIE_ONCE = """
+import os, pathlib, time
+rank, home = os.environ["RANK"], pathlib.Path(os.environ["HOME_OF_TEST"])
+print("began", rank, os.getpid(), flush=True)
+mark = home / ("died" + rank)
+if not mark.exists():
+    while not (home / "die").exists():
+        time.sleep(0.02)
+    mark.touch()
+    os._exit(7)
+"""
+
+
+def test_ranks_that_all_fail_in_one_moment_are_all_started_again(jobs: Jobs) -> None:
+    gang = in_place(jobs, 2, ALL_DIE_ONCE)
+    for rank in (0, 1):
+        jobs.says(gang, f"began {rank}", rank)
+    supervisor = read(jobs.directory(gang) / START)["pid"]
+    os.kill(supervisor, signal.SIGSTOP)
+    (jobs.home / "die").touch()
+    for rank in (0, 1):
+        pid = int(jobs.log(gang, rank).split()[2])
+        until(lambda pid=pid: not start_time(pid), "the rank is dead")
+    os.kill(supervisor, signal.SIGCONT)
+    assert jobs.end(gang).outcome is Outcome.SUCCEEDED
+    assert [jobs.log(gang, rank).count("began") for rank in (0, 1)] == [2, 2]
 
 
 def test_without_retries_of_its_own_failures_nothing_is_started_again_in_place(jobs: Jobs) -> None:

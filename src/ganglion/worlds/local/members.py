@@ -44,6 +44,11 @@ class Members:
         return [*self.processes, *(process for _, process, _ in self._leaving)]
 
     @property
+    def filled(self) -> bool:
+        """Whether every pod that belongs to the attempt was started."""
+        return all(pod["id"] in self._of for pod in self._roster)
+
+    @property
     def leaving(self) -> bool:
         """Whether any pod still has to leave."""
         return bool(self._leaving)

@@ -173,7 +173,9 @@ class Attempt:
         self._members.tend(hurry=end is not None and time.monotonic() >= self._kill_at)
 
     def _over(self) -> bool:
-        return all(p.code is not None for p in self._members.processes)
+        """Whether every rank ended and no pod is about to be started again."""
+        awaited = self._ranks_run and not self._members.filled
+        return not awaited and all(p.code is not None for p in self._members.processes)
 
     def _busy(self, *, stopping: bool) -> bool:
         """Whether to go on waiting: for the ranks, and once stopping for all they started."""
