@@ -60,7 +60,10 @@ def test_of_pods_that_others_have_placed_the_latest_go(cluster: Cluster) -> None
         def seen() -> Sequence[Pod]:
             return sight.pods(["default"])["default"]
 
-        cluster.wait(lambda: sum(bool(each.spec.node_name) for each in seen()) == 2, "pods")
+        placed = {names[0]: "node-0", names[1]: "node-0", names[2]: ""}
+        cluster.wait(
+            lambda: {each.metadata.name: each.spec.node_name for each in seen()} == placed, "pods"
+        )
         pods = seen()
         uid_of = {each.metadata.name: each.metadata.uid for each in pods}
         assert list(sight.worst(pods, 1)) == [uid_of[names[2]]], "one that waits is missed least"
