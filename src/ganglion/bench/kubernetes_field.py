@@ -4,13 +4,14 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from time import monotonic
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from ganglion.bench.controlplane import ControlPlane
 from ganglion.bench.programs import Process
 from ganglion.model.errors import EnvironmentFault
 from ganglion.worlds.kubernetes.api.client import Api
 from ganglion.worlds.kubernetes.api.config import load
+from ganglion.worlds.kubernetes.api.errors import Absent
 from ganglion.worlds.kubernetes.api.reflect import Change, Reflector
 from ganglion.worlds.kubernetes.objects.meta import Meta, Object
 
@@ -22,6 +23,9 @@ GROUPS = "/apis/scheduling.k8s.io/v1alpha2/namespaces/default/podgroups"
 IN_FLIGHT = 32
 _KEPT = ("/registry/minions/", "/registry/leases/")
 _LOOK_S = 0.01
+
+
+_T = TypeVar("_T")
 
 
 class _Place(Object, frozen=True):
@@ -96,9 +100,18 @@ class Field:
         await self._each(bodies, lambda body: self.api.create(GROUPS, body))
 
     async def clear(self) -> None:
-        """Remove everything but nodes and the scheduler's lead, and forget what was noted."""
+        """Remove everything but nodes and the scheduler's lead, and forget what was noted.
+
+        Pods go by the API server, one revision each: watchers may be cut off at any revision,
+        and would lose what is left of one in which thousands went.
+        """
+        await self._each(list(self.sent), self._remove)
         await asyncio.to_thread(self.plane.wipe, _KEPT)
         self.sent, self.bound = {}, {}
+
+    async def _remove(self, name: str) -> None:
+        with suppress(Absent):
+            await self.api.delete(f"{PODS}/{name}", grace=0)
 
     async def create(self, pods: Sequence[dict[str, Any]]) -> None:
         """Create pods as fast as the server takes them."""
@@ -166,9 +179,7 @@ class Field:
                 return
             await asyncio.sleep(_LOOK_S)
 
-    async def _each(
-        self, items: Sequence[dict[str, Any]], do: Callable[[dict[str, Any]], Awaitable[None]]
-    ) -> None:
+    async def _each(self, items: Sequence[_T], do: Callable[[_T], Awaitable[None]]) -> None:
         left = iter(items)
 
         async def work() -> None:
