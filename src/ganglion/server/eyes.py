@@ -54,7 +54,8 @@ class Eyes:
         self._change = threading.Condition()
         self._stopping = False
         self._threads = [
-            threading.Thread(target=self._run, name=f"eyes-{i}") for i in range(threads)
+            threading.Thread(target=self._run, name=f"eyes-{i}", daemon=True)
+            for i in range(threads)
         ]
 
     def knows(self, key: Key) -> bool:

@@ -207,6 +207,15 @@ def test_a_standby_takes_over_with_a_full_picture(cluster: Cluster, start: Start
     assert set(cluster.wait_bound(late)) == set(late)
 
 
+def test_told_to_end_it_hands_the_lead_over_and_ends(cluster: Cluster, start: Start) -> None:
+    first, second = start("one"), start("two")
+    first.process.terminate()
+    assert first.wait_dead(20), "it ends well before a kubelet would kill it"
+    assert first.process.returncode == 0, first.log
+    assert holder(cluster) == "" or holder(cluster).startswith("two"), "nobody waits for the dead"
+    cluster.wait(lambda: second.ask("/v1/queues").is_success, "the standby to take over")
+
+
 def test_what_a_standby_sees_pass_is_neither_kept_nor_counted_later(cluster: Cluster) -> None:
     leads = False
     (node,) = cluster.add_nodes(1, gpus=1)
