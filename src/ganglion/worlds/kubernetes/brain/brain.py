@@ -164,6 +164,8 @@ class Brain:
         self.plan = cycle(scene.state, [], now)
         self._judge.settle(self.plan)
         carry(scene, self._judge, self.plan)
+        for placed in (*self.plan.starts, *self.plan.resizes):
+            self._teller.heed(scene, placed.gang.id)
         self._attend(now)
         self._teller.tell(scene, now)
         return scene.orders
@@ -348,6 +350,7 @@ class Brain:
                 if attempt:
                     tend(scene, self._judge, attempt, now)
                     self._set_timer(attempt, now)
+                self._teller.heed(scene, gang)
                 if gang not in scene.attempts:
                     waiting.add(gang)
         for gang in sorted(waiting, key=self._rank)[:MOST_ADMITTED]:

@@ -41,12 +41,21 @@ class Teller:
     def __init__(self) -> None:
         self._told: dict[str, dict[_Why, _Told]] = {}
         self._round: list[str] = []
+        self._crowded: dict[str, None] = {}
+
+    def heed(self, scene: Scene, gang: str) -> None:
+        """See whether a gang that something happened to has a place for all of its pods."""
+        found, attempt = scene.founds.get(gang), scene.attempts.get(gang)
+        if found and attempt and (found.spare or len(found.members) > len(attempt.pods)):
+            self._crowded[gang] = None
+        else:
+            self._crowded.pop(gang, None)
 
     def tell(self, scene: Scene, now: int) -> None:
         """Order the next reasons to be written."""
         if not self._round:
             waiting = [*scene.complaints, *_in_lanes(scene), *scene.state.promised]
-            self._round = list(dict.fromkeys((*waiting, *_crowded(scene))))
+            self._round = list(dict.fromkeys((*waiting, *self._crowded)))
             self._forget(scene)
         for _ in range(min(PER_TURN, len(self._round))):
             gang = self._round.pop()
@@ -86,14 +95,6 @@ def _is_news(known: _Told, message: str, now: int, retell_ms: int) -> bool:
 
 def _in_lanes(scene: Scene) -> list[str]:
     return [key[-1] for lane in scene.state.lanes for key in lane.in_order()]
-
-
-def _crowded(scene: Scene) -> Iterator[str]:
-    """Gangs that have a place, but not for all of their pods."""
-    for gang, attempt in scene.attempts.items():
-        found = scene.founds.get(gang)
-        if found and (found.spare or len(found.members) > len(attempt.pods)):
-            yield gang
 
 
 def _reasons(scene: Scene, gang: str, found: Found) -> Iterator[tuple[_Why, str, Sequence[Pod]]]:
