@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import create_engine, make_url, text
 
-from ganglion.ledger import Ledger
+from ganglion.ledger.ledger import Ledger
 
 Target = str | Path
 

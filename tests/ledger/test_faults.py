@@ -6,8 +6,10 @@ import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 
-from ganglion.ledger import Batch, FileLock, Ledger
+from ganglion.ledger.ledger import Ledger
+from ganglion.ledger.lock import FileLock
 from ganglion.ledger.migrate import migrate
+from ganglion.ledger.records import Batch
 from ganglion.ledger.tables import SCHEMA, metadata
 from ganglion.model.errors import EnvironmentFault, InputError
 from ganglion.model.events import NodeLost

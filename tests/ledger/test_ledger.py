@@ -6,7 +6,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from ganglion.ledger import Batch, Changed, Ended, Ledger, Submitted
+from ganglion.ledger.ledger import Ledger
+from ganglion.ledger.records import Batch, Changed, Ended, Submitted
 from ganglion.model.errors import EnvironmentFault
 from ganglion.model.events import (
     Event,

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 import pytest
 from sqlalchemy import create_engine, text
 
-from ganglion.ledger import Batch, Ledger
+from ganglion.ledger.ledger import Ledger
+from ganglion.ledger.records import Batch
 from ganglion.model.errors import EnvironmentFault
 from ganglion.model.events import NodeLost
 

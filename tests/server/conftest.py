@@ -9,7 +9,7 @@ import pytest
 import structlog
 from fastapi.testclient import TestClient
 
-from ganglion.ledger import Ledger
+from ganglion.ledger.ledger import Ledger
 from ganglion.model.node import Device, Node
 from ganglion.model.policy import Policy
 from ganglion.model.queue import Queue

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import httpx2
 
-from ganglion.ledger import Ledger
+from ganglion.ledger.ledger import Ledger
 from ganglion.model.events import GangEnded, GangPlaced, GangStarted
 from ganglion.model.policy import Policy
 from ganglion.server.recovery import replayed

@@ -6,7 +6,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from ganglion.ledger import Ledger
+from ganglion.ledger.ledger import Ledger
 from ganglion.model.events import (
     Event,
     GangEnded,

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from ganglion.cli.formats import preempted
-from ganglion.ledger import Ledger
+from ganglion.ledger.ledger import Ledger
 from ganglion.model.events import (
     AlarmSet,
     CheckpointCommitted,

@@ -12,7 +12,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from ganglion.ledger import FileLock
+from ganglion.ledger.lock import FileLock
 from ganglion.server.__main__ import main
 from ganglion.server.address import bind, is_loopback
 from ganglion.server.home import Home, ServerRecord

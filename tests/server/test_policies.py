@@ -10,7 +10,7 @@ from ganglion import extensions
 from ganglion.engine.plugins import Plugins
 from ganglion.files.policy import parse_policy
 from ganglion.files.presets import preset
-from ganglion.ledger import Batch
+from ganglion.ledger.records import Batch
 from ganglion.model.errors import (
     Conflict,
     EnvironmentFault,

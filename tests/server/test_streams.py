@@ -13,7 +13,7 @@ import httpx2
 import pytest
 from fastapi.testclient import TestClient
 
-from ganglion.ledger import Batch
+from ganglion.ledger.records import Batch
 from ganglion.model.events import NodeLost, Outcome
 from ganglion.server import feed as feeds
 from ganglion.server.address import bind

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from msgspec import Struct, field
 
 from ganglion.engine.state import ClusterState
-from ganglion.ledger import Filed
+from ganglion.ledger.records import Filed
 from ganglion.lifecycle.failures.history import History
 from ganglion.lifecycle.losses import Span
 from ganglion.lifecycle.reports.hearing import OF_ATTEMPTS

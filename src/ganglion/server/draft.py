@@ -1,17 +1,20 @@
 """One open turn of the service: what was applied, and what has to be written and done."""
 
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
 from ganglion.engine.record import GangRecord
 from ganglion.engine.state import ClusterState
-from ganglion.ledger import Batch, Changed, Ledger, Submitted
+from ganglion.ledger.records import Batch, Changed, Submitted
 from ganglion.model.events import Event
 from ganglion.model.plan import Plan
 from ganglion.server.book import Book, Entry
 from ganglion.worlds.world import ServedWorld
+
+if TYPE_CHECKING:
+    from ganglion.ledger.ledger import Ledger
 
 Order = Callable[[ServedWorld], None]
 """Something to ask of a world once the turn is written; must be safe to repeat."""
@@ -44,7 +47,7 @@ class Draft:
     def __init__(
         self,
         mind: Mind,
-        ledger: Ledger,
+        ledger: "Ledger",
         now: int,
         noted: Callable[[Event], None] = lambda _event: None,
         endpoints: Mapping[str, str] | None = None,

@@ -3,13 +3,17 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING
 
 import anyio
 from starlette.responses import StreamingResponse
 from starlette.types import Message, Send
 
-from ganglion.ledger import Entry, Ledger
+from ganglion.ledger.records import Entry
 from ganglion.model.errors import Conflict
+
+if TYPE_CHECKING:
+    from ganglion.ledger.ledger import Ledger
 
 PAGE = 500
 """Events sent at once."""
@@ -35,7 +39,7 @@ class Feed:
     """
 
     def __init__(
-        self, ledger: Ledger, most_behind: int = MOST_BEHIND, beat_s: float = BEAT_S
+        self, ledger: "Ledger", most_behind: int = MOST_BEHIND, beat_s: float = BEAT_S
     ) -> None:
         self._ledger, self._most_behind, self._beat_s = ledger, most_behind, beat_s
         self.head = ledger.head

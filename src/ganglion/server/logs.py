@@ -2,12 +2,12 @@
 
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import anyio
 
 from ganglion.engine.record import WAITING
-from ganglion.ledger import Filed, Ledger
+from ganglion.ledger.records import Filed
 from ganglion.model.errors import Conflict, NotFound
 from ganglion.model.plan import Phase
 from ganglion.model.workload import Kind
@@ -16,6 +16,9 @@ from ganglion.server.feed import Feed
 from ganglion.server.refs import resolve
 from ganglion.server.views import filed_detail, ranks_of
 from ganglion.worlds.local.logs import ranks, stream
+
+if TYPE_CHECKING:
+    from ganglion.ledger.ledger import Ledger
 
 WAIT_S = 1.0
 """How often at least a gang is looked at whose start is waited for."""
@@ -51,7 +54,7 @@ class Wanted(NamedTuple):
     previous: bool = False
 
 
-def which(mind: Mind, ledger: Ledger, wanted: Wanted) -> Which:
+def which(mind: Mind, ledger: "Ledger", wanted: Wanted) -> Which:
     """Find the attempt that a request means.
 
     Raises:

@@ -11,7 +11,8 @@ import structlog
 
 from ganglion.collector import relax
 from ganglion.files.policy import PolicyFile
-from ganglion.ledger import FileLock, Ledger
+from ganglion.ledger.ledger import Ledger
+from ganglion.ledger.lock import FileLock
 from ganglion.lifecycle.expand import run_of
 from ganglion.model.errors import InputError
 from ganglion.model.node import Node

@@ -8,7 +8,7 @@ from prometheus_client import CollectorRegistry, Counter, Histogram, generate_la
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from ganglion.ledger import Batch
+from ganglion.ledger.records import Batch
 from ganglion.model.capacity import FlavorReport
 from ganglion.model.reasons import Token
 

@@ -11,7 +11,8 @@ from ganglion.engine.plugins import Plugins
 from ganglion.engine.record import SETTLED
 from ganglion.engine.state import ClusterState
 from ganglion.extensions import load
-from ganglion.ledger import Cycle, Ledger
+from ganglion.ledger.ledger import Ledger
+from ganglion.ledger.records import Cycle
 from ganglion.model.errors import EnvironmentFault, GanglionError, PluginError
 from ganglion.model.events import (
     BookingRemoved,

@@ -1,10 +1,13 @@
 """What users call workloads and gangs: an id, the beginning of one, or a name."""
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from ganglion.ledger import Filed, Ledger
+from ganglion.ledger.records import Filed
 from ganglion.model.errors import Conflict, NotFound
 from ganglion.server.draft import Mind
+
+if TYPE_CHECKING:
+    from ganglion.ledger.ledger import Ledger
 
 
 class Ref(NamedTuple):
@@ -21,7 +24,7 @@ class Ref(NamedTuple):
     gang: int | None
 
 
-def resolve(mind: Mind, ledger: Ledger, ref: str) -> Ref:
+def resolve(mind: Mind, ledger: "Ledger", ref: str) -> Ref:
     """Find a workload by id, by name (the latest of that name), or by a unique prefix of its id.
 
     `/index` behind any of them names one gang.
@@ -36,7 +39,7 @@ def resolve(mind: Mind, ledger: Ledger, ref: str) -> Ref:
     return _resolve(mind, ledger, ref)
 
 
-def _resolve(mind: Mind, ledger: Ledger, ref: str) -> Ref:
+def _resolve(mind: Mind, ledger: "Ledger", ref: str) -> Ref:
     if ref in mind.book.entries:
         return Ref(ref, None, None)
     named = mind.book.named(ref)
@@ -49,7 +52,7 @@ def _resolve(mind: Mind, ledger: Ledger, ref: str) -> Ref:
     return Ref(filed.id, None if filed.id in mind.book.entries else filed, None)
 
 
-def _filed(ledger: Ledger, ref: str) -> Filed | None:
+def _filed(ledger: "Ledger", ref: str) -> Filed | None:
     history = ledger.history
     found = history.by_id(ref) or history.latest(ref)
     if found or not ref:

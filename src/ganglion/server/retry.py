@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from ganglion.ledger import Filed
+from ganglion.ledger.records import Filed
 from ganglion.lifecycle.expand import params_of
 from ganglion.model.errors import Conflict
 from ganglion.model.events import Outcome

@@ -1,6 +1,8 @@
 """Starting and ending a scheduler of clusters: the lead, its views over HTTP, its end."""
 
 import os
+import signal
+import sys
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
@@ -18,6 +20,9 @@ from ganglion.worlds.kubernetes.lead import Lead
 from ganglion.worlds.kubernetes.scheduler import Scheduler
 
 log = structlog.get_logger(__name__)
+
+VIEWS_S = 10.0
+"""Most that views and probes wait for pods that were there when the scheduler started."""
 
 
 class Wish(Struct, frozen=True):
@@ -60,6 +65,7 @@ def schedule(
         EnvironmentFault: the port is taken.
     """
     relax()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # until views are served
     audience = Audience()
     told = threading.Event()
     with ExitStack() as stack:
@@ -82,7 +88,8 @@ def schedule(
         stack.callback(scheduler.stop)
         url = url_of(taken, wish.host)
         log.info("scheduling", clusters=list(endpoints), url=url, pid=os.getpid())
-        # Loading the web framework takes as long as listing a cluster, so both happen at once.
+        # Loading the web framework takes a second of the interpreter that decides, too.
+        scheduler.calm.wait(VIEWS_S)
         from ganglion.server.showing import show  # noqa: PLC0415 - see above
 
         what = Show(

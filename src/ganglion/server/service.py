@@ -19,7 +19,8 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from ganglion.engine.record import SETTLED
-from ganglion.ledger import Entry, Ledger
+from ganglion.ledger.ledger import Ledger
+from ganglion.ledger.records import Entry
 from ganglion.model.errors import EnvironmentFault, GanglionError
 from ganglion.model.events import Event
 from ganglion.model.plan import Phase, Plan, Resize, Start

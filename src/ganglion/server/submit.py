@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable
 from difflib import get_close_matches
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import Struct
@@ -12,7 +12,7 @@ from ganglion.engine.explain import impossible, verdict
 from ganglion.engine.record import WAITING
 from ganglion.engine.state import ClusterState
 from ganglion.files.workload import WorkloadFile, document, from_document, to_workload
-from ganglion.ledger import Filed, Ledger, Submitted
+from ganglion.ledger.records import Filed, Submitted
 from ganglion.lifecycle.expand import gang_count, gangs_of
 from ganglion.lifecycle.schedules import next_date
 from ganglion.lifecycle.services import ASLEEP
@@ -25,6 +25,9 @@ from ganglion.model.workload import Kind, Workload
 from ganglion.server.draft import Draft, Mind
 from ganglion.server.schemas import Accepted
 from ganglion.server.workspaces import check_awake
+
+if TYPE_CHECKING:
+    from ganglion.ledger.ledger import Ledger
 
 MOST_GANGS = 10_000
 """Most gangs of one workload."""
@@ -124,7 +127,7 @@ def submit_run(draft: Draft, data: dict[str, Any], user: str, before: Collection
     return _file(draft, request, workload)
 
 
-def try_out(mind: Mind, ledger: Ledger, request: Request, now: int) -> Verdict:
+def try_out(mind: Mind, ledger: "Ledger", request: Request, now: int) -> Verdict:
     """Say what would happen to a workload; nothing changes.
 
     Raises:
@@ -136,7 +139,7 @@ def try_out(mind: Mind, ledger: Ledger, request: Request, now: int) -> Verdict:
     return verdict(mind.state, gangs_of("trial-0", workload, now)[0], now)
 
 
-def understood(mind: Mind, ledger: Ledger, request: Request) -> Workload:
+def understood(mind: Mind, ledger: "Ledger", request: Request) -> Workload:
     """The workload that a request means, with queue and dependencies resolved.
 
     Raises:
@@ -206,7 +209,7 @@ def _listed(names: Iterable[str], most: int = 8) -> str:
     return ", ".join(shown[:most]) + (f" and {len(shown) - most} more" if shown[most:] else "")
 
 
-def _dependency(mind: Mind, ledger: Ledger, name: str) -> str:
+def _dependency(mind: Mind, ledger: "Ledger", name: str) -> str:
     """Id of the workload that a name in `after` means, which must not have failed."""
     filed = _looked_up(mind, ledger, name)
     if isinstance(filed, str):
@@ -219,13 +222,13 @@ def _dependency(mind: Mind, ledger: Ledger, name: str) -> str:
     return filed.id
 
 
-def _awaited(mind: Mind, ledger: Ledger, name: str) -> str:
+def _awaited(mind: Mind, ledger: "Ledger", name: str) -> str:
     """Id of the workload that `any:name` in `after` means, however it ended."""
     filed = _looked_up(mind, ledger, name)
     return filed if isinstance(filed, str) else filed.id
 
 
-def _looked_up(mind: Mind, ledger: Ledger, name: str) -> Filed | str:
+def _looked_up(mind: Mind, ledger: "Ledger", name: str) -> Filed | str:
     """The newest workload of a name or id: the id of one that lives, else as it was filed."""
     live = mind.book.entries.get(name) or mind.book.named(name)
     if live:

@@ -6,7 +6,7 @@ import structlog
 
 from ganglion.engine.cycle import cycle
 from ganglion.engine.record import HOLDING
-from ganglion.ledger import Ended, Entry
+from ganglion.ledger.records import Ended, Entry
 from ganglion.lifecycle.failures.blame import blamed
 from ganglion.lifecycle.losses import measured
 from ganglion.lifecycle.retries import decide

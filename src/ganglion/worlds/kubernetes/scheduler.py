@@ -31,6 +31,8 @@ from ganglion.worlds.kubernetes.tree import QueueTree
 
 PAUSE_S = 0.5
 """Longest time between two turns."""
+CALM_S = 0.1
+"""At the start: so long without news, and nobody is in a hurry any more."""
 GATHER_S = 0.002
 """How long news is gathered before the next turn, so that a burst is decided at once."""
 MOST_NEWS = 20_000
@@ -65,6 +67,7 @@ class Scheduler:
     Attributes:
         brain: decides; looked at through `read`.
         ready: set once the clusters are known.
+        calm: set once what was found in them at the start has been decided and written.
         turns: how many were taken.
     """
 
@@ -104,7 +107,7 @@ class Scheduler:
         }
         self._loop: asyncio.AbstractEventLoop | None = None
         self._fatal = self._failed = ""
-        self.ready = threading.Event()
+        self.ready, self.calm = threading.Event(), threading.Event()
         self.turns = 0
 
     # --- for other threads ------------------------------------------------------------------
@@ -299,12 +302,14 @@ class Scheduler:
         found: list[News] = []
         now = self._clock()
         due = self.brain.next_wake(now) if self.ready.is_set() else None
-        wait = PAUSE_S if due is None else min(PAUSE_S, max(0.0, (due - now) / 1000))
+        pause = PAUSE_S if self.calm.is_set() else CALM_S
+        wait = pause if due is None else min(pause, max(0.0, (due - now) / 1000))
         try:
             found.extend(self._inbox.get(timeout=max(wait, 0.001)))
             time.sleep(GATHER_S)
             while len(found) < MOST_NEWS:
                 found.extend(self._inbox.get_nowait())
         except queue.Empty:
-            pass
+            if not found and self.ready.is_set() and wait == pause:
+                self.calm.set()
         return found
