@@ -164,8 +164,10 @@ class Brain:
         self.plan = cycle(scene.state, [], now)
         self._judge.settle(self.plan)
         carry(scene, self._judge, self.plan)
-        for placed in (*self.plan.starts, *self.plan.resizes):
-            self._teller.heed(scene, placed.gang.id)
+        for start in self.plan.starts:
+            self._teller.heed(scene, start.gang.id)
+        for resize in self.plan.resizes:
+            self._teller.heed(scene, resize.gang.id)
         self._attend(now)
         self._teller.tell(scene, now)
         return scene.orders
