@@ -19,6 +19,9 @@ from ganglion.worlds.kubernetes.brain.settings import Settings
 from ganglion.worlds.kubernetes.lead import Lead
 from ganglion.worlds.kubernetes.scheduler import Scheduler
 
+SWITCH_S = 0.0003
+"""Longest time that a thread that decides keeps one that writes waiting: the interpreter's own
+5 ms leave the API server idle while a crowd is decided."""
 log = structlog.get_logger(__name__)
 
 VIEWS_S = 10.0
@@ -65,6 +68,7 @@ def schedule(
         EnvironmentFault: the port is taken.
     """
     relax()
+    sys.setswitchinterval(SWITCH_S)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # until views are served
     audience = Audience()
     told = threading.Event()

@@ -33,8 +33,10 @@ PAUSE_S = 0.5
 """Longest time between two turns."""
 CALM_S = 0.1
 """At the start: so long without news, and nobody is in a hurry any more."""
-GATHER_S = 0.002
-"""How long news is gathered before the next turn, so that a burst is decided at once."""
+GATHER_S, GATHER_CROWD_S = 0.002, 0.02
+"""How long news is gathered before the next turn: longer after one with much of it, so that a
+burst is decided at once."""
+CROWD = 20
 MOST_NEWS = 20_000
 
 Turned = Callable[[Brain, Sequence[Order], float], None]
@@ -108,6 +110,7 @@ class Scheduler:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._fatal = self._failed = ""
         self.ready, self.calm = threading.Event(), threading.Event()
+        self._crowded = False
         self.turns = 0
 
     # --- for other threads ------------------------------------------------------------------
@@ -306,10 +309,11 @@ class Scheduler:
         wait = pause if due is None else min(pause, max(0.0, (due - now) / 1000))
         try:
             found.extend(self._inbox.get(timeout=max(wait, 0.001)))
-            time.sleep(GATHER_S)
+            time.sleep(GATHER_CROWD_S if self._crowded else GATHER_S)
             while len(found) < MOST_NEWS:
                 found.extend(self._inbox.get_nowait())
         except queue.Empty:
             if not found and self.ready.is_set() and wait == pause:
                 self.calm.set()
+        self._crowded = len(found) >= CROWD
         return found

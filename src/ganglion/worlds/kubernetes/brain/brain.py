@@ -53,8 +53,9 @@ from ganglion.worlds.kubernetes.objects.pod import Pod
 
 News = Changed | Answer
 
-MOST_ADMITTED = 2_000
-"""Waiting gangs looked at in one turn."""
+FEW_ADMITTED, MOST_ADMITTED = 250, 2_000
+"""Waiting gangs looked at in one turn: few at first, so that binding begins early, then twice as
+many each time, as long as there are more."""
 
 
 class Brain:
@@ -85,6 +86,7 @@ class Brain:
         self._timers: list[tuple[int, str]] = []
         self._answers: list[Answer] = []
         self._adopted: set[str] = set()
+        self._most = FEW_ADMITTED
 
     def equip(self, policy: Policy, plugins: Plugins) -> None:
         """Decide by other plugins; only before the first turn, while the engine knows nothing."""
@@ -157,6 +159,7 @@ class Brain:
         self._hear(answers, now)
         self._ring(now)
         self._attend(now)
+        self._admit(now)
         resume_owners(scene, now)
         self._judge.describe(scene)
         self._describe_nodes(now)
@@ -339,11 +342,7 @@ class Brain:
                     forget(scene, self._judge, gang, now)
 
     def _attend(self, now: int) -> None:
-        """Look at gangs that something happened to: all that are placed, of others the first.
-
-        Those that are left are looked at in the next turn, so that binding begins before the
-        last of a crowd of gangs is known.
-        """
+        """Look at placed gangs that something happened to; those without a place are left."""
         scene, waiting = self.scene, set[str]()
         while scene.touched:
             touched, scene.touched = sorted(scene.touched), set()
@@ -355,10 +354,15 @@ class Brain:
                 self._teller.heed(scene, gang)
                 if gang not in scene.attempts:
                     waiting.add(gang)
-        for gang in sorted(waiting, key=self._rank)[:MOST_ADMITTED]:
+        scene.touched = waiting
+
+    def _admit(self, now: int) -> None:
+        """Look at the first of the gangs without a place; at others in the next turns."""
+        scene = self.scene
+        for gang in sorted(scene.touched, key=self._rank)[: self._most]:
             admit(scene, self._judge, scene.site_of(gang), gang, now)
-            waiting.discard(gang)
-        scene.touched |= waiting
+            scene.touched.discard(gang)
+        self._most = min(2 * self._most, MOST_ADMITTED) if scene.touched else FEW_ADMITTED
 
     def _rank(self, gang: str) -> tuple[int, int, str]:
         """Gangs that are gone first, then the most important, then the oldest."""
