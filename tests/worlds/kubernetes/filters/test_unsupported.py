@@ -3,30 +3,37 @@
 from tests.worlds.kubernetes.filters.make import on_nodes, pod, wants
 
 from ganglion.worlds.kubernetes.filters.unsupported import unsupported
+from ganglion.worlds.kubernetes.objects.pod import Pod
+from ganglion.worlds.kubernetes.requests import ask_of
+
+
+def refused(pod: Pod) -> str:
+    """Why a pod is refused for what it is."""
+    return unsupported(pod, ask_of(pod))
 
 
 def test_an_ordinary_pod_is_not_refused() -> None:
     box = {"name": "main", "resources": {"requests": {"nvidia.com/gpu": 1, "rdma/hca": 1}}}
     affinity = on_nodes({"matchExpressions": [wants("size", "Gt", "4")]})
-    assert unsupported(pod(containers=[box], affinity=affinity)) == ""
+    assert refused(pod(containers=[box], affinity=affinity)) == ""
 
 
 def test_devices_by_resource_claim_are_left_to_others() -> None:
     claims = [{"name": "gpu", "resourceClaimTemplateName": "t"}]
     ours = pod(resourceClaims=claims, schedulerName="ganglion")
-    assert "resource claim (gpu)" in unsupported(ours)
-    assert unsupported(pod(resourceClaims=claims, schedulerName="default-scheduler")) == ""
+    assert "resource claim (gpu)" in refused(ours)
+    assert refused(pod(resourceClaims=claims, schedulerName="default-scheduler")) == ""
 
 
 def test_gpus_of_two_kinds_are_refused_by_name() -> None:
     asked = {"nvidia.com/mig-1g.10gb": 1, "nvidia.com/gpu": 1}
     box = {"name": "main", "resources": {"requests": asked}}
-    said = unsupported(pod(containers=[box]))
+    said = refused(pod(containers=[box]))
     assert said.endswith("several kinds at once: nvidia.com/gpu, nvidia.com/mig-1g.10gb")
 
 
 def test_affinity_that_makes_no_sense_is_refused_unless_one_term_does() -> None:
     odd = {"matchExpressions": [wants("size", "Gt", "many")]}
     fine = {"matchExpressions": [wants("size", "Gt", "4")]}
-    assert "no term is sound" in unsupported(pod(affinity=on_nodes(odd)))
-    assert unsupported(pod(affinity=on_nodes(odd, fine))) == ""
+    assert "no term is sound" in refused(pod(affinity=on_nodes(odd)))
+    assert refused(pod(affinity=on_nodes(odd, fine))) == ""

@@ -98,6 +98,7 @@ def gang_for(scene: Scene, judge: Judge, site: Site, found: Found, now: int) -> 
     return gang_of(
         found,
         site.types_of,
+        site.asks.of,
         judge.hints(gang_id),
         prefix=site.prefix,
         cluster=site.name,

@@ -104,7 +104,7 @@ def _adopt(scene: Scene, judge: Judge, gang_id: str, now: int, *, whole: bool) -
     if whole and not _is_whole(gang, seated):
         return False
     pods = _sitting(scene, site, gang, seated)
-    place = _whole(scene, gang, pods)
+    place = Placement(tuple(pods)) if whole else _whole(scene, gang, pods)
     if place is None and not _has_begun(found, pods):
         refs = tuple(site.ref(each.pod) for each in seated)
         scene.orders.append(Evict(gang_id, 0, refs, "start failed: it was begun but not finished"))
@@ -249,7 +249,7 @@ def _see_off(scene: Scene, site: Site, uid: str, pod: Pod, now: int) -> None:
     queue = pod.metadata.labels.get(names.QUEUE) or scene.settings.default_queue
     if uid in scene.seated or queue not in scene.state.queues:
         return
-    pod_set = PodSet("main", 1, request=request_of(pod, site.ask(pod), site.types_of))
+    pod_set = PodSet("main", 1, request=request_of(pod, site.asks.of(pod), site.types_of))
     gang = Gang(gang_id, gang_id, queue, pod_sets=(pod_set,), submitted=now)
     node = site.prefix + pod.spec.node_name
     devices = _devices(scene, node, pod_set.request.gpu, pod, set())

@@ -147,7 +147,7 @@ class Brain:
         self.observe(news)
         answers, self._answers = self._answers, []
         self._follow_pods(now)
-        newcomers = self._newcomers()
+        newcomers, settled = self._newcomers(), set[str]()
         if newcomers:
             claim_everything(newcomers)
         self._judge.refresh(scene)
@@ -156,6 +156,8 @@ class Brain:
             adopt(newcomers, self._judge, now)
             scene.attempts.update(newcomers.attempts)
             self._adopted.update(newcomers.sites)
+            settled = {each.gang for each in newcomers.attempts.values() if _sits(scene, each)}
+            scene.touched -= settled  # those that wait come first
         self._hear(answers, now)
         self._ring(now)
         self._attend(now)
@@ -172,6 +174,7 @@ class Brain:
         for resize in self.plan.resizes:
             self._teller.heed(scene, resize.gang.id)
         self._attend(now)
+        scene.touched |= settled
         self._teller.tell(scene, now)
         return scene.orders
 
@@ -379,6 +382,13 @@ class Brain:
             heappush(self._timers, (now + settings.provision_ms, attempt.gang))
         elif attempt.vacant and not attempt.pods:
             heappush(self._timers, (now + settings.replace_ms, attempt.gang))
+
+
+def _sits(scene: Scene, attempt: Attempt) -> bool:
+    """Whether all pods of a gang have their places, so that nothing about it is urgent."""
+    members = scene.founds[attempt.gang].members if attempt.gang in scene.founds else ()
+    is_whole = len(members) == len(attempt.pods) == len(attempt.places)
+    return is_whole and attempt.stage is Stage.BINDING
 
 
 def _is_known(state: ClusterState, node: Node) -> bool:

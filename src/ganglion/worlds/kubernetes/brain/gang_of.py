@@ -11,7 +11,7 @@ from ganglion.worlds.kubernetes.discover.catalog import SHARED
 from ganglion.worlds.kubernetes.gangs.found import Found, FoundSet
 from ganglion.worlds.kubernetes.objects.pod import Pod
 from ganglion.worlds.kubernetes.objects.quantity import exactly, mib
-from ganglion.worlds.kubernetes.requests import Ask, ask_of
+from ganglion.worlds.kubernetes.requests import Ask
 
 CRITICAL = 2_000_000_000
 """From this priority on pods belong to the cluster itself and are never stopped."""
@@ -24,11 +24,13 @@ _PROFILE = re.compile(r"\d+G\.|\d+C\.")
 
 TypesOf = Callable[[str, int], tuple[str, ...]]
 """Resource that GPUs are asked by, and how many -> types of device that fit; empty = all."""
+Asks = Callable[[Pod], Ask]
 
 
 def gang_of(
     found: Found,
     types_of: TypesOf,
+    asks: Asks,
     hints: Mapping[str, Topology],
     *,
     prefix: str,
@@ -41,6 +43,7 @@ def gang_of(
     Args:
         found: what is known of it.
         types_of: types of device by resource.
+        asks: what a pod takes.
         hints: pod set -> what its pods' rules for each other amount to.
         prefix: of its id, where there are several clusters.
         cluster: name of its cluster, likewise.
@@ -59,7 +62,9 @@ def gang_of(
         kind=found.kind,
         priority=found.priority,
         preemptible=found.preemptible and found.priority < CRITICAL,
-        pod_sets=tuple(_pod_set(s, types_of, hints.get(s.name, Topology())) for s in found.sets),
+        pod_sets=tuple(
+            _pod_set(s, types_of, asks, hints.get(s.name, Topology())) for s in found.sets
+        ),
         topology=found.topology,
         constraints=Constraints(labels=labels),
         submitted=submitted,
@@ -72,13 +77,13 @@ def gang_of(
     )
 
 
-def _pod_set(found: FoundSet, types_of: TypesOf, hint: Topology) -> PodSet:
+def _pod_set(found: FoundSet, types_of: TypesOf, asks: Asks, hint: Topology) -> PodSet:
     own = found.topology
     return PodSet(
         name=found.name,
         count=found.count,
         min_count=found.least if found.least < found.count else 0,
-        request=request_of(found.request, ask_of(found.request), types_of),
+        request=request_of(found.request, asks(found.request), types_of),
         topology=Topology(
             own.required or hint.required, own.preferred, own.forbidden or hint.forbidden
         ),

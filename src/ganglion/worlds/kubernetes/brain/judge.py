@@ -59,7 +59,7 @@ class Judge:
             InputError: its pods ask for something that cannot be honoured.
         """
         for each in found.sets:
-            why = unsupported(each.request)
+            why = unsupported(each.request, site.asks.of(each.request))
             if why:
                 raise InputError(why)
         self._founds[gang] = (site, found)

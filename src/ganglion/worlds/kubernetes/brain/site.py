@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from ganglion.model.errors import GanglionError
 from ganglion.model.node import Node
 from ganglion.worlds.kubernetes.act.owners import SUSPENDED_FOR
+from ganglion.worlds.kubernetes.brain.asks import Asks
 from ganglion.worlds.kubernetes.brain.gang_of import CLUSTER_LABEL
 from ganglion.worlds.kubernetes.brain.growth import asks_otherwise, grown
 from ganglion.worlds.kubernetes.brain.orders import Changed, PodRef
@@ -33,7 +34,7 @@ from ganglion.worlds.kubernetes.objects.disruption import (
 from ganglion.worlds.kubernetes.objects.dra import ResourceSlice
 from ganglion.worlds.kubernetes.objects.meta import Anything, OwnerReference
 from ganglion.worlds.kubernetes.objects.pod import Pod
-from ganglion.worlds.kubernetes.requests import Ask, ask_of
+from ganglion.worlds.kubernetes.requests import Ask
 
 OF_ALL = ("topology", "devices")
 """Troubles that concern more than one object; they are logged too."""
@@ -58,6 +59,7 @@ class Site:
         refused: our pods that kubelets did not admit.
         places: where its nodes lie.
         catalog: the types of device that its nodes have.
+        asks: what its pods take.
         troubles: what was wrong with objects, by object.
         owners, suspended: who makes pods, and those of them that we have suspended, by UID.
         budgets: disruption budgets by namespace and UID.
@@ -90,7 +92,7 @@ class Site:
         self._are_slices_stale = self._are_budgets_new = False
         self._namespaces: dict[str, str] = {}
         self._stored: dict[str, Stored] = {}
-        self._asks: dict[str, Ask] = {}
+        self.asks = Asks(self.pods)
         self._strangers: dict[str, dict[str, Ask]] = {}
         self._seated: dict[str, Ask] = {}
         self._takers: dict[str, Callable[[Changed], None]] = {
@@ -117,14 +119,6 @@ class Site:
         """The pod, for orders."""
         meta = pod.metadata
         return PodRef(self.name, meta.namespace, meta.name, meta.uid)
-
-    def ask(self, pod: Pod) -> Ask:
-        """What a pod takes, worked out once."""
-        uid = pod.metadata.uid
-        found = self._asks.get(uid)
-        if found is None:
-            found = self._asks[uid] = ask_of(pod)
-        return found
 
     def claim(self, uid: str) -> None:
         """The engine counts a pod itself from now on."""
@@ -307,7 +301,7 @@ class Site:
         if node and (before is None or _stands_otherwise(before, pod)):
             self._stand(pod, node)
         if before is None or asks_otherwise(before, pod):
-            self._asks.pop(change.uid, None)
+            self.asks.forget(change.uid)
         if node:
             self._count(change.uid)
         if is_ours(pod):
@@ -324,7 +318,7 @@ class Site:
         if before is None:
             return
         self.crowd.drop(uid)
-        self._asks.pop(uid, None)
+        self.asks.forget(uid)
         self.gone_pods.append((uid, now.status.phase if now else ""))
         if before.spec.node_name:
             self._uncount(uid, before.spec.node_name)
@@ -337,7 +331,7 @@ class Site:
         if pod is None:
             return Ask()
         try:
-            return self.ask(pod)
+            return self.asks.of(pod)
         except GanglionError as error:
             self.troubles[f"pod {pod.key}"] = (error.message,)
             return Ask()
