@@ -55,6 +55,7 @@ async def flow(field: Field, rival: Rival, nodes: int, count: int) -> Figures:
         found |= await _burst(field, process, _crowd(rival, "burst", count))
         found["cpu_ms"] = (process.cpu_s() - before) * _MS / count
         found["rss_mib"] = process.rss_mib()
+        await _make_room(field, count)
         return found | await _pace(field, process, _crowd(rival, "paced", PACED))
     finally:
         field.plane.end(rival.name)
@@ -97,11 +98,18 @@ async def _bare(field: Field, nodes: int, count: int) -> Figures:
     await field.create_and_bind(crowd, nodes)
     await field.all_bound(_names(crowd), _LIMIT_S, None)
     found |= _throughput(field, crowd, before)
+    await _make_room(field, count)
     paced = _crowd(rival, "paced", PACED)
     for each in paced:
         await field.create_and_bind([each], nodes)
     await field.all_bound(_names(paced), _LIMIT_S, None)
     return found | _latency(field, paced) | {"cpu_ms": 0, "rss_mib": 0}
+
+
+async def _make_room(field: Field, count: int) -> None:
+    """See to it that `PACED` more pods fit."""
+    if count + PACED > field.gpus:
+        await field.clear()
 
 
 def _crowd(rival: Rival, name: str, count: int) -> Pods:
