@@ -1,7 +1,10 @@
-"""What pods take, remembered."""
+"""What pods take and need, remembered."""
 
 from collections.abc import Mapping
 
+from ganglion.worlds.kubernetes.filters.crowd import Crowd
+from ganglion.worlds.kubernetes.filters.needs import Needs
+from ganglion.worlds.kubernetes.filters.reading import needs_of
 from ganglion.worlds.kubernetes.objects.pod import Pod
 from ganglion.worlds.kubernetes.requests import Ask, ask_of
 
@@ -11,10 +14,11 @@ class Asks:
 
     Args:
         pods: as they were seen last, by UID.
+        crowd: those of them that are on nodes.
     """
 
-    def __init__(self, pods: Mapping[str, Pod]) -> None:
-        self._pods = pods
+    def __init__(self, pods: Mapping[str, Pod], crowd: Crowd) -> None:
+        self._pods, self._crowd = pods, crowd
         self._known: dict[str, Ask] = {}
 
     def of(self, pod: Pod) -> Ask:
@@ -29,6 +33,16 @@ class Asks:
         if uid not in self._known:
             self._known[uid] = ask_of(pod)
         return self._known[uid]
+
+    def needs(self, pod: Pod) -> Needs:
+        """What a pod needs of its node and of those around it.
+
+        Raises:
+            InputError: a quantity is none.
+        """
+        uid = pod.metadata.uid
+        known = self._crowd.needs(uid) if self._pods.get(uid) is pod else None
+        return known or needs_of(pod)
 
     def forget(self, uid: str) -> None:
         """It takes something else, or is gone."""

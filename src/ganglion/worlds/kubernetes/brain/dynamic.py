@@ -14,7 +14,6 @@ from ganglion.worlds.kubernetes.brain.site import Site
 from ganglion.worlds.kubernetes.filters.check import check
 from ganglion.worlds.kubernetes.filters.levels import levels_of
 from ganglion.worlds.kubernetes.filters.needs import Needs
-from ganglion.worlds.kubernetes.filters.reading import needs_of
 from ganglion.worlds.kubernetes.gangs.found import Found, Member
 from ganglion.worlds.kubernetes.objects.pod import Pod
 
@@ -49,9 +48,9 @@ class Dynamic:
         Raises:
             InputError: a quantity is none.
         """
-        needs = {each.name: needs_of(each.request) for each in found.sets}
+        needs = {each.name: site.asks.needs(each.request) for each in found.sets}
         is_choosy = any(map(Needs.is_choosy, needs.values())) or any(
-            needs_of(each.pod).is_choosy() for each in _odd(found)
+            site.asks.needs(each.pod).is_choosy() for each in _odd(found)
         )
         self._known[gang] = _Bound(site, found, needs, is_choosy)
         self._kinds[site.name].put(gang, needs)

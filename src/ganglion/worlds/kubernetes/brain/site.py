@@ -92,7 +92,7 @@ class Site:
         self._are_slices_stale = self._are_budgets_new = False
         self._namespaces: dict[str, str] = {}
         self._stored: dict[str, Stored] = {}
-        self.asks = Asks(self.pods)
+        self.asks = Asks(self.pods, self.crowd)
         self._strangers: dict[str, dict[str, Ask]] = {}
         self._seated: dict[str, Ask] = {}
         self._takers: dict[str, Callable[[Changed], None]] = {

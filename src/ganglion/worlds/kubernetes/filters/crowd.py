@@ -7,7 +7,7 @@ from typing import Protocol
 from ganglion.worlds.kubernetes.filters.counted import Counted
 from ganglion.worlds.kubernetes.filters.guards import Guards
 from ganglion.worlds.kubernetes.filters.mounted import Mounted
-from ganglion.worlds.kubernetes.filters.needs import Resident
+from ganglion.worlds.kubernetes.filters.needs import Needs, Resident
 from ganglion.worlds.kubernetes.filters.ports import Ports
 from ganglion.worlds.kubernetes.filters.reading import resident
 from ganglion.worlds.kubernetes.filters.tallies import Tallies
@@ -58,6 +58,11 @@ class Crowd:
     def size(self) -> int:
         """How many pods there are."""
         return len(self._residents)
+
+    def needs(self, uid: str) -> Needs | None:
+        """The needs of a pod; None = it is on no node."""
+        known = self._residents.get(uid)
+        return known.needs if known else None
 
     def put(self, pod: Pod, node: str) -> None:
         """A pod is on a node, or is about to be; one that is over holds nothing any more.

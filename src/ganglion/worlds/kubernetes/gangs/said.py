@@ -50,8 +50,9 @@ class Said(Struct, frozen=True):
     def get(self, *keys: str) -> tuple[str, str]:
         """Key and text of the nearest of several labels or annotations; empty when none is set."""
         for layer in self.layers:
-            for key in keys:
-                text = layer.annotations.get(key) or layer.labels.get(key)
+            notes, labels = layer.annotations, layer.labels
+            for key in keys if notes or labels else ():
+                text = notes.get(key) or labels.get(key)
                 if text:
                     return key, text
         return "", ""
