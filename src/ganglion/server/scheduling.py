@@ -22,10 +22,10 @@ from ganglion.worlds.kubernetes.scheduler import Scheduler
 SWITCH_S = 0.0003
 """Longest time that a thread that decides keeps one that writes waiting: the interpreter's own
 5 ms leave the API server idle while a crowd is decided."""
-log = structlog.get_logger(__name__)
-
 VIEWS_S = 10.0
 """Most that views and probes wait for pods that were there when the scheduler started."""
+
+log = structlog.get_logger(__name__)
 
 
 class Wish(Struct, frozen=True):
