@@ -7,9 +7,12 @@ import pytest
 from tests.controlplane import manifests
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.manifests import Object
+from tests.worlds.kubernetes.controllers import play
+from tests.worlds.kubernetes.crds import definition
 from tests.worlds.kubernetes.scheduling import scheduling
 from tests.worlds.kubernetes.submit.make import workload
 from tests.worlds.kubernetes.test_volumes import claims, provisioning
+from tests.worlds.kubernetes.workloads import job_set
 
 from ganglion.model.events import CheckpointCommitted, Event, GangEnded, Outcome
 from ganglion.server.audience import Audience
@@ -20,6 +23,7 @@ from ganglion.worlds.kubernetes.submit import compile_workload
 
 PODS = "/api/v1/namespaces/default/pods"
 JOB = "/apis/batch/v1/namespaces/default/jobs/llama"
+JOB_SET = "/apis/jobset.x-k8s.io/v1alpha2/namespaces/default/jobsets/llama"
 GPUS = 2
 FILE = """
 {name: llama, image: i, run: [train], gpus: 2, priority: 10,
@@ -57,6 +61,25 @@ def training() -> Iterator[Object]:
         yield each
 
 
+def made(cluster: Cluster, kind: str) -> None:
+    """Submit it as a Job, or as the one Job of a JobSet."""
+    for each in training():
+        if kind == "JobSet" and each["kind"] == "Job":
+            cluster.create(definition("jobset.x-k8s.io", "v1alpha2", "JobSet"))
+            meta = {key: each["metadata"].get(key, {}) for key in ("labels", "annotations")}
+            jobs = [{"name": "train", "template": {"spec": each["spec"]}}]
+            play(lambda body: cluster.create(body)[0], job_set("llama", jobs, **meta))
+        else:
+            cluster.create(each)
+
+
+def mirrored(cluster: Cluster) -> None:
+    """Suspend and resume the Job of the JobSet, as the controller of JobSets does."""
+    if whole := cluster.find(JOB_SET):
+        is_suspended = bool(whole["spec"].get("suspend"))
+        cluster.patch(f"{JOB}-train-0", {"spec": {"suspend": is_suspended}})
+
+
 def the_pod(cluster: Cluster, *others: str) -> Object | None:
     """The pod of the training that is there, unless it is one of these."""
     pods = cluster.pods("default", labelSelector="ganglion.dev/workload=llama").values()
@@ -87,9 +110,11 @@ def kept(pod: Object) -> tuple[object, ...]:
     return env, mounts, volumes
 
 
-@pytest.mark.parametrize("on_owner", [False, True])
+@pytest.mark.parametrize(
+    ("kind", "teller"), [("Job", ""), ("Job", JOB), ("JobSet", ""), ("JobSet", JOB_SET)]
+)
 def test_a_preempted_training_goes_on_where_it_saved_and_its_loss_is_measured(
-    cluster: Cluster, on_owner: bool
+    cluster: Cluster, kind: str, teller: str
 ) -> None:
     cluster.add_nodes(1, gpus=GPUS)
     heard = Heard()
@@ -98,11 +123,10 @@ def test_a_preempted_training_goes_on_where_it_saved_and_its_loss_is_measured(
         with scheduler.read():
             heard.audience.seat(heard.source.took)
         cluster.create(*claims("ck"))
-        for each in training():
-            cluster.create(each)
+        made(cluster, kind)
         first = cluster.wait(lambda: the_pod(cluster), "the training to run")
         path = f"{PODS}/{first['metadata']['name']}"
-        told = JOB if on_owner else path
+        told = teller or path
 
         def saves() -> bool:
             save(cluster, told, 100)
@@ -113,9 +137,12 @@ def test_a_preempted_training_goes_on_where_it_saved_and_its_loss_is_measured(
 
         notes = {"ganglion.dev/priority": "90"}
         cluster.create(manifests.pod("urgent", gpus=GPUS, annotations=notes))
-        cluster.wait(
-            lambda: "deletionTimestamp" in cluster.get(path)["metadata"], "it to be told to stop"
-        )
+
+        def is_told_to_stop() -> bool:
+            mirrored(cluster)
+            return "deletionTimestamp" in cluster.get(path)["metadata"]
+
+        cluster.wait(is_told_to_stop, "it to be told to stop")
         save(cluster, told, 120)
         cluster.wait_bound(["urgent"])
         assert heard.steps()[-1] == (120, "/ganglion/checkpoints/120.pt")
@@ -129,5 +156,10 @@ def test_a_preempted_training_goes_on_where_it_saved_and_its_loss_is_measured(
 
         cluster.delete(f"{PODS}/urgent")
         uid = first["metadata"]["uid"]
-        second = cluster.wait(lambda: the_pod(cluster, uid), "the training to run again")
+
+        def another() -> Object | None:
+            mirrored(cluster)
+            return the_pod(cluster, uid)
+
+        second = cluster.wait(another, "the training to run again")
         assert kept(second) == kept(first)
