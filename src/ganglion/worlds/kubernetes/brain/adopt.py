@@ -57,9 +57,9 @@ def adopt(scene: Scene, judge: Judge, now: int) -> None:
     for gang in partial:
         _keep_seats(scene, judge, gang, now)
     for site in scene.sites.values():
-        for uid, pod in sorted(site.pods.items()):
-            if is_ours(pod) and pod.is_leaving and pod.spec.node_name in site.nodes:
-                _see_off(scene, site, uid, pod, now)
+        leaving = [uid for uid, pod in site.pods.items() if pod.is_leaving and is_ours(pod)]
+        for uid in sorted(leaving):
+            _see_off(scene, site, uid, site.pods[uid], now)
     wards = _wards(scene)
     _resume_victims(scene, wards, now)
     for gang in sorted(wards):
@@ -74,7 +74,7 @@ def claim_everything(scene: Scene) -> None:
     """Pods of ours that are bound do not count as strangers while nodes are described."""
     for site in scene.sites.values():
         for uid, pod in site.pods.items():
-            if is_ours(pod) and pod.spec.node_name:
+            if pod.spec.node_name and is_ours(pod):
                 site.claim(uid)
 
 
@@ -82,7 +82,7 @@ def _disclaim_others(scene: Scene) -> None:
     """Whatever could not be adopted counts as a stranger."""
     for site in scene.sites.values():
         for uid, pod in site.pods.items():
-            if is_ours(pod) and pod.spec.node_name and uid not in scene.seated:
+            if uid not in scene.seated and pod.spec.node_name and is_ours(pod):
                 site.disclaim(uid)
 
 
@@ -247,7 +247,8 @@ def _see_off(scene: Scene, site: Site, uid: str, pod: Pod, now: int) -> None:
     """A pod that is on its way out holds its place until it is gone, as a gang of its own."""
     gang_id = f"{site.prefix}{LEAVING}{uid}"
     queue = pod.metadata.labels.get(names.QUEUE) or scene.settings.default_queue
-    if uid in scene.seated or queue not in scene.state.queues:
+    is_somewhere = pod.spec.node_name in site.nodes
+    if uid in scene.seated or queue not in scene.state.queues or not is_somewhere:
         return
     pod_set = PodSet("main", 1, request=request_of(pod, site.asks.of(pod), site.types_of))
     gang = Gang(gang_id, gang_id, queue, pod_sets=(pod_set,), submitted=now)

@@ -198,8 +198,8 @@ def _rule(site: Site, found: Found, each: FoundSet) -> Rule:
     Where volumes pin each pod of a set that could not be divided elsewhere there is no such
     rule: the pins are left to what is checked before a start.
     """
-    pods = [m.pod for m in found.members if m.pod_set == each.name]
-    pods = [each.request, *(pod for pod in pods if pod.spec != each.request.spec)]
+    others = [m.pod for m in found.members if m.pod_set == each.name and m.pod is not each.request]
+    pods = [each.request, *(pod for pod in others if pod.spec != each.request.spec)]
     rules = [rule_of(pod, site.volumes) for pod in pods]
     rule = shared(rules)
     if len({one.pins for one in rules}) == 1:

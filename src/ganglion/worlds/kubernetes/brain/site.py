@@ -122,8 +122,10 @@ class Site:
 
     def claim(self, uid: str) -> None:
         """The engine counts a pod itself from now on."""
-        self._seated[uid] = self._asked(uid)
-        self._count(uid)
+        ask = self._asked(uid)
+        if self._seated.get(uid) is not ask:
+            self._seated[uid] = ask
+            self._count(uid)
 
     def disclaim(self, uid: str) -> None:
         """The engine does not count a pod any more."""

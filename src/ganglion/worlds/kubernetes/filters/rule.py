@@ -1,6 +1,6 @@
 """Everything about a pod that rules out nodes whatever else runs on them."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -45,7 +45,7 @@ def rule_of(pod: Pod, volumes: Volumes) -> Rule:
 
 def shared(rules: Sequence[Rule]) -> Rule:
     """The rule of pods that all have to do with a node which any of them may be given."""
-    first, *others = dict.fromkeys(rules)
+    first, *others = dict.fromkeys(rules) if len(rules) > 1 else rules
     if not others:
         return first
     tolerations = [t for t in first.tolerations if all(t in each.tolerations for each in others)]
@@ -58,8 +58,10 @@ def shared(rules: Sequence[Rule]) -> Rule:
     )
 
 
-def with_bars(rule: Rule, bars: Iterable[str]) -> Rule:
+def with_bars(rule: Rule, bars: Collection[str]) -> Rule:
     """The same rule, but for these sets of closed nodes."""
+    if not bars and not rule.bars:
+        return rule
     return replace(rule, bars=tuple(sorted(set(bars))))
 
 

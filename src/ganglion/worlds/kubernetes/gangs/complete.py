@@ -77,7 +77,7 @@ def at_odds(members: Sequence[Member], queues: dict[str, str]) -> str:
         members: pods of the gang.
         queues: UID of a pod -> the queue that is named for it.
     """
-    if not members:
+    if len(members) < 2:
         return ""
     first = members[0].pod
     for each in members:

@@ -30,12 +30,9 @@ def is_ours(pod: Pod) -> bool:
 
     A pod that was let through our gate carries the index it was given.
     """
-    gated = any(gate.name == names.GATE for gate in pod.spec.scheduling_gates)
-    return gated or pod.spec.scheduler_name == names.SCHEDULER or names.INDEX in _annotations(pod)
-
-
-def _annotations(pod: Pod) -> dict[str, str]:
-    return pod.metadata.annotations
+    if pod.spec.scheduler_name == names.SCHEDULER or names.INDEX in pod.metadata.annotations:
+        return True
+    return any(gate.name == names.GATE for gate in pod.spec.scheduling_gates)
 
 
 def owner_key(thing: Anything) -> str:

@@ -37,7 +37,10 @@ class Meta(Object, frozen=True):
     @property
     def controller(self) -> OwnerReference | None:
         """The owner that answers for the object."""
-        return next((each for each in self.owner_references if each.controller), None)
+        for each in self.owner_references:
+            if each.controller:
+                return each
+        return None
 
     @property
     def key(self) -> str:
