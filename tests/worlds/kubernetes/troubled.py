@@ -106,13 +106,15 @@ class Witness:
     def __exit__(self, *_: object) -> None:
         self._done.set()
         self._thread.join()
-        assert self.looks
-        assert not self.wrong
+        assert self.looks, "nobody has looked"
+        assert not self.wrong, self.wrong
 
     def _watch(self) -> None:
-        while not self._done.wait(self._every_s) and not self.wrong:
+        while not self.wrong:
             self.wrong = self._look()
             self.looks += 1
+            if self._done.wait(self._every_s):
+                return
 
 
 def told(pod: Object) -> str:
