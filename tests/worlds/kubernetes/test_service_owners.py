@@ -10,7 +10,7 @@ from tests.worlds.kubernetes import controllers
 from tests.worlds.kubernetes.crds import definition
 from tests.worlds.kubernetes.metered import ADDRESS, Metered
 from tests.worlds.kubernetes.scheduling import scheduling
-from tests.worlds.kubernetes.test_services import KIND, LWS, PROMPT, living, notes_of
+from tests.worlds.kubernetes.test_services import KIND, LWS, living, notes_of, scaling
 from tests.worlds.kubernetes.workloads import leader_worker_set, stateful_set, template
 
 NAME = f"{controllers.LWS}/name"
@@ -26,12 +26,7 @@ pytestmark = pytest.mark.usefixtures("kubelets")
 def serving(cluster: Cluster, service: Object, at_work: Callable[[], int]) -> Iterator[Metered]:
     """A service of 1 to 3 replicas that do 8 requests each; all are metered by one server."""
     with Metered(at_work) as metered, scheduling(cluster) as scheduler:
-        notes = {
-            "ganglion.dev/replicas": "1..3",
-            "ganglion.dev/scale": f"{{requests: 8, source: metrics, {PROMPT}}}",
-            "ganglion.dev/port": str(metered.port),
-        }
-        service["metadata"] |= {"labels": KIND, "annotations": notes}
+        service["metadata"] |= {"labels": KIND, "annotations": scaling(metered.port, "1..3")}
         cluster.create(service)
         with living(cluster, scheduler):
             yield metered

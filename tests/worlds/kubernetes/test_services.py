@@ -26,16 +26,20 @@ PROMPT = "window: 2s, panic_window: 1s, hold_down: 1s, up: any, down: any"
 pytestmark = pytest.mark.usefixtures("manager", "kubelets")
 
 
+def scaling(port: int, replicas: str) -> dict[str, str]:
+    """Annotations of a service whose replicas do 8 requests each and tell of them on a port."""
+    return {
+        "ganglion.dev/replicas": replicas,
+        "ganglion.dev/scale": f"{{requests: 8, source: metrics, {PROMPT}}}",
+        "ganglion.dev/port": str(port),
+    }
+
+
 def service(port: int, replicas: str = "1..4", **notes: str) -> Object:
     """A Deployment whose pods are all metered by one server."""
     floor = replicas.partition("..")[0]
     pod = {"test/address": ADDRESS, "ganglion.dev/floor": floor}
-    said = {
-        "ganglion.dev/replicas": replicas,
-        "ganglion.dev/scale": f"{{requests: 8, source: metrics, {PROMPT}}}",
-        "ganglion.dev/port": str(port),
-        **notes,
-    }
+    said = {**scaling(port, replicas), **notes}
     return deployment("api", 1, pod, 1, labels=KIND, annotations=said)
 
 

@@ -91,6 +91,10 @@ def _complete(bare: Found, draft: Draft, said: Said, first: Pod, levels: Levels)
     sets = found_sets(draft, bare.members, levels)
     topology = gang_topology(draft.layers, sets, levels) if draft.layers else Topology()
     grace_s = first.spec.termination_grace_period_seconds
+
+    def queue_of(pod: Pod) -> str:
+        return Said((pod.metadata, *draft.layers)).queue()
+
     return structs.replace(
         bare,
         kind=said.kind(draft.kind),
@@ -98,19 +102,13 @@ def _complete(bare: Found, draft: Draft, said: Said, first: Pod, levels: Levels)
         preemptible=said.truth(names.PREEMPTIBLE, True),
         sets=sets,
         topology=topology,
-        refused=at_odds(bare.members, _queues(bare.members, draft)),
+        refused=at_odds(bare.members, queue_of),
         time_limit_ms=said.duration(names.TIME_LIMIT) or _deadline(draft, said, first),
         expected_ms=said.duration(names.EXPECTED),
         checkpoint=said.checkpoint(grace_s),
         saved=_saved(bare.members, draft),
         floor=said.floor(),
     )
-
-
-def _queues(members: tuple[Member, ...], draft: Draft) -> dict[str, str]:
-    """The queue that is named for each of several pods, by UID; one alone agrees with itself."""
-    metas = [each.pod.metadata for each in members] if len(members) > 1 else []
-    return {each.uid: Said((each, *draft.layers)).queue() for each in metas}
 
 
 def _deadline(draft: Draft, said: Said, first: Pod) -> int:

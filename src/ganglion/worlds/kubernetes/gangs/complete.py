@@ -1,6 +1,6 @@
 """Why a gang cannot be considered yet, and why it never will be."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, islice
 
 from ganglion.worlds.kubernetes import names
@@ -70,19 +70,20 @@ def _gated(pods: Sequence[Pod]) -> str:
     return f"{len(held)} of {len(pods)} pods are held back by the scheduling gate {gates}"
 
 
-def at_odds(members: Sequence[Member], queues: dict[str, str]) -> str:
+def at_odds(members: Sequence[Member], queue_of: Callable[[Pod], str]) -> str:
     """How the pods contradict each other; empty = they do not.
 
     Args:
         members: pods of the gang.
-        queues: UID of a pod -> the queue that is named for it.
+        queue_of: the queue that is named for a pod.
     """
     if len(members) < 2:
         return ""
     first = members[0].pod
-    for each in members:
+    queue = queue_of(first)
+    for each in members[1:]:
         pod = each.pod
-        one, other = queues[first.metadata.uid], queues[pod.metadata.uid]
+        one, other = queue, queue_of(pod)
         if one != other:
             return f"its pods name different queues: {_says(first, one)}, {_says(pod, other)}"
         if (pod.spec.priority or 0) != (first.spec.priority or 0):
