@@ -9,7 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from ganglion.engine import future
 from ganglion.engine.cycle import cycle
+from ganglion.engine.profile import Ground
 from ganglion.engine.state import ClusterState
 from ganglion.model import events as ev
 from ganglion.model.booking import Booking
@@ -129,9 +131,9 @@ def test_no_reservation_is_delayed_or_overlapped_when_limits_hold(
     seed: int, size: int, backfill: Backfill, reservations: int, order: Order
 ) -> None:
     rng = Random(seed)
-    future = Future(backfill=backfill, reservations=reservations)
+    ahead = Future(backfill=backfill, reservations=reservations)
     nodes = [make.node(rng, f"n{number}") for number in range(size)]
-    replay = Replay(replace(EASY, order=order, future=future), nodes)
+    replay = Replay(replace(EASY, order=order, future=ahead), nodes)
     replay.run(_jobs(rng, 30))
     waiting = set(replay.state.future.reservations())
     assert not waiting, "a gang with a reservation never started"
@@ -311,3 +313,38 @@ def test_a_start_that_rests_on_guesses_is_reserved_only_for_who_has_waited_long(
     late = 31 * EASY.future.assumed_ms
     cycle(state, [ev.GangSubmitted(late, _limited("other", 4, 50, late))], late)
     assert state.future.reservation("blocked/0")
+
+
+@pytest.mark.parametrize(
+    ("limit", "searches", "ends"), [(0, 1, 0), (90, 1, 1)], ids=["no limits", "limits"]
+)
+def test_one_search_in_vain_serves_all_blocked_gangs_of_a_cycle(
+    monkeypatch: pytest.MonkeyPatch, limit: int, searches: int, ends: int
+) -> None:
+    counted = Counter[str]()
+    search, estimate = future.earliest, Ground.ends
+    monkeypatch.setattr(
+        future, "earliest", lambda *args: counted.update(["searches"]) or search(*args)
+    )
+    monkeypatch.setattr(Ground, "ends", lambda *args: counted.update(["ends"]) or estimate(*args))
+    state = ClusterState(EASY)
+    cycle(state, [ev.QueueSet(0, Queue("team")), *(ev.NodeAdded(0, n) for n in _two_nodes())], 0)
+    cycle(state, [ev.GangSubmitted(0, gang("guessed", gpus=8))], 0)
+    cycle(state, [ev.GangSubmitted(0, _limited("limited", 1, limit))], 0)
+    blocked = [gang(f"blocked-{size}", 2, size, submitted=1) for size in (5, 6, 7, 8)]
+    cycle(state, [ev.GangSubmitted(1, each) for each in blocked], 1)
+    assert not state.future.reservations()
+    assert counted == +Counter(searches=searches, ends=ends)
+
+
+def test_while_one_of_the_highest_priority_holds_the_reservation_nothing_is_searched(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    state = ClusterState(EASY)
+    cycle(state, [ev.QueueSet(0, Queue("team")), ev.NodeAdded(0, node("a"))], 0)
+    gangs = (_limited("running", 8, 100), _limited("blocked", 8, 100, 1))
+    cycle(state, [ev.GangSubmitted(0, each) for each in gangs], 0)
+    assert state.future.reservation("blocked/0")
+    monkeypatch.setattr(future.Future, "_first", None)
+    cycle(state, [ev.GangSubmitted(2, _limited(f"late-{i}", i, 500, 2)) for i in (3, 4, 5)], 2)
+    assert len(state.future.reservations()) == 1

@@ -17,7 +17,7 @@ earlier time. A higher priority is not held up by a lower one's reservation.
 EASY: Lifka, JSSPP 1995. Conservative backfill: Mu'alem and Feitelson, TPDS 2001.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 
 from ganglion.engine.bookings import BOOKED
 from ganglion.engine.equals import asked_by
@@ -26,8 +26,8 @@ from ganglion.engine.profile import Ground, Search, earliest
 from ganglion.engine.record import GangRecord
 from ganglion.engine.reservation import Reservation, overtakes, seniority
 from ganglion.engine.reservations import Apart, Reservations
-from ganglion.engine.room import Room
-from ganglion.engine.sketch import Sketch, shapes_by_set
+from ganglion.engine.room import Room, by_node, devices_of, fits_into
+from ganglion.engine.sketch import Sketch
 from ganglion.model.events import StartPlanned
 from ganglion.model.placement import Placement, PodPlacement
 from ganglion.model.plan import Phase
@@ -61,6 +61,7 @@ class Future:
         self._held = Reservations(kept)
         self._renewed = -1
         self._ticked = -1
+        self._in_vain: tuple[object, ...] = ()
         self._rooms: dict[tuple[str, str], tuple[tuple[int, int, int, int], Room]] = {}
 
     def reservation(self, gang: str) -> Reservation | None:
@@ -112,6 +113,7 @@ class Future:
         due = any(self._ticked < each.start_ms <= now for each in self._held)
         state.freed += due or self._ground.bookings.changed(self._ticked, now)
         self._ticked = now
+        self._in_vain = ()
         fresh, self._renewed = state.freed != self._renewed, state.freed
         for held in self._held.by_priority():
             if held.record.phase is not Phase.PENDING or held.record.reason:
@@ -141,7 +143,7 @@ class Future:
             if gang in self._held:
                 yield StartPlanned(now, gang, None, cause=reason.message)
             return
-        if reason.never or (gang in self._held and len(self._held) >= self._most()):
+        if reason.never or self._is_full(record):
             return
         first = self._first(record)
         yielding = None if first.gang.id in self._held else self._slot(first)
@@ -149,9 +151,8 @@ class Future:
             return
         for each in yielding:
             yield StartPlanned(now, each.record.gang.id, None, cause="a higher priority came")
-        search = Search(first, self._held.binding(first.gang), without if first is record else ())
-        found = earliest(self._ground, search, now)
-        if found and self._is_worth_it(first, *found, now):
+        found = self._worthwhile(first, without if first is record else (), now)
+        if found:
             yield self._planned(first, *found, now, "")
 
     def settle(
@@ -218,12 +219,12 @@ class Future:
         if held is None:
             return None
         tree = self._ground.state.tree
-        for node, pods in _by_node(held.placement).items():
+        for node, pods in by_node(held.placement).items():
             if node not in tree.index:
                 return None
             condition = tree.table.known[tree.conditions[tree.index[node]]]
             room = Room(condition, [condition.tenancy] if condition.tenancy else [])
-            if not _fits(room, record, pods):
+            if not fits_into(room, record, pods):
                 return None
         early = now < held.start_ms and self.allows(record, held.placement, now)
         refused = early or self._kept.refusal(record, held.placement)
@@ -273,11 +274,27 @@ class Future:
         end = start + self._ground.clock.length(record.gang)
         return StartPlanned(now, record.gang.id, placement, start, end, cause)
 
-    def _is_worth_it(self, record: GangRecord, start: int, place: Placement, now: int) -> bool:
-        """Whether limits vouch for a start; for a guess GPUs idle only after a very long wait."""
-        patience = PATIENCE * self._ground.state.policy.future.assumed_ms
-        waited = now - record.gang.submitted
-        return waited >= patience or self._ground.is_vouched_for(place, start, now)
+    def _worthwhile(
+        self, record: GangRecord, without: tuple[str, ...], now: int
+    ) -> tuple[int, Placement] | None:
+        """The earliest start of a gang, if limits vouch for it.
+
+        For a guess GPUs idle only after a very long wait. In one cycle the same gang is asked
+        about for every gang that is blocked, so a search in vain is not repeated.
+        """
+        ground, others = self._ground, self._held.binding(record.gang)
+        patience = PATIENCE * ground.state.policy.future.assumed_ms
+        guesses = now - record.gang.submitted >= patience
+        version = (record.gang.id, without, others, ground.version())
+        if version == self._in_vain:
+            return None
+        certain = guesses or ground.foresees(others, now)
+        search = Search(record, others, without, None if certain else now + 1)
+        found = earliest(ground, search, now)
+        if found and (guesses or ground.is_vouched_for(found[1], found[0], now)):
+            return found
+        self._in_vain = version
+        return None
 
     def _most(self) -> int:
         policy = self._ground.state.policy.future
@@ -303,6 +320,14 @@ class Future:
         free = [each for each in waiting if each.gang.id not in self._held]
         return min(free, key=seniority, default=record)
 
+    def _is_full(self, record: GangRecord) -> bool:
+        """Whether no gang that waits may take a reservation; cheap, as most gangs stop here."""
+        most = self._most()
+        if len(self._held) < most:
+            return False
+        highest = self._ground.state.lanes.highest(record.gang.priority)
+        return not most or self._held.below(highest) is None
+
     def _slot(self, record: GangRecord) -> list[Reservation] | None:
         """Who gives up a reservation so that a gang may have one; None = it gets none."""
         most = self._most()
@@ -315,14 +340,14 @@ class Future:
         """Whether a reservation can still be kept."""
         at = max(held.start_ms, now)
         tree = self._ground.state.tree
-        nodes = _by_node(held.placement)
+        nodes = by_node(held.placement)
         if any(node not in tree.index for node in nodes):
             return False
         closed = self._ground.bookings.closed(held.record.gang, at, tree)
         if any(tree.index[node] in closed for node in nodes):
             return False
         return all(
-            self._room(held, node, now).holds(_devices(pods)) for node, pods in nodes.items()
+            self._room(held, node, now).holds(devices_of(pods)) for node, pods in nodes.items()
         )
 
     def _leaves_room(
@@ -333,10 +358,10 @@ class Future:
         now: int,
     ) -> bool:
         """Whether a gang that starts now on these pods is not in the way of a reservation."""
-        for node, own in _by_node(held.placement).items():
+        for node, own in by_node(held.placement).items():
             if node in pods:
                 room = self._room(held, node, now).copy()
-                if not _fits(room, record, pods[node], _devices(own)):
+                if not fits_into(room, record, pods[node], devices_of(own)):
                     return False
         return True
 
@@ -363,24 +388,3 @@ def _is_about_room(reason: Reason) -> bool:
     """Whether a gang waits for a place."""
     rooms = (Token.CAPACITY, Token.TOPOLOGY, Token.DRAINING, Token.ORDER)
     return reason.token in rooms or BOOKED in reason.evidence
-
-
-def _fits(
-    room: Room, record: GangRecord, pods: Iterable[PodPlacement], beside: Iterable[int] = ()
-) -> bool:
-    """Whether pods of a gang fit into a room, which they then take."""
-    shapes = shapes_by_set(record)
-    listed = list(pods)
-    room.take((pod, shapes[pod.pod_set]) for pod in listed)
-    return room.holds({*_devices(listed), *beside})
-
-
-def _by_node(placement: Placement) -> dict[str, list[PodPlacement]]:
-    found: dict[str, list[PodPlacement]] = {}
-    for pod in placement.pods:
-        found.setdefault(pod.node, []).append(pod)
-    return found
-
-
-def _devices(pods: Iterable[PodPlacement]) -> list[int]:
-    return [device for pod in pods for device in pod.devices]

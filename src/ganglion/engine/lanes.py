@@ -83,6 +83,7 @@ class Lanes:
         self._open: dict[Hashable, Lane] = {}
         self._where: dict[str, Hashable] = {}
         self._freed = -1
+        self._priorities: dict[int, int] = {}
 
     def __iter__(self) -> Iterator[Lane]:
         return iter(self._all.values())
@@ -98,6 +99,7 @@ class Lanes:
         if lane is None:
             lane = self._all[lane_key] = Lane(queue, priority, asked)
             self._open[lane_key] = lane
+            self._priorities[priority] = self._priorities.get(priority, 0) + 1
         lane.add(key)
         self.expect(lane.queue, lane.asked, 1)
         self._where[key[-1]] = lane_key
@@ -113,6 +115,13 @@ class Lanes:
         if not len(lane):
             del self._all[lane_key]
             self._open.pop(lane_key, None)
+            self._priorities[lane.priority] -= 1
+            if not self._priorities[lane.priority]:
+                del self._priorities[lane.priority]
+
+    def highest(self, least: int) -> int:
+        """The highest priority of all lanes, `least` where none is above it."""
+        return max(least, *self._priorities) if self._priorities else least
 
     def expect(self, queue: str, asked: Asked, sign: int) -> None:
         """Count a gang as waiting (`sign` 1), or no more (-1)."""

@@ -36,6 +36,18 @@ class Ground(NamedTuple):
         end = self.clock.end
         return sorted((end(each, now), gang) for gang, each in self.occupants.records.items())
 
+    def version(self) -> tuple[int, int, int]:
+        """Grows with every decision of a cycle that changes where or when a gang can be placed."""
+        return self.state.freed, self.state.turn, self.occupants.version
+
+    def foresees(self, others: Iterable[Reservation], now: int) -> bool:
+        """Whether any end to come is certain: a time limit, a reservation or a booking says it."""
+        return (
+            any(record.gang.time_limit_ms for record in self.occupants.records.values())
+            or any(now < each.end_ms < FOREVER for each in others)
+            or any(self.bookings.ends(now))
+        )
+
     def is_vouched_for(self, placement: Placement, start: int, now: int) -> bool:
         """Whether all that must end before a start there have time limits."""
         nodes = dict.fromkeys(pod.node for pod in placement.pods)
@@ -109,7 +121,8 @@ def earliest(ground: Ground, search: Search, now: int) -> tuple[int, Placement] 
 def _times(ground: Ground, search: Search, sketch: Sketch, now: int) -> Iterator[int]:
     """Every time at which something ends, with the tree as it is then."""
     gang, length = search.record.gang, ground.clock.length(search.record.gang)
-    ends = ground.ends(now)
+    # Every end lies ahead, and those of many gangs without limits take long to estimate.
+    ends = [] if search.before is not None and search.before <= now + 1 else ground.ends(now)
     others = [each for each in search.others if each.end_ms > now]
     stops = {
         now,

@@ -4,8 +4,10 @@ from collections.abc import Iterable
 from typing import Self
 
 from ganglion.engine.condition import UNBOUNDED, Condition
+from ganglion.engine.record import GangRecord
 from ganglion.engine.shapes import Shape
-from ganglion.model.placement import PodPlacement
+from ganglion.engine.sketch import shapes_by_set
+from ganglion.model.placement import Placement, PodPlacement
 
 Pods = Iterable[tuple[PodPlacement, Shape]]
 """Pods of one node, each with its shape."""
@@ -69,3 +71,26 @@ class Room:
 
     def _has(self, device: int) -> bool:
         return device < self._devices and device not in self._sick and self._gpu[device] >= 0
+
+
+def fits_into(
+    room: Room, record: GangRecord, pods: Iterable[PodPlacement], beside: Iterable[int] = ()
+) -> bool:
+    """Whether pods of a gang fit into a room, which they then take."""
+    shapes = shapes_by_set(record)
+    listed = list(pods)
+    room.take((pod, shapes[pod.pod_set]) for pod in listed)
+    return room.holds({*devices_of(listed), *beside})
+
+
+def by_node(placement: Placement) -> dict[str, list[PodPlacement]]:
+    """Pods of a placement by their node."""
+    found: dict[str, list[PodPlacement]] = {}
+    for pod in placement.pods:
+        found.setdefault(pod.node, []).append(pod)
+    return found
+
+
+def devices_of(pods: Iterable[PodPlacement]) -> list[int]:
+    """Devices that pods of one node use."""
+    return [device for pod in pods for device in pod.devices]
