@@ -261,13 +261,15 @@ class _Round:
     def _trade(self, nomination: Nomination) -> Trade | None:
         tentative = Tentative(self._state)
         units = []
-        for record, cause in nomination.victims:
-            assert record.placement
-            unit = Unit(record, record.placement.pods, True, 0, cause)
-            tentative.take(unit)
-            units.append(unit)
-        placement = self._nominator.place(nomination)
-        tentative.undo()
+        try:
+            for record, cause in nomination.victims:
+                assert record.placement
+                unit = Unit(record, record.placement.pods, True, 0, cause)
+                tentative.take(unit)
+                units.append(unit)
+            placement = self._nominator.place(nomination)
+        finally:
+            tentative.undo()
         if placement is None:
             return None
         worst = max(record.gang.priority for record, _ in nomination.victims)

@@ -10,7 +10,7 @@ from ganglion.engine.lending import NOTHING
 from ganglion.engine.record import HOLDING, SETTLED, GangRecord
 from ganglion.model.errors import InvariantBroken
 from ganglion.model.levels import Level
-from ganglion.model.placement import Placement
+from ganglion.model.placement import Placement, PodPlacement
 from ganglion.model.plan import Phase
 from ganglion.model.queue import ANY_FLAVOR
 from ganglion.model.resources import WHOLE, Usage
@@ -32,6 +32,7 @@ def check(state: "ClusterState") -> None:
     _require(settled == {each.gang.id for each in state.settled()}, "settled gangs are not listed")
     _nodes(state)
     _present(state)
+    _occupants(state)
     _siblings(state)
     _kept_places(state)
     _queues(state)
@@ -152,6 +153,24 @@ def _present(state: Holdings) -> None:
     _require(not over, f"devices are in use twice: {over}")
     listed = {node: set(gangs) for node, gangs in state.leaving.items()}
     _require(leaving == listed, "the list of what leaves is stale")
+
+
+def _occupants(state: "ClusterState") -> None:
+    """The pods that count, by gang and by node, are those of the records."""
+    by_gang: dict[str, Counter[PodPlacement]] = {}
+    by_node: dict[str, dict[str, Counter[PodPlacement]]] = {}
+    for gang, record in state.records.items():
+        for pod in chain.from_iterable(each.pods for each in _counted(record)):
+            by_gang.setdefault(gang, Counter())[pod] += 1
+            by_node.setdefault(pod.node, {}).setdefault(gang, Counter())[pod] += 1
+    occupants = state.occupants
+    _require(by_gang == occupants.counted(), "the pods of a gang are miscounted")
+    _require(by_gang.keys() == occupants.records.keys(), "the gangs that hold pods are not listed")
+    for gang, record in occupants.records.items():
+        _require(record is state.records[gang], f"the pods of gang {gang} are another record's")
+    for node in {*by_node, *state.tree.names}:
+        here = {gang: Counter(pods) for gang, pods in occupants.on(node).items()}
+        _require(here == by_node.get(node, {}), f"the gangs on node {node} are miscounted")
 
 
 def _node(name: str, condition: Condition, pods: list[Usage], has: tuple[int, int, int]) -> None:

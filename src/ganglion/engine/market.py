@@ -13,7 +13,6 @@ from ganglion.engine.condition import Sight
 from ganglion.engine.holdings import Holdings
 from ganglion.engine.knapsack import Item, cheapest
 from ganglion.engine.price import gpu_milli
-from ganglion.engine.record import SETTLED
 from ganglion.engine.tentative import Tentative
 from ganglion.engine.victims import Grade, Unit, UnitKey
 from ganglion.model.resources import WHOLE
@@ -85,7 +84,8 @@ class Market:
         """Take the units of an offer, with all that must be taken before them.
 
         Returns:
-            The units taken; None when one of them is not allowed, which then is dropped.
+            The units taken; None when one of them is not allowed, which then is dropped with
+            the unit that needs it.
         """
         taken: list[Unit] = []
         for unit in offer.units:
@@ -95,6 +95,8 @@ class Market:
                         tentative.give_back(done)
                     self.reopen(taken)
                     self.drop(each)
+                    if each is not unit:
+                        self.drop(unit)
                     return None
                 tentative.take(each)
                 self.take(each)
@@ -144,21 +146,19 @@ class Market:
         return nsmallest(most, filter(self._is_live, same), key=lambda each: each[:2])
 
     def with_surplus(self, unit: Unit) -> list[Unit]:
-        """A unit with all that must be taken before it."""
+        """A unit with all that must be taken before it: a gang stops with all of its pods."""
         if not unit.whole:
             return [unit]
         surplus = self._surplus.get(unit.record.gang.id, [])
-        return [*(each for each in surplus if self._is_there(each)), unit]
+        there = (each for each in surplus if each.is_there and each.key not in self._taken)
+        return [*there, unit]
 
     def _is_live(self, offer: Offer) -> bool:
         return all(map(self._is_there, offer.units))
 
     def _is_there(self, unit: Unit) -> bool:
         key = unit.key
-        there = unit.record.phase in SETTLED
-        if unit.record.leaving:  # an earlier trade of the cycle may have shrunk the gang
-            there = there and not any(pod in unit.record.leaving for pod in unit.pods)
-        return there and key not in self._gone and key not in self._taken
+        return unit.is_there and key not in self._gone and key not in self._taken
 
     def _sync(self) -> None:
         tree = self._state.tree

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from ganglion.engine.quota import spent
-from ganglion.engine.record import SETTLED, GangRecord
+from ganglion.engine.record import GangRecord
 from ganglion.engine.state import ClusterState
 from ganglion.engine.tentative import Tentative
 from ganglion.engine.victims import Unit
@@ -29,7 +29,7 @@ def freed(
         if not spent(state, asker)[0]:
             return taken
         gang = unit.record.gang
-        if unit.record.phase not in SETTLED:  # taken by an earlier trade
+        if not unit.is_there:
             continue
         if gang.spare and above & set(state.shares.path(gang.queue)):
             tentative.take(unit)

@@ -1,6 +1,7 @@
 """Whose pods count on which node, and until when they are expected to stay."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain, repeat
 
 from ganglion.engine.estimates import Estimates
 from ganglion.engine.record import GangRecord
@@ -26,7 +27,9 @@ class Occupants:
     def __init__(self) -> None:
         self.records: dict[str, GangRecord] = {}
         self.version = 0
-        self._pods: dict[str, dict[PodPlacement, None]] = {}
+        # A tentative seat may be equal to a pod that counts already: shares of one GPU, before
+        # the pods get their numbers. So pods are counted.
+        self._pods: dict[str, dict[PodPlacement, int]] = {}
         self._on: dict[str, dict[str, list[PodPlacement]]] = {}
 
     def join(self, record: GangRecord, pods: Sequence[PodPlacement]) -> None:
@@ -37,7 +40,7 @@ class Occupants:
         self.records.setdefault(gang, record)
         held = self._pods.setdefault(gang, {})
         for pod in pods:
-            held[pod] = None
+            held[pod] = held.get(pod, 0) + 1
             self._on.setdefault(pod.node, {}).setdefault(gang, []).append(pod)
 
     def part(self, record: GangRecord, pods: Sequence[PodPlacement]) -> None:
@@ -46,7 +49,9 @@ class Occupants:
         gang = record.gang.id
         held = self._pods[gang]
         for pod in pods:
-            del held[pod]
+            held[pod] -= 1
+            if not held[pod]:
+                del held[pod]
             here = self._on[pod.node]
             here[gang].remove(pod)
             if not here[gang]:
@@ -60,7 +65,11 @@ class Occupants:
 
     def pods(self, gang: str) -> Iterable[PodPlacement]:
         """Pods of a gang that holds some."""
-        return self._pods[gang]
+        return chain.from_iterable(repeat(*each) for each in self._pods[gang].items())
+
+    def counted(self) -> Mapping[str, Mapping[PodPlacement, int]]:
+        """How often each pod counts, by gang."""
+        return self._pods
 
 
 class Clock:

@@ -26,6 +26,7 @@ class ClusterState(Holdings):
 
     Attributes:
         estimates: what was learnt about run times.
+        occupants: whose pods count on which node.
         bookings: nodes that are spoken for.
         kept: places of gangs that sleep.
         future: reservations of blocked gangs.
@@ -38,8 +39,8 @@ class ClusterState(Holdings):
         self.again_at: int | None = None
         self.estimates = Estimates()
         self.bookings = Bookings(self.shares.path)
-        self._occupants = Occupants()
-        self.kept = KeptPlaces(self, self._occupants)
+        self.occupants = Occupants()
+        self.kept = KeptPlaces(self, self.occupants)
         self.replan()
         self.bands = Bands(self, self.estimates)
 
@@ -59,12 +60,12 @@ class ClusterState(Holdings):
     def join(self, record: GangRecord, pods: tuple[PodPlacement, ...]) -> None:
         """Pods come to count in the tree. Raises NotFound before any does."""
         super().join(record, pods)
-        self._occupants.join(record, pods)
+        self.occupants.join(record, pods)
 
     def part(self, record: GangRecord, pods: tuple[PodPlacement, ...]) -> None:
         """Pods count in the tree no more."""
         super().part(record, pods)
-        self._occupants.part(record, pods)
+        self.occupants.part(record, pods)
 
     def expected_ms(self, gang: Gang) -> int:
         """Run time that is expected of a gang: as given, else as learnt."""
@@ -72,11 +73,11 @@ class ClusterState(Holdings):
 
     def on_node(self, node: str) -> list[GangRecord]:
         """Gangs with pods that count on a node, in the order they came."""
-        return [self.records[gang] for gang in self._occupants.on(node)]
+        return [self.records[gang] for gang in self.occupants.on(node)]
 
     def present_on(self, node: str) -> list[PodPlacement]:
         """Pods that count on a node, are promised a place there, or still leave it."""
-        found = [pod for pods in self._occupants.on(node).values() for pod in pods]
+        found = [pod for pods in self.occupants.on(node).values() for pod in pods]
         for gang in self.leaving.get(node, ()):
             found += [pod for pod in self.records[gang].leaving if pod.node == node]
         return found
@@ -84,7 +85,7 @@ class ClusterState(Holdings):
     def replan(self) -> None:
         """The policy is another one: reservations are made anew."""
         around = Ground(
-            self, self._occupants, Clock(self.estimates, self.policy.future), self.bookings
+            self, self.occupants, Clock(self.estimates, self.policy.future), self.bookings
         )
         self.future = Future(around, self.kept)
 

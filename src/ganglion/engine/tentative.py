@@ -8,7 +8,7 @@ from ganglion.model.placement import Placement, PodPlacement
 from ganglion.model.resources import Usage
 
 Charged = tuple[tuple[str, Usage], ...]
-Key = tuple[str, bool | None, PodPlacement | None]
+Key = tuple[str, bool | None, PodPlacement | tuple[PodPlacement, ...] | None]
 Step = tuple[GangRecord, tuple[PodPlacement, ...], Charged, int]
 
 
@@ -21,7 +21,7 @@ class Tentative:
 
     def __init__(self, state: Holdings) -> None:
         self._state = state
-        self._steps: dict[Key, Step] = {}
+        self._steps: dict[Key, list[Step]] = {}
 
     def take(self, unit: Unit) -> None:
         """The pods of a unit leave."""
@@ -31,7 +31,7 @@ class Tentative:
 
     def give_back(self, unit: Unit) -> None:
         """The pods of a unit that was taken are there again."""
-        self._revert(unit.key, self._steps.pop(unit.key))
+        self._revert(unit.key)
 
     def seat(self, record: GangRecord, placement: Placement) -> None:
         """A gang is placed."""
@@ -39,22 +39,25 @@ class Tentative:
 
     def unseat(self, record: GangRecord, placement: Placement) -> None:
         """A gang that was seated there is not placed any more."""
-        seat = _seat(record, placement)
-        self._revert(seat, self._steps.pop(seat))
+        self._revert(_seat(record, placement))
 
     def undo(self) -> None:
         """Everything is as it was."""
-        for key, step in reversed(self._steps.items()):
-            self._revert(key, step)
-        self._steps = {}
+        while self._steps:
+            self._revert(next(reversed(self._steps)))
 
     def _do(self, key: Key, record: GangRecord, pods: tuple[PodPlacement, ...], sign: int) -> None:
         placement = Placement(pods, Level.FLEET)
         charged = tuple(self._state.usage_of(record, placement).items())
-        step = self._steps[key] = (record, pods, charged, sign)
+        step = (record, pods, charged, sign)
         self._apply(step, sign)
+        self._steps.setdefault(key, []).append(step)
 
-    def _revert(self, key: Key, step: Step) -> None:
+    def _revert(self, key: Key) -> None:
+        steps = self._steps[key]
+        step = steps.pop()
+        if not steps:
+            del self._steps[key]
         self._apply(step, -step[3])
         if key[1]:
             self._state.floors.back(step[0])
@@ -67,5 +70,5 @@ class Tentative:
 
 
 def _seat(record: GangRecord, placement: Placement) -> Key:
-    """What tells a seat apart: no pod is seated twice."""
-    return (record.gang.id, None, placement.pods[0])
+    """What a seat is known by; seats of equal pods are interchangeable."""
+    return (record.gang.id, None, placement.pods)

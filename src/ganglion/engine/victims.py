@@ -5,7 +5,7 @@ from enum import StrEnum
 from typing import NamedTuple, Protocol
 
 from ganglion.engine.holdings import Holdings
-from ganglion.engine.record import GangRecord
+from ganglion.engine.record import SETTLED, GangRecord
 from ganglion.model.placement import PodPlacement
 from ganglion.model.reasons import Reason
 
@@ -64,6 +64,14 @@ class Unit(NamedTuple):
         """What tells it apart from every other unit: each pod is in one unit only."""
         first = self.pods[0] if self.pods else None
         return (self.record.gang.id, self.whole, first)
+
+    @property
+    def is_there(self) -> bool:
+        """Whether its pods count still: an earlier trade may have taken them."""
+        record = self.record
+        if record.phase not in SETTLED:
+            return False
+        return not record.leaving or not any(pod in record.leaving for pod in self.pods)
 
     @property
     def hurts(self) -> Grade:
