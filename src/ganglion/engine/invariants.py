@@ -8,6 +8,7 @@ from ganglion.engine.condition import UNBOUNDED, Condition
 from ganglion.engine.holdings import Holdings
 from ganglion.engine.lending import NOTHING
 from ganglion.engine.record import HOLDING, SETTLED, GangRecord
+from ganglion.engine.totals import Totals
 from ganglion.model.errors import InvariantBroken
 from ganglion.model.levels import Level
 from ganglion.model.placement import Placement, PodPlacement
@@ -231,3 +232,7 @@ def _indexes(state: Holdings) -> None:
         for rank, room in enumerate(fits.rooms):
             fresh = fits.fresh_room(rank)
             _require(room == fresh, f"an index is stale at {state.tree.names[rank]}")
+    fresh_sums = Totals(state.table, state.tree)
+    for flavor in (ANY_FLAVOR, *state.totals.flavors()):
+        free = state.totals.free_gpu(flavor)
+        _require(free == fresh_sums.free_gpu(flavor), f"free GPUs of {flavor} are miscounted")

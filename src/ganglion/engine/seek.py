@@ -118,7 +118,9 @@ class Dealer:
         found = moved or early or self._trader.trade(record)
         if self._trader.wait_until:
             return None
-        return found or self._mover.room_with(record, reason, self._rules)
+        if found or self._trader.refusal:
+            return found
+        return self._mover.room_with(record, reason, self._rules)
 
     def _clearable(self) -> bool:
         """Whether any spare gang runs: it leaves before others are moved."""

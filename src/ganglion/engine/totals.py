@@ -1,7 +1,8 @@
 """Sums over the fleet, by condition rather than by node."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from ganglion.engine.condition import Sight
 from ganglion.engine.conditions import Conditions
 from ganglion.engine.shapes import Shape
 from ganglion.engine.tree import Tree
@@ -16,6 +17,9 @@ class Totals:
         self._table, self._tree = table, tree
         self._flavors: tuple[int, tuple[str, ...]] = (0, ())
         self._with: tuple[int, dict[tuple[str, ...], tuple[str, ...]]] = (0, {})
+        self._version = (-1, -1)
+        self._free: dict[str | Sight, int] = {}
+        self._present: dict[int, tuple[int, bool]] = {}
 
     def flavors(self) -> tuple[str, ...]:
         """All flavors met so far."""
@@ -78,21 +82,51 @@ class Totals:
 
     def free_gpu(self, flavor: str) -> int:
         """Thousandths of GPUs free on open nodes of a flavor; `*` = of all."""
-        known, classes = self._table.known, self._table.classes
-        return sum(
-            count * sum(known[each].usable)
-            for each, count in self._tree.counts.items()
-            if count
-            and known[each].open
-            and flavor in (ANY_FLAVOR, classes[known[each].node_class].flavor)
-        )
+        self._sync()
+        found = self._free.get(flavor)
+        if found is None:
+            known, classes = self._table.known, self._table.classes
+            found = self._free[flavor] = sum(
+                count * sum(known[each].usable)
+                for each, count in self._tree.counts.items()
+                if count
+                and known[each].open
+                and flavor in (ANY_FLAVOR, classes[known[each].node_class].flavor)
+            )
+        return found
 
     def free_for(self, shapes: Sequence[Shape]) -> int:
         """Thousandths free of devices that the first GPU shape may use."""
         shape = next((each for each in shapes if each.request.gpu.count), None)
         if shape is None:
             return self.free_gpu(ANY_FLAVOR)
+        self._sync()
         sight = self._table.sight(shape)
+        found = self._free.get(sight)
+        if found is None:
+            found = self._free[sight] = self._free_in_sight(sight)
+        return found
+
+    def present(self) -> Mapping[int, tuple[int, bool]]:
+        """Per node class that occurs: how many nodes there are, whether any is open."""
+        self._sync()
+        if not self._present:
+            for each, count in self._tree.counts.items():
+                if count:
+                    condition = self._table.known[each]
+                    before, is_open = self._present.get(condition.node_class, (0, False))
+                    self._present[condition.node_class] = (
+                        before + count,
+                        is_open or condition.open,
+                    )
+        return self._present
+
+    def _sync(self) -> None:
+        """Forget the sums once a node has changed."""
+        if self._version != self._tree.version:
+            self._version, self._free, self._present = self._tree.version, {}, {}
+
+    def _free_in_sight(self, sight: Sight) -> int:
         total = 0
         known = self._table.known
         for each, count in self._tree.counts.items():

@@ -132,6 +132,11 @@ class Tree:
         elif len(self.changes) > LOG_LIMIT or len(self.arrivals) > LOG_LIMIT:
             self.renew()
 
+    @property
+    def version(self) -> tuple[int, int]:
+        """Another one after every change of a node's condition."""
+        return self.epoch, len(self.changes)
+
     def compact(self) -> None:
         """Let the table forget the conditions that no node is in."""
         numbers = self.table.forget(self.conditions)

@@ -27,7 +27,7 @@ def _no_node(state: ClusterState, shape: Shape) -> Reason | None:
     """No node would take one such pod, not even an empty one."""
     table, tree = state.table, state.tree
     sight = table.sight(shape)
-    classes = _classes(state)
+    classes = state.totals.present()
     if not classes:
         return Reason(Token.CAPACITY, "there are no nodes", never=True, remedy=Remedy.ADMIN)
     obstacles: dict[str, int] = {}
@@ -52,7 +52,7 @@ def _no_node(state: ClusterState, shape: Shape) -> Reason | None:
 def _may_open(state: ClusterState, shape: Shape) -> bool:
     """Whether some node is closed to such pods only until an obstacle passes."""
     sight = state.table.sight(shape)
-    return any(state.table.view(sight, each).passing for each in _classes(state))
+    return any(state.table.view(sight, each).passing for each in state.totals.present())
 
 
 def _impossible(state: ClusterState, shape: Shape, obstacles: dict[str, int]) -> Reason:
@@ -95,17 +95,6 @@ def _too_large(state: ClusterState, shape: Shape, worst: str) -> Reason:
         evidence={f"needed{unit}": asked, f"largest_node{unit}": most},
         remedy=Remedy.CHANGE,
     )
-
-
-def _classes(state: ClusterState) -> dict[int, tuple[int, bool]]:
-    """Per node class that occurs: how many nodes there are, whether any is open."""
-    found: dict[int, tuple[int, bool]] = {}
-    for each, count in state.tree.counts.items():
-        if count:
-            condition = state.table.known[each]
-            before, is_open = found.get(condition.node_class, (0, False))
-            found[condition.node_class] = (before + count, is_open or condition.open)
-    return found
 
 
 def _fits_when_empty(state: ClusterState, demand: Demand) -> bool:
