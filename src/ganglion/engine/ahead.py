@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ganglion.engine import facts, life
 from ganglion.engine.asleep import sleeps
-from ganglion.engine.record import HOLDING
+from ganglion.engine.record import HOLDING, GangRecord
 from ganglion.model import events as ev
 from ganglion.model.plan import Phase
 from ganglion.model.workload import Gang
@@ -17,6 +17,32 @@ if TYPE_CHECKING:
 
 LEARNT_FROM = (ev.Outcome.SUCCEEDED, ev.Outcome.FAILED, ev.Outcome.TIMED_OUT)
 """Ends that say how long a gang runs when nobody disturbs it."""
+
+
+def node_added(state: "ClusterState", event: ev.NodeAdded) -> bool:
+    """A node joined or changed; what gangs hold on it may be gone, or of another flavor."""
+    node = event.node
+    rank = state.tree.index.get(node.name)
+    before = None if rank is None else state.tree.nodes[rank]
+    changed = facts.node_added(state, event)
+    here = state.on_node(node.name)
+    for record in here:
+        pods = state.occupants.on(node.name)[record.gang.id]
+        if any(facts.lacks(node, record, pod) for pod in pods):
+            state.stranded[record.gang.id] = None
+    if here and before and (before.kind, before.cpu_kind) != (node.kind, node.cpu_kind):
+        state.tree.settle()
+        for record in here:
+            _recharge(state, record)
+    return changed
+
+
+def _recharge(state: "ClusterState", record: GangRecord) -> None:
+    """A gang is charged in the flavors that its nodes have now."""
+    assert record.placement
+    state.charge(record.gang, record.charged, -1)
+    record.charged = tuple(state.usage_of(record, record.placement).items())
+    state.charge(record.gang, record.charged, 1)
 
 
 def placed(state: "ClusterState", event: ev.GangPlaced) -> bool:

@@ -28,6 +28,7 @@ class Columns:
             self.fixed = _grown(self.fixed, row, 3)
             self.gpu = _grown(self.gpu, row, width)
         self.fixed[row] = (condition.node_class, condition.cpu, condition.memory)
+        self.gpu[row] = 0  # a condition that was forgotten may have had more devices
         self.gpu[row, : len(condition.gpu)] = condition.usable
 
     def rows(

@@ -6,6 +6,7 @@ import numpy as np
 
 from ganglion.engine.plugins import Ints
 from ganglion.engine.shapes import Shape, View
+from ganglion.model.resources import WHOLE
 
 UNBOUNDED = 1 << 30
 """Pod slots of a node that does not limit them; such slots are not counted."""
@@ -20,7 +21,8 @@ class Condition(NamedTuple):
         tenancy: empty while the node is empty, else whose it is (see `Shape.tenancy`).
         cpu, memory, slots: what is free.
         sick: indexes of devices that must not be given out.
-        gpu: thousandths free of each device.
+        gpu: thousandths free of each device. A node that came back with fewer devices still has
+            those that pods hold, as sick ones at the end.
     """
 
     node_class: int
@@ -76,7 +78,8 @@ def changed(
     request = shape.request
     gpu = condition.gpu
     if devices:
-        free = list(gpu)
+        condition = widened(condition, devices[-1] + 1)
+        free = list(condition.gpu)
         for index in devices:
             free[index] -= sign * milli
         gpu = tuple(free)
@@ -88,3 +91,23 @@ def changed(
         slots=slots if slots == UNBOUNDED else slots - sign,
         gpu=gpu,
     )
+
+
+def widened(condition: Condition, devices: int) -> Condition:
+    """The condition with at least so many devices; those that the node has not got are sick."""
+    missing = tuple(range(len(condition.gpu), devices))
+    if not missing:
+        return condition
+    gpu = condition.gpu + (WHOLE,) * len(missing)
+    return condition._replace(sick=condition.sick + missing, gpu=gpu)
+
+
+def trimmed(condition: Condition, devices: int) -> Condition:
+    """The condition without the devices beyond so many at its end that no pod holds."""
+    last = len(condition.gpu)
+    while last > devices and condition.gpu[last - 1] == WHOLE:
+        last -= 1
+    if last == len(condition.gpu):
+        return condition
+    sick = tuple(each for each in condition.sick if each < last)
+    return condition._replace(sick=sick, gpu=condition.gpu[:last])

@@ -9,7 +9,7 @@ conditions, which is what makes a placement cost microseconds.
 from collections.abc import Iterable
 
 from ganglion.engine.columns import Columns
-from ganglion.engine.condition import Condition, Sight, changed, may_join
+from ganglion.engine.condition import Condition, Sight, changed, may_join, trimmed
 from ganglion.engine.devices import room
 from ganglion.engine.plugins import NodeClass, Plugins, Typical
 from ganglion.engine.shapes import Shape, View, look
@@ -140,6 +140,7 @@ class Conditions:
         found = sight.left.get(key)
         if found is None:
             after = changed(self.known[condition_id], sight.shape, devices, milli, -1)
+            after = trimmed(after, len(self.classes[after.node_class].devices))
             found = self.intern(after._replace(tenancy="") if empty else after)
             sight.left[key] = found
         return found

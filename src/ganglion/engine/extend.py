@@ -86,9 +86,9 @@ def _asker(state: ClusterState, record: GangRecord, number: int, pods: Pods) -> 
     gang = record.gang
     pod_set, shape = gang.pod_sets[number], record.shapes[number]
     first = next((pod for pod in pods if pod.pod_set == pod_set.name and pod.devices), None)
-    if first:
-        devices = state.tree.node(first.node).devices
-        shape = of_type(shape, devices[first.devices[0]].type)
+    device = state.tree.device(first.node, first.devices[0]) if first else None
+    if device:
+        shape = of_type(shape, device.type)
     apart = Topology(forbidden=pod_set.topology.forbidden or gang.topology.forbidden)
     more = replace(pod_set, count=slice_size(pod_set), min_count=0, topology=apart)
     asking = replace(gang, pod_sets=(more,), topology=Topology(), parallel=0)

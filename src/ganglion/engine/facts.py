@@ -6,9 +6,11 @@ from msgspec.structs import replace
 
 from ganglion.engine.holdings import Holdings
 from ganglion.engine.life import broken
+from ganglion.engine.record import GangRecord
 from ganglion.model import events as ev
 from ganglion.model.errors import Conflict, NotFound
 from ganglion.model.node import Node
+from ganglion.model.placement import PodPlacement
 from ganglion.model.plan import Phase
 
 
@@ -19,6 +21,17 @@ def node_added(state: Holdings, event: ev.NodeAdded) -> bool:
     state.tree.put(event.node)
     state.fleet_changed()
     return True
+
+
+def lacks(node: Node, record: GangRecord, pod: PodPlacement) -> bool:
+    """Whether a node, as described, has not the devices that a pod of a gang holds there."""
+    if not pod.devices:
+        return False
+    if pod.devices[-1] >= len(node.devices):
+        return True
+    sets = record.gang.pod_sets
+    types = next(each.request.gpu.types for each in sets if each.name == pod.pod_set)
+    return bool(types) and any(node.devices[each].type not in types for each in pod.devices)
 
 
 def node_lost(state: Holdings, event: ev.NodeLost) -> bool:

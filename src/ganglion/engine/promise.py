@@ -56,8 +56,9 @@ def _holds(
         memory -= shape.request.memory_mib
         slots -= slots != UNBOUNDED
         for device in pod.devices:
-            gpu[device] -= pod.milli
-    fits = all(gpu[device] >= 0 for pod in pods for device in pod.devices)
+            if device < len(gpu):  # else the node came back without it
+                gpu[device] -= pod.milli
+    fits = all(device < len(gpu) and gpu[device] >= 0 for pod in pods for device in pod.devices)
     return fits and cpu >= 0 and memory >= 0 and slots >= 0
 
 

@@ -1,7 +1,8 @@
 """Replacing the pods that a gang lost with a node or a GPU, while the rest of it goes on.
 
 That happens to gangs whose programs can take it (`Gang.replace`), and for lost nodes to all
-gangs where the policy says so.
+gangs where the policy says so. Any other gang that holds devices which a node came back without
+is stopped.
 
 The lost pods look for a place of their own: in the domain that the rest shares where the gang
 requires one, and in the flavor they had. A gang that finds none goes on without them if it is
@@ -15,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from msgspec.structs import replace
 
 from ganglion.engine.acts import decide
+from ganglion.engine.facts import lacks
 from ganglion.engine.place import Demand
 from ganglion.engine.promise import is_clear
 from ganglion.engine.record import SETTLED, GangRecord
@@ -47,26 +49,53 @@ def mend(state: ClusterState, plan: Plan) -> None:
 def repairs(state: ClusterState, now: int) -> Iterator[GangResized | GangStopping]:
     """What becomes of gangs that lost pods; apply each before asking for the next."""
     gone = state.tree.gone()
-    if not gone and not state.tree.sick:
+    if not gone and not state.tree.sick and not state.stranded:
         return
     for record in state.settled():
-        lost = _lost(state, record) if gone or record.gang.replace else ()
-        if lost and record.phase in SETTLED:
-            decision = _repair(state, record, lost, now)
-            if decision:
-                yield decision
+        stranded = _stranded(state, record)
+        may = record.gang.replace or (state.policy.repair and (gone or stranded))
+        lost = stranded + (_lost(state, record, stranded) if may else ())
+        if not lost or record.phase not in SETTLED:
+            continue
+        decision = _repair(state, record, lost, now) if may else _stopped(record, lost, now)
+        if decision:
+            yield decision
 
 
-def _lost(state: ClusterState, record: GangRecord) -> Pods:
-    """Pods on nodes that are gone, or with GPUs that fell sick."""
-    tree, in_place = state.tree, record.gang.replace
-    if not in_place and not state.policy.repair:
+def _stranded(state: ClusterState, record: GangRecord) -> Pods:
+    """Pods that hold devices which their nodes came back without."""
+    if record.gang.id not in state.stranded:
         return ()
-    sick = tree.sick if in_place else {}
+    node, pods = state.tree.node, record.placement.pods if record.placement else ()
+    found = tuple(pod for pod in pods if lacks(node(pod.node), record, pod))
+    if not found:
+        del state.stranded[record.gang.id]
+    return found
+
+
+def _stopped(record: GangRecord, lost: Pods, now: int) -> GangStopping:
+    """What is gone stops a gang that cannot go on in part."""
+    cause = f"lost {_named(lost)}: the node came back without what it held"
+    return GangStopping(now, record.gang.id, record.attempt, cause)
+
+
+def _named(lost: Pods) -> str:
+    """Devices by node, for people."""
+    devices: dict[str, set[int]] = {}
+    for pod in lost:
+        devices.setdefault(pod.node, set()).update(pod.devices)
+    named = (f"GPU {', '.join(map(str, sorted(each)))} of {node}" for node, each in devices.items())
+    return "; ".join(named)
+
+
+def _lost(state: ClusterState, record: GangRecord, beside: Pods) -> Pods:
+    """Pods on nodes that are gone, or with GPUs that fell sick, but for some."""
+    tree, sick = state.tree, state.tree.sick if record.gang.replace else {}
     return tuple(
         pod
         for pod in (record.placement.pods if record.placement else ())
-        if tree.is_gone(pod.node) or not sick.get(pod.node, frozenset()).isdisjoint(pod.devices)
+        if pod not in beside
+        and (tree.is_gone(pod.node) or not sick.get(pod.node, frozenset()).isdisjoint(pod.devices))
     )
 
 

@@ -29,6 +29,7 @@ class ClusterState(Holdings):
         occupants: whose pods count on which node.
         bookings: nodes that are spoken for.
         kept: places of gangs that sleep.
+        stranded: gangs on nodes that came back without devices that they held.
         future: reservations of blocked gangs.
         bands: when waiting gangs are expected to start.
         again_at: when to look again although nothing happened, in ms; None = need not.
@@ -38,6 +39,7 @@ class ClusterState(Holdings):
         super().__init__(policy, plugins)
         self.again_at: int | None = None
         self.estimates = Estimates()
+        self.stranded: dict[str, None] = {}
         self.bookings = Bookings(self.shares.path)
         self.occupants = Occupants()
         self.kept = KeptPlaces(self, self.occupants)
@@ -100,7 +102,7 @@ class ClusterState(Holdings):
 
 
 _HANDLERS: dict[type, Callable[[ClusterState, Any], bool]] = {
-    ev.NodeAdded: facts.node_added,
+    ev.NodeAdded: ahead.node_added,
     ev.NodeLost: facts.node_lost,
     ev.NodeCordoned: facts.node_cordoned,
     ev.DeviceHealth: facts.device_health,

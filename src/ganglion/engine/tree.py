@@ -8,12 +8,12 @@ logs of changes with a cursor, and pay only for what changed since they last loo
 from collections import Counter
 from heapq import heappop, heappush
 
-from ganglion.engine.condition import UNBOUNDED, Condition, Sight
+from ganglion.engine.condition import UNBOUNDED, Condition, Sight, widened
 from ganglion.engine.conditions import Conditions
 from ganglion.engine.plugins import NodeClass
 from ganglion.model.errors import NotFound
 from ganglion.model.levels import ABOVE_NODE, Level
-from ganglion.model.node import Node
+from ganglion.model.node import Device, Node
 from ganglion.model.resources import WHOLE
 
 LOG_LIMIT = 1 << 16
@@ -120,6 +120,11 @@ class Tree:
         """A node as last described. Raises NotFound."""
         rank = self.rank(name)
         return self.nodes[rank]
+
+    def device(self, node: str, index: int) -> Device | None:
+        """A device of a node as last described; None = the node has it no more."""
+        devices = self.node(node).devices
+        return devices[index] if index < len(devices) else None
 
     def gone(self) -> frozenset[str]:
         """Nodes that are gone and not yet forgotten."""
@@ -258,6 +263,7 @@ class Tree:
         """The condition of a node whose description changed while pods run on it."""
         fresh = self._empty(node)
         used = [WHOLE - free for free in old.gpu] + [0] * len(fresh.gpu)
+        fresh = widened(fresh, max((i + 1 for i, milli in enumerate(used) if milli), default=0))
         slots = fresh.slots
         if slots != UNBOUNDED:
             slots -= self.pods[self.index[node.name]]

@@ -213,7 +213,7 @@ def _node(
         pods=pods,
         devices=tuple(
             _device(index, device, free, users.get(index, []))
-            for index, (device, free) in enumerate(zip(node.devices, condition.gpu, strict=True))
+            for index, (device, free) in enumerate(zip(node.devices, condition.gpu, strict=False))
         ),
     )
 
