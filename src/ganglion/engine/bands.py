@@ -254,7 +254,7 @@ class _Unit:
         for number, count in tree.counts.items():
             condition = table.known[number]
             node_class = table.classes[condition.node_class]
-            if count and condition.open and node_class.flavor in self.flavors:
+            if condition.open and node_class.flavor in self.flavors:
                 whole = len(node_class.devices) - len(condition.sick)
                 total += count * (whole * WHOLE if self._gpus else node_class.cpu_milli)
         return total

@@ -92,9 +92,8 @@ def histogram(state: ClusterState, record: GangRecord) -> dict[str, int]:
     sight = state.table.sight(shape)
     found: dict[str, int] = {}
     for condition, count in state.tree.counts.items():
-        if count:
-            name = state.table.obstacle(sight, condition) or "has room for a pod"
-            found[name] = found.get(name, 0) + count
+        name = state.table.obstacle(sight, condition) or "has room for a pod"
+        found[name] = found.get(name, 0) + count
     return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
 
 

@@ -68,8 +68,12 @@ class Fits:
         if self._epoch != tree.epoch:
             self._build()
         changes = tree.changes
-        for position in range(self._cursor, len(changes)):
-            self._update(changes[position])
+        if len(changes) - self._cursor < len(tree.nodes):
+            for position in range(self._cursor, len(changes)):
+                self._update(changes[position])
+        else:
+            for rank in dict.fromkeys(changes[self._cursor :]):
+                self._update(rank)
         self._cursor = len(changes)
 
     def domains(self, level: Level, need: int) -> Iterator[int]:

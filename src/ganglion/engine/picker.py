@@ -28,11 +28,11 @@ class Picker:
         while self._scores:
             score = -self._scores[0]
             group = self._by_score[score]
-            alive = [each for each in group if counts[each]] if len(group) > 1 else group
-            if len(alive) == 1 and counts[alive[0]]:
+            alive = [each for each in group if each in counts]
+            if len(alive) == 1:
                 self._prune(score, alive)
                 return self._tree.first(alive[0])
-            if alive and len(alive) > 1:
+            if alive:
                 self._prune(score, alive)
                 first = self._tree.first
                 return min([first(each) for each in alive])
@@ -73,7 +73,11 @@ class Picker:
         if self._cursor == len(arrivals):
             return
         listed, counts = self._listed, tree.counts
-        fresh = {c: None for c in arrivals[self._cursor :] if c not in listed and counts[c]}
+        missed = len(arrivals) - self._cursor
+        # A trial leaves two arrivals per pod in the log: a picker that is far behind reads the
+        # conditions that are there instead.
+        since = arrivals[self._cursor :] if missed < len(counts) else counts
+        fresh = {c: None for c in since if c not in listed and c in counts}
         self._cursor = len(arrivals)
         self._rating.rate(self._sight, fresh)
         for each in fresh:

@@ -11,10 +11,9 @@ def capacity(state: ClusterState) -> list[FlavorReport]:
     state.tree.settle()
     sums: dict[str, dict[str, int]] = {}
     for each, count in state.tree.counts.items():
-        if count:
-            condition = state.table.known[each]
-            flavor = state.table.classes[condition.node_class].flavor
-            _add(sums.setdefault(flavor, {}), state, condition, count)
+        condition = state.table.known[each]
+        flavor = state.table.classes[condition.node_class].flavor
+        _add(sums.setdefault(flavor, {}), state, condition, count)
     for node, rank in zip(state.tree.nodes, range(len(state.tree.nodes)), strict=True):
         if state.tree.is_gone(node.name):
             _lose(sums[node.kind], state, rank)

@@ -57,7 +57,7 @@ class Totals:
         sums = {ANY_FLAVOR: 0}
         for each, count in self._tree.counts.items():
             condition = known[each]
-            if count and condition.open:
+            if condition.open:
                 flavor = classes[condition.node_class].flavor
                 milli = count * (len(condition.gpu) - len(condition.sick)) * WHOLE
                 sums[flavor] = sums.get(flavor, 0) + milli
@@ -89,8 +89,7 @@ class Totals:
             found = self._free[flavor] = sum(
                 count * sum(known[each].usable)
                 for each, count in self._tree.counts.items()
-                if count
-                and known[each].open
+                if known[each].open
                 and flavor in (ANY_FLAVOR, classes[known[each].node_class].flavor)
             )
         return found
@@ -112,13 +111,9 @@ class Totals:
         self._sync()
         if not self._present:
             for each, count in self._tree.counts.items():
-                if count:
-                    condition = self._table.known[each]
-                    before, is_open = self._present.get(condition.node_class, (0, False))
-                    self._present[condition.node_class] = (
-                        before + count,
-                        is_open or condition.open,
-                    )
+                condition = self._table.known[each]
+                before, is_open = self._present.get(condition.node_class, (0, False))
+                self._present[condition.node_class] = (before + count, is_open or condition.open)
         return self._present
 
     def _sync(self) -> None:
@@ -130,7 +125,7 @@ class Totals:
         total = 0
         known = self._table.known
         for each, count in self._tree.counts.items():
-            if not count or not known[each].open:
+            if not known[each].open:
                 continue
             condition = known[each]
             view = self._table.view(sight, condition.node_class)

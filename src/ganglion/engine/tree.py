@@ -52,7 +52,7 @@ class Tree:
         cpu_flavors: the same for CPU and memory.
         index: name -> rank.
         domains: domain 0 is the fleet.
-        counts: condition -> how many nodes are in it.
+        counts: condition -> how many nodes are in it, at least one.
         arrivals: conditions that got their first node, in order of time.
         changes: ranks of nodes whose condition changed, in order of time.
         epoch: grows whenever ranks or logs start anew.
@@ -164,7 +164,11 @@ class Tree:
             return
         self.conditions[rank] = condition
         counts = self.counts
-        counts[old] -= 1
+        left = counts[old] - 1
+        if left:
+            counts[old] = left
+        else:
+            del counts[old]
         present = counts.get(condition, 0)
         counts[condition] = present + 1
         bucket = self._buckets.get(condition)
