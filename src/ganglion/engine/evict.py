@@ -13,18 +13,18 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from ganglion.engine.find import find
-from ganglion.engine.fits import Rules as PlaceRules
 from ganglion.engine.growth import BY_RIGHT, Growth, Use
-from ganglion.engine.market import Cost, Market, Offer
+from ganglion.engine.market import Market, Offer
 from ganglion.engine.means import freed
 from ganglion.engine.numbers import renumbered
 from ganglion.engine.patience import better_later
-from ganglion.engine.place import Demand, levels_for, rules_of
+from ganglion.engine.place import Demand, levels_for, rules_of, unit_of
 from ganglion.engine.quota import spent
 from ganglion.engine.record import GangRecord
 from ganglion.engine.reservation import Reservation
 from ganglion.engine.shapes import Shape, times
 from ganglion.engine.state import ClusterState
+from ganglion.engine.stock import Cost, Stock, alike
 from ganglion.engine.tentative import Tentative
 from ganglion.engine.victims import Cause, Rules, Unit
 from ganglion.model.levels import DEPTH, Level
@@ -77,6 +77,7 @@ class Trader:
         self.refusal: Reason | None = None
         self.wait_until: int | None = None
         self._pools: dict[object, list[Unit]] = {}
+        self._stocks: dict[object, Stock] = {}
         self._markets: dict[object, Market] = {}
         evict = state.policy.evict
         self._in_order = evict.victims in (VictimOrder.NEWEST, VictimOrder.YOUNGEST)
@@ -175,7 +176,7 @@ class Trader:
         if not units:
             return None
         best: Trade | None = None
-        for take in self._candidates(asker, units):
+        for take in self._candidates(asker):
             found = self._attempt(asker, take)
             if found and (best is None or found.cost < best.cost):
                 best = found
@@ -213,55 +214,59 @@ class Trader:
 
     def _pool(self, asker: GangRecord) -> list[Unit]:
         """Everything that may be taken as things stand."""
-        pool = self._pools.get(asker.lane)
+        key = alike(self._state, asker, self._now)
+        pool = self._pools.get(key)
         if pool is None:
             useful = self._useful(asker)
             pool = list(self._rules.victims(self._state, asker, self._now, useful))
-            self._pools[asker.lane] = pool
+            self._pools[key] = pool
+            self._stocks[key] = Stock(self._state, pool, classless=self._classless)
         return pool
 
-    def _candidates(self, asker: GangRecord, units: list[Unit]) -> Iterator[Take]:
+    def _candidates(self, asker: GangRecord) -> Iterator[Take]:
         """Ways to take victims: node by node, then domain by domain."""
         state, demand = self._state, Demand(asker.gang, asker.shapes)
         levels = levels_for(state.indexes, asker.gang)
         if Level.NODE in levels or demand.single:
-            yield self._on_one_node(asker, units, demand)
+            yield self._on_one_node(asker, demand)
         if demand.single:
             return
+        seen: list[list[int]] = []
         for level in levels:
             if DEPTH[level] < DEPTH[Level.NODE]:
-                yield from self._in_domains(asker, units, demand, level)
+                yield from self._in_domains(asker, demand, level, seen)
 
-    def _on_one_node(self, asker: GangRecord, units: list[Unit], demand: Demand) -> Take:
+    def _on_one_node(self, asker: GangRecord, demand: Demand) -> Take:
         shape = _as_one_pod(demand)
 
         def take(tentative: Tentative) -> list[Unit] | None:
             market = self._markets.get(asker.lane)
             if market is None:
                 ranks = range(len(self._state.tree.nodes))
-                market = self._markets[asker.lane] = self._market(shape, units, ranks, 1)
+                market = self._markets[asker.lane] = self._market(asker, shape, ranks, 1)
             return self._buy(asker, market, tentative)
 
         return take
 
     def _in_domains(
-        self, asker: GangRecord, units: list[Unit], demand: Demand, level: Level
+        self, asker: GangRecord, demand: Demand, level: Level, seen: list[list[int]]
     ) -> Iterator[Take]:
         state = self._state
         widest = max(demand.sets, key=lambda each: each.request.gpu.count * each.least)
         rules = rules_of(asker.gang, widest, False, widest.least)
         shape = demand.shapes[demand.sets.index(widest)]
-        bare = state.empty().fits(_unit(shape, rules), rules)
+        bare = state.empty().fits(unit_of(shape, rules), rules)
         domains = list(bare.domains(level, widest.least))[: state.policy.evict.tries]
         for domain in domains:
-            yield self._in_domain(asker, units, shape, widest.least, domain)
+            ranks = state.tree.ranks_in(domain)
+            # A domain that is alone in a wider one holds the same nodes.
+            if ranks not in seen:
+                seen.append(ranks)
+                yield self._in_domain(asker, shape, widest.least, ranks)
 
-    def _in_domain(
-        self, asker: GangRecord, units: list[Unit], shape: Shape, slots: int, domain: int
-    ) -> Take:
+    def _in_domain(self, asker: GangRecord, shape: Shape, slots: int, ranks: Sequence[int]) -> Take:
         def take(tentative: Tentative) -> list[Unit] | None:
-            ranks = self._state.tree.ranks_in(domain)
-            return self._buy(asker, self._market(shape, units, ranks, slots), tentative)
+            return self._buy(asker, self._market(asker, shape, ranks, slots), tentative)
 
         return take
 
@@ -357,11 +362,12 @@ class Trader:
         count = len(units)
         return (() if self._classless else worst, price, count - moved, count, age)
 
-    def _market(
-        self, shape: Shape, units: Sequence[Unit], ranks: Iterable[int], slots: int
-    ) -> Market:
-        sight = self._state.table.sight(shape)
-        return Market(self._state, sight, units, ranks, slots, classless=self._classless)
+    def _market(self, asker: GangRecord, shape: Shape, ranks: Iterable[int], slots: int) -> Market:
+        stock, sight = (
+            self._stocks[alike(self._state, asker, self._now)],
+            self._state.table.sight(shape),
+        )
+        return Market(self._state, sight, stock, ranks, slots, classless=self._classless)
 
 
 def is_clear(trade: Trade) -> bool:
@@ -384,10 +390,3 @@ def _as_one_pod(demand: Demand) -> Shape:
     widest = max(range(len(demand.sets)), key=lambda i: demand.sets[i].request.gpu.count)
     total = sum(each.least for each in demand.sets)
     return demand.shapes[widest] if total == 1 else times(demand.shapes[widest], total, None)
-
-
-def _unit(shape: Shape, rules: PlaceRules) -> Shape:
-    if not rules.inner:
-        return shape
-    level, size = rules.inner
-    return times(shape, size, level)

@@ -2,7 +2,8 @@
 
 An offer is the cheapest set of victims found on one node that makes room for one more pod of
 a shape there. Offers follow the tree's log of changes, so that a thousand equal gangs that
-each need a victim look at every node once.
+each need a victim look at every node once. A node is priced exactly only when the least that
+room there can cost is the smallest of all.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -13,14 +14,10 @@ from ganglion.engine.condition import Sight
 from ganglion.engine.holdings import Holdings
 from ganglion.engine.knapsack import Item, cheapest
 from ganglion.engine.price import gpu_milli
+from ganglion.engine.stock import Cost, Stock
 from ganglion.engine.tentative import Tentative
 from ganglion.engine.victims import Grade, Unit, UnitKey
 from ganglion.model.resources import WHOLE
-
-Cost = tuple[Grade, int, int, int, int]
-"""What a set of victims costs, smaller is better: highest class hurt, price, how many have no
-other place to go on, how many in all, and the time they were submitted, the latest first.
-"""
 
 
 class Offer(NamedTuple):
@@ -43,17 +40,20 @@ class Market:
     Args:
         state: the fleet.
         sight: the shape.
-        units: what may be taken.
+        stock: what may be taken.
         ranks: the nodes looked at.
         slots: how many pods are wanted; a victim on many nodes is worth it for many.
         classless: whether the price goes before the class.
+
+    Attributes:
+        priced: nodes priced exactly so far.
     """
 
     def __init__(
         self,
         state: Holdings,
         sight: Sight,
-        units: Sequence[Unit],
+        stock: Stock,
         ranks: Iterable[int],
         slots: int = 1,
         *,
@@ -63,16 +63,13 @@ class Market:
         self._classless = classless
         self._gone: set[UnitKey] = set()
         self._taken: set[UnitKey] = set()
-        self._by_node: dict[int, list[Unit]] = {}
-        self._surplus: dict[str, list[Unit]] = {}
-        allowed, index = set(ranks), state.tree.index
-        for unit in units:
-            if not unit.whole:
-                self._surplus.setdefault(unit.record.gang.id, []).append(unit)
-            for rank in sorted({index[pod.node] for pod in unit.pods} & allowed):
-                self._by_node.setdefault(rank, []).append(unit)
+        self._stock = stock
+        self._by_node = {r: stock.by_node[r] for r in ranks if r in stock.by_node}
         self._offers: dict[int, Offer] = {}
+        self._floors: dict[int, Cost] = {}
+        self._needs: dict[int, int] = {}
         self._heap: list[tuple[Cost, int]] = []
+        self.priced = 0
         self._epoch, self._cursor = state.tree.epoch, len(state.tree.changes)
         for rank in self._by_node:
             self._renew(rank)
@@ -127,6 +124,9 @@ class Market:
         self._sync()
         while self._heap:
             cost, rank = self._heap[0]
+            if self._floors.get(rank) == cost:
+                self._price(rank)
+                continue
             offer = self._offers.get(rank)
             if offer and offer.cost == cost and self._is_live(offer):
                 return offer
@@ -142,6 +142,8 @@ class Market:
     def rivals(self, cost: Cost, most: int) -> list[Offer]:
         """Offers of the same class and price, the best first."""
         self._sync()
+        for rank in [each for each, floor in self._floors.items() if floor[:2] <= cost[:2]]:
+            self._price(rank)
         same = (offer for offer in self._offers.values() if offer.cost[:2] == cost[:2])
         return nsmallest(most, filter(self._is_live, same), key=lambda each: each[:2])
 
@@ -149,7 +151,7 @@ class Market:
         """A unit with all that must be taken before it: a gang stops with all of its pods."""
         if not unit.whole:
             return [unit]
-        surplus = self._surplus.get(unit.record.gang.id, [])
+        surplus = self._stock.surplus.get(unit.record.gang.id, [])
         there = (each for each in surplus if each.is_there and each.key not in self._taken)
         return [*there, unit]
 
@@ -173,15 +175,37 @@ class Market:
                 self._renew(rank, push=True)
 
     def _renew(self, rank: int, *, push: bool = False) -> None:
-        offer = self._cheapest(rank)
-        if offer is None:
-            self._offers.pop(rank, None)
+        """A node has changed: it is priced anew when the least it can cost is the best."""
+        self._offers.pop(rank, None)
+        floor = self._stock.floor(rank, self._need(rank), shared=self._slots > 1)
+        if floor is None:
+            self._floors.pop(rank, None)
             return
-        self._offers[rank] = offer
+        self._floors[rank] = floor
         if push:
-            heappush(self._heap, (offer.cost, rank))
+            heappush(self._heap, (floor, rank))
         else:
-            self._heap.append((offer.cost, rank))
+            self._heap.append((floor, rank))
+
+    def _price(self, rank: int) -> None:
+        """Work out the offer of a node exactly."""
+        self.priced += 1
+        del self._floors[rank]
+        offer = self._cheapest(rank)
+        if offer:
+            self._offers[rank] = offer
+            heappush(self._heap, (offer.cost, rank))
+
+    def _need(self, rank: int) -> int:
+        """Thousandths of GPUs that have to be freed on a node at least for one more pod."""
+        condition = self._state.tree.conditions[rank]
+        need = self._needs.get(condition)
+        if need is None:
+            gpu, table = self._sight.shape.request.gpu, self._state.table
+            each = 0 if gpu.share_mib else gpu.count * gpu.milli
+            wanted = each * (table.room(self._sight, condition) + 1) if each else 0
+            need = self._needs[condition] = wanted - sum(table.known[condition].usable)
+        return need
 
     def _cheapest(self, rank: int) -> Offer | None:
         here = [unit for unit in self._by_node[rank] if self._is_there(unit)]

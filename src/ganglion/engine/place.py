@@ -202,7 +202,7 @@ def _place_counts(search: _Search, counts: list[int]) -> Placement | None:
             for each, count in zip(demand.sets, counts, strict=True)
         ]
         fits = [
-            indexes.fits(_unit(shape, rule), rule)
+            indexes.fits(unit_of(shape, rule), rule)
             for shape, rule in zip(search.shapes, rules, strict=True)
         ]
         if any(each.values[0] < count for each, count in zip(fits, counts, strict=True)):
@@ -269,7 +269,8 @@ def _has_wishes(sets: Sequence[PodSet]) -> bool:
     return any(each.preferred and not each.required for each in wishes)
 
 
-def _unit(shape: Shape, rules: Rules) -> Shape:
+def unit_of(shape: Shape, rules: Rules) -> Shape:
+    """What is counted in domains: a pod, or a slice that must lie within a part of one node."""
     if not rules.inner:
         return shape
     level, size = rules.inner

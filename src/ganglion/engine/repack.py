@@ -26,6 +26,7 @@ from ganglion.engine.numbers import renumbered
 from ganglion.engine.quota import asked
 from ganglion.engine.record import SETTLED, GangRecord
 from ganglion.engine.state import ClusterState
+from ganglion.engine.stock import Stock
 from ganglion.engine.tentative import Tentative
 from ganglion.engine.victims import Cause, Rules, Unit
 from ganglion.model.placement import Placement
@@ -176,8 +177,9 @@ class Mover:
     ) -> Trade | None:
         """The cheapest moves on some nodes; gangs that find no other place are passed over."""
         pure = self._rules is None
+        stock = Stock(self._state, units, classless=pure)
         market = Market(
-            self._state, ground.sight, units, ground.ranks, ground.slots, classless=pure
+            self._state, ground.sight, stock, ground.ranks, ground.slots, classless=pure
         )
         for _ in range(RETRIES):
             tentative = Tentative(self._state)
