@@ -25,6 +25,8 @@ seeds = st.integers(0, 2**32 - 1).map(Random)
 class Engine(RuleBasedStateMachine):
     """Drives one state with facts as a world would report them, faults included."""
 
+    isolate = False
+
     def __init__(self) -> None:
         super().__init__()
         self.state = ClusterState()
@@ -41,7 +43,7 @@ class Engine(RuleBasedStateMachine):
         return plan
 
     def think(self, *events: ev.Event) -> Plan:
-        plan = cycle(self.state, events, self.now)
+        plan = cycle(self.state, events, self.now, isolate=self.isolate)
         rejected = [each.event for each in plan.rejected]
         self.log += [event for event in events if event not in rejected] + plan.decisions
         for event in events:

@@ -39,5 +39,6 @@ def keep_promises(state: ClusterState, plan: Plan) -> None:
         place = record.promise
         if record.phase is not Phase.RESERVED or place is None:
             continue
+        state.attend(gang)
         if is_clear(state, record, place, counted=True):
             start(state, record, place, plan)

@@ -107,6 +107,14 @@ def ended(state: "ClusterState", event: ev.GangEnded) -> bool:
     return changed
 
 
+def set_apart(state: "ClusterState", event: ev.GangSetApart) -> bool:
+    """A gang is left out of decisions, and nothing is kept for it."""
+    state.record(event.gang)
+    state.freed += state.future.drop(event.gang)
+    state.kept.drop(event.gang)
+    return life.set_apart(state, event)
+
+
 def start_planned(state: "ClusterState", event: ev.StartPlanned) -> bool:
     """A reservation was made, moved or taken back."""
     changed = state.future.apply(event)

@@ -87,6 +87,7 @@ class Bands:
             lane = self._state.lanes.of(gang)
             if record.phase is not Phase.PENDING or gang in self._open or not lane:
                 continue
+            self._state.attend(gang)
             if lane not in ahead:
                 places = {key[-1]: place for place, key in enumerate(lane.in_order())}
                 ahead[lane] = (self._ahead(record, lane), places)
@@ -255,7 +256,7 @@ class _Unit:
             condition = table.known[number]
             node_class = table.classes[condition.node_class]
             if condition.open and node_class.flavor in self.flavors:
-                whole = len(node_class.devices) - len(condition.sick)
+                whole = len(condition.gpu) - len(condition.sick)
                 total += count * (whole * WHOLE if self._gpus else node_class.cpu_milli)
         return total
 

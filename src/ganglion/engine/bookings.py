@@ -1,6 +1,6 @@
 """Maintenance windows and advance reservations: nodes that are spoken for in advance."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from ganglion.engine.record import GangRecord
 from ganglion.engine.tree import Tree
@@ -39,6 +39,10 @@ class Bookings:
             return False
         self._all[booking.name] = booking
         return True
+
+    def restore(self, bookings: Iterable[Booking]) -> None:
+        """There are exactly these."""
+        self._all = {each.name: each for each in bookings}
 
     def remove(self, name: str) -> None:
         """Take a booking back. Raises NotFound."""

@@ -33,6 +33,9 @@ def clear(state: ClusterState, plan: Plan) -> None:
     """Have gangs leave the nodes of bookings that clear theirs."""
     for booking in state.bookings.clearing(plan.at):
         for record in leavers(state, booking):
+            if record.fault:
+                continue
+            state.attend(record.gang.id)
             _leave(state, record, booking, plan)
 
 

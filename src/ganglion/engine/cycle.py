@@ -8,6 +8,7 @@ from ganglion.engine.elastic import grow
 from ganglion.engine.emptying import empty_nodes
 from ganglion.engine.find import Found
 from ganglion.engine.heads import SIDE_BY_SIDE, Head, take_heads
+from ganglion.engine.isolation import Isolation
 from ganglion.engine.lanes import Lane
 from ganglion.engine.order import Turns
 from ganglion.engine.recall import keep, wake
@@ -18,9 +19,8 @@ from ganglion.engine.seek import Dealer, seek
 from ganglion.engine.state import ClusterState
 from ganglion.engine.swap import swap
 from ganglion.engine.trimming import trim
-from ganglion.model.errors import GanglionError
 from ganglion.model.events import Event, TypicalPods
-from ganglion.model.plan import Plan, Rejection, Wait
+from ganglion.model.plan import Plan, Wait
 from ganglion.model.reasons import Reason, Token
 
 DIAGNOSES = 64
@@ -31,41 +31,52 @@ FORETOLD = 16
 """Gangs submitted in one cycle that are told a start band at once; others when they ask."""
 
 
-def cycle(state: ClusterState, events: Iterable[Event], now: int) -> Plan:
+def cycle(state: ClusterState, events: Iterable[Event], now: int, *, isolate: bool = False) -> Plan:
     """Take events in, then start every gang that may start, in order.
 
     Args:
         state: changed by the events and by the decisions.
         events: what happened since the last cycle, oldest first.
         now: the time in ms.
+        isolate: undo whatever raises, set the gang or event apart that it was about, and go
+            on; else it is raised.
 
     Returns:
         The plan. An event that makes no sense is set apart in `plan.rejected` and stops
         nothing else.
     """
     plan = Plan(at=now)
-    _take_in(state, events, plan)
-    state.settle()
-    state.wake(now)
-    state.deserved.refresh(now)
-    _learn(state, plan)
-    keep_promises(state, plan)
-    wake(state, plan)
-    decide(state, state.future.renew(now), plan)
-    trim(state, plan)
-    mend(state, plan)
-    clear(state, plan)
-    keep(state, plan, before_others=True)
+    isolation = Isolation(state, plan, active=isolate)
+    stage = isolation.stage
+    isolation.take_in(events)
+    stage("settling", state.settle)
+    stage("waking", lambda: state.wake(now))
+    stage("shares", lambda: state.deserved.refresh(now))
+    stage("learning", lambda: _learn(state, plan))
+    stage("promises", lambda: keep_promises(state, plan))
+    stage("recalls", lambda: wake(state, plan))
+    stage("reservations", lambda: decide(state, state.future.renew(now), plan))
+    stage("trimming", lambda: trim(state, plan))
+    stage("repair", lambda: mend(state, plan))
+    stage("clearing", lambda: clear(state, plan))
+    stage("standby", lambda: keep(state, plan, before_others=True))
     state.again_at = None
+    stage("turns", lambda: _take_turns(state, plan))
+    stage("standby", lambda: keep(state, plan, before_others=False))
+    stage("growth", lambda: grow(state, plan))
+    stage("forecasts", lambda: _foretell(state, plan))
+    stage("emptying", lambda: empty_nodes(state, plan))
+    if isolation.unfinished:
+        state.again_at = now + 1
+    return plan
+
+
+def _take_turns(state: ClusterState, plan: Plan) -> None:
+    """Look at everything that waits and may start."""
     if state.policy.entitlement not in SIDE_BY_SIDE:
         _Round(state, plan).run()
     elif take_heads(state, plan, lambda head: _shut(state, head, plan)):
-        state.again_at = now + 1
-    keep(state, plan, before_others=False)
-    grow(state, plan)
-    _foretell(state, plan)
-    empty_nodes(state, plan)
-    return plan
+        state.again_at = plan.at + 1
 
 
 class _Round:
@@ -80,7 +91,9 @@ class _Round:
     def run(self) -> None:
         """Decide about one gang after the other, in order."""
         while record := self._turns.next():
+            self._state.attend(record.gang.id)
             self._decide(record)
+            self._state.attend("")
 
     def _decide(self, record: GangRecord) -> None:
         state, plan, turns = self._state, self._plan, self._turns
@@ -135,19 +148,11 @@ def _is_about_room(reason: Reason | None) -> bool:
     return reason is not None and reason.token in (Token.CAPACITY, Token.TOPOLOGY)
 
 
-def _take_in(state: ClusterState, events: Iterable[Event], plan: Plan) -> None:
-    for event in events:
-        try:
-            state.apply(event)
-        except GanglionError as error:
-            plan.rejected.append(Rejection(event, error.code, error.message))
-
-
 def _foretell(state: ClusterState, plan: Plan) -> None:
     """Tell the gangs that have just begun to wait when to expect their start."""
     fresh = [state.records[gang] for gang in state.fresh[:FORETOLD] if gang in state.records]
-    state.fresh.clear()
     decide(state, state.bands.tell(fresh, plan.at), plan)
+    state.fresh.clear()
 
 
 def _keep_waiting(

@@ -82,7 +82,7 @@ def _elastic(state: ClusterState, now: int) -> Iterator[GangRecord]:
     rest = state.policy.evict.restart_ms
     for gang in state.short:
         record = state.records[gang]
-        if record.phase not in SETTLED or record.leaving:
+        if record.phase not in SETTLED or record.leaving or record.fault:
             continue
         fresh = record.placed_at == now
         rested = not record.resized_at or now - record.resized_at >= rest
@@ -145,6 +145,7 @@ class _Season:
 
     def _step(self, grower: _Grower) -> bool:
         """One slice more; whether the gang may have another."""
+        self._state.blame(grower.record.gang.id)
         wanted = askers(self._state, grower.record, grower.pods)
         for asker in wanted:
             place = self._place(grower, asker)
@@ -277,6 +278,7 @@ class _Season:
 
     def _resize(self, record: GangRecord, pods: list[PodPlacement], cause: str) -> None:
         state, plan = self._state, self._plan
+        state.blame(record.gang.id)
         order = {each.name: number for number, each in enumerate(record.gang.pod_sets)}
         pods.sort(key=lambda pod: (order[pod.pod_set], pod.index))
         level, domain = common(state.indexes, [state.tree.rank(pod.node) for pod in pods])

@@ -32,6 +32,7 @@ def askers(state: ClusterState, record: GangRecord, pods: Pods) -> list[GangReco
     Returns:
         Gangs of one slice each, in the name of the gang.
     """
+    state.blame(record.gang.id)
     if not grows_outside_nodes(record.gang):
         return []
     counts = Counter(pod.pod_set for pod in pods)

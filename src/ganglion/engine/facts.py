@@ -114,6 +114,7 @@ def policy_set(state: Holdings, event: ev.PolicySet) -> bool:
     state.policy = event.policy
     state.past.change(event.policy.usage.half_life_ms, state.clock)
     for record in state.records.values():
+        record.fault = ""
         if record.phase is Phase.PENDING:
             state.wait(record)
     state.freed += 1

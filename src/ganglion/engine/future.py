@@ -72,6 +72,15 @@ class Future:
         """All of them, those made first in front."""
         return tuple(self._held)
 
+    def held(self) -> dict[str, Reservation]:
+        """All of them by gang, those made first in front."""
+        return self._held.copy()
+
+    def restore(self, held: dict[str, Reservation]) -> None:
+        """Exactly these are held."""
+        self._rooms, self._renewed = {}, -1
+        self._held.swap(held)
+
     def apply(self, event: StartPlanned) -> bool:
         """Take a reservation in, move it or take it back; False when that changes nothing."""
         if event.placement is None:
@@ -116,6 +125,7 @@ class Future:
         self._in_vain = ()
         fresh, self._renewed = state.freed != self._renewed, state.freed
         for held in self._held.by_priority():
+            state.attend(held.record.gang.id)
             if held.record.phase is not Phase.PENDING or held.record.reason:
                 yield StartPlanned(now, held.record.gang.id, None)
             else:

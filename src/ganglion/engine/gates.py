@@ -1,5 +1,7 @@
 """What keeps a gang from being looked at: holds, dependencies, back-off, sweep width."""
 
+from copy import copy
+
 from msgspec import Struct
 
 from ganglion.model.events import Outcome
@@ -69,8 +71,24 @@ class Gates:
         """Gangs that wait for a workload."""
         return tuple(self._dependents.get(workload, ()))
 
-    def reason(self, gang: Gang, not_before: int, held_for: str = "") -> Reason | None:
+    def image(self, workload: str) -> Tally | None:
+        """The counts of a workload as they are now; None = it is unknown."""
+        tally = self._tallies.get(workload)
+        return tally and copy(tally)
+
+    def restore(self, workload: str, tally: Tally | None) -> None:
+        """The counts of a workload are those of an earlier image."""
+        if tally is None:
+            self._tallies.pop(workload, None)
+        else:
+            self._tallies[workload] = tally
+
+    def reason(
+        self, gang: Gang, not_before: int, held_for: str = "", fault: str = ""
+    ) -> Reason | None:
         """Why a gang may not be looked at; None = it may."""
+        if fault:
+            return _set_apart(fault)
         if gang.held:
             why = held_for or "it was submitted on hold; release it"
             return Reason(Token.HELD, why, remedy=Remedy.CHANGE)
@@ -117,6 +135,16 @@ class Gates:
 
     def _tally(self, workload: str) -> Tally:
         return self._tallies.setdefault(workload, Tally())
+
+
+def _set_apart(fault: str) -> Reason:
+    return Reason(
+        Token.HELD,
+        f"it is set apart, as the scheduler failed over it ({fault}); hold and release it to have"
+        " it tried again",
+        evidence={"defects": 1},
+        remedy=Remedy.ADMIN,
+    )
 
 
 def _after(workload: str) -> Reason:

@@ -9,7 +9,7 @@ level, as it would be with the gang running.
 Source: the scheduling cycle of Kueue, as documented there.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import NamedTuple
 
 from ganglion.engine.acts import give
@@ -80,20 +80,24 @@ def take_heads(state: ClusterState, plan: Plan, wait: Callable[[Head], None]) ->
         Whether another cycle may find something to do as things stand.
     """
     changed = False
-    for head in heads(state, plan.at):
-        record, was_shut = head.nomination.record, head.lane.shut_at == state.freed
-        if head.trade:
-            swap(state, record, head.trade, plan)
-        elif head.placement:
-            give(state, record, head.placement, plan)
-        else:
-            wait(head)
-        is_shut = head.reason is not None and head.lane.shut_at == state.freed
-        changed = changed or head.reason is None or is_shut > was_shut
+    found = heads(state, plan.at)
+    try:
+        for head in found:
+            record, was_shut = head.nomination.record, head.lane.shut_at == state.freed
+            if head.trade:
+                swap(state, record, head.trade, plan)
+            elif head.placement:
+                give(state, record, head.placement, plan)
+            else:
+                wait(head)
+            is_shut = head.reason is not None and head.lane.shut_at == state.freed
+            changed = changed or head.reason is None or is_shut > was_shut
+    finally:
+        found.close()  # what is kept for heads is given back before anything is undone
     return changed and bool(state.lanes.open(state.freed))
 
 
-def heads(state: ClusterState, now: int) -> Iterator[Head]:
+def heads(state: ClusterState, now: int) -> Generator[Head, None, None]:
     """The heads of all queues in order, each looked at when those before were carried out."""
     round_ = _Round(state, now)
     try:
@@ -135,6 +139,7 @@ class _Round:
         while entries:
             entry = self._next(entries)
             entries.remove(entry)
+            self._state.attend(entry.nomination.record.gang.id)
             reason = self._state.gates.crowded(entry.nomination.record.gang)
             head = self._look(entry) if reason is None else self._waits(entry, reason)
             if head:
@@ -167,6 +172,7 @@ class _Round:
         if key[-1] in self._seen:
             return None
         self._seen.add(key[-1])
+        self._state.attend(key[-1])
         return _Entry(key, lane, self._nominator.nominate(self._state.records[key[-1]]))
 
     def _waiting(self, queue: str) -> Iterator[tuple[Lane, Key]]:

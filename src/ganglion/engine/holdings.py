@@ -19,6 +19,7 @@ from ganglion.engine.lanes import Lanes
 from ganglion.engine.plugins import Plugins
 from ganglion.engine.quantum import level, next_change
 from ganglion.engine.record import SETTLED, GangRecord
+from ganglion.engine.rollback import Journaled
 from ganglion.engine.shapes import shapes_of
 from ganglion.engine.shares import Shares
 from ganglion.engine.totals import Totals
@@ -42,7 +43,7 @@ _STEP = 1 << 60
 """Beyond every rank within one level of attained service."""
 
 
-class Holdings:
+class Holdings(Journaled):
     """Nodes, queues and gangs as the events so far have made them.
 
     Attributes:
@@ -63,13 +64,14 @@ class Holdings:
         fresh: gangs submitted since the last cycle.
         freed: grows whenever something became possible that was not before.
         vetoes: how often a Permit plugin has forbidden a start.
-        turn: decisions made so far.
+        turn, submissions: decisions made, and gangs submitted, so far.
         clock: time of the latest event, in ms.
         past: decayed use of queues and users.
         deserved: what every queue is entitled to as of the last cycle.
     """
 
     def __init__(self, policy: Policy | None = None, plugins: Plugins | None = None) -> None:
+        super().__init__()
         self.policy = policy or Policy()
         self.plugins = plugins or builtin_plugins(self.policy)
         self.table = Conditions(self.plugins)
@@ -89,14 +91,10 @@ class Holdings:
         self.short: dict[str, None] = {}
         self.oversized: dict[str, None] = {}
         self.fresh: list[str] = []
-        self.freed = 0
-        self.vetoes = 0
-        self.turn = 0
-        self.clock = 0
+        self.freed = self.vetoes = self.turn = self.submissions = self.clock = 0
         self.deserved = Deserved(self, self.past)
         self._alarms = Alarms()
         self._settled: dict[str, GangRecord] = {}
-        self._submissions = 0
         self._fleet = 0
         self._empty: tuple[int, Indexes] | None = None
 
@@ -113,8 +111,8 @@ class Holdings:
 
     def enter(self, record: GangRecord) -> None:
         """A gang was submitted."""
-        self._submissions += 1
-        record.number = self._submissions
+        self.submissions += 1
+        record.number = self.submissions
         self.records[record.gang.id] = record
         self.gates.add(record.gang)
 
@@ -208,7 +206,7 @@ class Holdings:
         gang = record.gang
         if record.lane is not None:
             self.lanes.discard(gang.id)
-        record.reason = self.gates.reason(gang, record.not_before, record.held_for)
+        record.reason = self.gates.reason(gang, record.not_before, record.held_for, record.fault)
         if gang.recall_ms:
             record.reason = record.reason or asleep(gang)
             self._goes_to_sleep(gang)
@@ -376,8 +374,8 @@ class Holdings:
     def part(self, record: GangRecord, pods: tuple[PodPlacement, ...]) -> None:
         """Pods count in the tree no more."""
         tree, sights = self.tree, self._sights(record)
-        for pod in pods:
-            tree.leave(tree.rank(pod.node), sights[pod.pod_set], pod.devices, pod.milli)
+        for rank, pod in [(tree.rank(pod.node), pod) for pod in pods]:
+            tree.leave(rank, sights[pod.pod_set], pod.devices, pod.milli)
 
     def charge(self, gang: Gang, charged: tuple[tuple[str, Usage], ...], sign: int) -> None:
         """Add what a gang uses to its queue, or take it back."""

@@ -93,9 +93,22 @@ class KeptPlaces:
         for pod in placement.pods:
             self._state.tree.rank(pod.node)
         self.drop(record.gang.id)
-        kept = self._all[record.gang.id] = self._made(record, placement)
-        for node in _nodes(placement):
-            self._on.setdefault(node, {})[record.gang.id] = kept
+        self._keep(self._made(record, placement))
+
+    def list_only(self, kept: Iterable[Kept]) -> None:
+        """Iterate over exactly these; the rest is made anew then."""
+        self._all = {each.record.gang.id: each for each in kept}
+
+    def take_over(self, others: "KeptPlaces") -> None:
+        """Keep the places that others list, as they were charged."""
+        for each in others:
+            self._keep(each)
+
+    def _keep(self, kept: Kept) -> None:
+        gang = kept.record.gang.id
+        self._all[gang] = kept
+        for node in _nodes(kept.placement):
+            self._on.setdefault(node, {})[gang] = kept
         self._changed(kept, 1)
 
     def _made(self, record: GangRecord, placement: Placement) -> Kept:

@@ -130,6 +130,16 @@ class Lanes:
         waiting[types] = waiting.get(types, 0) + sign * milli
         self.changes += 1
 
+    def remember(self, others: "Lanes") -> None:
+        """Lanes that were shut among others, for the same reason, are shut here."""
+        self._freed = others._freed
+        for key, lane in self._all.items():
+            known = others._all.get(key)
+            if known:
+                lane.reason, lane.shut_at = known.reason, known.shut_at
+                if key not in others._open:
+                    self._open.pop(key, None)
+
     def of(self, gang: str) -> Lane | None:
         """The lane in which a gang waits."""
         lane_key = self._where.get(gang)

@@ -58,6 +58,10 @@ def updated(state: Holdings, event: ev.GangUpdated) -> bool:
         changes |= _resized_sets(record, event.counts)
     if not changes:
         return False
+    if "queue" in changes:
+        _check_leaf(state, changes["queue"])
+        if record.phase not in WAITING:
+            raise Conflict(f"gang {event.gang} is {record.phase} and cannot change its queue")
     if "pod_sets" in changes and record.phase in SETTLED:
         state.oversized[event.gang] = None
     if record.phase is Phase.RESERVED:
@@ -65,14 +69,11 @@ def updated(state: Holdings, event: ev.GangUpdated) -> bool:
         record.phase = Phase.PENDING
     if changes.get("recall_ms"):
         state.redeem(record)
-    if "queue" in changes:
-        _check_leaf(state, changes["queue"])
-        if record.phase is not Phase.PENDING:
-            raise Conflict(f"gang {event.gang} is {record.phase} and cannot change its queue")
     if changes.get("recall_ms") == 0:
         state.asleep.pop(event.gang, None)
     state.lanes.discard(event.gang)
     record.gang = replace(record.gang, **changes)
+    record.fault = ""
     if "held" in changes:
         record.held_for = event.cause if event.held else ""
     state.freed += "floor" in changes
@@ -196,6 +197,19 @@ def pods_left(state: Holdings, event: ev.PodsLeft) -> bool:
     return True
 
 
+def set_apart(state: Holdings, event: ev.GangSetApart) -> bool:
+    """The engine failed over a gang, which is left out of decisions from now on."""
+    record = state.record(event.gang)
+    fault = f"{event.stage}: {event.error}"
+    if record.phase is Phase.ENDED or record.fault == fault:
+        return False
+    record.fault = fault
+    state.redeem(record)
+    if record.phase in WAITING:
+        _stand(state, record)
+    return True
+
+
 def committed(state: Holdings, event: ev.CheckpointCommitted) -> bool:
     """A gang saved its work."""
     record = state.record(event.gang)
@@ -237,7 +251,7 @@ def ended(state: Holdings, event: ev.GangEnded) -> bool:
     record.exit_code, record.message = event.exit_code, event.message
     record.failures += event.outcome is ev.Outcome.FAILED
     record.preempted += event.outcome is ev.Outcome.PREEMPTED
-    record.stopping_at = 0
+    record.stopping_at, record.fault = 0, ""
     if event.requeue:
         record.phase, record.not_before = Phase.PENDING, event.not_before
         _stand(state, record)

@@ -65,6 +65,12 @@ class QueueTree:
         del self.queues[name], self.order[name]
         self._index()
 
+    def list_only(self, queues: Mapping[str, Queue], order: Mapping[str, int]) -> None:
+        """List exactly these, of this age; what follows from them is made anew then."""
+        self.queues.clear()
+        self.queues.update(queues)
+        self.order = dict(order)
+
     def path(self, name: str) -> tuple[str, ...]:
         """The queue and all above it, the root last. Raises NotFound."""
         found = self._paths.get(name)

@@ -44,12 +44,14 @@ def wake(state: ClusterState, plan: Plan) -> None:
     for kept in _beyond_means(state):
         _give_back(state, kept, "its queue may not have it any more", plan)
     for kept in state.kept:
+        state.attend(kept.record.gang.id)
         if not state.kept.is_sound(kept):
             _give_back(state, kept, "its place is gone", plan)
         elif _is_booked(state, kept, plan.at):
             _give_back(state, kept, "its nodes are booked", plan)
     for kept in state.kept:
         record = kept.record
+        state.attend(record.gang.id)
         if record.reason is None and not record.gang.recall_ms:
             if _means_suffice(state, kept):
                 _take_back(state, kept, plan)
@@ -68,6 +70,7 @@ def keep(state: ClusterState, plan: Plan, *, before_others: bool) -> None:
     for record in sorted(_placeless(state), key=_seniority):
         if before_others and not _is_first(state, record):
             continue
+        state.attend(record.gang.id)
         place = _place(state, record, plan.at)
         if place:
             decide(state, [PlaceKept(plan.at, record.gang.id, place)], plan)
@@ -83,6 +86,7 @@ def _beyond_means(state: ClusterState) -> Iterator[Kept]:
     if state.kept.checked == state.freed:
         return
     for kept in tuple(state.kept)[::-1]:
+        state.attend(kept.record.gang.id)
         if not state.kept.is_within_bounds(kept):
             yield kept
     state.kept.checked = state.freed

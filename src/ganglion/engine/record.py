@@ -53,6 +53,7 @@ class GangRecord(Struct):
         charged: what its placement uses, by flavor.
         pledged: what its promise uses, by flavor.
         number: gangs that were submitted up to it.
+        fault: how the engine failed over it, which is why it is set apart; empty = it did not.
     """
 
     gang: Gang
@@ -83,3 +84,4 @@ class GangRecord(Struct):
     resized_at: int = 0
     attained: int = 0
     number: int = 0
+    fault: str = ""

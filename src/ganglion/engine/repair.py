@@ -52,6 +52,9 @@ def repairs(state: ClusterState, now: int) -> Iterator[GangResized | GangStoppin
     if not gone and not state.tree.sick and not state.stranded:
         return
     for record in state.settled():
+        if record.fault:
+            continue
+        state.attend(record.gang.id)
         stranded = _stranded(state, record)
         may = record.gang.replace or (state.policy.repair and (gone or stranded))
         lost = stranded + (_lost(state, record, stranded) if may else ())

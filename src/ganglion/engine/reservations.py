@@ -35,6 +35,10 @@ class Reservations:
         """The reservation of a gang."""
         return self._held.get(gang)
 
+    def copy(self) -> dict[str, Reservation]:
+        """All of them by gang."""
+        return dict(self._held)
+
     def put(self, made: Reservation) -> bool:
         """Make or move a reservation; False when that changes nothing."""
         gang = made.record.gang.id

@@ -6,17 +6,27 @@ from typing import Any
 from ganglion.engine import ahead, facts, life
 from ganglion.engine.bands import Bands
 from ganglion.engine.bookings import Bookings
+from ganglion.engine.conditions import Conditions
 from ganglion.engine.estimates import Estimates
+from ganglion.engine.floors import Floors
 from ganglion.engine.future import Future
 from ganglion.engine.holdings import Holdings
+from ganglion.engine.indexes import Indexes
 from ganglion.engine.invariants import check
 from ganglion.engine.keeping import KeptPlaces
+from ganglion.engine.lanes import Lanes
 from ganglion.engine.occupants import Clock, Occupants
 from ganglion.engine.plugins import Plugins
 from ganglion.engine.profile import Ground
-from ganglion.engine.record import GangRecord
+from ganglion.engine.record import SETTLED, GangRecord
+from ganglion.engine.rollback import Image, roll_back
+from ganglion.engine.shares import Shares
+from ganglion.engine.totals import Totals
+from ganglion.engine.tree import Tree
 from ganglion.model import events as ev
+from ganglion.model.errors import GanglionError
 from ganglion.model.placement import PodPlacement
+from ganglion.model.plan import Phase
 from ganglion.model.policy import Policy
 from ganglion.model.workload import Gang
 
@@ -52,12 +62,85 @@ class ClusterState(Holdings):
         Returns:
             False when it changes nothing: a duplicate, or news of an attempt that is over.
 
+        Whatever it raises, the state is as it was before.
+
         Raises:
             NotFound: it names an unknown queue, node or gang.
             Conflict: it contradicts what is known, as a second gang of the same id.
         """
         self.clock = max(self.clock, event.at)
-        return _HANDLERS[type(event)](self, event)
+        before = Image(self, event)
+        try:
+            changed = _HANDLERS[type(event)](self, event)
+        except Exception as error:
+            # What was refused was mostly refused before anything changed.
+            if not isinstance(error, GanglionError) or not before.holds(self):
+                roll_back(self, [before])
+            raise
+        if self.journal is not None:
+            self.journal.append(before)
+        return changed
+
+    def rebuild(self) -> None:
+        """Make everything anew that follows from nodes, queues, records and reservations."""
+        known, queues, kept, future = self.tree, self.shares.tree, self.kept, self.future
+        typical, lanes, order = self.table.typical, self.lanes, self.occupants.records
+        self.table = Conditions(self.plugins)
+        self.table.measure_by(typical, {})
+        self.tree = Tree(self.table)
+        for node in known.described().values():
+            self.tree.put(node)
+        self.tree.settle()
+        for name in sorted(known.gone() & known.described().keys()):
+            self.tree.drop(name)
+        self.indexes = Indexes(self.table, self.tree)
+        self.totals = Totals(self.table, self.tree)
+        self.fleet_changed()
+        self.shares = Shares()
+        for name in sorted(queues.queues, key=queues.order.__getitem__):
+            self.shares.put(queues.queues[name])
+        self.occupants, self.floors, self.lanes = Occupants(), Floors(), Lanes()
+        asleep = dict.fromkeys((*self.asleep, *self.records))
+        self.asleep = {each: None for each in asleep if self._may_sleep(each)}
+        promised, self.promised, self.leaving = self.promised, {}, {}
+        self.short, self._settled = {}, {}
+        for gang in dict.fromkeys((*order, *promised, *self.records)):
+            if gang in self.records:
+                self._count_again(self.records[gang])
+        self.promised = {
+            gang: None for gang in (*promised, *self.promised) if gang in self.promised
+        }
+        self.lanes.remember(lanes)
+        bookings = self.bookings.all()
+        self.bookings = Bookings(self.shares.path)
+        self.bookings.restore(bookings)
+        self.kept = KeptPlaces(self, self.occupants)
+        self.kept.take_over(kept)
+        self.replan()
+        self.future.restore(future.held())
+
+    def _may_sleep(self, gang: str) -> bool:
+        record = self.records.get(gang)
+        return bool(record and record.gang.recall_ms and record.phase is not Phase.ENDED)
+
+    def _count_again(self, record: GangRecord) -> None:
+        """Count what a gang holds, is promised, or waits for."""
+        if record.placement and record.phase in SETTLED:
+            self.join(record, record.placement.pods)
+            self.charge(record.gang, record.charged, 1)
+            self._settled[record.gang.id] = record
+            self.measure(record)
+            self.floors.came(record)
+            if record.phase is Phase.RUNNING:
+                self.floors.runs(record)
+        for pod in record.leaving:
+            self.leaving.setdefault(pod.node, {})[record.gang.id] = None
+        if record.promise:
+            self.join(record, record.promise.pods)
+            self.charge(record.gang, record.pledged, 1)
+            self.promised[record.gang.id] = None
+        if record.phase is Phase.PENDING:
+            self.wait(record)
 
     def join(self, record: GangRecord, pods: tuple[PodPlacement, ...]) -> None:
         """Pods come to count in the tree. Raises NotFound before any does."""
@@ -123,6 +206,7 @@ _HANDLERS: dict[type, Callable[[ClusterState, Any], bool]] = {
     ev.PlaceKept: ahead.kept,
     ev.StartPlanned: ahead.start_planned,
     ev.StartExpected: ahead.start_expected,
+    ev.GangSetApart: ahead.set_apart,
     ev.BookingSet: ahead.booking_set,
     ev.BookingRemoved: ahead.booking_removed,
     ev.MetricReported: facts.of_no_concern,

@@ -56,6 +56,7 @@ class Tree:
         arrivals: conditions that got their first node, in order of time.
         changes: ranks of nodes whose condition changed, in order of time.
         epoch: grows whenever ranks or logs start anew.
+        descriptions: grows whenever a node is described or dropped.
         problems: what is odd in the topology, in plain words.
         sick: node -> indexes of its devices that must not be given out; others are left out.
     """
@@ -76,6 +77,7 @@ class Tree:
         self.changes: list[int] = []
         self.epoch = 0
         self.problems: list[str] = []
+        self.descriptions = 0
         self.sick: dict[str, frozenset[int]] = {}
         self._buckets: dict[int, list[int]] = {}
         self._gone: set[str] = set()
@@ -83,6 +85,8 @@ class Tree:
 
     def put(self, node: Node) -> None:
         """Add a node, or change the description of a known one; its pods stay."""
+        self._intern_empty(node)  # what cannot be described is refused before anything changes
+        self.descriptions += 1
         self._gone.discard(node.name)
         self._note_sick(node)
         rank = self.index.get(node.name)
@@ -91,9 +95,29 @@ class Tree:
             return
         self._describe(rank, node)
 
+    def known(self, name: str) -> Node | None:
+        """A node as last described, also one that joined since the last `settle`."""
+        rank = self.index.get(name)
+        return self._fresh.get(name) or (None if rank is None else self.nodes[rank])
+
+    def list_as(self, name: str, node: Node | None, gone: bool) -> None:
+        """What `described` and `gone` say of a node is this again; the rest is made anew then."""
+        self.nodes = [each for each in self.nodes if each.name != name]
+        self._fresh.pop(name, None)
+        self._gone.discard(name)
+        if node:
+            self._fresh[name] = node
+        if gone:
+            self._gone.add(name)
+
+    def described(self) -> dict[str, Node]:
+        """All nodes as last described, those that joined since the last `settle` included."""
+        return {node.name: node for node in self.nodes} | self._fresh
+
     def drop(self, name: str) -> None:
         """A node is gone: nothing starts there; it is forgotten once it is empty."""
         rank = self.rank(name)
+        self.descriptions += 1
         self._gone.add(name)
         self._describe(rank, self.nodes[rank])
 

@@ -19,7 +19,8 @@ def trim(state: ClusterState, plan: Plan) -> None:
     for name in list(state.oversized):
         del state.oversized[name]
         record = state.records.get(name)
-        if record and record.phase in SETTLED and record.placement:
+        if record and record.phase in SETTLED and record.placement and not record.fault:
+            state.attend(name)
             _trim(state, record, plan)
 
 

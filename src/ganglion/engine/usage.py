@@ -10,6 +10,7 @@ the error of use within one step. Source: forward decay (Cormode and others, ICD
 """
 
 from collections.abc import Iterable
+from copy import copy
 
 from msgspec import Struct
 
@@ -57,6 +58,10 @@ class _Sum(Struct):
     weighted: int = 0
 
 
+Image = list[tuple[tuple[str, str | None], _Sum | None]]
+"""Some sums, by queue and user, as they were at a time."""
+
+
 class PastUse:
     """Decayed use of queues, and of users in queues. All calls do nothing without a half-life.
 
@@ -83,6 +88,19 @@ class PastUse:
         for queue in path:
             for key in ((queue, None), (queue, user)):
                 self._add(key, sign * gpu_milli, now)
+
+    def image(self, path: Iterable[str], user: str) -> Image:
+        """The sums of queues, and of a user in them, as they are now."""
+        keys = [(queue, whose) for queue in path for whose in (None, user)]
+        return [(key, copy(self._sums.get(key))) for key in keys]
+
+    def restore(self, image: Image) -> None:
+        """Some sums are as in an earlier image."""
+        for key, each in image:
+            if each is None:
+                self._sums.pop(key, None)
+            else:
+                self._sums[key] = each
 
     def level(self, queue: str, now: int) -> int:
         """Decayed use of a queue, subtree included, in thousandths of GPUs x ms."""

@@ -253,6 +253,18 @@ class BookingRemoved(_Event, frozen=True, tag="booking_removed"):
     name: str
 
 
+class GangSetApart(_Event, frozen=True, tag="gang_set_apart"):
+    """Decision: the gang is left out of decisions, as the engine failed over it: a defect.
+
+    It waits, or runs on untouched, until it is changed, its attempt ends, or the policy
+    changes. `stage` is the part of the cycle that failed, `error` what it said.
+    """
+
+    gang: str
+    stage: str
+    error: str
+
+
 class TypicalPods(_Event, frozen=True, tag="typical_pods"):
     """The workload that fragmentation is measured against: (request, how many of them).
 
@@ -359,6 +371,7 @@ Event = (
     | PlaceKept
     | StartPlanned
     | StartExpected
+    | GangSetApart
     | GangResized
     | PodsLeft
     | CheckpointCommitted

@@ -93,6 +93,20 @@ class Rejection(Struct, frozen=True):
     message: str
 
 
+class Defect(Struct, frozen=True):
+    """The engine failed, and undid what it had begun: an error in Ganglion or in a plugin.
+
+    Attributes:
+        stage: the part of the cycle that failed.
+        gang: id of the gang that it was about, which is set apart; empty = none alone.
+        error: type and message of the exception.
+    """
+
+    stage: str
+    gang: str
+    error: str
+
+
 class Plan(Struct):
     """The outcome of one cycle; also the commands to a world.
 
@@ -104,6 +118,7 @@ class Plan(Struct):
         waits: groups of equal gangs whose reason is new or changed in this cycle.
         decisions: all that was decided as events, to be recorded after the facts.
         rejected: events that made no sense and were left out.
+        defects: where the engine failed, oldest first.
     """
 
     at: int
@@ -113,6 +128,7 @@ class Plan(Struct):
     waits: list[Wait] = field(default_factory=list)
     decisions: list[Event] = field(default_factory=list)
     rejected: list[Rejection] = field(default_factory=list)
+    defects: list[Defect] = field(default_factory=list)
 
 
 class Verdict(Struct, frozen=True, omit_defaults=True):
