@@ -12,6 +12,10 @@ from hypothesis import HealthCheck, settings
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "traces"
 
+# What the engine fails over fails the test; in production it is set apart. Programs that tests
+# start inherit this.
+os.environ["GANGLION_STRICT"] = "1"
+
 # Machines differ in speed: a slow example is no failure, and the seed is given and printed.
 settings.register_profile(
     "ci",

@@ -292,3 +292,26 @@ def test_others_are_decided_as_if_those_set_apart_were_held(number: int) -> None
             ]
             assert plans[0].stops == plans[1].stops
             apart.validate()
+
+
+class Protector:
+    """A Preempt plugin that fails over one victim."""
+
+    name = "protector"
+
+    def may_stop(self, victim: Gang, _favoured: Gang, _now: int) -> bool:
+        if victim.workload == "bad":
+            raise Broken(victim.workload)
+        return True
+
+
+def test_a_victim_over_which_a_plugin_fails_is_left_alone_and_the_asker_takes_another() -> None:
+    policy = Policy()
+    protecting = replace(builtin_plugins(policy), preempts=(Protector(),))
+    state = state_of(node("a", 1), node("b", 1), policy=policy, plugins=protecting)
+    submit(state, gang("bad", priority=10), gang("other", priority=20))
+    cycle(state, [ev.GangStarted(2, f"{name}/0", 1) for name in ("bad", "other")], 2)
+    plan = isolated(state, *submitted(gang("high", priority=90)), now=700_000)
+    assert [(each.stage, each.gang) for each in plan.defects] == [("turns", "bad/0")]
+    assert [each.gang for each in plan.stops] == ["other/0"]
+    assert state.records["bad/0"].phase is Phase.RUNNING

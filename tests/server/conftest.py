@@ -36,6 +36,8 @@ class Rig:
         keepers: called for every server that starts.
     """
 
+    isolate = False
+
     def __init__(self, folder: Path, keepers: Callable[[], Sequence[Keeper]] = tuple) -> None:
         self.home, self.keepers = Home(folder), keepers
         self.machine = Machine()
@@ -48,7 +50,13 @@ class Rig:
         self.world = FakeWorld(self.machine, NODES)
         self.metrics = Metrics()
         self.service = Service(
-            self.ledger, self.world, Policy(), self.feed.publish, self.metrics, self.keepers()
+            self.ledger,
+            self.world,
+            Policy(),
+            self.feed.publish,
+            self.metrics,
+            self.keepers(),
+            isolate=self.isolate,
         )
         self.service.begin()
         self.do(lambda draft: commands.keep_queues(draft, self.queues))

@@ -80,10 +80,11 @@ def scheduler(
     Several may run; the one that holds the Lease decides.
     """
     from ganglion.server.scheduling import Wish, schedule
+    from ganglion.server.strict import isolates
     from ganglion.worlds.kubernetes.brain.settings import Settings
     from ganglion.worlds.kubernetes.config.settings import load_settings
 
-    usual = Settings(default_queue=default_queue)
+    usual = Settings(default_queue=default_queue, isolate=isolates())
     settings = load_settings(settings_file, usual) if settings_file else usual
     _log_to_stderr(log_level)
     endpoints = _endpoints(kubeconfig, context)

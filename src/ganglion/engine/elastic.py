@@ -25,7 +25,7 @@ from ganglion.engine.standing_share import KaiStanding, Rank, ShareStanding
 from ganglion.engine.state import ClusterState
 from ganglion.engine.tentative import Tentative
 from ganglion.engine.trial import common
-from ganglion.engine.victims import Cause, Unit, Useful
+from ganglion.engine.victims import Cause, Unit, Useful, may_stop
 from ganglion.model.events import GangResized
 from ganglion.model.placement import Placement, PodPlacement
 from ganglion.model.plan import Phase, Plan, Resize, Start
@@ -235,7 +235,7 @@ class _Season:
         self._seats.append(place)
 
     def _useful(self, grower: _Grower) -> Useful:
-        asker, vetoes = grower.record.gang, self._state.plugins.preempts
+        asker = grower.record.gang
 
         def useful(unit: Unit) -> bool:
             record = unit.record
@@ -248,7 +248,7 @@ class _Season:
                 return False
             if any((name, pod) in self._gone for pod in unit.pods):
                 return False
-            return all(each.may_stop(record.gang, asker, self._now) for each in vetoes)
+            return may_stop(self._state, record, asker, self._now)
 
         return useful
 

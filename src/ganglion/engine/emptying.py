@@ -18,7 +18,7 @@ from ganglion.engine.seek import seek
 from ganglion.engine.sketch import Sketch
 from ganglion.engine.state import ClusterState
 from ganglion.engine.tentative import Tentative
-from ganglion.engine.victims import Cause, Unit
+from ganglion.engine.victims import Cause, Unit, may_stop
 from ganglion.model.events import GangReserved, GangStopping
 from ganglion.model.placement import Placement
 from ganglion.model.plan import Plan, Stop
@@ -81,10 +81,7 @@ def _candidates(
 
 
 def _may(state: ClusterState, record: GangRecord, now: int) -> bool:
-    vetoes = state.plugins.preempts
-    return may_move(state, record, now) and all(
-        each.may_stop(record.gang, record.gang, now) for each in vetoes
-    )
+    return may_move(state, record, now) and may_stop(state, record, record.gang, now)
 
 
 def _free(state: ClusterState, rank: int) -> int:

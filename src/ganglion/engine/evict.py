@@ -26,7 +26,7 @@ from ganglion.engine.shapes import Shape, times
 from ganglion.engine.state import ClusterState
 from ganglion.engine.stock import Cost, Stock, alike
 from ganglion.engine.tentative import Tentative
-from ganglion.engine.victims import Cause, Rules, Unit
+from ganglion.engine.victims import Cause, Rules, Unit, may_stop
 from ganglion.model.levels import DEPTH, Level
 from ganglion.model.placement import Placement
 from ganglion.model.plan import Start
@@ -142,15 +142,13 @@ class Trader:
         return any(allows(self._state, asker, unit, now) for unit in units)
 
     def _useful(self, asker: GangRecord) -> Callable[[Unit], bool]:
-        vetoes = self._state.plugins.preempts
-
         def useful(unit: Unit) -> bool:
             record = unit.record
             if record.placed_at == self._now or not unit.pods:
                 return False
             if unit.whole and not self._state.floors.spares(record):
                 return False
-            return all(each.may_stop(record.gang, asker.gang, self._now) for each in vetoes)
+            return may_stop(self._state, record, asker.gang, self._now)
 
         return useful
 

@@ -28,7 +28,7 @@ from ganglion.engine.record import SETTLED, GangRecord
 from ganglion.engine.state import ClusterState
 from ganglion.engine.stock import Stock
 from ganglion.engine.tentative import Tentative
-from ganglion.engine.victims import Cause, Rules, Unit
+from ganglion.engine.victims import Cause, Rules, Unit, may_stop
 from ganglion.model.placement import Placement
 from ganglion.model.reasons import Reason, Token
 
@@ -165,12 +165,11 @@ class Mover:
         return Unit(record, record.placement.pods, True, cost, Cause.MOVED, grade=(-1,))
 
     def _may(self, asker: GangRecord, unit: Unit) -> bool:
-        gang, vetoes = unit.record.gang, self._state.plugins.preempts
         if unit.record.placed_at == self._now:
             return False
         if unit.whole and not self._state.floors.spares(unit.record):
             return False
-        return all(each.may_stop(gang, asker.gang, self._now) for each in vetoes)
+        return may_stop(self._state, unit.record, asker.gang, self._now)
 
     def _search(
         self, asker: GangRecord, ground: Ground, units: Sequence[Unit], gain: int

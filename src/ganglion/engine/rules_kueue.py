@@ -15,7 +15,7 @@ from typing import NamedTuple
 from ganglion.engine.borrowing import Borrowing, Cell, Cells, cells_of
 from ganglion.engine.holdings import Holdings
 from ganglion.engine.record import GangRecord
-from ganglion.engine.victims import Cause
+from ganglion.engine.victims import Cause, may_stop
 from ganglion.model.queue import ANY_FLAVOR, Preemption, Victims
 
 
@@ -114,8 +114,7 @@ def _is_open(state: Holdings, record: GangRecord, asker: Asker) -> bool:
         return False
     if now - (record.started or record.placed_at) < rules_for(state, gang.queue).protected_ms:
         return False
-    vetoes = state.plugins.preempts
-    return all(each.may_stop(gang, asker.record.gang, now) for each in vetoes)
+    return may_stop(state, record, asker.record.gang, now)
 
 
 def turn(record: GangRecord) -> tuple[int, int, str]:

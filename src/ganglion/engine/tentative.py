@@ -64,9 +64,12 @@ class Tentative:
 
     def _apply(self, step: Step, sign: int) -> None:
         record, pods, charged, _ = step
+        attended = self._state.attended
+        self._state.blame(record.gang.id)
         move = self._state.join if sign > 0 else self._state.part
         move(record, pods)
         self._state.charge(record.gang, charged, sign)
+        self._state.blame(attended)
 
 
 def _seat(record: GangRecord, placement: Placement) -> Key:

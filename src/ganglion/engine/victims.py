@@ -8,6 +8,7 @@ from ganglion.engine.holdings import Holdings
 from ganglion.engine.record import SETTLED, GangRecord
 from ganglion.model.placement import PodPlacement
 from ganglion.model.reasons import Reason
+from ganglion.model.workload import Gang
 
 
 class Cause(StrEnum):
@@ -86,6 +87,22 @@ class Unit(NamedTuple):
 
 Useful = Callable[[Unit], bool]
 """Whether a unit may help at all, as by lying in the domain that is looked at."""
+
+
+def may_stop(state: Holdings, victim: GangRecord, favoured: Gang, now: int) -> bool:
+    """Whether plugins let a gang be stopped for another; one that is set apart is left alone.
+
+    What a plugin raises is about the victim: whoever else asks would meet it, too.
+    """
+    if victim.fault:
+        return False
+    vetoes, attended = state.plugins.preempts, state.attended
+    if not vetoes:
+        return True
+    state.blame(victim.gang.id)
+    allowed = all(each.may_stop(victim.gang, favoured, now) for each in vetoes)
+    state.blame(attended)
+    return allowed
 
 
 class Rules(Protocol):

@@ -64,6 +64,7 @@ def make_app(context: Context) -> FastAPI:
     app.include_router(routes_drains.router, prefix=PREFIX)
     app.include_router(routes_cluster.public, prefix=PREFIX)
     app.include_router(routes_cluster.public, include_in_schema=False)
+    app.include_router(routes_cluster.probes, include_in_schema=False)
     app.add_api_route(METRICS, routes_cluster.metrics, include_in_schema=False)
     context.metrics.registry.register(_gauges(context))
     app.openapi = lambda: _described(app)  # type: ignore[method-assign]  # how FastAPI is told

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from msgspec import Struct
 
 from ganglion.model.events import Event
+from ganglion.model.plan import Defect
 from ganglion.worlds.kubernetes.api.config import Endpoint
 from ganglion.worlds.kubernetes.brain.brain import Brain
 from ganglion.worlds.kubernetes.brain.orders import Order
@@ -19,11 +20,13 @@ class Took(Struct, frozen=True):
         events: facts and decisions.
         orders: what was to be written.
         seconds: that it took.
+        defects: where the engine failed.
     """
 
     events: Sequence[Event]
     orders: Sequence[Order]
     seconds: float
+    defects: Sequence[Defect] = ()
 
 
 class Audience:
@@ -35,7 +38,8 @@ class Audience:
 
     def turned(self, brain: Brain, orders: Sequence[Order], seconds: float) -> None:
         """A turn is over; called while nobody else looks at the state."""
-        self._listener(Took((*brain.scene.facts, *brain.plan.decisions), orders, seconds))
+        events = (*brain.scene.facts, *brain.plan.decisions)
+        self._listener(Took(events, orders, seconds, tuple(brain.plan.defects)))
 
     def seat(self, listener: Callable[[Took], None]) -> None:
         """Tell a listener everything so far and from now on; call it between turns."""

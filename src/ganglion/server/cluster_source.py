@@ -8,6 +8,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from ganglion.model.events import Event, GangEnded, GangSubmitted
 from ganglion.model.workload import Gang, Workload
+from ganglion.server.apart import apart_after, told_apart
 from ganglion.server.audience import Took
 from ganglion.server.book import Book, Entry
 from ganglion.server.draft import Mind
@@ -37,6 +38,13 @@ class ClusterSource:
             ["what"],
             registry=self.registry,
         )
+        self._defects = Counter(
+            "ganglion_defects",
+            "Failures of the engine, each undone and set apart.",
+            ["stage"],
+            registry=self.registry,
+        )
+        self._apart: dict[str, str] = {}
         self._turn = Histogram(
             "ganglion_turn_seconds", "Time one turn took.", registry=self.registry
         )
@@ -69,8 +77,11 @@ class ClusterSource:
         for order in turn.orders:
             if isinstance(order, Bind | Evict):
                 self._pods.labels(type(order).__name__.lower()).inc(len(order.pods))
+        for defect in turn.defects:
+            self._defects.labels(defect.stage).inc()
         for event in turn.events:
             self._follow(event)
+            self._apart = apart_after(self._apart, event)
 
     @contextmanager
     def read(self) -> Iterator[Mind]:
@@ -103,10 +114,11 @@ class ClusterSource:
         return troubles[0] if troubles else "the cluster is being listed"
 
     def lacking(self) -> str:
-        """Clusters that are set aside, and why."""
+        """Clusters that are set aside, and gangs that are set apart, and why."""
         assert self._scheduler
         aside = self._scheduler.aside()
-        return "; ".join(f"cluster {name} is set aside: {why}" for name, why in aside)
+        told = [f"cluster {name} is set aside: {why}" for name, why in aside]
+        return "; ".join([*told, *filter(None, [told_apart(self._apart)])])
 
     def elsewhere(self) -> str:
         """Why its views show nothing, as `a leads`; empty = it decides, and they do."""

@@ -12,7 +12,9 @@ MOST_BYTES = 1 << 20
 """Largest body of a request."""
 
 PREFIX = "/api/v1"
-OPEN = frozenset({"/healthz", "/version", f"{PREFIX}/healthz", f"{PREFIX}/version"})
+OPEN = frozenset(
+    {"/healthz", "/readyz", "/version", f"{PREFIX}/healthz", f"{PREFIX}/version"},
+)
 """Paths that need no token."""
 
 METRICS = "/metrics"

@@ -39,6 +39,7 @@ from ganglion.server.schedules import SchedulesKeeper
 from ganglion.server.scraper import Scraper
 from ganglion.server.service import Service
 from ganglion.server.services_keeper import ServicesKeeper
+from ganglion.server.strict import isolates
 from ganglion.server.sweeps_keeper import SweepsKeeper
 from ganglion.server.workspace_figures import WorkspaceFigures
 from ganglion.server.workspaces_keeper import WorkspaceKeeper
@@ -107,7 +108,9 @@ def serve(
         workspaces = WorkspaceKeeper(eyes, reception=Reception(door))
         metrics.registry.register(WorkspaceFigures(workspaces, made.now))
         keepers = [workspaces, *_keepers(stack, door)]
-        service = Service(ledger, made, Policy(), feed.publish, metrics, keepers)
+        service = Service(
+            ledger, made, Policy(), feed.publish, metrics, keepers, isolate=isolates()
+        )
         user = _user()
         stack.enter_context(_running(service, lambda d: _brought(d, policy, tuple(queues), user)))
         url = url_of(taken, host)

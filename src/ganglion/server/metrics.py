@@ -65,6 +65,13 @@ class Metrics:
             "ganglion_events_appended", "Events written to the ledger.", registry=self.registry
         )
 
+        self._defects = Counter(
+            "ganglion_defects",
+            "Failures of the engine, each undone and set apart.",
+            ["stage"],
+            registry=self.registry,
+        )
+
     @contextmanager
     def cycle(self) -> Iterator[None]:
         """Measure one cycle."""
@@ -75,6 +82,10 @@ class Metrics:
     def appended(self, batch: Batch) -> None:
         """A batch was written."""
         self._events.inc(len(batch.incoming) + len(batch.decisions))
+
+    def failed(self, stage: str) -> None:
+        """The engine failed in a stage of its cycle, or over an event."""
+        self._defects.labels(stage).inc()
 
     def text(self) -> bytes:
         """Everything in Prometheus' text format."""

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import anyio
 from fastapi import APIRouter, Header, Query, Response
+from fastapi.responses import JSONResponse
 from msgspec.structs import replace
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -17,6 +18,7 @@ from ganglion.files.queue_schema import PreemptionFile
 from ganglion.model.errors import FieldError
 from ganglion.model.queue import Queue
 from ganglion.server import cluster_views, commands, schemas, schemas_fleet
+from ganglion.server.apart import told_apart
 from ganglion.server.context import Context, Document, Here, document_body
 from ganglion.server.feed import Patient
 from ganglion.server.policies import flavors_of
@@ -24,6 +26,7 @@ from ganglion.server.problems import ERRORS
 
 router = APIRouter(tags=["cluster"], responses=ERRORS)
 public = APIRouter(tags=["server"])
+probes = APIRouter()
 
 MOST = (1 << 63) - 1
 """Largest number that databases hold."""
@@ -185,6 +188,21 @@ def health(here: Here) -> schemas.Health:
     """Say whether the server works."""
     trouble = here.service.trouble
     return schemas.Health(status="trouble" if trouble else "ok", trouble=trouble)
+
+
+@probes.get("/readyz")
+def ready(here: Here) -> Response:
+    """Say whether requests are accepted, and which gangs are set apart; 503 = they are not."""
+    trouble = here.service.trouble
+    if trouble:
+        return _readiness("trouble", trouble, 503)
+    with here.service.read() as mind:
+        apart = {gang: each.fault for gang, each in mind.state.records.items() if each.fault}
+    return _readiness("ok", told_apart(apart), 200)
+
+
+def _readiness(status: str, trouble: str, code: int) -> Response:
+    return JSONResponse(schemas.Health(status=status, trouble=trouble).model_dump(), code)
 
 
 @public.get("/version")

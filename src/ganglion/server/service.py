@@ -63,6 +63,8 @@ class Service:
         published: called with the new events of a turn once they are written.
         metrics: counts what happens.
         keepers: look after services, workspaces and others, in this order.
+        isolate: whether a gang or report that the engine fails over is set apart, so that all
+            else is decided; else its failure fails the turn, as tests want it.
 
     Attributes:
         trouble: why turns fail at present; empty = they do not.
@@ -79,9 +81,11 @@ class Service:
         published: Callable[[list[Entry]], None],
         metrics: Metrics,
         keepers: Sequence[Keeper] = (),
+        *,
+        isolate: bool = False,
     ) -> None:
         self.ledger, self._world, self._policy = ledger, world, policy
-        self._published, self._metrics = published, metrics
+        self._published, self._metrics, self._isolate = published, metrics, isolate
         self._asked: queue.SimpleQueue[_Asked | None] = queue.SimpleQueue()
         self._facts: list[Event] = []
         self._orders: deque[Order] = deque()
@@ -239,7 +243,7 @@ class Service:
             draft = Draft(
                 self._mind, self.ledger, self._world.now(), self._keepers.note, self._endpoints
             )
-            turn = Turn(draft, self._metrics)
+            turn = Turn(draft, self._metrics, isolate=self._isolate)
             turn.hear(self._facts)
             answers = self._command(draft, asked)
             if answers is not None and turn.tend(self._keepers):

@@ -28,14 +28,15 @@ class Turn:
     Args:
         draft: open.
         metrics: counts what happens.
+        isolate: whether what the engine fails over is undone and set apart, else raised.
 
     Attributes:
         starts: attempts to start once the turn is written.
         resizes: changes of attempts, likewise.
     """
 
-    def __init__(self, draft: Draft, metrics: Metrics) -> None:
-        self.draft, self._metrics = draft, metrics
+    def __init__(self, draft: Draft, metrics: Metrics, *, isolate: bool = False) -> None:
+        self.draft, self._metrics, self._isolate = draft, metrics, isolate
         self.starts: list[Start] = []
         self.resizes: list[Resize] = []
 
@@ -56,6 +57,11 @@ class Turn:
                 self._hear(fact)
             except GanglionError as error:
                 log.warning("report refused", report=str(fact), error=error.message)
+            except Exception:
+                if not self._isolate:
+                    raise
+                log.exception("report set apart", report=str(fact))
+                self._metrics.failed("events")
 
     def _hear(self, fact: Event) -> None:
         if isinstance(fact, MetricReported | AlarmSet):
@@ -94,7 +100,10 @@ class Turn:
         if not (always or draft.batch or due or draft.state.plugins.permits):
             return
         with self._metrics.cycle():
-            plan = cycle(draft.state, (), draft.now)
+            plan = cycle(draft.state, (), draft.now, isolate=self._isolate)
+        for defect in plan.defects:
+            log.error("set apart", stage=defect.stage, gang=defect.gang, error=defect.error)
+            self._metrics.failed(defect.stage)
         draft.decided(plan)
         self.starts, self.resizes = plan.starts, plan.resizes
         if plan.stops:

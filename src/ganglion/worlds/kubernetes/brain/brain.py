@@ -143,7 +143,7 @@ class Brain:
     def turn(self, news: Iterable[News], now: int) -> list[Order]:
         """Take news in, decide, and say what is to be written, in that order."""
         scene = self.scene
-        scene.orders, scene.facts = [], []
+        scene.orders, scene.facts, scene.defects = [], [], []
         self.observe(news)
         answers, self._answers = self._answers, []
         self._follow_pods(now)
@@ -166,7 +166,8 @@ class Brain:
         self._judge.describe(scene)
         self._describe_nodes(now)
         self._judge.open()
-        self.plan = cycle(scene.state, [], now)
+        self.plan = cycle(scene.state, [], now, isolate=scene.settings.isolate)
+        self.plan.defects[:0] = scene.defects
         self._judge.settle(self.plan)
         carry(scene, self._judge, self.plan)
         for start in self.plan.starts:

@@ -10,6 +10,7 @@ from ganglion.engine.state import ClusterState
 from ganglion.lifecycle.failures.quarantine import Quarantine
 from ganglion.model.errors import GanglionError
 from ganglion.model.events import Event
+from ganglion.model.plan import Defect
 from ganglion.worlds.kubernetes.brain.attempt import Attempt
 from ganglion.worlds.kubernetes.brain.orders import Order, PodRef
 from ganglion.worlds.kubernetes.brain.settings import Settings
@@ -32,6 +33,7 @@ class Scene(Struct):
         seated: pod UID -> gang whose attempt it belongs to.
         orders: what is to be written, in that order.
         facts: events of this turn that came from the clusters.
+        defects: where the engine failed over facts of this turn.
         failures: starts that failed in a row, by gang.
         awaited: gangs without pods that are to be made anew -> since when, in ms.
         blocked: gangs of which a disruption budget keeps pods from leaving -> since when.
@@ -49,6 +51,7 @@ class Scene(Struct):
     seated: dict[str, str] = field(default_factory=dict)
     orders: list[Order] = field(default_factory=list)
     facts: list[Event] = field(default_factory=list)
+    defects: list[Defect] = field(default_factory=list)
     failures: dict[str, int] = field(default_factory=dict)
     awaited: dict[str, int] = field(default_factory=dict)
     blocked: dict[str, int] = field(default_factory=dict)
@@ -62,6 +65,12 @@ class Scene(Struct):
             changed = self.state.apply(event)
         except GanglionError as error:
             log.warning("fact set apart", fact=str(event), error=error.message)
+            return False
+        except Exception as error:
+            if not self.settings.isolate:
+                raise
+            log.exception("fact set apart", fact=str(event))
+            self.defects.append(Defect("events", "", f"{type(error).__name__}: {error}"))
             return False
         if changed:
             self.facts.append(event)

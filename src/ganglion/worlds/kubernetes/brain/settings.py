@@ -20,6 +20,8 @@ class Settings(Struct, frozen=True):
         provision_ms: how long the volumes of a gang may take to be made.
         reach_ms: how long a start waits for clusters that cannot be reached, if others can.
         sources: where the levels of the topology are read from.
+        isolate: whether a gang or fact that the engine fails over is set apart, so that all
+            else is decided; else its failure fails the turn, as tests want it.
     """
 
     default_queue: str = "default"
@@ -33,3 +35,4 @@ class Settings(Struct, frozen=True):
     provision_ms: int = 600_000
     reach_ms: int = 30_000
     sources: Sources = DISCOVERED
+    isolate: bool = False
