@@ -3,6 +3,7 @@
 from random import Random
 
 from ganglion.engine.cycle import cycle
+from ganglion.engine.effort import PER_CYCLE
 from ganglion.engine.record import HOLDING, SETTLED, GangRecord
 from ganglion.model import events as ev
 from ganglion.model.plan import Phase, Plan
@@ -11,7 +12,7 @@ from tests.engine import random_fleets as make
 from tests.engine.guarded import Guarded
 
 ROUNDS = 40
-"""Cycles within which everything must have come to rest."""
+"""Cycles within which everything must have come to rest, where none is out of work."""
 
 
 class Watched(Guarded):
@@ -47,9 +48,12 @@ class Watched(Guarded):
 class Contention:
     """Gangs come, go and are stopped for each other; after every step all comes to rest."""
 
-    def __init__(self, rng: Random, policy: Policy) -> None:
-        self.rng, self.now, self.submitted = rng, 0, 0
+    def __init__(
+        self, rng: Random, policy: Policy, effort: int = PER_CYCLE, rounds: int = ROUNDS
+    ) -> None:
+        self.rng, self.now, self.submitted, self.rounds = rng, 0, 0, rounds
         self.state = Watched(policy)
+        self.state.effort = effort
         self.run(*(ev.QueueSet(0, queue) for queue in make.queue_tree(rng)))
         self.run(*(ev.NodeAdded(0, make.node(rng, f"n{i}")) for i in range(rng.randint(1, 6))))
 
@@ -124,12 +128,12 @@ class Contention:
     def settle(self) -> None:
         """Cycles until nothing is decided any more; whoever was stopped leaves at once."""
         stops: list[str] = []
-        for _ in range(ROUNDS):
+        for _ in range(self.rounds):
             plan = self.run(*self.obey())
             stops += [f"{each.gang}: {each.cause}" for each in plan.stops]
-            if not plan.decisions and not self.obey():
+            if not plan.decisions and not self.obey() and self.state.again_at is None:
                 return
-        raise AssertionError(f"no rest after {ROUNDS} cycles: {stops[-12:]}")
+        raise AssertionError(f"no rest after {self.rounds} cycles: {stops[-12:]}")
 
     def obey(self) -> list[ev.Event]:
         """What a world reports that does everything at once."""

@@ -5,6 +5,7 @@ from random import Random
 import pytest
 
 from ganglion.engine.cycle import cycle
+from ganglion.engine.effort import Effort
 from ganglion.engine.market import Market, Offer
 from ganglion.engine.record import GangRecord
 from ganglion.engine.shapes import shapes_of
@@ -49,7 +50,7 @@ def one_by_one(
     """The best of the offers of markets of one node each."""
     sight, offers = state.table.sight(record.shapes[0]), []
     for rank in range(len(state.tree.nodes)):
-        market = Market(state, sight, stock, [rank], slots)
+        market = Market(state, sight, stock, [rank], Effort(0), slots)
         for unit in gone:
             market.take(unit)
         offers.append(market.best())
@@ -67,9 +68,8 @@ def test_the_next_offer_is_the_cheapest_of_all_nodes(slots: int) -> None:
         stock = Stock(state, priced_at_random(rng, state))
         gang = make.gang(rng, 1000)
         record = GangRecord(gang, shapes_of(gang, ()), None)
-        market = Market(
-            state, state.table.sight(record.shapes[0]), stock, range(len(state.tree.nodes)), slots
-        )
+        sight, ranks, effort = state.table.sight(record.shapes[0]), range(12), Effort(0)
+        market = Market(state, sight, stock, ranks, effort, slots)
         market.open()
         tentative, taken = Tentative(state), list[Unit]()
         while offer := market.best():
@@ -79,7 +79,7 @@ def test_the_next_offer_is_the_cheapest_of_all_nodes(slots: int) -> None:
             assert done
             taken += done
         assert one_by_one(state, record, stock, slots, taken) is None
-        unpriced += len(state.tree.nodes) * (len(taken) + 1) - market.priced
+        unpriced += len(ranks) * (len(taken) + 1) - effort.used
         tentative.undo()
         state.validate()
     assert compared > 100

@@ -3,6 +3,7 @@
 from random import Random
 
 from ganglion.engine.cycle import cycle
+from ganglion.engine.effort import Effort
 from ganglion.engine.market import Market
 from ganglion.engine.record import GangRecord
 from ganglion.engine.state import ClusterState
@@ -57,7 +58,7 @@ def test_a_gang_is_taken_only_with_its_surplus() -> None:
     surplus, whole = units(record)
     assert (surplus.whole, whole.whole) == (False, True)
     asked = state.table.sight(record.shapes[0])
-    market = Market(state, asked, Stock(state, [surplus, whole]), range(2))
+    market = Market(state, asked, Stock(state, [surplus, whole]), range(2), Effort(0))
     tentative = Tentative(state)
     market.drop(surplus)
     offer = market.best()
@@ -65,7 +66,7 @@ def test_a_gang_is_taken_only_with_its_surplus() -> None:
     assert market.accept(offer, tentative, lambda unit: unit.whole) is None
     assert market.best() is None, "a gang whose surplus may not leave is no victim"
     state.validate()
-    market = Market(state, asked, Stock(state, [surplus, whole]), range(2))
+    market = Market(state, asked, Stock(state, [surplus, whole]), range(2), Effort(0))
     market.drop(surplus)
     offer = market.best()
     assert offer

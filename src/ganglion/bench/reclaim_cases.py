@@ -38,8 +38,8 @@ SHORT_NODES = 10
 
 MINUTE = 60_000
 NOW = 600 * MINUTE
-FOLLOW_UPS = 8
-"""Most cycles that the carrying out of one decision may take."""
+FOLLOW_UPS = 400
+"""Most cycles that the carrying out of one decision may take; a cycle takes only so many."""
 
 
 class Case(Struct, frozen=True):
@@ -146,7 +146,7 @@ def measure(name: str, nodes: int) -> Figures:
     peak, stops = _peak_mib(), len(plan.stops)
     decision = took
     for _ in range(FOLLOW_UPS):
-        if not plan.stops:
+        if not plan.stops and state.again_at is None:
             break
         more, plan = _timed(state, _left(plan))
         took, stops = took + more, stops + len(plan.stops)

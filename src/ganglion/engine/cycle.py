@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from ganglion.engine.acts import decide, give, keep_promises
 from ganglion.engine.clearing import clear
+from ganglion.engine.effort import Effort, in_vain, postponed
 from ganglion.engine.elastic import grow
 from ganglion.engine.emptying import empty_nodes
 from ganglion.engine.find import Found
@@ -11,6 +12,7 @@ from ganglion.engine.heads import SIDE_BY_SIDE, Head, take_heads
 from ganglion.engine.isolation import Isolation
 from ganglion.engine.lanes import Lane
 from ganglion.engine.order import Turns
+from ganglion.engine.quota import asked
 from ganglion.engine.recall import keep, wake
 from ganglion.engine.record import GangRecord
 from ganglion.engine.repair import mend
@@ -84,16 +86,49 @@ class _Round:
 
     def __init__(self, state: ClusterState, plan: Plan) -> None:
         self._state, self._plan = state, plan
-        self._dealer = Dealer(state, plan.at)
+        self._effort = Effort(state.effort, state.missed_moves)
+        self._dealer = Dealer(state, plan.at, self._effort)
         self._turns = Turns(state, plan.at)
         self._diagnoses = 0
 
     def run(self) -> None:
         """Decide about one gang after the other, in order."""
-        while record := self._turns.next():
+        again = False
+        while not self._effort.is_spent and (record := self._turns.next()):
             self._state.attend(record.gang.id)
-            self._decide(record)
+            if self._turns.lane().sweep == self._state.sweep:
+                self._repeat(record)
+                again = True
+            else:
+                self._decide(record)
             self._state.attend("")
+        cut = list(self._turns.rest())
+        for lane in cut:
+            self._postpone(lane)
+        self._state.sweep += not cut
+        self._state.missed_moves = self._effort.missed_moves if cut else 0
+        if cut or again:
+            self._state.again_at = self._plan.at + 1
+
+    def _repeat(self, record: GangRecord) -> None:
+        """Give a gang that failed in this sweep what is free by now; others come before trades."""
+        state, before = self._state, self._effort.used
+        free = state.totals.free_for(record.shapes) >= asked(record).gpu_milli
+        placement = self._search(record)[1] if free and self._effort.may_repeat else None
+        if placement:
+            give(state, record, placement, self._plan)
+            self._turns.started()
+        else:
+            self._postpone(self._turns.lane())
+            self._turns.block(final=False)
+        self._effort.repeated(self._effort.used - before)
+
+    def _postpone(self, lane: Lane) -> None:
+        """A lane is not searched for in full in this cycle; say so once."""
+        reason, key = postponed(lane.reason), lane.head()
+        if reason != lane.reason and key:
+            self._plan.waits.append(Wait(lane.queue, key[-1], len(lane), reason))
+            lane.reason = reason
 
     def _decide(self, record: GangRecord) -> None:
         state, plan, turns = self._state, self._plan, self._turns
@@ -116,6 +151,7 @@ class _Round:
             decide(state, state.future.plan(record, reason, plan.at), plan)
             undecided = self._dealer.is_undecided(record, plan.starts)
             ask_again = undecided or state.vetoes != vetoes
+            turns.lane().sweep = state.sweep
             _keep_waiting(state, turns.lane(), record, reason, plan, ask_again=ask_again)
             turns.block(final=reason.never)
 
@@ -126,6 +162,8 @@ class _Round:
         if not _is_about_room(known):
             known = None
         found = seek(state, record, now, known)
+        if found[1] is None:
+            self._effort.spend(in_vain(len(state.tree.nodes)))
         self._diagnoses += found[0] is not known
         return found
 

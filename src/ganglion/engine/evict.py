@@ -12,6 +12,7 @@ Kueue's fill-back.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from ganglion.engine.effort import LOOK, Effort
 from ganglion.engine.find import find
 from ganglion.engine.growth import BY_RIGHT, Growth, Use
 from ganglion.engine.market import Market, Offer
@@ -65,14 +66,15 @@ class Trader:
         state: left as it is by every call.
         rules: who may take from whom.
         now: the time in ms.
+        effort: counts the work.
 
     Attributes:
         refusal: why nobody could be stopped for the last gang, by arithmetic; None = unknown.
         wait_until: when the last gang's trade will be cheaper, in ms; None = no such time.
     """
 
-    def __init__(self, state: ClusterState, rules: Rules, now: int) -> None:
-        self._state, self._rules, self._now = state, rules, now
+    def __init__(self, state: ClusterState, rules: Rules, now: int, effort: Effort) -> None:
+        self._state, self._rules, self._now, self._effort = state, rules, now, effort
         self._growth = Growth(state)
         self.refusal: Reason | None = None
         self.wait_until: int | None = None
@@ -178,6 +180,8 @@ class Trader:
             found = self._attempt(asker, take)
             if found and (best is None or found.cost < best.cost):
                 best = found
+            if best and self._effort.is_spent:
+                break
         return self._gentler(asker, best) if best else None
 
     def _gentler(self, asker: GangRecord, best: Trade) -> Trade:
@@ -345,6 +349,7 @@ class Trader:
     def _place(self, record: GangRecord) -> Placement | None:
         """A place that neither quota nor reservations nor bookings forbid."""
         state, now = self._state, self._now
+        self._effort.spend(LOOK)
         found = find(state, record, now, TRIED)
         return state.future.settle(record, now, found, lambda: find(state, record, now, TRIED))[1]
 
@@ -361,11 +366,11 @@ class Trader:
         return (() if self._classless else worst, price, count - moved, count, age)
 
     def _market(self, asker: GangRecord, shape: Shape, ranks: Iterable[int], slots: int) -> Market:
-        stock, sight = (
-            self._stocks[alike(self._state, asker, self._now)],
-            self._state.table.sight(shape),
+        state, effort, classless = self._state, self._effort, self._classless
+        stock = self._stocks[alike(state, asker, self._now)]
+        return Market(
+            state, state.table.sight(shape), stock, ranks, effort, slots, classless=classless
         )
-        return Market(self._state, sight, stock, ranks, slots, classless=self._classless)
 
 
 def is_clear(trade: Trade) -> bool:

@@ -27,14 +27,15 @@ class Lane:
         reason: why the first of them waits; None = not looked at yet.
         shut_at: the state's `freed` counter when it was found that none can start; -1 = open.
         asked: (GPU types, thousandths of GPUs) that each of them asks for at most.
+        sweep: the last sweep in which its first gang was searched for in full; -1 = none.
     """
 
-    __slots__ = ("_heap", "_live", "asked", "priority", "queue", "reason", "shut_at")
+    __slots__ = ("_heap", "_live", "asked", "priority", "queue", "reason", "shut_at", "sweep")
 
     def __init__(self, queue: str, priority: int, asked: Asked = ((), 0)) -> None:
         self.queue, self.priority, self.asked = queue, priority, asked
         self.reason: Reason | None = None
-        self.shut_at = -1
+        self.shut_at = self.sweep = -1
         self._heap: list[Key] = []
         self._live: dict[str, Key] = {}
 

@@ -11,6 +11,7 @@ from heapq import heapify, heappop, heappush, nsmallest
 from typing import NamedTuple
 
 from ganglion.engine.condition import Sight
+from ganglion.engine.effort import Effort
 from ganglion.engine.holdings import Holdings
 from ganglion.engine.knapsack import Item, cheapest
 from ganglion.engine.price import gpu_milli
@@ -42,11 +43,9 @@ class Market:
         sight: the shape.
         stock: what may be taken.
         ranks: the nodes looked at.
+        effort: counts the nodes priced.
         slots: how many pods are wanted; a victim on many nodes is worth it for many.
         classless: whether the price goes before the class.
-
-    Attributes:
-        priced: nodes priced exactly so far.
     """
 
     def __init__(
@@ -55,12 +54,13 @@ class Market:
         sight: Sight,
         stock: Stock,
         ranks: Iterable[int],
+        effort: Effort,
         slots: int = 1,
         *,
         classless: bool = False,
     ) -> None:
         self._state, self._sight, self._slots = state, sight, slots
-        self._classless = classless
+        self._classless, self._effort = classless, effort
         self._gone: set[UnitKey] = set()
         self._taken: set[UnitKey] = set()
         self._stock = stock
@@ -69,7 +69,6 @@ class Market:
         self._floors: dict[int, Cost] = {}
         self._needs: dict[int, int] = {}
         self._heap: list[tuple[Cost, int]] = []
-        self.priced = 0
         self._epoch, self._cursor = state.tree.epoch, len(state.tree.changes)
         for rank in self._by_node:
             self._renew(rank)
@@ -189,7 +188,7 @@ class Market:
 
     def _price(self, rank: int) -> None:
         """Work out the offer of a node exactly."""
-        self.priced += 1
+        self._effort.spend(1)
         del self._floors[rank]
         offer = self._cheapest(rank)
         if offer:

@@ -1,5 +1,6 @@
 """Who goes next: the standing of its queue and its priority, then age."""
 
+from collections.abc import Iterator
 from heapq import heapify, heappop, heappush, heapreplace
 
 from ganglion.engine.lanes import Key, Lane
@@ -58,6 +59,13 @@ class Turns:
                 return self._state.records[self._heads[name][0][2][-1]]
             self.block(final=lane.reason is not None and lane.reason.never)
         return None
+
+    def rest(self) -> Iterator[Lane]:
+        """Lanes that were not handed out, apart from those in which none can start."""
+        for heads in self._heads.values():
+            for *_, lane in heads:
+                if lane.shut_at != self._state.freed:
+                    yield lane
 
     def lane(self) -> Lane:
         """The lane of the gang handed out last."""

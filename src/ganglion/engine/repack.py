@@ -16,6 +16,7 @@ from heapq import nlargest
 from msgspec.structs import replace
 
 from ganglion.engine import price
+from ganglion.engine.effort import LOOK, Effort
 from ganglion.engine.evict import TRIED, Trade
 from ganglion.engine.find import find
 from ganglion.engine.fits import Rules as PlaceRules
@@ -33,7 +34,7 @@ from ganglion.model.placement import Placement
 from ganglion.model.reasons import Reason, Token
 
 SEARCHES = 4
-"""Gangs for which a search may fail in one cycle."""
+"""Gangs for which a search may fail in one sweep (of one cycle, unless there is too much work)."""
 
 RETRIES = 12
 """Gangs without another place that are passed over in one search."""
@@ -49,20 +50,24 @@ class Mover:
     Args:
         state: left as it is by every call.
         now: the time in ms.
+        effort: counts the work.
 
     Attributes:
         undecided: whether the last gang might fit once those can be moved that start just now.
     """
 
-    def __init__(self, state: ClusterState, now: int) -> None:
-        self._state, self._now = state, now
+    def __init__(self, state: ClusterState, now: int, effort: Effort) -> None:
+        self._state, self._now, self._effort = state, now, effort
         self.undecided = False
         self._most = state.policy.repack.moves
-        self._left = SEARCHES
         self._rules: Rules | None = None
         self._growth = Growth(state)
         self._before: Use = {}
         self._bound: set[str] = set()
+
+    @property
+    def _may_search(self) -> bool:
+        return self._effort.missed_moves < SEARCHES
 
     def room(self, asker: GangRecord, reason: Reason) -> Trade | None:
         """Moves that let a gang start which has just been refused a place; None = there are none.
@@ -78,7 +83,7 @@ class Mover:
         # What the gang had reserved is free for others once it is seated.
         with self._state.future.apart_from(asker.gang.id):
             best = self._best(asker, milli)
-        self._left -= best is None
+        self._effort.missed_moves += best is None
         self.undecided = best is None and any(map(self._is_fresh, self._state.settled()))
         return best
 
@@ -91,7 +96,9 @@ class Mover:
             rules: who may take from whom.
         """
         state, now, milli = self._state, self._now, asked(asker).gpu_milli
-        if not (state.policy.repack.consolidate and state.policy.evict.enabled and self._left):
+        if not (
+            state.policy.repack.consolidate and state.policy.evict.enabled and self._may_search
+        ):
             return None
         if asker.gang.spare:
             return None
@@ -106,7 +113,7 @@ class Mover:
         with state.future.apart_from(asker.gang.id):
             best = self._best(asker, milli, victims)
         self._rules = None
-        self._left -= best is None
+        self._effort.missed_moves += best is None
         return best
 
     def _best(self, asker: GangRecord, milli: int, victims: Sequence[Unit] = ()) -> Trade | None:
@@ -140,7 +147,7 @@ class Mover:
 
     def _may_help(self, asker: GangRecord, reason: Reason, milli: int) -> bool:
         """Whether moves could help, by arithmetic alone: enough is free, but not together."""
-        if not self._state.policy.repack.consolidate or not self._left or not milli:
+        if not self._state.policy.repack.consolidate or not self._may_search or not milli:
             return False
         if asker.gang.spare:  # nobody is disturbed for it
             return False
@@ -178,7 +185,13 @@ class Mover:
         pure = self._rules is None
         stock = Stock(self._state, units, classless=pure)
         market = Market(
-            self._state, ground.sight, stock, ground.ranks, ground.slots, classless=pure
+            self._state,
+            ground.sight,
+            stock,
+            ground.ranks,
+            self._effort,
+            ground.slots,
+            classless=pure,
         )
         for _ in range(RETRIES):
             tentative = Tentative(self._state)
@@ -280,6 +293,7 @@ class Mover:
     def _place(self, record: GangRecord) -> Placement | None:
         """A place that neither quota nor reservations forbid."""
         state, now = self._state, self._now
+        self._effort.spend(LOOK)
         found = find(state, record, now, TRIED)
         return state.future.settle(record, now, found, lambda: find(state, record, now, TRIED))[1]
 

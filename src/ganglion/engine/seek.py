@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from ganglion.engine.effort import UNBOUNDED, Effort
 from ganglion.engine.evict import Trade, Trader, is_clear
 from ganglion.engine.find import Found, find
 from ganglion.engine.heads import SIDE_BY_SIDE, look
@@ -62,14 +63,16 @@ class Dealer:
     Args:
         state: left as it is by every call.
         now: the time in ms.
+        effort: counts the work; None = it is not counted.
     """
 
-    def __init__(self, state: ClusterState, now: int) -> None:
+    def __init__(self, state: ClusterState, now: int, effort: Effort | None = None) -> None:
         self._state = state
         self._spares: bool | None = None
-        self._mover = Mover(state, now)
+        effort = effort or Effort(UNBOUNDED)
+        self._mover = Mover(state, now, effort)
         self._rules = rules()
-        self._trader = Trader(state, self._rules, now)
+        self._trader = Trader(state, self._rules, now, effort)
 
     def is_undecided(self, record: GangRecord, starts: Sequence[Start]) -> bool:
         """Whether more may be possible for the last gang once what starts now has started.

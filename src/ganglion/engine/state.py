@@ -7,6 +7,7 @@ from ganglion.engine import ahead, facts, life
 from ganglion.engine.bands import Bands
 from ganglion.engine.bookings import Bookings
 from ganglion.engine.conditions import Conditions
+from ganglion.engine.effort import PER_CYCLE
 from ganglion.engine.estimates import Estimates
 from ganglion.engine.floors import Floors
 from ganglion.engine.future import Future
@@ -43,11 +44,16 @@ class ClusterState(Holdings):
         future: reservations of blocked gangs.
         bands: when waiting gangs are expected to start.
         again_at: when to look again although nothing happened, in ms; None = need not.
+        effort: work of one cycle, see `ganglion.engine.effort`.
+        sweep: number of the present sweep; grows with every cycle that looks at all that waits.
+        missed_moves: gangs of this sweep for which no moves were found that make room.
     """
 
     def __init__(self, policy: Policy | None = None, plugins: Plugins | None = None) -> None:
         super().__init__(policy, plugins)
         self.again_at: int | None = None
+        self.effort, self.sweep = PER_CYCLE, 0
+        self.missed_moves = 0
         self.estimates = Estimates()
         self.stranded: dict[str, None] = {}
         self.bookings = Bookings(self.shares.path)
