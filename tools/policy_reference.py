@@ -20,7 +20,7 @@ Generated from the schema (`python tools/policy_reference.py`). `ganglion schema
 as JSON Schema. How the parts work together is told in [the policy file](README.md), where the
 presets come from in [presets](presets.md). Where a preset differs from the default, it is bold.
 """
-LEFT_OUT = {"preset", "queues", "bookings", "priorities", *SECTIONS}
+LEFT_OUT = {"preset", "queues", "bookings", "priorities", "kinds", *SECTIONS}
 """Keys at the top that are no knobs of their own."""
 TITLES = {
     "queues": "Queues: `queues[]`",

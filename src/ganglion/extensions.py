@@ -42,7 +42,13 @@ def load(policy: Policy) -> Plugins:
         tuple(_make("filters", name) for name in policy.filters),
         tuple(_make("permits", name) for name in policy.permits),
         tuple(_make("preempts", name) for name in policy.preempts),
+        {name: _make("scores", name) for name in of_kinds(policy)},
     )
+
+
+def of_kinds(policy: Policy) -> tuple[str, ...]:
+    """Names of the Score plugins that a policy's rules of kinds name."""
+    return tuple(dict.fromkeys(s.name for each in policy.kinds.values() for s in each.scores))
 
 
 def installed() -> list[Found]:

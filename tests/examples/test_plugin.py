@@ -12,8 +12,9 @@ from ganglion.extensions import Found, installed, load
 from ganglion.files.cluster import parse_cluster
 from ganglion.model.errors import PluginError
 from ganglion.model.events import GangSubmitted, NodeAdded, QueueSet
+from ganglion.model.kinds import Weighted
 from ganglion.model.node import Device, Node
-from ganglion.model.policy import Policy, Weighted
+from ganglion.model.policy import Policy
 from ganglion.model.queue import Queue
 from ganglion.model.resources import GpuRequest, PodRequest
 from ganglion.model.workload import Gang, PodSet

@@ -7,9 +7,10 @@ from hypothesis import strategies as st
 from ganglion.files.cluster import load_cluster, parse_cluster
 from ganglion.files.presets import preset
 from ganglion.model.errors import FieldError, InputError
+from ganglion.model.kinds import Weighted
 from ganglion.model.levels import Level
 from ganglion.model.node import Device, Node
-from ganglion.model.policy import Order, Policy, Weighted
+from ganglion.model.policy import Order, Policy
 from ganglion.model.queue import Queue
 from ganglion.model.resources import Amount
 

@@ -1,5 +1,6 @@
 """Policy files."""
 
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ from hypothesis import strategies as st
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ganglion.files.grammar.words import ISOLATIONS
 from ganglion.files.overlay import attribute
 from ganglion.files.policy import load_policy, parse_policy
 from ganglion.files.policy_print import Change, changes, policy_document, yaml_text
@@ -15,6 +17,7 @@ from ganglion.files.policy_schema import SCOPES
 from ganglion.files.presets import PRESETS, preset
 from ganglion.files.workload import parse_workloads, to_workload
 from ganglion.model.errors import FieldError, FileError
+from ganglion.model.kinds import KindRules, rules_of_kind
 from ganglion.model.policy import (
     Evict,
     Future,
@@ -27,7 +30,7 @@ from ganglion.model.policy import (
 )
 from ganglion.model.queue import Flavors, Preemption, Queue, Victims
 from ganglion.model.resources import Amount
-from ganglion.model.workload import Workload
+from ganglion.model.workload import Kind, Workload
 
 FULL = """
 preset: kai
@@ -219,6 +222,22 @@ KINDS: dict[str, type[Struct]] = {
     "repack": Repack,
     "usage": Usage,
 }
+RULES_OF_KINDS = st.dictionaries(
+    st.sampled_from([each.value for each in Kind]),
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "priority": st.integers(0, 100),
+            "preemptible": st.booleans(),
+            "isolation": st.sampled_from(ISOLATIONS),
+            "spread": st.booleans(),
+            "protected": st.integers(0, 10**9).map(lambda n: f"{n}ms"),
+            "scores": st.dictionaries(
+                st.sampled_from(["memory", "fgd"]), st.integers(1, 9), min_size=1
+            ),
+        },
+    ),
+)
 KNOBS = st.fixed_dictionaries(
     {"preset": st.sampled_from(list(PRESETS))},
     optional={
@@ -229,6 +248,7 @@ KNOBS = st.fixed_dictionaries(
             st.sampled_from(["ganglion", "fgd"]), st.integers(1, 9), min_size=1
         ),
         "priorities": st.dictionaries(st.sampled_from(["a", "b"]), st.integers(-9, 9)),
+        "kinds": RULES_OF_KINDS,
         "evict": st.fixed_dictionaries(
             {}, optional={"restart": st.integers(0, 10**9).map(lambda n: f"{n}ms"),
                           "dead_zone": st.integers(0, 100).map(lambda n: f"{n}%")}
@@ -253,6 +273,7 @@ QUEUES = st.lists(
             "preemption": st.just({"delay": "3s"}),
             "flavors": st.just({"order": ["H100"]}),
             "timeshare": st.just("1h30m"),
+            "kinds": RULES_OF_KINDS,
         },
     ),
     unique_by=lambda each: each["name"],
@@ -315,6 +336,53 @@ def test_priority_classes_give_a_number_and_say_whether_a_workload_may_be_stoppe
     with pytest.raises(FieldError, match="no priority class `prdo`") as caught:
         made("priority: prdo")
     assert (caught.value.key, caught.value.hint) == ("priority", "did you mean `prod`?")
+
+
+def test_rules_of_a_kind_fill_in_what_a_workload_leaves_out() -> None:
+    policy = parse_policy(
+        "kinds:\n"
+        "  inference: {priority: high, preemptible: false, isolation: kind, spread: no}\n"
+        "  workspace: {priority: 10}\n"
+        "priorities: {soft: {value: 40, preemptible: true}}\n"
+    ).policy
+
+    def made(text: str) -> Workload:
+        (doc,) = parse_workloads(f"run: x\n{text}")
+        rules = partial(rules_of_queue, policy)
+        return to_workload(doc, user="a", default_queue="q", classes=policy.priorities, rules=rules)
+
+    def rules_of_queue(policy: Policy, queue: str, kind: Kind) -> KindRules:
+        own = {Kind.SERVICE: KindRules(priority=90)} if queue == "urgent" else {}
+        return rules_of_kind(kind, own, policy.kinds)
+
+    service = made("replicas: 2\nport: 80")
+    assert (service.priority, service.preemptible, service.spread) == (75, False, False)
+    assert service.constraints.isolation == "kind"
+    said = made("replicas: 2\nport: 80\npriority: 3\npreemptible: true\nisolation: none")
+    assert (said.priority, said.preemptible, said.constraints.isolation) == (3, True, "none")
+    assert made("replicas: 2\nport: 80\npriority: soft").preemptible
+    assert made("replicas: 2\nport: 80\nqueue: urgent").priority == 90
+    assert not made("replicas: 2\nport: 80\nqueue: urgent").preemptible
+    assert (made("").priority, made("").preemptible, made("").spread) == (50, True, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "hint"),
+    [
+        ("{service: {preemptable: no}}", "kinds.service.preemptable", "preemptible"),
+        ("{servise: {}}", "kinds.servise", "service"),
+        ("{service: {priority: 101}}", "kinds.service.priority", ""),
+        ("{service: {priority: hihg}}", "kinds.service.priority", "high"),
+        ("{service: 3}", "kinds.service", "preemptible"),
+        ("{service: {isolation: all}}", "kinds.service.isolation", "none"),
+        ("{service: {}, inference: {}}", "kinds", ""),
+    ],
+)
+def test_an_error_in_the_rules_of_a_kind_names_its_key(text: str, key: str, hint: str) -> None:
+    with pytest.raises(FieldError) as error:
+        parse_policy(f"kinds: {text}\n")
+    assert error.value.key == key
+    assert hint in error.value.hint
 
 
 def test_one_gang_per_queue_goes_with_the_entitlements_that_know_it() -> None:

@@ -491,7 +491,7 @@ common = st.fixed_dictionaries(
                 "labels": st.dictionaries(name, text | st.lists(text, min_size=1, max_size=2)),
                 "avoid": st.dictionaries(name, text),
                 "residency": st.lists(name),
-                "isolation": st.sampled_from(["none", "queue", "workload"]),
+                "isolation": st.sampled_from(["none", "kind", "queue", "workload"]),
             },
         ),
         "after": st.lists(name, max_size=2),

@@ -101,6 +101,23 @@ def test_a_priority_class_of_the_policy_may_be_used_at_once(client: TestClient) 
     assert client.get(f"{API}/workloads/{accepted['id']}").json()["priority"] == 99
 
 
+def test_rules_of_a_kind_fill_in_what_a_submission_leaves_out(client: TestClient) -> None:
+    put(client, "kinds: {batch: {priority: 7, preemptible: false}}")
+    job = {"name": "a", "run": "true", "kind": "batch"}
+    for more, priority in (({}, 7), ({"name": "b", "priority": "high"}, 75)):
+        accepted = client.post(f"{API}/workloads", json=job | more).json()
+        assert client.get(f"{API}/workloads/{accepted['id']}").json()["priority"] == priority
+
+
+def test_rules_of_a_queue_may_name_only_scores_that_are_loaded(client: TestClient) -> None:
+    kinds = {"train": {"scores": ["absent"]}}
+    refused = client.put(f"{API}/queues/team", json={"kinds": kinds})
+    assert (refused.status_code, refused.json()["code"]) == (422, "input.field")
+    assert "score absent" in refused.json()["message"]
+    kinds = {"train": {"scores": ["memory"]}}
+    assert client.put(f"{API}/queues/team", json={"kinds": kinds}).status_code == 200
+
+
 def test_bookings_are_made_listed_and_taken_back(client: TestClient) -> None:
     body = {"nodes": ["n0"], "from": "2030-01-01T08:00Z", "for": "4h", "reason": "pump"}
     made = client.put(f"{API}/bookings/cooling", json=body).json()

@@ -31,7 +31,8 @@ from ganglion.bench.registry import (
 from ganglion.bench.rigid import starts_of
 from ganglion.bench.rigid_jobs import First, Overtaking, Pool
 from ganglion.bench.waits import Waited, WaitFigures, wait_figures
-from ganglion.model.policy import Backfill, Future, Order, Policy, Repack, Weighted
+from ganglion.model.kinds import Weighted
+from ganglion.model.policy import Backfill, Future, Order, Policy, Repack
 from ganglion.model.queue import Queue
 from ganglion.worlds.simulated.job import SimJob
 

@@ -23,7 +23,8 @@ from ganglion.bench.registry import (
     compared,
 )
 from ganglion.bench.waits import Waited, wait_figures
-from ganglion.model.policy import Backfill, Evict, Future, Policy, Repack, Weighted
+from ganglion.model.kinds import Weighted
+from ganglion.model.policy import Backfill, Evict, Future, Policy, Repack
 from ganglion.model.queue import Queue
 from ganglion.worlds.simulated.job import gpu_milli
 

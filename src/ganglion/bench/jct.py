@@ -21,7 +21,8 @@ from ganglion.bench.metrics import (
 )
 from ganglion.bench.registry import Progress, Report, Table
 from ganglion.bench.replay import Recipe, Schedule, replay
-from ganglion.model.policy import Backfill, Evict, Future, Order, Policy, Repack, Weighted
+from ganglion.model.kinds import Weighted
+from ganglion.model.policy import Backfill, Evict, Future, Order, Policy, Repack
 
 HOUR_MS = 3_600_000
 LAS_GPU_HOURS = 8

@@ -33,9 +33,10 @@ from ganglion.model.events import (
     QueueSet,
     TypicalPods,
 )
+from ganglion.model.kinds import Weighted
 from ganglion.model.node import Node
 from ganglion.model.placement import Placement
-from ganglion.model.policy import Policy, Weighted
+from ganglion.model.policy import Policy
 from ganglion.model.queue import Queue
 from ganglion.model.workload import Gang
 from ganglion.worlds.simulated.readers.openb import read_nodes, read_pods

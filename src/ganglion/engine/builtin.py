@@ -1,11 +1,12 @@
 """The plugins that come with the engine, by name."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from importlib import import_module
 from typing import Any
 
 from ganglion.engine.plugins import Plugins
-from ganglion.model.errors import PluginError
+from ganglion.model.errors import FieldError, PluginError
+from ganglion.model.kinds import Weighted
 from ganglion.model.policy import Policy
 
 SCORES = {
@@ -15,6 +16,7 @@ SCORES = {
     "packing": "ganglion.engine.scores.packing:PackingScore",
     "binpack": "ganglion.engine.scores.binpack:BinpackScore",
     "spread": "ganglion.engine.scores.spread:SpreadScore",
+    "memory": "ganglion.engine.scores.memory:MemoryScore",
     "random": "ganglion.engine.scores.random:RandomScore",
 }
 """Score plugins by name, each as `module:class`."""
@@ -32,8 +34,22 @@ def builtin_score(name: str) -> Any:  # noqa: ANN401 - a Score, checked by who l
     return make()
 
 
+def check_scores(plugins: Plugins, scores: Iterable[Weighted]) -> None:
+    """Check that all Score plugins of rules of a kind are built in or loaded. Raises FieldError."""
+    for each in scores:
+        if each.name not in SCORES and each.name not in plugins.of_kinds:
+            raise FieldError(
+                f"the score {each.name} is neither built in nor named by the policy's kinds",
+                key="kinds",
+                hint=f"built in are {', '.join(sorted(SCORES))}; others are loaded where `kinds` of"
+                " the policy names them",
+            )
+
+
 def builtin_plugins(policy: Policy) -> Plugins:
     """The plugins of a policy that names built-in ones only. Raises PluginError."""
     for name in (*policy.filters, *policy.permits, *policy.preempts):
         raise PluginError(f"plugin {name} is not built in", "load it with ganglion.extensions.load")
+    for rules in policy.kinds.values():
+        check_scores(Plugins(()), rules.scores)
     return Plugins(tuple((builtin_score(each.name), each.weight) for each in policy.scores))

@@ -12,11 +12,11 @@ from ganglion.engine.heads import SIDE_BY_SIDE, Head, take_heads
 from ganglion.engine.isolation import Isolation
 from ganglion.engine.lanes import Lane
 from ganglion.engine.order import Turns
+from ganglion.engine.queue_rules import rules_for
 from ganglion.engine.quota import asked
 from ganglion.engine.recall import keep, wake
 from ganglion.engine.record import GangRecord
 from ganglion.engine.repair import mend
-from ganglion.engine.rules_kueue import rules_for
 from ganglion.engine.seek import Dealer, seek
 from ganglion.engine.state import ClusterState
 from ganglion.engine.swap import swap

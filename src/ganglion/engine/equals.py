@@ -24,6 +24,7 @@ def form(record: GangRecord) -> tuple[Hashable, ...]:
         gang.topology,
         gang.preemptible,
         gang.kind,
+        gang.spreads,
         gang.workload if gang.parallel or gang.floor else "",
         gang.time_limit_ms,
     )

@@ -4,8 +4,10 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from ganglion.engine.builtin import check_scores
 from ganglion.engine.holdings import Holdings
 from ganglion.engine.life import broken
+from ganglion.engine.queue_rules import reshape
 from ganglion.engine.record import GangRecord
 from ganglion.model import events as ev
 from ganglion.model.errors import Conflict, NotFound
@@ -90,7 +92,14 @@ def queue_set(state: Holdings, event: ev.QueueSet) -> bool:
         for each in state.records.values()
     ):
         raise Conflict(f"queue {event.queue.parent} has gangs and cannot get queues under it")
+    for each in event.queue.kinds.values():
+        check_scores(state.plugins, each.scores)
+    before = state.queues.get(event.queue.name)
     state.shares.put(event.queue)
+    if before and before.kinds != event.queue.kinds:
+        for record in state.records.values():
+            if record.gang.queue == event.queue.name and record.phase is Phase.PENDING:
+                reshape(state, record)
     # What was promised was within the means of before; it is decided anew.
     for gang in list(state.promised):
         broken(state, state.records[gang])
@@ -111,12 +120,15 @@ def policy_set(state: Holdings, event: ev.PolicySet) -> bool:
     """Another policy is in force. Its plugins are those the state was made with."""
     if state.policy == event.policy:
         return False
-    state.policy = event.policy
+    before, state.policy = state.policy, event.policy
     state.past.change(event.policy.usage.half_life_ms, state.clock)
     for record in state.records.values():
         record.fault = ""
         if record.phase is Phase.PENDING:
-            state.wait(record)
+            if before.kinds == event.policy.kinds:
+                state.wait(record)
+            else:
+                reshape(state, record)
     state.freed += 1
     return True
 

@@ -8,7 +8,7 @@ from ganglion.engine.why import diagnose
 from ganglion.model.placement import Placement
 from ganglion.model.queue import ANY_FLAVOR
 from ganglion.model.reasons import Reason
-from ganglion.model.workload import Gang, Kind
+from ganglion.model.workload import Gang
 
 Found = tuple[Reason | None, Placement | None]
 """Either a reason to wait or a placement."""
@@ -60,7 +60,7 @@ def _starts_small(state: ClusterState, gang: Gang) -> bool:
 
 
 def _siblings(state: ClusterState, gang: Gang) -> frozenset[int]:
-    return state.ranks_of_siblings(gang) if gang.kind is Kind.SERVICE else frozenset()
+    return state.ranks_of_siblings(gang) if gang.spreads else frozenset()
 
 
 def _refused(state: ClusterState, gang: Gang, placement: Placement, now: int) -> Reason | None:

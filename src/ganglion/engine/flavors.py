@@ -15,8 +15,9 @@ from msgspec import Struct
 
 from ganglion.engine.borrowing import KINDS, NOTHING, Borrowing, Cell, Cells
 from ganglion.engine.holdings import Holdings
+from ganglion.engine.queue_rules import rules_for
 from ganglion.engine.record import GangRecord
-from ganglion.engine.rules_kueue import Asker, rules_for
+from ganglion.engine.rules_kueue import Asker
 from ganglion.engine.taking import victims_for
 from ganglion.model.policy import Entitlement
 from ganglion.model.queue import ANY_FLAVOR, Flavors, Victims

@@ -18,8 +18,8 @@ from ganglion.engine.dominant import Dominant
 from ganglion.engine.evict import Trade
 from ganglion.engine.lanes import Key, Lane
 from ganglion.engine.nominate import Nomination, Nominator
+from ganglion.engine.queue_rules import rules_for
 from ganglion.engine.record import SETTLED, GangRecord
-from ganglion.engine.rules_kueue import rules_for
 from ganglion.engine.state import ClusterState
 from ganglion.engine.swap import swap
 from ganglion.engine.tentative import Tentative

@@ -20,7 +20,6 @@ from ganglion.engine.plugins import Plugins
 from ganglion.engine.quantum import level, next_change
 from ganglion.engine.record import SETTLED, GangRecord
 from ganglion.engine.rollback import Journaled
-from ganglion.engine.shapes import shapes_of
 from ganglion.engine.shares import Shares
 from ganglion.engine.totals import Totals
 from ganglion.engine.tree import Tree
@@ -225,11 +224,6 @@ class Holdings(Journaled):
         self.asleep[gang.id] = None
         for each in others:
             self.wait(self.records[each])
-
-    def reshape(self, record: GangRecord) -> None:
-        """The Filter plugins see a waiting gang with other eyes than before."""
-        record.shapes = shapes_of(record.gang, self.plugins.filters)
-        self.wait(record)
 
     def expected_ms(self, gang: Gang) -> int:
         """Run time that is expected of a gang; 0 = unknown."""

@@ -7,9 +7,8 @@ from msgspec.structs import replace
 from ganglion.engine.holdings import Holdings
 from ganglion.engine.price import attained
 from ganglion.engine.quantum import keeps_until
+from ganglion.engine.queue_rules import protected_ms, reshape, shapes_for
 from ganglion.engine.record import HOLDING, SETTLED, WAITING, GangRecord
-from ganglion.engine.rules_kueue import rules_for
-from ganglion.engine.shapes import shapes_of
 from ganglion.engine.victims import Cause
 from ganglion.model import events as ev
 from ganglion.model.errors import Conflict, NotFound
@@ -36,7 +35,7 @@ def submitted(state: Holdings, event: ev.GangSubmitted) -> bool:
             return False
         raise Conflict(f"there already is a gang {gang.id}")
     _check_leaf(state, gang.queue)
-    record = GangRecord(gang, shapes_of(gang, state.plugins.filters), None)
+    record = GangRecord(gang, shapes_for(state, gang), None)
     state.enter(record)
     state.fresh.append(gang.id)
     state.census.add(gang)
@@ -80,8 +79,7 @@ def updated(state: Holdings, event: ev.GangUpdated) -> bool:
     if record.phase in SETTLED:
         state.measure(record)
     if record.phase is Phase.PENDING:
-        record.shapes = shapes_of(record.gang, state.plugins.filters)
-        state.wait(record)
+        reshape(state, record)
     return True
 
 
@@ -134,7 +132,7 @@ def started(state: Holdings, event: ev.GangStarted) -> bool:
     state.freed += bool(record.gang.floor)  # its siblings may be stopped for others from now on
     if state.queues[record.gang.queue].timeshare_ms:
         state.alarm(keeps_until(record, state.queues[record.gang.queue].timeshare_ms), event.gang)
-    protected = rules_for(state, record.gang.queue).protected_ms
+    protected = protected_ms(state, record.gang)
     if protected:
         state.alarm(event.at + protected, event.gang)
     return True
@@ -233,7 +231,7 @@ def _stand(state: Holdings, record: GangRecord) -> None:
         record.phase, record.reason = Phase.RESERVED, None
     else:
         record.phase = Phase.PENDING
-        state.wait(record)
+        reshape(state, record)
 
 
 def ended(state: Holdings, event: ev.GangEnded) -> bool:

@@ -16,7 +16,7 @@ from ganglion.engine.shapes import Shape, excluding, of_type, times
 from ganglion.engine.trial import Trial, common
 from ganglion.model.levels import DEPTH, INSIDE_NODE, Level
 from ganglion.model.placement import Placement, PodPlacement
-from ganglion.model.workload import Gang, Kind, PodSet, Slice, Topology
+from ganglion.model.workload import Gang, PodSet, Slice, Topology
 
 
 class Demand:
@@ -104,7 +104,7 @@ class _Search(NamedTuple):
 
 def _place_pod(indexes: Indexes, demand: Demand, turn: int) -> Placement | None:
     tree, sight = indexes.tree, indexes.table.sight(demand.shapes[0])
-    if not indexes.rating.cacheable:
+    if not indexes.rating.is_cacheable(sight):
         chosen = indexes.rating.rate_nodes(sight, tree.conditions, turn)
         return chosen and _one(indexes, demand.sets[0].name, sight, *chosen)
     rank = _pick(indexes, demand, sight)
@@ -124,9 +124,9 @@ def _one(
 
 
 def _pick(indexes: Indexes, demand: Demand, sight: Sight) -> int | None:
-    """Services keep away from their siblings' racks, then nodes; all else packs."""
+    """Gangs that spread keep away from their siblings' racks, then nodes; all else packs."""
     picker = indexes.picker(sight)
-    if demand.gang.kind is Kind.SERVICE and demand.siblings:
+    if demand.gang.spreads and demand.siblings:
         tree = indexes.tree
         racks = {tree.parents[rank] for rank in demand.siblings} - {0}
         beside = {rank for rack in racks for rank in tree.domains[rack].nodes}
@@ -234,14 +234,14 @@ def rules_of(gang: Gang, pod_set: PodSet, soft: bool, count: int) -> Rules:
 def levels_for(indexes: Indexes, gang: Gang) -> list[Level]:
     """Levels at which the gang may be brought together, in the order they are tried.
 
-    All but services come as close together as they can; a preferred level makes a service do
-    the same.
+    Gangs come as close together as they can, but for those that spread; with a preferred level
+    they do the same.
     """
     required = required_level(gang)
     present = [*INSIDE_NODE[1::-1], Level.NODE, *indexes.tree.levels()]
     allowed = [lv for lv in present if required is None or DEPTH[lv] >= DEPTH[required]]
     wishes = gang.topology.preferred or any(s.topology.preferred for s in gang.pod_sets)
-    if gang.kind is Kind.SERVICE and not wishes:
+    if gang.spreads and not wishes:
         return allowed[::-1]
     return allowed
 

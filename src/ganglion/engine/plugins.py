@@ -148,9 +148,16 @@ class Preempt(Protocol):
 
 
 class Plugins(Struct, frozen=True):
-    """Plugin instances in the order and with the weights of the policy."""
+    """Plugin instances in the order and with the weights of the policy.
+
+    Attributes:
+        scores, filters, permits, preempts: those that hold for every gang.
+        of_kinds: Score plugins that only rules of kinds name, by name; built-in ones need not
+            be among them.
+    """
 
     scores: tuple[tuple[Score, int], ...]
     filters: tuple[Filter, ...] = ()
     permits: tuple[Permit, ...] = ()
     preempts: tuple[Preempt, ...] = ()
+    of_kinds: Mapping[str, Score] = field(default_factory=dict)

@@ -4,27 +4,30 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from ganglion.engine.builtin import builtin_score
 from ganglion.engine.condition import Sight
 from ganglion.engine.conditions import Conditions
 from ganglion.engine.devices import pick
-from ganglion.engine.plugins import Ints, Rows
+from ganglion.engine.plugins import Ints, Rows, Score
 from ganglion.model.errors import PluginError
+from ganglion.model.kinds import Weighted
 from ganglion.model.resources import WHOLE
 
+Scores = tuple[tuple[Score, int], ...]
 Ways = tuple[Rows, Ints]
 """Rows, and for each the position, among the conditions asked about, that it belongs to."""
 
 
 class Rating:
-    """Scores conditions for shapes and remembers the answers in their `Sight`.
-
-    Attributes:
-        cacheable: whether all scores may be remembered.
-    """
+    """Scores conditions for shapes and remembers the answers in their `Sight`."""
 
     def __init__(self, table: Conditions) -> None:
         self._table = table
-        self.cacheable = all(score.cacheable for score, _ in table.plugins.scores)
+        self._scores: dict[tuple[Weighted, ...], Scores] = {(): table.plugins.scores}
+
+    def is_cacheable(self, sight: Sight) -> bool:
+        """Whether all scores of a shape may be remembered."""
+        return all(score.cacheable for score, _ in self._scores_of(sight))
 
     def rate(self, sight: Sight, condition_ids: Iterable[int]) -> None:
         """Score the best way to place one pod, for all conditions not rated yet."""
@@ -91,7 +94,7 @@ class Rating:
 
     def _total(self, sight: Sight, rows: Rows, turn: int) -> Ints:
         total = np.zeros(len(rows.device), dtype=np.int64)
-        for plugin, weight in self._table.plugins.scores:
+        for plugin, weight in self._scores_of(sight):
             part = plugin.score(sight.shape.request, rows, self._table.typical, turn)
             if part.shape != total.shape or part.dtype != np.int64:
                 raise PluginError(
@@ -101,6 +104,17 @@ class Rating:
                 )
             total += weight * part
         return total
+
+    def _scores_of(self, sight: Sight) -> Scores:
+        """The Score plugins that rate nodes for a shape, with their weights."""
+        named = sight.shape.scores
+        found = self._scores.get(named)
+        if found is None:
+            loaded = self._table.plugins.of_kinds
+            found = self._scores[named] = tuple(
+                (loaded.get(each.name) or builtin_score(each.name), each.weight) for each in named
+            )
+        return found
 
     def _ways(self, sight: Sight, here: list[int], nodes: Ints) -> Ways:
         """Every way to place one pod on nodes in these conditions, in all of which it fits."""

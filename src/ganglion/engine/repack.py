@@ -24,6 +24,7 @@ from ganglion.engine.grounds import Ground, grounds_of
 from ganglion.engine.growth import BY_RIGHT, Growth, Use
 from ganglion.engine.market import Market
 from ganglion.engine.numbers import renumbered
+from ganglion.engine.queue_rules import protected_ms
 from ganglion.engine.quota import asked
 from ganglion.engine.record import SETTLED, GangRecord
 from ganglion.engine.state import ClusterState
@@ -310,8 +311,7 @@ def may_move(state: ClusterState, record: GangRecord, now: int) -> bool:
         return False
     if record.moved_at and now - record.moved_at < state.policy.repack.horizon_ms:
         return False
-    rights = state.queues[record.gang.queue].preemption or state.policy.preemption
-    if now - (record.started or record.placed_at) < rights.protected_ms:
+    if now - (record.started or record.placed_at) < protected_ms(state, record.gang):
         return False
     return any(state.indexes.fits(shape, _ANY).values[0] for shape in record.shapes)
 

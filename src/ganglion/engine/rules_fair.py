@@ -14,13 +14,13 @@ from typing import TypeVar
 from ganglion.engine.borrowing import Borrowing, usages_of
 from ganglion.engine.dominant import NONE, Dominant, Share
 from ganglion.engine.holdings import Holdings
+from ganglion.engine.queue_rules import rules_for
 from ganglion.engine.record import GangRecord
 from ganglion.engine.rules_kueue import (
     Asker,
     Attempt,
     Taken,
     may_take,
-    rules_for,
     takeable,
     turn,
     uses,

@@ -14,9 +14,10 @@ from typing import NamedTuple
 
 from ganglion.engine.borrowing import Borrowing, Cell, Cells, cells_of
 from ganglion.engine.holdings import Holdings
+from ganglion.engine.queue_rules import protected_ms, rules_for
 from ganglion.engine.record import GangRecord
 from ganglion.engine.victims import Cause, may_stop
-from ganglion.model.queue import ANY_FLAVOR, Preemption, Victims
+from ganglion.model.queue import ANY_FLAVOR, Victims
 
 
 class Variant(IntEnum):
@@ -74,11 +75,6 @@ class Asker(NamedTuple):
 Taken = tuple[GangRecord, Cause]
 
 
-def rules_for(state: Holdings, queue: str) -> Preemption:
-    """What the gangs of a queue may do."""
-    return state.queues[queue].preemption or state.policy.preemption
-
-
 def uses(record: GangRecord, cells: frozenset[Cell]) -> bool:
     """Whether a gang holds any of the cells."""
     return any(cell in cells or (ANY_FLAVOR, cell[1]) in cells for cell in cells_of(record.charged))
@@ -112,7 +108,7 @@ def _is_open(state: Holdings, record: GangRecord, asker: Asker) -> bool:
     gang, now = record.gang, asker.now
     if not gang.preemptible or record.placed_at == now or not state.floors.spares(record):
         return False
-    if now - (record.started or record.placed_at) < rules_for(state, gang.queue).protected_ms:
+    if now - (record.started or record.placed_at) < protected_ms(state, gang):
         return False
     return may_stop(state, record, asker.record.gang, now)
 

@@ -14,13 +14,14 @@ from typing import NamedTuple
 from ganglion.engine import price
 from ganglion.engine.entitled import KINDS, Entitled
 from ganglion.engine.holdings import Holdings
+from ganglion.engine.queue_rules import protected_ms, rules_for
 from ganglion.engine.quota import asked
 from ganglion.engine.record import SETTLED, GangRecord
 from ganglion.engine.units import units_of
 from ganglion.engine.victims import Cause, Grade, Unit, Useful
 from ganglion.model.placement import PodPlacement
 from ganglion.model.policy import Entitlement, VictimOrder
-from ganglion.model.queue import Preemption, Victims
+from ganglion.model.queue import Victims
 from ganglion.model.reasons import Reason, Token
 from ganglion.model.resources import decimal
 from ganglion.model.workload import SPARE
@@ -123,7 +124,7 @@ class _Search:
         policy, gang = state.policy, asker.gang
         self.state, self.asker, self.now = state, asker, now
         self.entitled, self.running = entitled, running
-        self.rights = _rights(state, gang.queue)
+        self.rights = rules_for(state, gang.queue)
         self.flavors = state.totals.flavors_for(asker.shapes)
         self.more = asked(asker)
         delay = self.rights.delay_ms
@@ -266,7 +267,7 @@ class _Search:
         since = record.started or record.placed_at
         if record.gang.spare:
             return False
-        return self.now - since < _rights(self.state, record.gang.queue).protected_ms
+        return self.now - since < protected_ms(self.state, record.gang)
 
     def _outranks(self, record: GangRecord, rule: Victims) -> bool:
         asker, victim = self.asker.gang, record.gang
@@ -355,10 +356,6 @@ class _Search:
         if whole:
             return price.of_gang(record, self.now, restart)
         return price.of_surplus(pods, restart)
-
-
-def _rights(state: Holdings, queue: str) -> Preemption:
-    return state.queues[queue].preemption or state.policy.preemption
 
 
 def _frees(unit: Unit, kind: str) -> bool:

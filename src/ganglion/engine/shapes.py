@@ -5,6 +5,7 @@ from collections.abc import Hashable
 from msgspec import Struct
 
 from ganglion.engine.plugins import Filter, Foreseeing, NodeClass, Telling
+from ganglion.model.kinds import Weighted
 from ganglion.model.levels import Level
 from ganglion.model.resources import WHOLE, GpuRequest, PodRequest
 from ganglion.model.workload import Constraints, Gang
@@ -20,9 +21,10 @@ class Shape(Struct, frozen=True, cache_hash=True):
         request: resources of one pod.
         labels, avoid: node labels that must and must not be there.
         residency: allowed regions; empty = any.
-        tenancy: who may be beside it: `*`, `queue:<name>` or `workload:<id>`.
+        tenancy: who may be beside it: `*`, `kind:<kind>`, `queue:<name>` or `workload:<id>`.
         without: flavors that are out of quota.
         keys: answers of the Filter plugins' `key`, in their order.
+        scores: Score plugins that rate nodes for it; empty = those of the policy.
     """
 
     request: PodRequest
@@ -32,6 +34,7 @@ class Shape(Struct, frozen=True, cache_hash=True):
     tenancy: str = SHARED
     without: tuple[str, ...] = ()
     keys: tuple[Hashable, ...] = ()
+    scores: tuple[Weighted, ...] = ()
 
     @property
     def shares_a_device(self) -> bool:
@@ -56,8 +59,10 @@ class View(Struct, frozen=True):
     passing: bool = False
 
 
-def shapes_of(gang: Gang, filters: tuple[Filter, ...]) -> tuple[Shape, ...]:
-    """The shape of each pod set of a gang."""
+def shapes_of(
+    gang: Gang, filters: tuple[Filter, ...], scores: tuple[Weighted, ...] = ()
+) -> tuple[Shape, ...]:
+    """The shape of each pod set of a gang, for these Score plugins."""
     rules = gang.constraints
     labels, avoid = _sorted(rules.labels), _sorted(rules.avoid)
     tenancy = _tenancy(gang, rules)
@@ -70,6 +75,7 @@ def shapes_of(gang: Gang, filters: tuple[Filter, ...]) -> tuple[Shape, ...]:
             tenancy,
             (),
             tuple(plugin.key(gang, each) for plugin in filters),
+            scores,
         )
         for each in gang.pod_sets
     )
@@ -159,6 +165,8 @@ def _tenancy(gang: Gang, rules: Constraints) -> str:
         return f"queue:{gang.queue}"
     if rules.isolation == "workload":
         return f"workload:{gang.workload}"
+    if rules.isolation == "kind":
+        return f"kind:{gang.kind}"
     return SHARED
 
 

@@ -8,9 +8,9 @@ from msgspec.structs import replace
 
 from ganglion.engine.equals import asked_by
 from ganglion.engine.place import required_level
+from ganglion.engine.queue_rules import shapes_for
 from ganglion.engine.record import GangRecord
 from ganglion.engine.seek import Outcome, resolve
-from ganglion.engine.shapes import shapes_of
 from ganglion.engine.state import ClusterState
 from ganglion.model.levels import DEPTH, LEVELS, Level
 from ganglion.model.reasons import Reason, Suggestion, Token
@@ -63,7 +63,7 @@ def suggestions(
 
 def sketch(state: ClusterState, gang: Gang) -> GangRecord:
     """A record of a gang that was not submitted."""
-    return GangRecord(gang, shapes_of(gang, state.plugins.filters), None)
+    return GangRecord(gang, shapes_for(state, gang), None)
 
 
 TryOut = Callable[[Gang], Outcome]

@@ -132,6 +132,7 @@ def _queue(queue: QueueFile, known: Known, preemption: Preemption, path: Path) -
         preemption=None if rules is None else overlay(preemption, rules),
         flavors=_flavors(queue, known, (*path, "flavors", "order")),
         timeshare_ms=queue.timeshare,
+        kinds=queue.kinds,
     )
 
 

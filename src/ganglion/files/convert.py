@@ -1,6 +1,8 @@
 """A workload file into the workload that the engine and the worlds know."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+
+from msgspec.structs import replace
 
 from ganglion.files.behaviour import (
     awaited,
@@ -12,15 +14,24 @@ from ganglion.files.behaviour import (
 )
 from ganglion.files.defaults import name_of
 from ganglion.files.grammar.words import CAUSES, PRIORITIES
-from ganglion.files.schema import CheckpointFile, Group, PodSetFile, RetryFile, WorkloadFile
+from ganglion.files.schema import (
+    CheckpointFile,
+    ConstraintsFile,
+    Group,
+    PodSetFile,
+    RetryFile,
+    WorkloadFile,
+)
 from ganglion.files.wording import listed, meant, show
 from ganglion.model.errors import FieldError
+from ganglion.model.kinds import NO_RULES, KindRules
 from ganglion.model.levels import Level
 from ganglion.model.policy import PriorityClass
 from ganglion.model.resources import PodRequest
 from ganglion.model.workload import (
     Checkpoint,
     Constraints,
+    Kind,
     PodSet,
     Retry,
     Run,
@@ -36,6 +47,7 @@ def to_workload(
     default_queue: str,
     environ: Mapping[str, str] | None = None,
     classes: Mapping[str, PriorityClass] = {},
+    rules: Callable[[str, Kind], KindRules] = lambda _queue, _kind: NO_RULES,
 ) -> Workload:
     """Build the workload.
 
@@ -45,22 +57,27 @@ def to_workload(
         default_queue: queue of a file that names none.
         environ: the caller's shell, for variables given by bare name; None = there is none.
         classes: named priorities of the policy, beside the built-in ones.
+        rules: what holds for workloads of a kind in a queue where the file says nothing.
 
     Raises:
         FieldError: a variable is to be inherited but is not set, or there is no such priority.
     """
-    chosen = priority_of(doc.priority, classes)
+    queue = (doc.queue or default_queue).rpartition("/")[2]
+    usual = rules(queue, doc.effective_kind)
+    given = "priority" in doc.model_fields_set or usual.priority is None
+    chosen = priority_of(doc.priority if given else usual.priority or 0, classes)
     return Workload(
         name=doc.name or name_of(doc),
         kind=doc.effective_kind,
-        queue=(doc.queue or default_queue).rpartition("/")[2],
+        queue=queue,
         user=user,
         priority=chosen.value,
         priority_class=doc.priority if isinstance(doc.priority, str) else "",
-        preemptible=_preemptible(doc, chosen),
+        preemptible=_preemptible(doc, chosen, usual),
         pod_sets=tuple(_pod_set(each) for each in doc.sets),
         topology=doc.placement,
-        constraints=Constraints(**dict(doc.constraints)),
+        constraints=_constraints(doc.constraints, usual),
+        spread=usual.spread,
         time_limit_ms=doc.time_limit,
         checkpoint=_checkpoint(doc.checkpoint),
         retry=_retry(doc.retry),
@@ -100,10 +117,18 @@ def priority_of(priority: int | str, classes: Mapping[str, PriorityClass] = {}) 
     return known[priority]
 
 
-def _preemptible(doc: WorkloadFile, chosen: PriorityClass) -> bool:
-    """What the file says counts; then what its priority class says."""
-    said = "preemptible" in doc.model_fields_set or chosen.preemptible is None
-    return doc.preemptible if said else bool(chosen.preemptible)
+def _preemptible(doc: WorkloadFile, chosen: PriorityClass, usual: KindRules) -> bool:
+    """What the file says counts; then its priority class, then the rules of its kind."""
+    others = (chosen.preemptible, usual.preemptible)
+    said = None if "preemptible" in doc.model_fields_set else others
+    return next((each for each in said or () if each is not None), doc.preemptible)
+
+
+def _constraints(given: ConstraintsFile, usual: KindRules) -> Constraints:
+    found = Constraints(**dict(given))
+    if "isolation" in given.model_fields_set or not usual.isolation:
+        return found
+    return replace(found, isolation=usual.isolation)
 
 
 def inherit(doc: WorkloadFile, environ: Mapping[str, str]) -> dict[str, str]:

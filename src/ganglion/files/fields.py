@@ -54,6 +54,7 @@ from ganglion.files.grammar.scaling import (
 )
 from ganglion.files.grammar.shares import parse_permille, print_permille
 from ganglion.files.grammar.words import (
+    ISOLATIONS,
     KIND_ALIASES,
     one_of,
     parse_cause_limits,
@@ -200,7 +201,7 @@ Causes = Annotated[
     PLAIN,
     WithJsonSchema({"type": ["array", "string"], "items": {"type": "string"}}),
 ]
-Isolation = Annotated[str, told(one_of(("none", "queue", "workload"), {})), schema("string")]
+Isolation = Annotated[str, told(one_of(ISOLATIONS, {})), schema("string")]
 KindName = Annotated[
     str,
     told(one_of(tuple(Kind), KIND_ALIASES)),

@@ -5,7 +5,7 @@ from typing import Any
 
 from ganglion.files import policy_schema as policies
 from ganglion.files.aliases import ALIASES, CHILDREN, SHORTHANDS
-from ganglion.files.grammar.words import CAUSES, KIND_ALIASES, PRIORITIES
+from ganglion.files.grammar.words import CAUSES, ISOLATIONS, KIND_ALIASES, PRIORITIES
 from ganglion.files.schema import SCOPES, WorkloadFile
 from ganglion.model.workload import Kind
 
@@ -18,7 +18,7 @@ Json = dict[str, Any]
 WORDS: dict[str, dict[str, list[str]]] = {
     "": {"kind": [*Kind, *KIND_ALIASES], "priority": list(PRIORITIES)},
     "resources": {"together": ["numa", "island"]},
-    "constraints": {"isolation": ["none", "queue", "workload"]},
+    "constraints": {"isolation": [*ISOLATIONS]},
     "retry": {"on": list(CAUSES)},
 }
 """Scope -> key -> words that editors should offer."""

@@ -9,6 +9,7 @@ from msgspec import Struct
 from ganglion.files.bookings import written_booking
 from ganglion.files.grammar.amounts import print_amounts
 from ganglion.files.grammar.durations import print_duration
+from ganglion.files.grammar.kinds import print_kinds
 from ganglion.files.overlay import written
 from ganglion.files.policy_schema import Knobs
 from ganglion.files.queue_schema import FlavorsFile, PreemptionFile
@@ -67,6 +68,8 @@ def queue_document(queue: Queue) -> Json:
         found["preemption"] = written(PreemptionFile, queue.preemption)
     if queue.flavors is not None:
         found["flavors"] = written(FlavorsFile, queue.flavors)
+    if queue.kinds:
+        found["kinds"] = print_kinds(queue.kinds)
     return found | ({"timeshare": print_duration(queue.timeshare_ms)} if queue.timeshare_ms else {})
 
 

@@ -14,6 +14,7 @@ from ganglion.files.mapping import Mapping, described
 from ganglion.files.presets import PRESETS, preset_name
 from ganglion.files.queue_schema import PreemptionFile, QueueFile
 from ganglion.files.renaming import Vocabulary
+from ganglion.model.kinds import Weighted
 from ganglion.model.policy import (
     Backfill,
     Entitlement,
@@ -21,7 +22,6 @@ from ganglion.model.policy import (
     Placing,
     Rights,
     VictimOrder,
-    Weighted,
 )
 
 PresetName = Annotated[str, f.told(preset_name), f.schema("string", examples=[*PRESETS])]
@@ -149,6 +149,9 @@ class Knobs(Mapping):
     preempts: f.Texts = described("Preempt plugins, asked before a victim is taken", ())
     priorities: r.Classes = described(
         "named priorities: `{batch: 10, prod: {value: 90, preemptible: false}}`", {}
+    )
+    kinds: r.Kinds = described(
+        "rules for workloads of one kind: `{service: {preemptible: false, scores: memory}}`", {}
     )
     workspaces_per_user: r.Count = described(
         "workspaces that one user may have which are not suspended; 0 = any number", 0

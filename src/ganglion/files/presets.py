@@ -9,6 +9,7 @@ from collections.abc import Callable
 from ganglion.files.grammar.scalars import parse_text
 from ganglion.files.wording import listed, meant, show
 from ganglion.model.errors import FieldError
+from ganglion.model.kinds import Weighted
 from ganglion.model.policy import (
     Backfill,
     Entitlement,
@@ -20,7 +21,6 @@ from ganglion.model.policy import (
     Repack,
     Usage,
     VictimOrder,
-    Weighted,
 )
 from ganglion.model.queue import Preemption, Victims
 

@@ -71,6 +71,9 @@ class QueueFile(Mapping):
     timeshare: f.Duration = described(
         "after so much run time a gang may yield to equals that ran less; 0 = never", 0
     )
+    kinds: r.Kinds = described(
+        "rules for its workloads of one kind; what is left out is as the policy says", {}
+    )
 
 
 PREEMPTION_ALIASES = {

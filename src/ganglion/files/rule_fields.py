@@ -14,9 +14,11 @@ from ganglion.files.grammar.amounts import (
     print_scores,
 )
 from ganglion.files.grammar.classes import parse_classes, print_classes
+from ganglion.files.grammar.kinds import parse_kinds, print_kinds
 from ganglion.files.grammar.scalars import parse_bool
 from ganglion.files.grammar.shares import parse_permille, print_permille
 from ganglion.files.grammar.words import one_of
+from ganglion.model.kinds import KindRules, Weighted
 from ganglion.model.policy import (
     Backfill,
     Entitlement,
@@ -25,10 +27,10 @@ from ganglion.model.policy import (
     PriorityClass,
     Rights,
     VictimOrder,
-    Weighted,
 )
 from ganglion.model.queue import Victims
 from ganglion.model.resources import Amount
+from ganglion.model.workload import Kind
 
 W = TypeVar("W", bound=StrEnum)
 
@@ -94,6 +96,12 @@ Classes = Annotated[
     f.told(parse_classes),
     PlainSerializer(print_classes),
     WithJsonSchema({"type": "object", "additionalProperties": {"type": ["integer", "object"]}}),
+]
+Kinds = Annotated[
+    dict[Kind, KindRules],
+    f.told(parse_kinds),
+    PlainSerializer(print_kinds),
+    WithJsonSchema({"type": "object", "additionalProperties": {"type": "object"}}),
 ]
 Permille = Annotated[
     int, f.told(parse_permille), PlainSerializer(print_permille), f.schema("string", "integer")

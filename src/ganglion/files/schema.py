@@ -87,7 +87,9 @@ class ConstraintsFile(Mapping):
     labels: f.Selectors = described("label -> value or list of allowed values", {})
     avoid: f.Selectors = described("label -> values that nodes must not carry", {})
     residency: f.Texts = described("regions it may run in; left out = any", ())
-    isolation: f.Isolation = described("who may run beside it: none, queue or workload", "none")
+    isolation: f.Isolation = described(
+        "what may not run beside it: another kind, queue or workload; none", "none"
+    )
 
 
 class WorkloadFile(Mapping):

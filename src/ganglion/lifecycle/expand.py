@@ -115,5 +115,6 @@ def _gang(workload_id: str, workload: Workload, submitted_ms: int, index: int) -
         parallel=workload.parallel,
         name=workload.name,
         replace=workload.retry.replace,
+        spread=workload.spread,
         floor=workload.scaling.floor if workload.scaling else 0,
     )

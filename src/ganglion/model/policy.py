@@ -4,7 +4,9 @@ from enum import StrEnum
 
 from msgspec import Struct, field
 
+from ganglion.model.kinds import KindRules, Weighted
 from ganglion.model.queue import Preemption
+from ganglion.model.workload import Kind
 
 
 class Order(StrEnum):
@@ -75,13 +77,6 @@ class Rights(StrEnum):
     """All of it, as for work that nobody may stop: waking never lacks quota."""
     NOTHING = "nothing"
     """Nothing until it is woken; then its queue must have room for it like for any start."""
-
-
-class Weighted(Struct, frozen=True, forbid_unknown_fields=True):
-    """A Score plugin and how much its opinion counts."""
-
-    name: str
-    weight: int = 1
 
 
 class Evict(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -208,6 +203,7 @@ class Policy(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
         elastic: whether elastic gangs grow into idle GPUs after their start.
         sleeping: what a queue is charged for the kept places of gangs that sleep.
         priorities: named priorities beside the built-in ones, by name.
+        kinds: rules for workloads of one kind, where their queue has none of its own.
         workspaces_per_user: workspaces that one user may have which are not suspended; 0 = any
             number.
     """
@@ -232,4 +228,5 @@ class Policy(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     repair: bool = False
     sleeping: Rights = Rights.QUOTA
     priorities: dict[str, PriorityClass] = field(default_factory=dict)
+    kinds: dict[Kind, KindRules] = field(default_factory=dict)
     workspaces_per_user: int = 0

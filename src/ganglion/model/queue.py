@@ -4,7 +4,9 @@ from enum import StrEnum
 
 from msgspec import Struct, field
 
+from ganglion.model.kinds import KindRules
 from ganglion.model.resources import Amount
+from ganglion.model.workload import Kind
 
 ANY_FLAVOR = "*"
 """Key of an amount that counts all flavors together."""
@@ -83,6 +85,7 @@ class Queue(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
         preemption: what its gangs may do to others; None = as the policy says.
         flavors: order of flavors; None = whichever scores best.
         timeshare_ms: after so much run time a gang may yield to equals that ran less; 0 = never.
+        kinds: rules for its workloads of one kind; what they leave out is as the policy says.
     """
 
     name: str
@@ -98,3 +101,4 @@ class Queue(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
     preemption: Preemption | None = None
     flavors: Flavors | None = None
     timeshare_ms: int = 0
+    kinds: dict[Kind, KindRules] = field(default_factory=dict)

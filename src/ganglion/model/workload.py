@@ -90,7 +90,8 @@ class Constraints(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults
         labels: label -> allowed values; the node must carry one of them.
         avoid: label -> values the node must not carry.
         residency: allowed region names (the node's domain at level region); empty = any.
-        isolation: `none`, `queue` (no other queue's pods beside) or `workload` (nobody's).
+        isolation: what may not be beside its pods: `none`, pods of another `kind`, of another
+            `queue` or of another `workload`.
     """
 
     labels: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -175,6 +176,8 @@ class Workload(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
         pod_sets: equal pods; one gang holds all of them.
         topology: constraint among all pods of a gang.
         constraints: which nodes are allowed.
+        spread: whether its gangs stay apart, by rack and then by node; None = those of a
+            service do.
         time_limit_ms: most it may run; 0 = no limit.
         checkpoint: contract; None = its work is lost when stopped.
         retry: restarts.
@@ -216,6 +219,7 @@ class Workload(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
     singleton: bool = False
     schedule: Schedule | None = None
     held: bool = False
+    spread: bool | None = None
     replicas: int = 1
     scaling: Scaling | None = None
     params: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -259,6 +263,7 @@ class Gang(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
         recall_ms: it sleeps: its place is kept for it and lent meanwhile to gangs that save and
             leave within this many ms of being told; 0 = it is awake.
         replace: pods that it loses with a node or GPU are replaced while the rest goes on.
+        spread: whether it stays apart from its siblings; None = gangs of services do.
     """
 
     id: str
@@ -284,6 +289,12 @@ class Gang(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     floor: int = 0
     recall_ms: int = 0
     replace: bool = False
+    spread: bool | None = None
+
+    @property
+    def spreads(self) -> bool:
+        """Whether it stays apart from its siblings."""
+        return self.kind is Kind.SERVICE if self.spread is None else self.spread
 
     @property
     def spare(self) -> bool:

@@ -22,8 +22,9 @@ from ganglion.model.events import (
     PodsLeft,
     QueueSet,
 )
+from ganglion.model.kinds import Weighted
 from ganglion.model.plan import Phase, Plan
-from ganglion.model.policy import Policy, Weighted
+from ganglion.model.policy import Policy
 from ganglion.model.queue import Preemption, Victims
 from ganglion.scenarios import kai_schema as kai
 from ganglion.scenarios.kai_fleet import levels_of, node_of, queues_of

@@ -6,8 +6,9 @@ import structlog
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ganglion.engine.builtin import check_scores
 from ganglion.engine.state import ClusterState
-from ganglion.extensions import POINTS, load
+from ganglion.extensions import POINTS, load, of_kinds
 from ganglion.files.policy import PolicyFile, parse_policy
 from ganglion.files.policy_print import Change, changes, policy_document
 from ganglion.files.queue_tree import (
@@ -160,7 +161,13 @@ def warnings(mind: Mind, file: PolicyFile) -> list[str]:
 
 def plugin_names(policy: Policy) -> tuple[object, ...]:
     """What decides which plugins are loaded."""
-    return (policy.scores, policy.filters, policy.permits, policy.preempts)
+    return (
+        policy.scores,
+        policy.filters,
+        policy.permits,
+        policy.preempts,
+        of_kinds(policy),
+    )
 
 
 def check_plugins(file: PolicyFile) -> None:
@@ -170,6 +177,17 @@ def check_plugins(file: PolicyFile) -> None:
             load(replace(BARE, **{point: getattr(file.policy, point)}))
         except PluginError as error:
             raise file.wrong(error.message, (point,), error.hint) from error
+    try:
+        loaded = load(replace(BARE, kinds=file.policy.kinds))
+    except PluginError as error:
+        raise file.wrong(error.message, ("kinds",), error.hint) from error
+    for queue in file.queues or ():
+        for kind, each in queue.kinds.items():
+            try:
+                check_scores(loaded, each.scores)
+            except FieldError as error:
+                path = ("queues", file.places[queue.name], "kinds", str(kind), "scores")
+                raise file.wrong(error.problem, path, error.hint) from error
 
 
 def _unknown(file: PolicyFile) -> FieldError:

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable
 from difflib import get_close_matches
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -20,6 +21,7 @@ from ganglion.lifecycle.status import State
 from ganglion.model.behaviour import Schedule
 from ganglion.model.errors import Conflict, FieldError, InputError
 from ganglion.model.events import GangSubmitted, GangUpdated, ScheduleSet
+from ganglion.model.kinds import KindRules, rules_of_kind
 from ganglion.model.plan import Verdict
 from ganglion.model.workload import Kind, Workload
 from ganglion.server.draft import Draft, Mind
@@ -151,6 +153,7 @@ def understood(mind: Mind, ledger: "Ledger", request: Request) -> Workload:
         user=request.user,
         default_queue=default_queue(mind.state),
         classes=mind.state.policy.priorities,
+        rules=partial(_rules_of_kind, mind.state),
     )
     check_queue(mind.state, workload.queue)
     _check_size(workload)
@@ -159,6 +162,12 @@ def understood(mind: Mind, ledger: "Ledger", request: Request) -> Workload:
     if workload.singleton:
         awaited += [each.id for each in mind.book.all_named(workload.name)]
     return replace(workload, after=after, after_any=tuple(dict.fromkeys(awaited)))
+
+
+def _rules_of_kind(state: ClusterState, queue: str, kind: Kind) -> KindRules:
+    """Rules of a queue for a kind of workload; those of the policy where the queue is unknown."""
+    known = state.queues.get(queue)
+    return rules_of_kind(kind, known.kinds if known else {}, state.policy.kinds)
 
 
 def _check_size(workload: Workload) -> None:

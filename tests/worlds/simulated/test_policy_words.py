@@ -7,7 +7,8 @@ from msgspec.structs import replace
 
 from ganglion.files.presets import preset
 from ganglion.model.errors import FieldError, FileError
-from ganglion.model.policy import Order, Policy, Weighted
+from ganglion.model.kinds import Weighted
+from ganglion.model.policy import Order, Policy
 from ganglion.worlds.simulated.policy_words import read_policy
 
 

@@ -10,7 +10,7 @@ from ganglion.files.grammar.quantities import (
 from ganglion.files.grammar.scalars import parse_decimal, parse_text, parse_whole
 from ganglion.files.wording import meant, show
 from ganglion.model.errors import FieldError
-from ganglion.model.policy import Weighted
+from ganglion.model.kinds import Weighted
 from ganglion.model.resources import WHOLE, Amount, decimal
 
 MAX_QUOTA = 10_000_000

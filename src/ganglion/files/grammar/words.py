@@ -12,6 +12,7 @@ from ganglion.model.errors import FieldError
 PRIORITIES = {"idle": 0, "low": 25, "normal": 50, "high": 75, "urgent": 100}
 OOM, CRASH_LOOP = "oom", "crash_loop"
 """Memory ran out, or it fails at once again and again: another try seldom cures either."""
+ISOLATIONS = ("none", "kind", "queue", "workload")
 CAUSES = ("failure", "node_failure", "preemption", "start_failure")
 CAUSE_ALIASES = {"error": "failure", "interruption": "preemption", "preempted": "preemption"}
 KIND_ALIASES = {

@@ -5,7 +5,8 @@ from msgspec import structs
 from ganglion.files.policy import PolicyFile, is_path, resolve_policy
 from ganglion.files.presets import is_preset
 from ganglion.model.errors import FieldError
-from ganglion.model.policy import Order, Policy, Weighted
+from ganglion.model.kinds import Weighted
+from ganglion.model.policy import Order, Policy
 
 
 def named_policy(words: str) -> PolicyFile | None:

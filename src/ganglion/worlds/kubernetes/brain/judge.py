@@ -5,8 +5,8 @@ from collections.abc import Hashable, Mapping
 from msgspec.structs import replace
 
 from ganglion.engine.plugins import Plugins
+from ganglion.engine.queue_rules import reshape, shapes_for
 from ganglion.engine.record import WAITING, GangRecord
-from ganglion.engine.shapes import shapes_of
 from ganglion.model.errors import InputError
 from ganglion.model.plan import Phase, Plan
 from ganglion.model.workload import Gang, Topology
@@ -127,9 +127,9 @@ class Judge:
         for gang in sorted(changed):
             record = scene.record(gang)
             if record and record.phase is Phase.PENDING:
-                scene.state.reshape(record)
+                reshape(scene.state, record)
             elif record and _may_grow(record):
-                record.shapes = shapes_of(record.gang, scene.state.plugins.filters)
+                record.shapes = shapes_for(scene.state, record.gang)
         for name, site in scene.sites.items():
             site.bar(self._dynamic.closed(site))
             fresh, self._fresh[name] = self._fresh[name], []

@@ -4,7 +4,7 @@ from typing import Any
 
 from ganglion.model.errors import FieldError
 from ganglion.model.levels import Level
-from ganglion.model.workload import Constraints, PodSet, Topology, Workload
+from ganglion.model.workload import Constraints, Kind, PodSet, Topology, Workload
 from ganglion.worlds.kubernetes import names
 from ganglion.worlds.kubernetes.submit import marks
 
@@ -59,15 +59,21 @@ def _isolation(workload: Workload) -> list[Expression]:
     """Whose pods may not share a node with these, in whatever namespace."""
     if workload.constraints.isolation == "none":
         return []
-    alike = {
+    alike: dict[str, tuple[str, ...]] = {
+        "kind": (marks.KIND, *_labelled(workload.kind)),
         "queue": (names.QUEUE, workload.queue.rpartition("/")[2]),
         "workload": (marks.WORKLOAD, workload.name),
     }
-    key, mine = alike[workload.constraints.isolation]
+    key, *mine = alike[workload.constraints.isolation]
     others: list[Expression] = [{"key": key, "operator": "Exists"}]
-    others.append(_expression(key, "NotIn", (mine,)))
+    others.append(_expression(key, "NotIn", tuple(mine)))
     term = {"labelSelector": {"matchExpressions": others}, "namespaceSelector": {}}
     return [{"topologyKey": names.HOSTNAME, **term}]
+
+
+def _labelled(kind: Kind) -> tuple[str, ...]:
+    """Values of the label that pods of a kind carry: a sweep's trial in a Job is a training."""
+    return (str(kind), str(Kind.TRAIN)) if kind is Kind.SWEEP else (str(kind),)
 
 
 def _spread(workload: Workload, pods: PodSet) -> list[Expression]:

@@ -1,0 +1,85 @@
+"""Rules for workloads of one kind, as policies and queues have them."""
+
+from collections.abc import Callable
+
+from ganglion.files.grammar.amounts import parse_scores, print_scores
+from ganglion.files.grammar.durations import parse_duration, print_duration
+from ganglion.files.grammar.lists import mapped
+from ganglion.files.grammar.scalars import parse_bool
+from ganglion.files.grammar.words import ISOLATIONS, KIND_ALIASES, PRIORITIES, one_of
+from ganglion.files.grammar.words import parse_priority as parse_any_priority
+from ganglion.files.wording import listed, meant, show
+from ganglion.model.errors import FieldError
+from ganglion.model.kinds import KindRules
+from ganglion.model.workload import Kind
+
+_parse_kind = one_of(tuple(each.value for each in Kind), KIND_ALIASES)
+
+
+def _priority(value: object) -> int:
+    found = parse_any_priority(value)
+    if isinstance(found, int):
+        return found
+    if found not in PRIORITIES:
+        hint = meant(found, [*PRIORITIES]) or f"use 0..100, or {listed(PRIORITIES)}"
+        raise FieldError(f"a kind has no priority class {show(found)}", hint=hint)
+    return PRIORITIES[found]
+
+
+_READ: dict[str, tuple[str, Callable[[object], object]]] = {
+    "priority": ("priority", _priority),
+    "preemptible": ("preemptible", parse_bool),
+    "isolation": ("isolation", one_of(ISOLATIONS, {})),
+    "spread": ("spread", parse_bool),
+    "protected": ("protected_ms", parse_duration),
+    "scores": ("scores", parse_scores),
+    "score": ("scores", parse_scores),
+}
+"""Key -> (attribute, how it is read)."""
+KEYS = tuple(key for key in _READ if key != "score")
+
+
+def parse_kinds(value: object) -> dict[Kind, KindRules]:
+    """Read kind -> rules, as `{service: {preemptible: false, scores: memory}}`."""
+    found = mapped(value, _parse_kind, _rules)
+    if isinstance(value, dict) and len(found) < len(value):
+        raise FieldError("a kind is given twice, under two of its names")
+    return {Kind(name): rules for name, rules in found.items()}
+
+
+def print_kinds(kinds: dict[Kind, KindRules]) -> dict[str, dict[str, object]]:
+    """Print what parses back to the same."""
+    return {str(kind): _printed(rules) for kind, rules in kinds.items()}
+
+
+def _rules(value: object) -> KindRules:
+    if not isinstance(value, dict):
+        raise FieldError(
+            f"{show(value)} is no rules of a kind", hint="write `{preemptible: false}`, or the like"
+        )
+    found: dict[str, object] = {}
+    for key, each in value.items():
+        if key not in _READ:
+            hint = meant(str(key), [*_READ]) or f"known keys: {listed(KEYS)}"
+            raise FieldError(f"unknown key {show(key)}", key=str(key), hint=hint)
+        name, read = _READ[key]
+        if name in found:
+            raise FieldError(f"`{key}` is given twice", key=str(key))
+        try:
+            found[name] = read(each)
+        except FieldError as error:
+            inner = ".".join(part for part in (str(key), error.key) if part)
+            raise FieldError(error.problem, key=inner, hint=error.hint) from None
+    return KindRules(**found)  # type: ignore[arg-type]  # every reader yields its attribute's type
+
+
+def _printed(rules: KindRules) -> dict[str, object]:
+    found: dict[str, object] = {
+        "priority": rules.priority,
+        "preemptible": rules.preemptible,
+        "isolation": rules.isolation or None,
+        "spread": rules.spread,
+        "protected": None if rules.protected_ms is None else print_duration(rules.protected_ms),
+        "scores": print_scores(rules.scores) if rules.scores else None,
+    }
+    return {key: value for key, value in found.items() if value is not None}
