@@ -52,7 +52,7 @@ def cycle(state: ClusterState, events: Iterable[Event], now: int, *, isolate: bo
     stage = isolation.stage
     isolation.take_in(events)
     stage("settling", state.settle)
-    stage("waking", lambda: state.wake(now))
+    stage("waking", lambda: decide(state, state.wake(now), plan))
     stage("shares", lambda: state.deserved.refresh(now))
     stage("learning", lambda: _learn(state, plan))
     stage("promises", lambda: keep_promises(state, plan))

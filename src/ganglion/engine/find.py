@@ -2,7 +2,7 @@
 
 from ganglion.engine.place import Demand, grows_outside_nodes, place
 from ganglion.engine.quota import Means, spent
-from ganglion.engine.record import GangRecord
+from ganglion.engine.record import SETTLED, GangRecord
 from ganglion.engine.state import ClusterState
 from ganglion.engine.why import diagnose
 from ganglion.model.placement import Placement
@@ -60,7 +60,14 @@ def _starts_small(state: ClusterState, gang: Gang) -> bool:
 
 
 def _siblings(state: ClusterState, gang: Gang) -> frozenset[int]:
-    return state.ranks_of_siblings(gang) if gang.spreads else frozenset()
+    """Ranks of the nodes that a gang keeps away from, as its siblings hold places there."""
+    if not gang.spreads:
+        return frozenset()
+    siblings = (state.records[each] for each in state.gates.siblings(gang.workload))
+    counted = (
+        each.promise or (each.placement if each.phase in SETTLED else None) for each in siblings
+    )
+    return frozenset(state.tree.index[pod.node] for place in counted if place for pod in place.pods)
 
 
 def _refused(state: ClusterState, gang: Gang, placement: Placement, now: int) -> Reason | None:

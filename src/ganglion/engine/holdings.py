@@ -23,8 +23,10 @@ from ganglion.engine.rollback import Journaled
 from ganglion.engine.shares import Shares
 from ganglion.engine.totals import Totals
 from ganglion.engine.tree import Tree
+from ganglion.engine.urgency import changes, due_rank, escalated
 from ganglion.engine.usage import PastUse
 from ganglion.model.errors import Conflict, NotFound
+from ganglion.model.events import GangUpdated
 from ganglion.model.node import Node
 from ganglion.model.placement import Placement, PodPlacement
 from ganglion.model.plan import Phase
@@ -119,17 +121,24 @@ class Holdings(Journaled):
         """Gangs that start or run, in the order in which they were submitted."""
         return sorted(self._settled.values(), key=_number)
 
-    def wake(self, now: int) -> None:
-        """Let gangs whose back-off is over be looked at."""
+    def wake(self, now: int) -> list[GangUpdated]:
+        """Let gangs be looked at for which the time makes a difference.
+
+        Returns:
+            The priorities that gangs have waited for, not yet theirs.
+        """
+        raised: list[GangUpdated] = []
         for gang in self._alarms.due(now):
             record = self.records.get(gang)
             if record and record.phase is Phase.PENDING and record.not_before <= now:
                 record.not_before = 0
                 self.freed += 1
-                self.wait(record)
+                self.wait(record, now)
+                raised += escalated(record, self.policy.escalate, now)
             elif record and record.phase is Phase.RUNNING:
                 self.freed += 1  # others may stop it from now on
                 self.took_turn(record, now)
+        return raised
 
     def settle(self) -> None:
         """Take in new nodes, and keep what is remembered in proportion to the fleet."""
@@ -186,21 +195,12 @@ class Holdings(Journaled):
             self._empty = (self._fleet, Indexes(self.table, self.tree.emptied()))
         return self._empty[1]
 
-    def ranks_of_siblings(self, gang: Gang) -> frozenset[int]:
-        """Ranks of the nodes on which other gangs of the workload hold resources."""
-        return frozenset(
-            self.tree.index[pod.node]
-            for sibling in self.gates.siblings(gang.workload)
-            if (placement := _counted(self.records[sibling]))
-            for pod in placement.pods
-        )
-
     def fleet_changed(self) -> None:
         """Nodes came, went or changed: what is known of the empty fleet is stale."""
         self._fleet += 1
         self.freed += 1
 
-    def wait(self, record: GangRecord) -> None:
+    def wait(self, record: GangRecord, now: int = 0) -> None:
         """Put a pending gang where it waits: behind a gate, asleep, or in its lane."""
         gang = record.gang
         if record.lane is not None:
@@ -215,7 +215,8 @@ class Holdings(Journaled):
             owner = gang.user if self._by_user(gang) else ""
             leaves = leaves_within(gang) if self.asleep else 0
             record.lane = (*form(record), owner, self._level(record), leaves)
-            order = (self._among_equals(record), gang.submitted, gang.index, gang.id)
+            rank = self._pressing(record, max(now, self.clock)) or self._among_equals(record)
+            order = (rank, gang.submitted, gang.index, gang.id)
             self.lanes.add(record.lane, gang.queue, gang.priority, order, asked_by(gang))
 
     def _goes_to_sleep(self, gang: Gang) -> None:
@@ -228,6 +229,16 @@ class Holdings(Journaled):
     def expected_ms(self, gang: Gang) -> int:
         """Run time that is expected of a gang; 0 = unknown."""
         return gang.expected_ms
+
+    def _pressing(self, record: GangRecord, now: int) -> int | None:
+        """Rank of an urgent gang; it is looked at again when that or its priority changes."""
+        gang, steps = record.gang, self.policy.escalate
+        if not gang.deadline_ms and not steps:
+            return None
+        length = self.expected_ms(gang)
+        for at in changes(record, steps, length, now):
+            self.alarm(at, gang.id)
+        return due_rank(gang, length, now)
 
     def _among_equals(self, record: GangRecord) -> int:
         """Rank among gangs of one queue and priority; smaller goes first."""
@@ -385,8 +396,3 @@ class Holdings(Journaled):
 
 
 _number = attrgetter("number")
-
-
-def _counted(record: GangRecord) -> Placement | None:
-    """Where the tree counts a gang."""
-    return record.promise or (record.placement if record.phase in SETTLED else None)

@@ -35,7 +35,7 @@ def submitted(state: Holdings, event: ev.GangSubmitted) -> bool:
             return False
         raise Conflict(f"there already is a gang {gang.id}")
     _check_leaf(state, gang.queue)
-    record = GangRecord(gang, shapes_for(state, gang), None)
+    record = GangRecord(gang, shapes_for(state, gang), None, waits_since=gang.submitted)
     state.enter(record)
     state.fresh.append(gang.id)
     state.census.add(gang)
@@ -252,6 +252,7 @@ def ended(state: Holdings, event: ev.GangEnded) -> bool:
     record.stopping_at, record.fault = 0, ""
     if event.requeue:
         record.phase, record.not_before = Phase.PENDING, event.not_before
+        record.waits_since = event.at
         _stand(state, record)
     else:
         _end(state, record, event)

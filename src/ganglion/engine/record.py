@@ -54,6 +54,7 @@ class GangRecord(Struct):
         pledged: what its promise uses, by flavor.
         number: gangs that were submitted up to it.
         fault: how the engine failed over it, which is why it is set apart; empty = it did not.
+        waits_since: when it was submitted, or last had to wait again, in ms.
     """
 
     gang: Gang
@@ -85,3 +86,4 @@ class GangRecord(Struct):
     attained: int = 0
     number: int = 0
     fault: str = ""
+    waits_since: int = 0

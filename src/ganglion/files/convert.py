@@ -79,6 +79,7 @@ def to_workload(
         constraints=_constraints(doc.constraints, usual),
         spread=usual.spread,
         time_limit_ms=doc.time_limit,
+        deadline=doc.deadline,
         checkpoint=_checkpoint(doc.checkpoint),
         retry=_retry(doc.retry),
         after=awaited(doc.after, well=True),

@@ -29,6 +29,7 @@ from ganglion.files.grammar import (
     print_span,
 )
 from ganglion.files.grammar.cron import parse_cron
+from ganglion.files.grammar.deadlines import parse_deadline, print_deadline
 from ganglion.files.grammar.hours import parse_hours, parse_zone, print_hours
 from ganglion.files.grammar.lists import (
     parse_dependencies,
@@ -67,7 +68,7 @@ from ganglion.model.behaviour import Hours, Overlap, Pace, Target
 from ganglion.model.errors import FieldError
 from ganglion.model.levels import Level
 from ganglion.model.resources import GpuRequest
-from ganglion.model.workload import Kind, Topology
+from ganglion.model.workload import Deadline, Kind, Topology
 
 MAX_PODS = 100_000
 MAX_GANGS = 100_000
@@ -200,6 +201,9 @@ Causes = Annotated[
     told(parse_causes),
     PLAIN,
     WithJsonSchema({"type": ["array", "string"], "items": {"type": "string"}}),
+]
+Due = Annotated[
+    Deadline, told(parse_deadline), PlainSerializer(print_deadline), schema("string", "number")
 ]
 Isolation = Annotated[str, told(one_of(ISOLATIONS, {})), schema("string")]
 KindName = Annotated[

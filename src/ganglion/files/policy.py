@@ -155,6 +155,9 @@ def expanded(found: Data) -> Data:
     """Write out what stands for more than one key, in place."""
     for each in (found, found.get("policy")):
         expand(each.get("preemption") if isinstance(each, dict) else None)
+    classes = found.get("priorities")
+    if isinstance(classes, dict) and "escalate" in classes and "escalate" not in found:
+        found["escalate"] = classes.pop("escalate")
     queues = found.get("queues")
     for each in queues if isinstance(queues, list) else ():
         if isinstance(each, dict):

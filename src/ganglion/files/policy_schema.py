@@ -150,6 +150,9 @@ class Knobs(Mapping):
     priorities: r.Classes = described(
         "named priorities: `{batch: 10, prod: {value: 90, preemptible: false}}`", {}
     )
+    escalate: r.Steps = described(
+        "waiting raises a priority: `{after: 12h, to: high}`, or a list of such steps", ()
+    )
     kinds: r.Kinds = described(
         "rules for workloads of one kind: `{service: {preemptible: false, scores: memory}}`", {}
     )
@@ -198,6 +201,7 @@ SCOPES: dict[str, type[Mapping]] = {
 KNOB_ALIASES = {
     "score": "scores",
     "priority_classes": "priorities",
+    "escalation": "escalate",
     "preemptMinRuntime": "preemption.protected",
     "reclaimMinRuntime": "preemption.protected",
     "queueingStrategy": "strict",

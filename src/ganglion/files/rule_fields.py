@@ -13,7 +13,12 @@ from ganglion.files.grammar.amounts import (
     print_amounts,
     print_scores,
 )
-from ganglion.files.grammar.classes import parse_classes, print_classes
+from ganglion.files.grammar.classes import (
+    parse_classes,
+    parse_steps,
+    print_classes,
+    print_steps,
+)
 from ganglion.files.grammar.kinds import parse_kinds, print_kinds
 from ganglion.files.grammar.scalars import parse_bool
 from ganglion.files.grammar.shares import parse_permille, print_permille
@@ -22,6 +27,7 @@ from ganglion.model.kinds import KindRules, Weighted
 from ganglion.model.policy import (
     Backfill,
     Entitlement,
+    Escalation,
     Order,
     Placing,
     PriorityClass,
@@ -102,6 +108,12 @@ Kinds = Annotated[
     f.told(parse_kinds),
     PlainSerializer(print_kinds),
     WithJsonSchema({"type": "object", "additionalProperties": {"type": "object"}}),
+]
+Steps = Annotated[
+    tuple[Escalation, ...],
+    f.told(parse_steps),
+    PlainSerializer(print_steps),
+    WithJsonSchema({"type": ["array", "object"], "items": {"type": "object"}}),
 ]
 Permille = Annotated[
     int, f.told(parse_permille), PlainSerializer(print_permille), f.schema("string", "integer")

@@ -123,6 +123,9 @@ class WorkloadFile(Mapping):
     time_limit: f.Duration = described(
         "most it may run: `24h`, `2:00:00`; lets others be told when", 0
     )
+    deadline: f.Due | None = described(
+        "when it should have ended: `12h` from submit, or `2026-12-01T08:00Z`", None
+    )
     preemptible: f.Flag = described("others may stop it for their sake; or {grace, signal}", True)
     checkpoint: CheckpointFile | None = described("how it saves; left out = work is lost", None)
     retry: RetryFile = described("restarts; a number is their limit", RetryFile())

@@ -183,6 +183,18 @@ class PriorityClass(Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     preemptible: bool | None = None
 
 
+class Escalation(Struct, frozen=True, forbid_unknown_fields=True):
+    """One step by which waiting raises a priority.
+
+    Attributes:
+        after_ms: wait since submission, or since the last attempt ended.
+        to: priority from then on, for gangs below it.
+    """
+
+    after_ms: int
+    to: int
+
+
 class Policy(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """How the engine decides.
 
@@ -203,6 +215,7 @@ class Policy(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
         elastic: whether elastic gangs grow into idle GPUs after their start.
         sleeping: what a queue is charged for the kept places of gangs that sleep.
         priorities: named priorities beside the built-in ones, by name.
+        escalate: steps by which waiting raises the priority of a gang, until it ends.
         kinds: rules for workloads of one kind, where their queue has none of its own.
         workspaces_per_user: workspaces that one user may have which are not suspended; 0 = any
             number.
@@ -228,5 +241,6 @@ class Policy(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     repair: bool = False
     sleeping: Rights = Rights.QUOTA
     priorities: dict[str, PriorityClass] = field(default_factory=dict)
+    escalate: tuple[Escalation, ...] = ()
     kinds: dict[Kind, KindRules] = field(default_factory=dict)
     workspaces_per_user: int = 0

@@ -119,6 +119,22 @@ class Checkpoint(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
     must_resume: bool = False
 
 
+class Deadline(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """When a workload should have ended.
+
+    Attributes:
+        at_ms: that point in time; 0 = given by `within_ms`.
+        within_ms: so long after it was submitted.
+    """
+
+    at_ms: int = 0
+    within_ms: int = 0
+
+    def of(self, submitted_ms: int) -> int:
+        """The point in time for a gang submitted then."""
+        return self.at_ms or submitted_ms + self.within_ms
+
+
 class Retry(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """When a failed workload is started again.
 
@@ -179,6 +195,7 @@ class Workload(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
         spread: whether its gangs stay apart, by rack and then by node; None = those of a
             service do.
         time_limit_ms: most it may run; 0 = no limit.
+        deadline: when it should have ended; None = no matter when.
         checkpoint: contract; None = its work is lost when stopped.
         retry: restarts.
         after: names of workloads that must have succeeded before.
@@ -212,6 +229,7 @@ class Workload(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
     topology: Topology = Topology()
     constraints: Constraints = Constraints()
     time_limit_ms: int = 0
+    deadline: Deadline | None = None
     checkpoint: Checkpoint | None = None
     retry: Retry = Retry()
     after: tuple[str, ...] = ()
@@ -264,6 +282,7 @@ class Gang(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
             leave within this many ms of being told; 0 = it is awake.
         replace: pods that it loses with a node or GPU are replaced while the rest goes on.
         spread: whether it stays apart from its siblings; None = gangs of services do.
+        deadline_ms: when it should have ended; 0 = no matter when.
     """
 
     id: str
@@ -290,6 +309,7 @@ class Gang(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     recall_ms: int = 0
     replace: bool = False
     spread: bool | None = None
+    deadline_ms: int = 0
 
     @property
     def spreads(self) -> bool:

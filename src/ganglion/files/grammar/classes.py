@@ -1,11 +1,13 @@
 """Priority classes: a name with a number, and whether its workloads may be stopped."""
 
+from ganglion.files.grammar.durations import parse_duration, print_duration
 from ganglion.files.grammar.lists import mapped
 from ganglion.files.grammar.names import parse_name
 from ganglion.files.grammar.scalars import parse_bool, parse_whole
-from ganglion.files.wording import meant, show
+from ganglion.files.grammar.words import PRIORITIES, parse_priority
+from ganglion.files.wording import listed, meant, show
 from ganglion.model.errors import FieldError
-from ganglion.model.policy import PriorityClass
+from ganglion.model.policy import Escalation, PriorityClass
 
 MOST = 2_000_000_000
 _KEYS = {"value": "value", "priority": "value", "preemptible": "preemptible"}
@@ -24,6 +26,43 @@ def print_classes(classes: dict[str, PriorityClass]) -> dict[str, object]:
         else {"value": each.value, "preemptible": each.preemptible}
         for name, each in classes.items()
     }
+
+
+def parse_steps(value: object) -> tuple[Escalation, ...]:
+    """Read `{after: 12h, to: high}` or a list of such steps, the shortest wait first."""
+    steps = [_step(each) for each in (value if isinstance(value, list) else [value])]
+    return tuple(sorted(steps, key=lambda step: (step.after_ms, step.to)))
+
+
+def print_steps(steps: tuple[Escalation, ...]) -> list[dict[str, object]]:
+    """Print what parses back to the same."""
+    return [{"after": print_duration(each.after_ms), "to": each.to} for each in steps]
+
+
+def parse_level(value: object) -> int:
+    """Read a priority without a policy: 0..100 or a built-in class. Raises FieldError."""
+    found = parse_priority(value)
+    if isinstance(found, int):
+        return found
+    if found not in PRIORITIES:
+        hint = meant(found, [*PRIORITIES]) or f"use 0..100, or {listed(PRIORITIES)}"
+        raise FieldError(f"there is no built-in priority class {show(found)}", hint=hint)
+    return PRIORITIES[found]
+
+
+def _step(value: object) -> Escalation:
+    if not isinstance(value, dict) or value.keys() != {"after", "to"}:
+        raise FieldError(
+            f"{show(value)} is no step of an escalation", hint="write `{after: 12h, to: high}`"
+        )
+    try:
+        after = parse_duration(value["after"])
+    except FieldError as error:
+        raise FieldError(error.problem, key="after", hint=error.hint) from None
+    try:
+        return Escalation(after, parse_level(value["to"]))
+    except FieldError as error:
+        raise FieldError(error.problem, key="to", hint=error.hint) from None
 
 
 def _class(value: object) -> PriorityClass:

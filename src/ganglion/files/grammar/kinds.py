@@ -3,11 +3,11 @@
 from collections.abc import Callable
 
 from ganglion.files.grammar.amounts import parse_scores, print_scores
+from ganglion.files.grammar.classes import parse_level
 from ganglion.files.grammar.durations import parse_duration, print_duration
 from ganglion.files.grammar.lists import mapped
 from ganglion.files.grammar.scalars import parse_bool
-from ganglion.files.grammar.words import ISOLATIONS, KIND_ALIASES, PRIORITIES, one_of
-from ganglion.files.grammar.words import parse_priority as parse_any_priority
+from ganglion.files.grammar.words import ISOLATIONS, KIND_ALIASES, one_of
 from ganglion.files.wording import listed, meant, show
 from ganglion.model.errors import FieldError
 from ganglion.model.kinds import KindRules
@@ -16,18 +16,8 @@ from ganglion.model.workload import Kind
 _parse_kind = one_of(tuple(each.value for each in Kind), KIND_ALIASES)
 
 
-def _priority(value: object) -> int:
-    found = parse_any_priority(value)
-    if isinstance(found, int):
-        return found
-    if found not in PRIORITIES:
-        hint = meant(found, [*PRIORITIES]) or f"use 0..100, or {listed(PRIORITIES)}"
-        raise FieldError(f"a kind has no priority class {show(found)}", hint=hint)
-    return PRIORITIES[found]
-
-
 _READ: dict[str, tuple[str, Callable[[object], object]]] = {
-    "priority": ("priority", _priority),
+    "priority": ("priority", parse_level),
     "preemptible": ("preemptible", parse_bool),
     "isolation": ("isolation", one_of(ISOLATIONS, {})),
     "spread": ("spread", parse_bool),

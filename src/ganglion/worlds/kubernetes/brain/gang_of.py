@@ -70,6 +70,7 @@ def gang_of(
         submitted=submitted,
         time_limit_ms=found.time_limit_ms,
         expected_ms=found.expected_ms,
+        deadline_ms=found.deadline_ms,
         checkpoint=found.checkpoint,
         index=found.index,
         floor=found.floor,

@@ -105,6 +105,7 @@ def _complete(bare: Found, draft: Draft, said: Said, first: Pod, levels: Levels)
         refused=at_odds(bare.members, queue_of),
         time_limit_ms=said.duration(names.TIME_LIMIT) or _deadline(draft, said, first),
         expected_ms=said.duration(names.EXPECTED),
+        deadline_ms=said.deadline(bare.created_ms),
         checkpoint=said.checkpoint(grace_s),
         saved=_saved(bare.members, draft),
         floor=said.floor(),

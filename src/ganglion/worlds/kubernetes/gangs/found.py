@@ -89,6 +89,7 @@ class Found(Struct, frozen=True):
         owner: who answers for it; None = pods nobody made.
         created_ms: when it was created, in ms since 1970; pods that are made anew change nothing.
         time_limit_ms: most it may run; 0 = no limit.
+        deadline_ms: when it should have ended, in ms since 1970; 0 = no matter when.
         expected_ms: how long its maker expects it to run; 0 = unknown.
         checkpoint: contract; None = its work is lost when stopped.
         saved: the last checkpoint that it wrote down; None = none.
@@ -115,6 +116,7 @@ class Found(Struct, frozen=True):
     created_ms: int = 0
     time_limit_ms: int = 0
     expected_ms: int = 0
+    deadline_ms: int = 0
     checkpoint: Checkpoint | None = None
     saved: SavePoint | None = None
     topology: Topology = Topology()

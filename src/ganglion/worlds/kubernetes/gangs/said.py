@@ -5,6 +5,7 @@ from datetime import datetime
 
 from msgspec import Struct
 
+from ganglion.files.grammar.deadlines import parse_deadline
 from ganglion.files.grammar.durations import parse_duration
 from ganglion.files.grammar.instants import parse_instant
 from ganglion.model.errors import FieldError
@@ -105,6 +106,14 @@ class Said(Struct, frozen=True):
         if text and not (text.isdecimal() and len(text) <= _DIGITS):
             raise FieldError(f"should be a number of replicas, not {text!r}", key=key)
         return int(text) if text else 0
+
+    def deadline(self, created_ms: int) -> int:
+        """When it should have ended, in ms since 1970; 0 = no matter when. Raises FieldError."""
+        key, text = self.get(names.DEADLINE)
+        try:
+            return parse_deadline(text).of(created_ms) if text else 0
+        except FieldError as error:
+            raise FieldError(error.problem, key=key, hint=error.hint) from None
 
     def instant(self, name: str) -> int:
         """A point in time in ms since 1970; 0 when there is none. Raises FieldError."""

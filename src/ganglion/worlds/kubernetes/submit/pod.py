@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from ganglion.files.grammar.deadlines import print_deadline
 from ganglion.files.grammar.durations import print_duration
 from ganglion.files.grammar.words import PRIORITIES
 from ganglion.model.resources import WHOLE, decimal
@@ -95,6 +96,7 @@ def _notes(workload: Workload, gang: Gang, crew: Crew) -> dict[str, str]:
         marks.GPU_TYPES: ",".join(gpu.types),
         names.PREEMPTIBLE: "" if workload.preemptible else "false",
         names.TIME_LIMIT: _duration(workload.time_limit_ms),
+        names.DEADLINE: print_deadline(workload.deadline) if workload.deadline else "",
         marks.PROCS: str(crew.pods.procs) if crew.pods.procs > 1 else "",
         marks.FIRST_POD: str(crew.first_pod or ""),
         **_contract(workload.checkpoint),

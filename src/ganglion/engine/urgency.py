@@ -1,0 +1,70 @@
+"""What the time alone makes more urgent: deadlines that come near, and long waits.
+
+A gang with a deadline has slack until its latest start: deadline less expected run time. Once
+half of the slack that it was submitted with is spent, it goes before equals without a deadline,
+the least slack first (least laxity first: Mok, MIT 1983). From its latest start on it goes by the
+usual order again: what is late anyhow makes no other gang late (the domino effect of EDF under
+overload: Buttazzo, Hard Real-Time Computing Systems, 2011).
+
+Escalation raises the priority of gangs that have waited for long, step by step.
+"""
+
+from collections.abc import Iterator
+
+from ganglion.engine.record import GangRecord
+from ganglion.model.events import GangUpdated
+from ganglion.model.policy import Escalation
+from ganglion.model.workload import Gang
+
+SPENT = 2
+"""A gang becomes urgent when one part in so many of its slack is left."""
+
+_FIRST = -(1 << 62)
+"""Before every rank of the usual order."""
+
+
+def latest_start(gang: Gang, length_ms: int) -> int:
+    """When a gang has to start to meet its deadline with such a run time, in ms."""
+    return gang.deadline_ms - length_ms
+
+
+def urgent_from(gang: Gang, length_ms: int) -> int:
+    """When a gang with a deadline becomes urgent, in ms."""
+    return gang.submitted + (latest_start(gang, length_ms) - gang.submitted) * (SPENT - 1) // SPENT
+
+
+def due_rank(gang: Gang, length_ms: int, now: int) -> int | None:
+    """Rank of a gang that is urgent, among gangs of its queue and priority; None = it is not.
+
+    Args:
+        gang: what waits.
+        length_ms: run time that is expected of it.
+        now: the time in ms.
+    """
+    if not gang.deadline_ms:
+        return None
+    last = latest_start(gang, length_ms)
+    return _FIRST + last if urgent_from(gang, length_ms) <= now <= last else None
+
+
+def changes(
+    record: GangRecord, steps: tuple[Escalation, ...], length_ms: int, now: int
+) -> Iterator[int]:
+    """Times after now at which a waiting gang's rank or priority changes, in ms."""
+    gang = record.gang
+    if gang.deadline_ms:
+        last = latest_start(gang, length_ms)
+        yield from (at for at in (urgent_from(gang, length_ms), last + 1) if at > now)
+    for step in steps:
+        if gang.priority < step.to and not gang.spare:
+            yield max(record.waits_since + step.after_ms, now + 1)
+
+
+def escalated(record: GangRecord, steps: tuple[Escalation, ...], now: int) -> Iterator[GangUpdated]:
+    """The priority that a gang has waited long enough for, if it is above its own."""
+    gang = record.gang
+    earned = [step for step in steps if record.waits_since + step.after_ms <= now]
+    best = max(earned, key=lambda step: step.to, default=None)
+    if best and best.to > gang.priority and not gang.spare:
+        cause = f"escalated from {gang.priority}"
+        yield GangUpdated(now, gang.id, priority=best.to, cause=cause)
