@@ -15,7 +15,8 @@ from ganglion.model.workload import Gang
 from tests.engine.build import end, gang, node, started, state_of, submit
 
 HOUR = 3_600_000
-FIFO = Policy(order=Order.FIFO)
+NOBODY = Preemption(preempt=Victims.NEVER, reclaim=Victims.NEVER)
+FIFO = Policy(order=Order.FIFO, preemption=NOBODY)
 
 
 def due(name: str, deadline_h: int, length_h: int = 1, submitted: int = 1, **more: object) -> Gang:
@@ -98,12 +99,12 @@ def test_urgency_lasts_from_half_the_slack_to_the_latest_start(
     assert rank is None or rank < -1
 
 
-ESCALATING = Policy(order=Order.FIFO, escalate=(Escalation(HOUR, 70), Escalation(3 * HOUR, 90)))
+STEPS = (Escalation(HOUR, 70), Escalation(3 * HOUR, 90))
+ESCALATING = Policy(order=Order.FIFO, preemption=NOBODY, escalate=STEPS)
 
 
 def test_waiting_raises_a_priority_step_by_step_and_each_step_is_a_decision() -> None:
     state = busy(gang("g", gpus=8, submitted=1), policy=ESCALATING)
-    assert state.next_wake() == HOUR + 1
     steps = []
     for now in (HOUR, HOUR + 1, 2 * HOUR, 3 * HOUR + 1, 9 * HOUR):
         plan = cycle(state, [], now)

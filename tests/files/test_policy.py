@@ -19,6 +19,7 @@ from ganglion.files.workload import parse_workloads, to_workload
 from ganglion.model.errors import FieldError, FileError
 from ganglion.model.kinds import KindRules, rules_of_kind
 from ganglion.model.policy import (
+    Escalation,
     Evict,
     Future,
     Order,
@@ -249,6 +250,11 @@ KNOBS = st.fixed_dictionaries(
         ),
         "priorities": st.dictionaries(st.sampled_from(["a", "b"]), st.integers(-9, 9)),
         "kinds": RULES_OF_KINDS,
+        "escalate": st.lists(
+            st.fixed_dictionaries(
+                {"after": st.integers(0, 10**9).map(lambda n: f"{n}ms"), "to": st.integers(0, 100)}
+            )
+        ),
         "evict": st.fixed_dictionaries(
             {}, optional={"restart": st.integers(0, 10**9).map(lambda n: f"{n}ms"),
                           "dead_zone": st.integers(0, 100).map(lambda n: f"{n}%")}
@@ -364,6 +370,28 @@ def test_rules_of_a_kind_fill_in_what_a_workload_leaves_out() -> None:
     assert made("replicas: 2\nport: 80\nqueue: urgent").priority == 90
     assert not made("replicas: 2\nport: 80\nqueue: urgent").preemptible
     assert (made("").priority, made("").preemptible, made("").spread) == (50, True, None)
+
+
+def test_steps_of_an_escalation_stand_beside_the_priorities_or_at_the_top() -> None:
+    steps = (Escalation(3_600_000, 60), Escalation(43_200_000, 75))
+    inside = "priorities: {prod: 90, escalate: [{after: 12h, to: high}, {after: 1h, to: 60}]}\n"
+    found = parse_policy(inside).policy
+    assert (found.escalate, found.priorities) == (steps, {"prod": PriorityClass(90)})
+    assert parse_policy("escalate: {after: 1h, to: 60}\n").policy.escalate == steps[:1]
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ("{after: 1h}", "escalate"),
+        ("{after: soon, to: 60}", "escalate.after"),
+        ("[{after: 1h, to: 101}]", "escalate.to"),
+    ],
+)
+def test_an_error_in_an_escalation_names_its_key(text: str, key: str) -> None:
+    with pytest.raises(FieldError) as error:
+        parse_policy(f"escalate: {text}\n")
+    assert error.value.key == key
 
 
 @pytest.mark.parametrize(

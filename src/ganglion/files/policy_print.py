@@ -105,12 +105,16 @@ def _flat(value: object, path: str = "") -> Iterable[tuple[str, str]]:
 
 
 def _named(value: object) -> bool:
-    return isinstance(value, list) and any(isinstance(each, dict) for each in value)
+    return isinstance(value, list) and any(
+        isinstance(each, dict) and "name" in each for each in value
+    )
 
 
 def _leaf(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, Sequence) and not isinstance(value, str):
-        return f"[{', '.join(map(str, value))}]"
+        return f"[{', '.join(map(_leaf, value))}]"
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{key}: {_leaf(each)}' for key, each in value.items())}}}"
     return str(value)
