@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from ganglion.engine.cycle import cycle
 from ganglion.engine.order import waiting_in_order
 from ganglion.engine.state import ClusterState
-from ganglion.engine.urgency import due_rank, latest_start, urgent_from
+from ganglion.engine.urgency import NEAR, due_rank, latest_start, urgent_from
 from ganglion.model.events import GangEnded, GangStarted, GangUpdated, Outcome, PolicySet
 from ganglion.model.policy import Escalation, Future, Order, Policy
 from ganglion.model.queue import Preemption, Queue, Victims
@@ -40,23 +40,24 @@ def first_at(state: ClusterState, now: int) -> str:
     return waiting_in_order(state, now)[0].partition("/")[0]
 
 
-def test_half_of_the_slack_is_left_when_a_gang_goes_before_its_equals() -> None:
+def test_a_gang_goes_before_its_equals_when_its_slack_is_a_few_run_times() -> None:
     state = busy(gang("old", gpus=8), due("due", 9, submitted=2))
-    half = urgent_from(state.record("due/0").gang, HOUR)
-    assert half == 2 + (8 * HOUR - 2) // 2
-    assert first_at(state, half - 1) == "old"
-    assert state.next_wake() == half
-    assert first_at(state, half) == "due"
+    near = urgent_from(state.record("due/0").gang, HOUR)
+    assert near == (9 - 1 - NEAR) * HOUR
+    assert first_at(state, near - 1) == "old"
+    assert state.next_wake() == near
+    assert first_at(state, near) == "due"
 
 
 def test_the_least_slack_goes_first() -> None:
-    state = busy(due("long", 10, length_h=6), due("short", 8), due("late", 12))
-    assert (
-        first_at(state, 5 * HOUR) == "short"
-        or latest_start(state.record("long/0").gang, 6 * HOUR) < 5 * HOUR
-    )
-    state = busy(due("a", 20, length_h=2), due("b", 19, length_h=8))
-    assert first_at(state, 10 * HOUR) == "b"
+    state = busy(due("a", 20, length_h=2), due("b", 22, length_h=8))
+    assert first_at(state, 13 * HOUR) == "b"
+
+
+def test_a_deadline_says_that_the_run_is_shorter_than_the_mean_of_earlier_ones() -> None:
+    it = gang("g", submitted=HOUR, deadline_ms=3 * HOUR)
+    assert latest_start(it, 100 * HOUR) == 2 * HOUR
+    assert urgent_from(it, 100 * HOUR) == HOUR
 
 
 def test_what_is_late_anyhow_makes_no_other_gang_late() -> None:
@@ -88,13 +89,13 @@ def test_a_deadline_takes_nothing_of_another_queues_guarantee() -> None:
 @given(
     st.integers(0, 10**9), st.integers(1, 10**8), st.integers(1, 10**9), st.integers(0, 2 * 10**9)
 )
-def test_urgency_lasts_from_half_the_slack_to_the_latest_start(
-    submitted: int, length: int, slack: int, now: int
+def test_urgency_lasts_until_the_latest_start_and_begins_no_earlier_than_the_submit(
+    submitted: int, length: int, allowed: int, now: int
 ) -> None:
-    it = gang("g", submitted=submitted, deadline_ms=submitted + length + slack)
+    it = gang("g", submitted=submitted, deadline_ms=submitted + allowed)
     rank = due_rank(it, length, now)
     begin, last = urgent_from(it, length), latest_start(it, length)
-    assert submitted <= begin <= last == submitted + slack
+    assert submitted <= begin <= last <= submitted + allowed
     assert (rank is not None) == (begin <= now <= last)
     assert rank is None or rank < -1
 

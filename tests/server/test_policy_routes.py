@@ -118,6 +118,14 @@ def test_rules_of_a_queue_may_name_only_scores_that_are_loaded(client: TestClien
     assert client.put(f"{API}/queues/team", json={"kinds": kinds}).status_code == 200
 
 
+def test_a_deadline_that_has_passed_is_refused(client: TestClient) -> None:
+    job = {"name": "a", "run": "true", "deadline": "1970-01-01T00:00:00.001Z"}
+    refused = client.post(f"{API}/workloads", json=job)
+    assert (refused.status_code, refused.json()["code"]) == (422, "input.field")
+    assert refused.json()["message"] == "deadline: 1970-01-01T00:00:00.001Z has passed"
+    assert client.post(f"{API}/workloads", json=job | {"deadline": "12h"}).status_code == 201
+
+
 def test_bookings_are_made_listed_and_taken_back(client: TestClient) -> None:
     body = {"nodes": ["n0"], "from": "2030-01-01T08:00Z", "for": "4h", "reason": "pump"}
     made = client.put(f"{API}/bookings/cooling", json=body).json()

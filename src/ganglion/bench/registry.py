@@ -18,6 +18,7 @@ BENCHES: dict[str, str] = {
     "jct-muri": "ganglion.bench.jct_muri:BENCH",
     "backfill-swf": "ganglion.bench.backfill_swf:BENCH",
     "tenant-philly": "ganglion.bench.tenant_philly:BENCH",
+    "deadlines": "ganglion.bench.deadlines:BENCH",
     "churn-openb": "ganglion.bench.churn_openb:BENCH",
     "preempt": "ganglion.bench.preempt:BENCH",
     "reclaim": "ganglion.bench.reclaim:BENCH",

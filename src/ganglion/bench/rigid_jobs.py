@@ -20,6 +20,7 @@ class First(StrEnum):
     OLDEST = "oldest"
     SHORTEST = "shortest"
     SMALLEST = "smallest"
+    DUE = "due"
 
 
 class Rigid(Struct, frozen=True):
@@ -30,6 +31,7 @@ class Rigid(Struct, frozen=True):
         submitted, duration: in ms.
         estimate: how long its user says it takes, at least its duration.
         size: GPUs or processors.
+        due: when it should have ended, in ms.
     """
 
     number: int
@@ -37,10 +39,11 @@ class Rigid(Struct, frozen=True):
     duration: int
     estimate: int
     size: int
+    due: int = 0
 
     def rank(self, first: First) -> tuple[int, int]:
         """Smaller is ahead."""
-        kind = {First.OLDEST: 0, First.SHORTEST: self.estimate}
+        kind = {First.OLDEST: 0, First.SHORTEST: self.estimate, First.DUE: self.due}
         return (kind.get(first, self.estimate * self.size), self.number)
 
 

@@ -1,9 +1,9 @@
 """What the time alone makes more urgent: deadlines that come near, and long waits.
 
 A gang with a deadline has slack until its latest start: deadline less expected run time. Once
-half of the slack that it was submitted with is spent, it goes before equals without a deadline,
-the least slack first (least laxity first: Mok, MIT 1983). From its latest start on it goes by the
-usual order again: what is late anyhow makes no other gang late (the domino effect of EDF under
+that slack is no more than a few run times, it goes before equals without a deadline, the least
+slack first (least laxity first: Mok, MIT 1983). From its latest start on it goes by the usual
+order again: what is late anyhow makes no other gang late (the domino effect of EDF under
 overload: Buttazzo, Hard Real-Time Computing Systems, 2011).
 
 Escalation raises the priority of gangs that have waited for long, step by step.
@@ -16,45 +16,57 @@ from ganglion.model.events import GangUpdated
 from ganglion.model.policy import Escalation
 from ganglion.model.workload import Gang
 
-SPENT = 2
-"""A gang becomes urgent when one part in so many of its slack is left."""
+NEAR = 4
+"""A gang is urgent when its slack is no more than so many times its run time."""
+
+MOST = 2
+"""A run time counts as at most one part in so many of the time between submit and deadline.
+
+A person who gives a deadline expects it to be kept: means of learnt run times say otherwise of
+every short run of a program that also has long ones.
+"""
 
 _FIRST = -(1 << 62)
 """Before every rank of the usual order."""
 
 
-def latest_start(gang: Gang, length_ms: int) -> int:
-    """When a gang has to start to meet its deadline with such a run time, in ms."""
-    return gang.deadline_ms - length_ms
+def _length(gang: Gang, expected_ms: int) -> int:
+    return min(expected_ms, (gang.deadline_ms - gang.submitted) // MOST)
 
 
-def urgent_from(gang: Gang, length_ms: int) -> int:
+def latest_start(gang: Gang, expected_ms: int) -> int:
+    """When a gang with a deadline has to start to meet it, in ms."""
+    return gang.deadline_ms - _length(gang, expected_ms)
+
+
+def urgent_from(gang: Gang, expected_ms: int) -> int:
     """When a gang with a deadline becomes urgent, in ms."""
-    return gang.submitted + (latest_start(gang, length_ms) - gang.submitted) * (SPENT - 1) // SPENT
+    near = latest_start(gang, expected_ms) - NEAR * _length(gang, expected_ms)
+    return max(near, gang.submitted)
 
 
-def due_rank(gang: Gang, length_ms: int, now: int) -> int | None:
+def due_rank(gang: Gang, expected_ms: int, now: int) -> int | None:
     """Rank of a gang that is urgent, among gangs of its queue and priority; None = it is not.
 
     Args:
         gang: what waits.
-        length_ms: run time that is expected of it.
+        expected_ms: run time that is expected of it.
         now: the time in ms.
     """
     if not gang.deadline_ms:
         return None
-    last = latest_start(gang, length_ms)
-    return _FIRST + last if urgent_from(gang, length_ms) <= now <= last else None
+    last = latest_start(gang, expected_ms)
+    return _FIRST + last if urgent_from(gang, expected_ms) <= now <= last else None
 
 
 def changes(
-    record: GangRecord, steps: tuple[Escalation, ...], length_ms: int, now: int
+    record: GangRecord, steps: tuple[Escalation, ...], expected_ms: int, now: int
 ) -> Iterator[int]:
     """Times after now at which a waiting gang's rank or priority changes, in ms."""
     gang = record.gang
     if gang.deadline_ms:
-        last = latest_start(gang, length_ms)
-        yield from (at for at in (urgent_from(gang, length_ms), last + 1) if at > now)
+        last = latest_start(gang, expected_ms)
+        yield from (at for at in (urgent_from(gang, expected_ms), last + 1) if at > now)
     for step in steps:
         if gang.priority < step.to and not gang.spare:
             yield max(record.waits_since + step.after_ms, now + 1)

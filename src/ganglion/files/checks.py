@@ -58,6 +58,9 @@ def _durations(file: "WorkloadFile") -> None:
     for key in ("time_limit", "idle_timeout"):
         if key in file.model_fields_set and not getattr(file, key):
             raise problem("must be longer than nothing", key, "leave it out for no limit")
+    if file.schedule and file.deadline and file.deadline.at_ms:
+        hint = "write it as `12h`, counted from the submit of each run"
+        raise problem("every run of a schedule would have the same one", "deadline", hint)
     contract = file.checkpoint
     if contract and "interval" in contract.model_fields_set and not contract.interval:
         hint = "leave it out when the program saves only when told"

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from ganglion.engine.explain import impossible, verdict
 from ganglion.engine.record import WAITING
 from ganglion.engine.state import ClusterState
+from ganglion.files.grammar.instants import print_instant
 from ganglion.files.workload import WorkloadFile, document, from_document, to_workload
 from ganglion.ledger.records import Filed, Submitted
 from ganglion.lifecycle.expand import gang_count, gangs_of
@@ -80,7 +81,7 @@ def submit(draft: Draft, request: Request) -> Accepted:
     known = _repeated(draft, request)
     if known:
         return known
-    workload = understood(draft.mind, draft.ledger, request)
+    workload = understood(draft.mind, draft.ledger, request, draft.now)
     if workload.schedule:
         return _keep(draft, request, workload, workload.schedule)
     _check_name(draft.mind, workload)
@@ -123,7 +124,7 @@ def submit_run(draft: Draft, data: dict[str, Any], user: str, before: Collection
         GanglionError: it cannot be submitted now; nothing has changed.
     """
     request = Request(from_document(data), user)
-    workload = understood(draft.mind, draft.ledger, request)
+    workload = understood(draft.mind, draft.ledger, request, draft.now)
     _check_name(draft.mind, workload, before)
     _check_room(draft, workload)
     return _file(draft, request, workload)
@@ -136,16 +137,16 @@ def try_out(mind: Mind, ledger: "Ledger", request: Request, now: int) -> Verdict
         InputError: the queue is wrong.
         Conflict: the name is taken, or a dependency failed.
     """
-    workload = understood(mind, ledger, request)
+    workload = understood(mind, ledger, request, now)
     _check_name(mind, workload)
     return verdict(mind.state, gangs_of("trial-0", workload, now)[0], now)
 
 
-def understood(mind: Mind, ledger: "Ledger", request: Request) -> Workload:
+def understood(mind: Mind, ledger: "Ledger", request: Request, now: int) -> Workload:
     """The workload that a request means, with queue and dependencies resolved.
 
     Raises:
-        FieldError: the queue or a dependency is unknown.
+        FieldError: the queue or a dependency is unknown, or its deadline has passed.
         Conflict: a dependency has failed.
     """
     workload = to_workload(
@@ -157,6 +158,7 @@ def understood(mind: Mind, ledger: "Ledger", request: Request) -> Workload:
     )
     check_queue(mind.state, workload.queue)
     _check_size(workload)
+    _check_deadline(workload, now)
     after = tuple(_dependency(mind, ledger, name) for name in workload.after)
     awaited = [_awaited(mind, ledger, name) for name in workload.after_any]
     if workload.singleton:
@@ -168,6 +170,12 @@ def _rules_of_kind(state: ClusterState, queue: str, kind: Kind) -> KindRules:
     """Rules of a queue for a kind of workload; those of the policy where the queue is unknown."""
     known = state.queues.get(queue)
     return rules_of_kind(kind, known.kinds if known else {}, state.policy.kinds)
+
+
+def _check_deadline(workload: Workload, now: int) -> None:
+    due = workload.deadline
+    if due and due.of(now) <= now:
+        raise FieldError(f"{print_instant(due.of(now))} has passed", key="deadline")
 
 
 def _check_size(workload: Workload) -> None:
