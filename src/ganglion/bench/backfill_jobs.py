@@ -14,13 +14,14 @@ from ganglion.model.node import Node
 from ganglion.model.resources import PodRequest
 from ganglion.model.workload import Gang, PodSet
 from ganglion.worlds.simulated.job import SimJob, cpu_milli
-from ganglion.worlds.simulated.readers.swf import read_metacentrum
+from ganglion.worlds.simulated.readers.swf import read_metacentrum, read_swf
 
 QUEUE = "jobs"
 CPUS = 1280
 DAYS = 59
 """Jobs submitted later are left out."""
 
+HPC2N_CPUS = 240
 DAY_MS = 86_400_000
 HOUR_S = 3600
 
@@ -102,6 +103,20 @@ def read_log(folder: Path) -> Log:
         raise NotFound(f"{path} has no job that is submitted before day {DAYS}")
     jobs = tuple(_settled(number, job) for number, job in enumerate(kept))
     return Log(path.name.partition(".")[0], jobs, CPUS)
+
+
+def read_log_swf(folder: Path, cpus: int = HPC2N_CPUS) -> Log:
+    """A log in SWF, of HPC2N's cluster, as the MetaCentrum log is read.
+
+    Raises:
+        FileError, FieldError, NotFound: the folder or its file cannot be used.
+    """
+    path = next(iter(sorted(folder.glob("hpc2n*.swf*"))), None)
+    if path is None:
+        raise NotFound(f"{folder} has no log hpc2n*.swf")
+    found = read_swf(path, cpus_per_node=cpus)
+    jobs = tuple(_settled(number, job) for number, job in enumerate(found))
+    return Log(path.name.partition(".")[0], jobs, cpus)
 
 
 def _settled(number: int, job: SimJob) -> SimJob:

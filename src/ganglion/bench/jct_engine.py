@@ -46,11 +46,12 @@ def run_engine(cluster: Cluster, engine: Engine, told: Callable[[int], None]) ->
         told: told the number of jobs that have ended.
     """
     bands = Told()
-    found = drive(_stage(cluster, engine), told, bands.look)
+    found = drive(stage_of(cluster, engine), told, bands.look)
     return replace(_schedule(cluster, found), eta=bands.scored(found.courses))
 
 
-def _stage(cluster: Cluster, engine: Engine) -> Stage:
+def stage_of(cluster: Cluster, engine: Engine) -> Stage:
+    """The jobs of a cluster on its nodes, in one queue."""
     return Stage(
         nodes_of(cluster.nodes),
         [Queue(QUEUE, timeshare_ms=engine.timeshare_ms)],

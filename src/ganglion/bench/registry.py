@@ -17,6 +17,7 @@ BENCHES: dict[str, str] = {
     "jct-itp": "ganglion.bench.jct_itp:BENCH",
     "jct-muri": "ganglion.bench.jct_muri:BENCH",
     "backfill-swf": "ganglion.bench.backfill_swf:BENCH",
+    "bands": "ganglion.bench.start_bands:BENCH",
     "tenant-philly": "ganglion.bench.tenant_philly:BENCH",
     "deadlines": "ganglion.bench.deadlines:BENCH",
     "churn-openb": "ganglion.bench.churn_openb:BENCH",

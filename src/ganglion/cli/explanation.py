@@ -14,6 +14,9 @@ from ganglion.model.reasons import Explanation, Reason, Remedy, Suggestion
 if TYPE_CHECKING:
     from ganglion.client.views import Explained, Why
 
+NAMED = 3
+"""Gangs named at most of those that make a start unknown."""
+
 BAR = 24
 """Columns of the longest bar."""
 
@@ -99,10 +102,24 @@ def _when(explanation: Explanation, now: int) -> list[tuple[str, Text]]:
     if band:
         likely, late = (age(max(each - now, 0)) for each in (band.p50, band.p90))
         rows.append(("Expected", Text(f"in about {likely}; nine times in ten within {late}")))
+    elif explanation.position and explanation.reason and not explanation.reason.never:
+        rows.append(("Expected", Text(_unknown(explanation.guesses))))
     if explanation.reserved_ms:
         ahead = age(max(explanation.reserved_ms - now, 0))
         rows.append(("Reserved", Text(f"its place in {ahead}, or before")))
     return rows
+
+
+def _unknown(guesses: Sequence[str]) -> str:
+    """Say why the start is unknown, and what would make it known."""
+    if not guesses:
+        return "unknown: no end of what runs is expected to make room for it"
+    more = len(guesses) - NAMED
+    named = ", ".join(guesses[:NAMED]) + (f" and {more} more" if more > 0 else "")
+    return (
+        f"unknown: {named} may run for any time;"
+        " a time limit there, or finished runs like these, make it known"
+    )
 
 
 def _position(explanation: Explanation) -> str:

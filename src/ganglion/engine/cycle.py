@@ -29,10 +29,6 @@ DIAGNOSES = 64
 """Reasons found out anew in one cycle; gangs further down keep the one they have."""
 
 
-FORETOLD = 16
-"""Gangs submitted in one cycle that are told a start band at once; others when they ask."""
-
-
 def cycle(state: ClusterState, events: Iterable[Event], now: int, *, isolate: bool = False) -> Plan:
     """Take events in, then start every gang that may start, in order.
 
@@ -188,8 +184,7 @@ def _is_about_room(reason: Reason | None) -> bool:
 
 def _foretell(state: ClusterState, plan: Plan) -> None:
     """Tell the gangs that have just begun to wait when to expect their start."""
-    fresh = [state.records[gang] for gang in state.fresh[:FORETOLD] if gang in state.records]
-    decide(state, state.bands.tell(fresh, plan.at), plan)
+    decide(state, state.bands.tell(state.fresh, plan.at, state.future.reservation), plan)
     state.fresh.clear()
 
 

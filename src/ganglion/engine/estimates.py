@@ -5,9 +5,10 @@ the user's, then the queue's and everybody's; runs of like form (as many GPUs, t
 limit) before others. Answers order and foretell; they guarantee nothing.
 """
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from enum import StrEnum
 from functools import lru_cache
+from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -24,6 +25,8 @@ HISTORIES = 16_384
 
 NOTHING_KNOWN_MS = 3_600_000
 """Expected of the first gang of all, when it has no time limit either."""
+
+_ENDLESS = 1 << 60
 
 
 class Source(StrEnum):
@@ -57,6 +60,18 @@ class Estimate(Struct, frozen=True):
     samples: int
     source: Source
     alike: bool = False
+
+
+class Spread(NamedTuple):
+    """What is left of a run, at several percentiles.
+
+    Attributes:
+        left_ms: the time left in ms, by percentile asked.
+        known: whether a time limit, an expected run time or finished runs are behind it.
+    """
+
+    left_ms: tuple[int, ...]
+    known: bool
 
 
 class Estimates:
@@ -108,6 +123,33 @@ class Estimates:
             alike,
         )
         return _capped(found, left)
+
+    def spread(self, gang: Gang, ran_ms: int, percents: Sequence[int]) -> Spread:
+        """What is left of a run that has taken so long, at percentiles from 1 to 99.
+
+        Without history, every time up to the time limit is as likely as any other. Without
+        either, run times follow a Pareto law of exponent 1, from `NOTHING_KNOWN_MS` on or from
+        the time that the run has taken: of the runs that reach a length, half reach twice
+        that length.
+        """
+        limit = gang.time_limit_ms
+        most = max(limit - ran_ms, 1) if limit else _ENDLESS
+        if gang.expected_ms > ran_ms:
+            left = min(gang.expected_ms - ran_ms, most)
+            return Spread((left,) * len(percents), True)
+        history, _, _ = self._beyond(gang, ran_ms)
+        if history:
+            found = [history.quantile(each, ran_ms) - ran_ms for each in percents]
+            return Spread(tuple([min(each, most) for each in found]), True)
+        if limit:
+            return Spread(tuple([max(most * each // 100, 1) for each in percents]), True)
+        least = max(ran_ms, NOTHING_KNOWN_MS)
+        found = [max(least * 100 // (100 - each) - ran_ms, 1) for each in percents]
+        return Spread(tuple(found), bool(gang.expected_ms) or self._knows(gang))
+
+    def _knows(self, gang: Gang) -> bool:
+        """Whether runs have ended that say something about a gang."""
+        return self._beyond(gang, 0)[0] is not None
 
     def gittins(self, gang: Gang, ran_ms: int) -> int:
         """Gittins index of a gang that has run for so long, in ms; smaller goes first."""

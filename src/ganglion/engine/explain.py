@@ -40,6 +40,7 @@ def explain(state: ClusterState, gang: str, now: int) -> Explanation:
     position = order.index(gang) + 1 if gang in order else 0
     holders = () if reason.token in NOT_HELPED else holders_of(state, record, now)
     reservation = state.future.reservation(gang)
+    band = None if record.reason else state.bands.band(record, now, reservation)
     return Explanation(
         gang,
         record.phase,
@@ -51,8 +52,9 @@ def explain(state: ClusterState, gang: str, now: int) -> Explanation:
         suggestions(state, record.gang, now, reason, holders),
         holders[:AHEAD],
         len(holders),
-        _band(state, record, now),
+        Band(band.p50_ms, band.p90_ms) if band and band.known else None,
         reservation.start_ms if reservation else 0,
+        band.guesses if band else (),
     )
 
 
@@ -95,13 +97,6 @@ def histogram(state: ClusterState, record: GangRecord) -> dict[str, int]:
         name = state.table.obstacle(sight, condition) or "has room for a pod"
         found[name] = found.get(name, 0) + count
     return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
-
-
-def _band(state: ClusterState, record: GangRecord, now: int) -> Band | None:
-    if record.reason:
-        return None  # it waits for somebody's decision, which nothing foretells
-    band = state.bands.band(record, now, state.future.reservation(record.gang.id))
-    return Band(band.p50_ms, band.p90_ms)
 
 
 def _promised(state: ClusterState, record: GangRecord) -> Explanation:

@@ -5,7 +5,7 @@ the oldest of a lane cannot start, none of the lane can; the whole lane is then 
 something is freed. A backlog of ten thousand equal gangs costs as much as one.
 """
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from heapq import heapify, heappop, heappush
 
 from ganglion.model.reasons import Reason
@@ -63,6 +63,10 @@ class Lane:
         while heap and live.get(heap[0][-1]) != heap[0]:
             heappop(heap)
         return heap[0] if heap else None
+
+    def keys(self) -> Iterable[Key]:
+        """Keys of all of them, in no order."""
+        return self._live.values()
 
     def in_order(self) -> list[Key]:
         """All of them, the first one first."""

@@ -1,49 +1,84 @@
-"""When what runs is expected to end, in buckets of time, so that it can be read quickly."""
+"""When each running gang is expected to end, in several draws from what is known of it.
 
-from collections.abc import Iterator, Set
+A draw gives every gang an end at a percentile of its own, so that the ends of many gangs are
+spread as run times are. A gang that outlives a draw gets a new one, from runs that took longer:
+so at any time the draw is one from the runs that are longer than it has run.
+"""
 
-from ganglion.model.resources import Usage
+from collections.abc import Iterable
 
-GRAIN_MS = 60_000
-"""Width of a bucket."""
+from msgspec import Struct
 
-Charged = tuple[tuple[str, Usage], ...]
+from ganglion.engine.estimates import Estimates
+from ganglion.engine.record import GangRecord
+from ganglion.model.workload import Kind
+
+DRAWS = 3
+"""Draws, each of which is played through; the one in the middle counts."""
+
+NEVER = 1 << 60
+"""End of what runs until somebody stops it, in ms."""
+
+_GOLDEN, _AGAIN, _PARTS = 618_034, 381_966, 1_000_000
+"""Multiples of the golden ratio, modulo 1, are spread evenly however many there are."""
+
+
+class Times(Struct, frozen=True):
+    """Times of one gang by draw, in ms, and whether a limit or history is behind them."""
+
+    by_draw: tuple[int, ...]
+    known: bool
 
 
 class Load:
-    """What running gangs use by flavor and by the bucket in which they should end."""
+    """Expected ends of all that runs.
 
-    def __init__(self) -> None:
-        self._gangs: dict[str, tuple[int, Charged]] = {}
-        self._buckets: dict[str, dict[int, Usage]] = {}
+    Args:
+        estimates: learnt run times.
+    """
 
-    def add(self, gang: str, end: int, charged: Charged) -> None:
-        """A gang starts that should end then (ms)."""
-        self.remove(gang)
-        self._gangs[gang] = (end // GRAIN_MS, charged)
-        self._count(end // GRAIN_MS, charged, 1)
+    def __init__(self, estimates: Estimates) -> None:
+        self._estimates = estimates
+        self._ends: dict[str, Times] = {}
 
-    def remove(self, gang: str) -> None:
+    def length(self, record: GangRecord) -> Times:
+        """How long a gang will run from its start on."""
+        return self._left(record, 0, 0)
+
+    def started(self, record: GangRecord, now: int) -> None:
+        """A gang starts."""
+        self._ends[record.gang.id] = _from(now, self.length(record))
+
+    def ended(self, gang: str) -> None:
         """A gang runs no more; does nothing for one that did not."""
-        known = self._gangs.pop(gang, None)
-        if known:
-            self._count(*known, -1)
+        self._ends.pop(gang, None)
 
-    def running(self, flavors: Set[str], now: int) -> Iterator[tuple[int, Usage]]:
-        """(time left in ms, use) of all that runs on the flavors, bucket by bucket.
+    def refresh(self, records: Iterable[GangRecord], now: int) -> None:
+        """Draw the ends of running gangs anew that have outlived a draw."""
+        for record in records:
+            self._ends[record.gang.id] = self.end(record, now)
 
-        What is overdue may run half as long again as it is late.
-        """
-        for flavor in sorted(flavors & self._buckets.keys()):
-            for bucket, usage in self._buckets[flavor].items():
-                left = (bucket + 1) * GRAIN_MS - now
-                yield (left if left > 0 else GRAIN_MS - left // 2, usage)
+    def end(self, record: GangRecord, now: int) -> Times:
+        """When a running gang ends, in every draw after `now`."""
+        drawn = self._ends.get(record.gang.id)
+        if drawn and min(drawn.by_draw) > now:
+            return drawn
+        ran = max(now - (record.started or record.placed_at), 0)
+        fresh = _from(now, self._left(record, ran, now))
+        if drawn is None:
+            return fresh
+        pairs = zip(drawn.by_draw, fresh.by_draw, strict=True)
+        return Times(tuple([old if old > now else new for old, new in pairs]), fresh.known)
 
-    def _count(self, bucket: int, charged: Charged, sign: int) -> None:
-        for flavor, usage in charged:
-            buckets = self._buckets.setdefault(flavor, {})
-            total = buckets.get(bucket, Usage()).plus(usage, sign)
-            if total == Usage():
-                buckets.pop(bucket, None)
-            else:
-                buckets[bucket] = total
+    def _left(self, record: GangRecord, ran_ms: int, salt: int) -> Times:
+        gang = record.gang
+        if gang.kind is Kind.SERVICE and not gang.time_limit_ms:
+            return Times((NEVER,) * DRAWS, True)
+        first = record.number * _GOLDEN + salt * _AGAIN
+        shares = [(first + draw * _PARTS // DRAWS) % _PARTS for draw in range(DRAWS)]
+        spread = self._estimates.spread(gang, ran_ms, [1 + 99 * x // _PARTS for x in shares])
+        return Times(spread.left_ms, spread.known)
+
+
+def _from(now: int, left: Times) -> Times:
+    return Times(tuple([now + max(each, 1) for each in left.by_draw]), left.known)

@@ -1,40 +1,65 @@
-"""A factor that is learnt so that a bound holds as often as it should."""
+"""How computed waits compared with true ones, and the bounds that follow from that.
 
-ONE = 1_000_000
-"""Factors are in millionths."""
+For waits of like length the latest ratios of the true wait to the computed one are kept; a
+percentile of them times a computed wait is a bound that holds for that percentage of waits, as
+long as they come from the same distribution (split conformal prediction: Papadopoulos et al.,
+ECML 2002; Lei et al., JASA 2018). Windows let it follow when habits change.
+"""
 
-STEP = 50_000
-"""How much a factor grows, in millionths of itself, over as many misses as holds outweigh."""
+from ganglion.engine.history import History
 
-MOST = 30 * ONE
-"""The largest factor: a bound wider than that says nothing."""
+LEAST_MS = 600_000
+"""Shortest computed wait, in ms; below it, the next arrival matters more than what runs."""
+
+ONE = 1000
+"""Ratios are in thousandths."""
+
+PRIOR = (100, 250, 400, 600, 800, 1000, 1000, 1300, 1600, 2000, 3000)
+"""Ratios assumed before any is seen; they leave the window as true ones come."""
+
+LATE = (3, 2)
+"""A wait that passes its bound counts as so many times the bound, as a fraction."""
+
+APART = 8
+"""Of waits foretold within this part of their length, one teaches: they share their errors."""
 
 
-class Factor:
-    """What a computed wait is multiplied by, so that `percent` % of true waits stay below.
+class Ratios:
+    """Ratios of true waits to computed ones, by the length of the computed wait."""
 
-    A miss makes it larger, a hold a little smaller, in such a ratio that it comes to rest
-    where the bound holds for `percent` % (adaptive conformal inference: Gibbs and Candes,
-    NeurIPS 2021; Angelopoulos et al., 2023, call the plain form quantile tracking). It needs no
-    assumption about how waits are distributed, and follows when habits change.
+    def __init__(self) -> None:
+        self._windows: dict[int, History] = {}
+        self._latest: dict[int, int] = {}
 
-    Args:
-        percent: how often the bound should hold.
-        millionths: where to start.
-    """
+    def bounds(self, wait_ms: int) -> tuple[int, int]:
+        """Waits, in ms, that 50 and 90 % of such waits do not exceed."""
+        window = self._window(wait_ms)
+        return wait_ms * window.quantile(50) // ONE, wait_ms * window.quantile(90) // ONE
 
-    __slots__ = ("_percent", "millionths", "seen")
+    def teaches(self, wait_ms: int, now: int) -> bool:
+        """Whether a wait that is foretold now counts; at most one of those that overlap does."""
+        kind = _kind(wait_ms)
+        latest = self._latest.get(kind)
+        if latest is not None and now < latest + wait_ms // APART:
+            return False
+        self._latest[kind] = now
+        return True
 
-    def __init__(self, percent: int, millionths: int) -> None:
-        self._percent, self.millionths, self.seen = percent, millionths, 0
+    def learn(self, wait_ms: int, true_ms: int, late: bool = False) -> None:
+        """A wait is over, or `late`: it has passed its bound."""
+        more, over = LATE if late else (1, 1)
+        self._window(wait_ms).add(true_ms * ONE * more // over // wait_ms)
 
-    def learn(self, held: bool) -> None:
-        """One more bound held, or did not."""
-        self.seen += 1
-        share = self._percent - 100 if held else self._percent
-        self.millionths += self.millionths * share * STEP // (100 * ONE)
-        self.millionths = min(max(self.millionths, ONE // 1000), MOST)
+    def _window(self, wait_ms: int) -> History:
+        kind = _kind(wait_ms)
+        found = self._windows.get(kind)
+        if found is None:
+            found = self._windows[kind] = History()
+            for ratio in PRIOR:
+                found.add(ratio)
+        return found
 
-    def times(self, wait_ms: int) -> int:
-        """The bound for a computed wait."""
-        return wait_ms * self.millionths // ONE
+
+def _kind(wait_ms: int) -> int:
+    """Lengths within a factor of four are alike."""
+    return max((wait_ms // LEAST_MS).bit_length() - 1, 0) // 2

@@ -141,13 +141,21 @@ class StartExpected(_Event, frozen=True, tag="start_expected"):
     """Decision: the band in which a waiting gang is expected to start, as told to its user.
 
     Times in ms; half of the gangs start by `p50_ms`, nine of ten by `p90_ms`. `raw_ms` is the
-    wait that was computed before past bands corrected it.
+    wait that was computed before past bands corrected it. All of them 0 = unknown; `guesses`
+    names gangs, the first few, that the start hangs on and that have neither a time limit nor
+    finished runs like them.
     """
 
     gang: str
     p50_ms: int
     p90_ms: int
     raw_ms: int
+    guesses: tuple[str, ...] = ()
+
+    @property
+    def unknown(self) -> bool:
+        """Whether it says that the start is unknown."""
+        return not self.p90_ms
 
 
 class GangResized(_Event, frozen=True, tag="gang_resized"):

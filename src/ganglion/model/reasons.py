@@ -85,7 +85,9 @@ class Explanation(Struct, frozen=True, omit_defaults=True):
         position: its place in the order of everything that waits, from 1; 0 = not waiting.
         holders: ids of gangs whose end would let it start, the first few.
         holder_count: how many those are in all.
-        start: when it is expected to start; None = nobody can tell.
+        start: when it is expected to start; None = unknown.
+        guesses: ids of gangs, the first few, that the start hangs on and that have neither a
+            time limit nor finished runs like them.
         reserved_ms: when its reservation begins; 0 = it holds none.
         suggestions: up to three verified changes.
     """
@@ -102,3 +104,4 @@ class Explanation(Struct, frozen=True, omit_defaults=True):
     holder_count: int = 0
     start: Band | None = None
     reserved_ms: int = 0
+    guesses: tuple[str, ...] = ()

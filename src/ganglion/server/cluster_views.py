@@ -88,6 +88,7 @@ def explanation(state: ClusterState, gang: str, now: int) -> schemas.Explanation
         holder_count=found.holder_count,
         start=found.start and schemas.Band(p50=found.start.p50, p90=found.start.p90),
         reserved_ms=found.reserved_ms,
+        guesses=found.guesses,
         text=_text(found) + _leaving(state, gang, now),
     )
 

@@ -195,7 +195,10 @@ class Explanation(Model):
     suggestions: tuple[Suggestion, ...] = ()
     holders: tuple[str, ...] = Field((), description="gangs whose end would let it start, a few")
     holder_count: int = 0
-    start: Band | None = Field(None, description="when it is expected to start")
+    start: Band | None = Field(None, description="when it is expected to start; null = unknown")
+    guesses: tuple[str, ...] = Field(
+        (), description="gangs without time limit and finished runs that make the start unknown"
+    )
     reserved_ms: int = Field(0, description="when its reservation begins; 0 = it holds none")
     preemptions: int = Field(0, description="attempts stopped for others")
     lost_gpu_ms: int = Field(0, description="GPU time that these threw away")
