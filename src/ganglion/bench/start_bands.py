@@ -110,7 +110,7 @@ class Asker:
         band = told or state.bands.band(record, now, state.future.reservation(gang))
         self.seconds += process_time() - began
         ours = (band.p50_ms - now, band.p90_ms - now) if band.p90_ms else None
-        pool = (self._pool.tell if first else self._pool.band)(state, record, now)
+        pool = (self._pool.tell if first else self._pool.band)(record, now)
         self.answers.append(Answer(gang, now, place, first, ours, pool))
 
     def scored(self, courses: Sequence[Course]) -> dict[str, Any]:
