@@ -2,6 +2,7 @@
 
 import pytest
 
+from ganglion.bench import bursts, decisions
 from ganglion.bench.decisions import BACKLOG, BENCH
 from ganglion.bench.fleets import fleet, rack_gang, sliced_gang
 from ganglion.bench.registry import BenchOptions, silent
@@ -53,3 +54,17 @@ def test_an_equal_backlog_is_looked_at_once() -> None:
 def test_a_fleet_size_that_is_none_is_refused(workload: str) -> None:
     with pytest.raises(InputError, match="number of nodes"):
         BENCH.run(BenchOptions(workload=workload), silent)
+
+
+def test_a_burst_is_measured_with_and_without_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bursts, "BURSTS", {64: 40})
+    monkeypatch.setattr(decisions, "BURSTS", {64: 40})
+
+    figures = BENCH.run(BenchOptions(workload="burst-64"), silent).data["burst"]["64"]
+
+    assert set(figures) == {"bounded", "unbounded"}
+    for each in figures.values():
+        assert each["settled"]
+        assert 0 < each["started"] <= each["gangs"] == 40
+        assert 0 < each["p99_s"] <= each["max_s"] <= each["total_s"]
+        assert each["victims"] > 0

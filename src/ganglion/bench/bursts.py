@@ -1,10 +1,13 @@
 """A full fleet and a burst of gangs of which no two are equal, for `decisions`."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from random import Random
 from time import thread_time
 
+from msgspec import Struct
+
 from ganglion.bench.fleets import CPU_PER_GPU, GPUS_PER_NODE, MEMORY_PER_GPU, node
+from ganglion.bench.registry import Table
 from ganglion.engine import price
 from ganglion.engine.cycle import cycle
 from ganglion.engine.effort import PER_CYCLE, UNBOUNDED
@@ -37,8 +40,35 @@ HELD = (1, 1, 2, 4, 4, 8, 8, 16)
 
 MINUTE = 60_000
 NOW = 600 * MINUTE
-MOST_CYCLES = 200
+MOST_UNBOUNDED = 256
+"""Nodes of the largest fleet on which the unbounded engine is measured beside."""
+
+MOST_CYCLES = 400
 """Cycles after which a burst counts as not settled."""
+
+
+class BurstFigures(Struct, frozen=True):
+    """What came of one burst.
+
+    Attributes:
+        gangs: gangs that arrived at once.
+        settled: whether nothing was decided any more in the end.
+        cycles: cycles until then.
+        p99_s, max_s, total_s: CPU seconds of a cycle, nearest rank, and of all of them.
+        victims: gangs stopped.
+        lost_gpu_h: GPU time lost by those.
+        started: gangs of the burst that run in the end.
+    """
+
+    gangs: int
+    settled: bool
+    cycles: int
+    p99_s: float
+    max_s: float
+    total_s: float
+    victims: int
+    lost_gpu_h: float
+    started: int
 
 
 class Burst:
@@ -88,6 +118,57 @@ class Burst:
             self.lost += price.of_gang(record, self._now, restart)
         self.victims += len(plan.stops)
         return plan
+
+
+def measure_with(effort: int) -> Callable[[int], BurstFigures]:
+    """Measures the burst on so many nodes with that much work in a cycle."""
+
+    def measure(nodes: int) -> BurstFigures:
+        burst = Burst(nodes, BURSTS[nodes])
+        burst.state.effort = effort
+        settled = burst.settle()
+        burst.state.validate()
+        ordered = sorted(burst.cycles)
+        return BurstFigures(
+            gangs=BURSTS[nodes],
+            settled=settled,
+            cycles=len(ordered),
+            p99_s=ordered[-(-len(ordered) * 99 // 100) - 1],
+            max_s=ordered[-1],
+            total_s=sum(ordered),
+            victims=burst.victims,
+            lost_gpu_h=burst.lost / (WHOLE * 60 * MINUTE),
+            started=len(burst.started),
+        )
+
+    return measure
+
+
+def burst_table(found: dict[str, dict[str, BurstFigures]]) -> Table:
+    """One row per burst and engine."""
+    heads = ("nodes", "gangs", "work", "cycles", "p99 s", "total s", "victims", "GPU-h lost", "run")
+    rows = [
+        (
+            nodes,
+            f"{each.gangs:,}",
+            name,
+            f"{each.cycles}" if each.settled else f"over {each.cycles}",
+            f"{each.p99_s:.2f}",
+            f"{each.total_s:.1f}",
+            f"{each.victims:,}",
+            f"{each.lost_gpu_h:,.0f}",
+            f"{each.started:,}",
+        )
+        for nodes, by_name in found.items()
+        for name, each in by_name.items()
+    ]
+    return Table("Bursts of unequal gangs on a full fleet", heads, tuple(rows))
+
+
+BURST_NOTES = (
+    "burst: no two gangs are equal; victims leave at once. bounded: the work of a cycle is"
+    " bounded, and the rest goes on in the next one. unbounded: every cycle looks at everything.",
+)
 
 
 def _obey(state: ClusterState, now: int) -> list[Event]:

@@ -3,12 +3,23 @@
 import gc
 from collections.abc import Callable, Sequence
 from time import thread_time_ns
-from typing import Any
+from typing import Any, TypeVar
 
+from msgspec import to_builtins
+
+from ganglion.bench.bursts import (
+    BURST_NOTES,
+    BURSTS,
+    MOST_UNBOUNDED,
+    BurstFigures,
+    burst_table,
+    measure_with,
+)
 from ganglion.bench.fleets import SIZES, fleet, gang, pods, rack_gang, request, sliced_gang
 from ganglion.bench.registry import Bench, BenchOptions, Progress, Report, Table
 from ganglion.collector import relax
 from ganglion.engine.cycle import cycle
+from ganglion.engine.effort import PER_CYCLE, UNBOUNDED
 from ganglion.engine.place import Demand, place
 from ganglion.engine.shapes import shapes_of
 from ganglion.engine.state import ClusterState
@@ -23,9 +34,14 @@ SLICED = (500, 700, 900, 1_100, 1_300, 1_500)
 BACKLOG = 10_000
 US = 1_000
 
+T = TypeVar("T")
+
 
 def run(options: BenchOptions, progress: Progress) -> Report:
-    """Run the benchmark; it needs no traces. `workload` may name one fleet size."""
+    """Run the benchmark; it needs no traces. `workload` may name one fleet size, or one burst."""
+    names = {f"burst-{nodes}": nodes for nodes in BURSTS}
+    if options.workload in names:
+        return _bursts((names[options.workload],), progress)
     sizes = _sizes(options.workload)
     steps: list[tuple[str, Callable[[int], dict[str, float]]]] = [
         ("placement", _placement),
@@ -41,9 +57,23 @@ def run(options: BenchOptions, progress: Progress) -> Report:
         for index, (name, measure) in enumerate(steps):
             progress(number * len(steps) + index, total, f"{name} on {size} nodes")
             figures[name][str(size)] = _quietly(measure, size)
+    bursts = _bursts(tuple(BURSTS) if options.workload is None else (), progress)
     progress(total, total, "done")
     data = {"bench": "decisions", "nodes": list(sizes), **figures, "growth": _growth(figures)}
-    return Report(data, (_table(figures, sizes),), _NOTES)
+    tables = (_table(figures, sizes), *bursts.tables)
+    return Report(bursts.data | data, tables, (*_NOTES, *bursts.notes))
+
+
+def _bursts(sizes: tuple[int, ...], progress: Progress) -> Report:
+    """Bursts of gangs of which no two are equal, on full fleets."""
+    found: dict[str, dict[str, BurstFigures]] = {}
+    for number, nodes in enumerate(sizes):
+        for name, effort in (("bounded", PER_CYCLE), ("unbounded", UNBOUNDED)):
+            if nodes <= MOST_UNBOUNDED or effort == PER_CYCLE:
+                progress(number, len(sizes), f"{name} burst on {nodes} nodes")
+                found.setdefault(str(nodes), {})[name] = _quietly(measure_with(effort), nodes)
+    data = {"bench": "decisions", "burst": to_builtins(found)}
+    return Report(data, (burst_table(found),) if found else (), BURST_NOTES if found else ())
 
 
 _NOTES = (
@@ -60,13 +90,15 @@ def _sizes(workload: str | None) -> tuple[int, ...]:
     if workload is None:
         return NODES
     if not workload.isdigit() or int(workload) < NODES[0]:
+        bursts = ", ".join(f"burst-{nodes}" for nodes in BURSTS)
         raise InputError(
-            f"--workload {workload}: decisions takes a number of nodes, at least {NODES[0]}"
+            f"--workload {workload}: decisions takes a number of nodes, at least {NODES[0]},"
+            f" or one of {bursts}"
         )
     return (int(workload),)
 
 
-def _quietly(measure: Callable[[int], dict[str, float]], size: int) -> dict[str, float]:
+def _quietly(measure: Callable[[int], T], size: int) -> T:
     """Measure with the garbage collector set as the server sets it."""
     before = relax()
     try:

@@ -87,14 +87,15 @@ class Stock:
                 break
         else:
             return None
-        price, left = 0, milli
-        allowed = (each for each in pieces if each.milli and each.grade <= worst)
+        price, left = -1, milli
+        allowed = [each for each in pieces if each.milli and each.grade <= worst]
         for piece in sorted(allowed, key=_rate):
             if piece.milli >= left:
                 price += piece.price * left // piece.milli
                 break
             price, left = price + piece.price, left - piece.milli
-        return (worst, max(price - 1, 0), 0, 0, EARLIEST)
+        # No cover costs less than its cheapest unit, of which no part can be taken.
+        return (worst, max(price, min(each.price for each in allowed)), 0, 0, EARLIEST)
 
     def _cut(self, rank: int, shared: bool) -> list[_Piece]:
         name, found = self._state.tree.names[rank], []
