@@ -10,6 +10,12 @@ from ganglion.model.placement import PodPlacement
 LATE_MS = 60_000
 """How much later than by its contract a checkpoint may be over, beside 1/16 of the interval."""
 
+GAIN_MS = 3_600_000
+"""A gang that runs on for so long, or for an unknown time, costs what it loses."""
+
+MOST_TIMES = 10
+"""Most by which an end that is near raises the price of a gang."""
+
 
 def gpu_milli(pods: tuple[PodPlacement, ...]) -> int:
     """Thousandths of GPUs of some pods."""
@@ -68,6 +74,21 @@ def of_gang(record: GangRecord, now: int, restart_ms: int) -> int:
     """The price of stopping a whole gang."""
     pods = record.placement.pods if record.placement else ()
     return gpu_milli(pods) * (unsaved_ms(record, now) + restart_ms)
+
+
+def of_victim(record: GangRecord, now: int, restart_ms: int) -> int:
+    """The price of a whole gang beside that of others: more, the sooner it ends by itself.
+
+    Stopping a gang gains no more than the time that it would still run. What it loses counts
+    per hour gained, so that a gang that must have ended in six minutes costs ten times as much
+    as one that runs for an hour or more. Only a declared run time or limit says when that is.
+    """
+    lost, declared = of_gang(record, now, restart_ms), record.gang.expected_ms
+    bound = declared or record.gang.time_limit_ms
+    left = record.started + bound - now
+    if not bound or not record.started or not 0 < left < GAIN_MS:
+        return lost
+    return lost * GAIN_MS // max(left, GAIN_MS // MOST_TIMES)
 
 
 def of_surplus(pods: tuple[PodPlacement, ...], restart_ms: int) -> int:

@@ -169,7 +169,7 @@ class Mover:
     def _unit(self, record: GangRecord) -> Unit | None:
         if record.placement is None or not may_move(self._state, record, self._now):
             return None
-        cost = price.of_gang(record, self._now, self._state.policy.evict.restart_ms)
+        cost = price.of_victim(record, self._now, self._state.policy.evict.restart_ms)
         return Unit(record, record.placement.pods, True, cost, Cause.MOVED, grade=(-1,))
 
     def _may(self, asker: GangRecord, unit: Unit) -> bool:

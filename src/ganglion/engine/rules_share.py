@@ -354,7 +354,7 @@ class _Search:
     def _price(self, record: GangRecord, pods: tuple[PodPlacement, ...], whole: bool) -> int:
         restart = self.state.policy.evict.restart_ms
         if whole:
-            return price.of_gang(record, self.now, restart)
+            return price.of_victim(record, self.now, restart)
         return price.of_surplus(pods, restart)
 
 
