@@ -2,8 +2,10 @@
 
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
 from ganglion.engine import quantum
 from ganglion.engine.cycle import cycle
@@ -11,9 +13,9 @@ from ganglion.engine.price import attained
 from ganglion.engine.state import ClusterState
 from ganglion.model.events import Event, GangEnded, GangStarted, GangSubmitted, Outcome
 from ganglion.model.plan import Phase, Plan
-from ganglion.model.policy import Backfill, Future, Policy, Repack
+from ganglion.model.policy import Backfill, Future, Order, Policy, Repack
 from ganglion.model.queue import Queue
-from ganglion.model.workload import Checkpoint, Gang
+from ganglion.model.workload import Checkpoint, Gang, Kind
 from tests.engine.build import gang, node, state_of, submit
 
 HOUR = 3_600_000
@@ -68,6 +70,31 @@ def test_nobody_yields_to_another_queue_or_priority() -> None:
     assert not submit(state, *others, now=2 * HOUR).stops
 
 
+def test_time_is_shared_by_default_and_not_in_order_of_arrival_nor_where_the_policy_says() -> None:
+    later = 9 * HOUR
+    for changes, yields in (({}, 1), ({"order": Order.FIFO}, 0), ({"timeshare": False}, 0)):
+        policy = structs.replace(POLICY, **changes)
+        state = state_of(node("n0", 1), queues=(Queue("team"),), policy=policy)
+        begin(state, saving("long"))
+        assert len(submit(state, saving("late"), now=later).stops) == yields, changes
+
+
+@pytest.mark.parametrize("quantum_ms", [None, HOUR])
+def test_only_gangs_with_a_checkpoint_contract_share_time(quantum_ms: int | None) -> None:
+    for without in ("long", "late"):
+        queues = (Queue("team", timeshare_ms=quantum_ms),)
+        state = state_of(node("n0", 1), queues=queues, policy=POLICY)
+        contract = {each: None if each == without else SAVES for each in ("long", "late")}
+        begin(state, gang("long", checkpoint=contract["long"]))
+        assert not submit(state, gang("late", checkpoint=contract["late"]), now=100 * HOUR).stops
+
+
+def test_services_do_not_share_time_by_default() -> None:
+    state = state_of(node("n0", 1), queues=(Queue("team"),), policy=POLICY)
+    begin(state, saving("chat", kind=Kind.SERVICE))
+    assert not submit(state, saving("late"), now=100 * HOUR).stops
+
+
 def test_a_gang_that_may_not_be_stopped_does_not_yield() -> None:
     state = sharing()
     begin(state, saving("long", preemptible=False))
@@ -113,13 +140,14 @@ def test_the_next_change_is_when_something_changes(gpus: int, hours: int, before
     record = state.record("a/0")
     record.attained = before * HOUR * 100
     now = hours * HOUR // 10
-    at = quantum.next_change(record, HOUR, now)
+    levels = quantum.fixed(HOUR)
+    at = levels.next_change(record, now)
     assert at is not None
     assert at > now
-    kept = quantum.keeps_until(record, HOUR)
-    was = quantum.level(record, HOUR, now)
-    assert quantum.level(record, HOUR, at - 1) == was
-    assert quantum.level(record, HOUR, at) == was + 1 or at == kept
+    kept = levels.keeps_until(record)
+    was = levels.level(record, now)
+    assert levels.level(record, at - 1) == was
+    assert levels.level(record, at) == was + 1 or at == kept
 
 
 @settings(deadline=None, max_examples=25)

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 
-from ganglion.bench.jct_engine import Engine, restart_ms, run_engine
+from ganglion.bench.jct_engine import restart_ms, run_engine
 from ganglion.bench.jobs import Cluster
 from ganglion.bench.metrics import (
     Bounds,
@@ -36,6 +36,7 @@ def textbook(order: Order, *, strict: bool = False) -> Policy:
         strict=strict,
         scores=(Weighted("bestfit"),),
         evict=Evict(enabled=False),
+        timeshare=False,
         future=Future(backfill=Backfill.ANY, reservations=0),
         repack=Repack(consolidate=False),
     )
@@ -54,15 +55,9 @@ TEXTBOOK: dict[str, Recipe] = {
 }
 """Published policies by name; all place by best fit."""
 
-OWN: dict[str, Engine] = {
-    "default": Engine(Policy()),
-    "timeshare": Engine(
-        Policy(
-            future=Future(backfill=Backfill.ANY, reservations=0),
-            repack=Repack(consolidate=False),
-        ),
-        timeshare_ms=LAS_GPU_HOURS * HOUR_MS,
-    ),
+OWN: dict[str, Policy] = {
+    "default": Policy(),
+    "unshared": Policy(timeshare=False),
 }
 """Ganglion's own."""
 

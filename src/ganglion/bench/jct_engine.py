@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from ganglion.bench.bands import Told
@@ -20,43 +19,31 @@ GRACE_MS = 10_000
 """A job saves within so long when it is told to stop."""
 
 
-class Engine(Struct, frozen=True):
-    """A policy of Ganglion's own, carried out by the engine alone.
-
-    Attributes:
-        policy: the policy.
-        timeshare_ms: run time after which jobs may yield to equals; 0 = never.
-    """
-
-    policy: Policy
-    timeshare_ms: int = 0
-
-
 def restart_ms(gpus: int) -> int:
     """What a restart costs: 7 s for one GPU, 30 s up to a node, 60 s beyond (Helios, SC'21)."""
     return SECOND_MS * (7 if gpus == 1 else 30 if gpus <= GPUS_PER_NODE else 60)
 
 
-def run_engine(cluster: Cluster, engine: Engine, told: Callable[[int], None]) -> Schedule:
+def run_engine(cluster: Cluster, policy: Policy, told: Callable[[int], None]) -> Schedule:
     """Run all jobs of a cluster to their end; a job that is stopped loses no work.
 
     Args:
         cluster: jobs that all fit the empty cluster.
-        engine: the policy.
+        policy: the policy.
         told: told the number of jobs that have ended.
     """
     bands = Told()
-    found = drive(stage_of(cluster, engine), told, bands.look)
+    found = drive(stage_of(cluster, policy), told, bands.look)
     return replace(_schedule(cluster, found), eta=bands.scored(found.courses))
 
 
-def stage_of(cluster: Cluster, engine: Engine) -> Stage:
+def stage_of(cluster: Cluster, policy: Policy) -> Stage:
     """The jobs of a cluster on its nodes, in one queue."""
     return Stage(
         nodes_of(cluster.nodes),
-        [Queue(QUEUE, timeshare_ms=engine.timeshare_ms)],
+        [Queue(QUEUE)],
         _jobs(cluster),
-        engine.policy,
+        policy,
         lambda gang: restart_ms(gpu_milli(gang) // 1000),
     )
 

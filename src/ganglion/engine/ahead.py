@@ -96,12 +96,14 @@ def ended(state: "ClusterState", event: ev.GangEnded) -> bool:
     """An attempt is over: its run time is learnt from."""
     record = state.record(event.gang)
     live = record.phase in HOLDING and event.attempt == record.attempt
-    if live and event.outcome in LEARNT_FROM:
+    natural = live and event.outcome in LEARNT_FROM
+    if natural:
         state.estimates.learn(record, event.at)
     state.freed += state.future.drop(event.gang)
     changed = life.ended(state, event)
     if record.phase is Phase.ENDED:
         state.kept.drop(event.gang)
+        state.sharers.ended(record, learn=changed and natural)
     if changed:
         state.bands.ended(event.gang)
     return changed

@@ -49,6 +49,7 @@ def cycle(state: ClusterState, events: Iterable[Event], now: int, *, isolate: bo
     isolation.take_in(events)
     stage("settling", state.settle)
     stage("waking", lambda: decide(state, state.wake(now), plan))
+    stage("time-sharing", lambda: state.sharers.refresh(now))
     stage("shares", lambda: state.deserved.refresh(now))
     stage("learning", lambda: _learn(state, plan))
     stage("promises", lambda: keep_promises(state, plan))
@@ -64,6 +65,7 @@ def cycle(state: ClusterState, events: Iterable[Event], now: int, *, isolate: bo
     stage("growth", lambda: grow(state, plan))
     stage("forecasts", lambda: _foretell(state, plan))
     stage("emptying", lambda: empty_nodes(state, plan))
+    stage("time-sharing", lambda: state.sharers.arm(now))
     if isolation.unfinished:
         state.again_at = now + 1
     return plan

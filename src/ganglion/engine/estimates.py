@@ -13,6 +13,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from ganglion.engine.history import History
+from ganglion.engine.price import gpu_milli
 from ganglion.engine.record import GangRecord
 from ganglion.model.resources import counted
 from ganglion.model.workload import Gang, PodSet
@@ -83,12 +84,17 @@ class Estimates:
     def learn(self, record: GangRecord, ended_at: int) -> None:
         """An attempt that ran to an end of its own is over: it succeeded, failed or timed out.
 
+        A gang with a checkpoint contract went on where its earlier attempts were stopped.
+
         Args:
             record: its record, still with the times of the attempt.
             ended_at: when it ended, in ms.
         """
         began = record.started or record.placed_at
-        ran = max(ended_at - began, 1)
+        before = 0
+        if record.gang.checkpoint and record.placement:
+            before = record.attained // max(gpu_milli(record.placement.pods), 1)
+        ran = max(ended_at - began + before, 1)
         for _, key, _ in _keys(record.gang):
             self._history(key).add(ran)
 

@@ -96,6 +96,7 @@ def queue_set(state: Holdings, event: ev.QueueSet) -> bool:
         check_scores(state.plugins, each.scores)
     before = state.queues.get(event.queue.name)
     state.shares.put(event.queue)
+    state.sharers.regroup()
     if before and before.kinds != event.queue.kinds:
         for record in state.records.values():
             if record.gang.queue == event.queue.name and record.phase is Phase.PENDING:
@@ -122,6 +123,7 @@ def policy_set(state: Holdings, event: ev.PolicySet) -> bool:
         return False
     before, state.policy = state.policy, event.policy
     state.past.change(event.policy.usage.half_life_ms, state.clock)
+    state.sharers.regroup()
     for record in state.records.values():
         record.fault = ""
         if record.phase is Phase.PENDING:

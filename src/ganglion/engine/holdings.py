@@ -17,9 +17,9 @@ from ganglion.engine.gates import Gates
 from ganglion.engine.indexes import Indexes
 from ganglion.engine.lanes import Lanes
 from ganglion.engine.plugins import Plugins
-from ganglion.engine.quantum import level, next_change
 from ganglion.engine.record import SETTLED, GangRecord
 from ganglion.engine.rollback import Journaled
+from ganglion.engine.sharers import FIRST, Sharers
 from ganglion.engine.shares import Shares
 from ganglion.engine.totals import Totals
 from ganglion.engine.tree import Tree
@@ -57,6 +57,7 @@ class Holdings(Journaled):
         gates: what waits and may not.
         floors: how many of every workload start or run.
         census: what sort of pods are submitted.
+        sharers: gangs that share time with their equals.
         leaving: node -> gangs with pods that are still there but count no more.
         promised: gangs that hold a promise, in the order they got it.
         asleep: gangs that sleep, or would if they did not run.
@@ -85,6 +86,7 @@ class Holdings(Journaled):
         self.gates = Gates()
         self.floors = Floors()
         self.census = Census()
+        self.sharers = Sharers(self)
         self.records: dict[str, GangRecord] = {}
         self.leaving: dict[str, dict[str, None]] = {}
         self.promised: dict[str, None] = {}
@@ -116,6 +118,7 @@ class Holdings(Journaled):
         record.number = self.submissions
         self.records[record.gang.id] = record
         self.gates.add(record.gang)
+        self.sharers.enter(record)
 
     def settled(self) -> list[GangRecord]:
         """Gangs that start or run, in the order in which they were submitted."""
@@ -137,7 +140,7 @@ class Holdings(Journaled):
                 raised += escalated(record, self.policy.escalate, now)
             elif record and record.phase is Phase.RUNNING:
                 self.freed += 1  # others may stop it from now on
-                self.took_turn(record, now)
+                self.sharers.took_turn(record, now)
         return raised
 
     def settle(self) -> None:
@@ -155,16 +158,6 @@ class Holdings(Journaled):
     def alarm(self, at: int, gang: str) -> None:
         """Look again at that time, in ms, as the time alone makes a difference for a gang."""
         self._alarms.add(at, gang)
-
-    def took_turn(self, record: GangRecord, now: int) -> None:
-        """A running gang that shares time may have to yield by now, and look again later."""
-        quantum = self.queues[record.gang.queue].timeshare_ms
-        if not quantum:
-            return
-        self.freed += 1
-        change = next_change(record, quantum, now)
-        if change is not None:
-            self.alarm(change, record.gang.id)
 
     def reason(self, gang: str) -> Reason | None:
         """Why a gang waits, as far as cycles have found out; None = it does not, or unknown."""
@@ -213,9 +206,11 @@ class Holdings(Journaled):
             self.alarm(record.not_before, gang.id)
         if record.reason is None:
             owner = gang.user if self._by_user(gang) else ""
-            leaves = leaves_within(gang) if self.asleep else 0
-            record.lane = (*form(record), owner, self._level(record), leaves)
-            rank = self._pressing(record, max(now, self.clock)) or self._among_equals(record)
+            leaves, level = leaves_within(gang) if self.asleep else 0, self.sharers.level(record)
+            record.lane = (*form(record), owner, level, leaves)
+            rank = level * _STEP + self._among_equals(record) if level != FIRST else FIRST * _STEP
+            pressing = self._pressing(record, max(now, self.clock))
+            rank = rank if pressing is None else 2 * FIRST * _STEP + pressing
             order = (rank, gang.submitted, gang.index, gang.id)
             self.lanes.add(record.lane, gang.queue, gang.priority, order, asked_by(gang))
 
@@ -245,18 +240,13 @@ class Holdings(Journaled):
         policy, gang = self.policy, record.gang
         learnt = policy.order is Order.FAIR and policy.future.learn
         if not learnt and policy.order not in (Order.SHORTEST, Order.SMALLEST):
-            return self._level(record) * _STEP
+            return 0
         length = self.expected_ms(gang)
         if policy.order is not Order.SHORTEST:
             length *= max(1, sum(s.count * s.request.gpu.count for s in gang.pod_sets))
         if learnt:
             length = aged_rank(length, gang.submitted, policy.future.ageing_ms)
-        return self._level(record) * _STEP + length
-
-    def _level(self, record: GangRecord) -> int:
-        """Among equals that share time, whoever had less service goes first."""
-        quantum = self.queues[record.gang.queue].timeshare_ms
-        return level(record, quantum, 0) if quantum else 0
+        return length
 
     def _by_user(self, gang: Gang) -> bool:
         """Whether it matters whose gang it is."""
@@ -273,6 +263,7 @@ class Holdings(Journaled):
         self.join(record, placement.pods)
         record.placement = placement
         self._settled[record.gang.id] = record
+        self.sharers.runs(record)
         record.charged = tuple(self.usage_of(record, placement).items())
         self.charge(record.gang, record.charged, 1)
         self._remember(record, 1)
@@ -288,6 +279,7 @@ class Holdings(Journaled):
             self.floors.left(record)
         self.gone(record)
         self._settled.pop(record.gang.id, None)
+        self.sharers.rests(record)
         record.placement, record.charged = None, ()
         self.gates.stopped(record.gang)
         self.short.pop(record.gang.id, None)
@@ -301,6 +293,7 @@ class Holdings(Journaled):
         self.charge(record.gang, record.charged, -1)
         record.charged = ()
         del self._settled[record.gang.id]
+        self.sharers.rests(record)
         self.floors.left(record)
         self._leaves(record, record.placement.pods)
         self.short.pop(record.gang.id, None)

@@ -6,7 +6,6 @@ from msgspec.structs import replace
 
 from ganglion.engine.holdings import Holdings
 from ganglion.engine.price import attained
-from ganglion.engine.quantum import keeps_until
 from ganglion.engine.queue_rules import protected_ms, reshape, shapes_for
 from ganglion.engine.record import HOLDING, SETTLED, WAITING, GangRecord
 from ganglion.engine.victims import Cause
@@ -71,7 +70,7 @@ def updated(state: Holdings, event: ev.GangUpdated) -> bool:
     if changes.get("recall_ms") == 0:
         state.asleep.pop(event.gang, None)
     state.lanes.discard(event.gang)
-    record.gang = replace(record.gang, **changes)
+    state.sharers.change(record, replace(record.gang, **changes))
     record.fault = ""
     if "held" in changes:
         record.held_for = event.cause if event.held else ""
@@ -130,8 +129,7 @@ def started(state: Holdings, event: ev.GangStarted) -> bool:
     record.phase, record.started = Phase.RUNNING, event.at
     state.floors.runs(record)
     state.freed += bool(record.gang.floor)  # its siblings may be stopped for others from now on
-    if state.queues[record.gang.queue].timeshare_ms:
-        state.alarm(keeps_until(record, state.queues[record.gang.queue].timeshare_ms), event.gang)
+    state.sharers.took_turn(record, event.at)
     protected = protected_ms(state, record.gang)
     if protected:
         state.alarm(event.at + protected, event.gang)

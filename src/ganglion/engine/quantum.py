@@ -1,57 +1,186 @@
-"""Levels of attained service, by which equals take turns.
+"""Levels of attained service, by which equals share time.
 
-A gang is at level 0 until it has had one GPU for its queue's `timeshare_ms`, and climbs a
-level each time its service has grown by a factor since. It may have to yield only to those at
-lower levels, and once it runs it keeps its place for a part of that time, and until the attempt
-has brought it a fair part of what it had before: how often it yields grows with the logarithm
-of its service.
+A level says how much service it is expected to take per completion from here on: the Gittins
+index of a gang that has had some service, over the services of gangs that have ended. A gang
+yields only to gangs at lower levels. So short gangs pass long ones where run times have heavy
+tails, and gangs of one known length finish one after the other in place of sharing. Where
+nothing is learnt yet, or the queue fixes its quantum, levels are powers of the service.
 
-Source: least attained service with levels, as Tiresias' discretised two-dimensional LAS
-(NSDI'19); the classic is multi-level feedback.
+Sources: Gittins (1979); Aalto, Ayesta and Righter (2009); Tiresias' discretised Gittins index
+and least attained service (NSDI'19).
 """
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+
+from msgspec import Struct
 
 from ganglion.engine.price import attained, gpu_milli
 from ganglion.engine.record import SETTLED, GangRecord
 from ganglion.model.resources import WHOLE
 
 FACTOR = 4
-"""Service of one level over that of the one below."""
+"""Service of one level over that of the one below, where levels are not learnt."""
+
+PRIOR_MS = 8 * 3_600_000
+"""The first quantum where nothing is learnt: most training jobs end within 8 GPU-hours."""
 
 SLICES = 16
-"""Every attempt may run for one part in so many of `timeshare_ms`."""
+"""Every attempt may run for one part in so many of a fixed quantum."""
+
+RESTARTS = 32
+"""Where levels are learnt, every attempt may run for so many times `evict.restart_ms`: restarts
+then cost about 3 % of the GPU time."""
 
 PART = 8
 """An attempt runs on until it has brought this part (one in so many) of the service before it."""
 
+FEWEST = 4
+"""Ended gangs with more service that are needed to expect anything from them."""
 
-def level(record: GangRecord, quantum_ms: int, now: int) -> int:
-    """The level that a gang has reached; 0 = it had little or nothing."""
-    return _standing(attained(record, now), quantum_ms)[0]
-
-
-def keeps_until(record: GangRecord, quantum_ms: int) -> int:
-    """Up to when a gang that runs need not yield, in ms."""
-    milli = gpu_milli(record.placement.pods) if record.placement else 0
-    least = record.attained // (PART * max(milli, 1))
-    return (record.started or record.placed_at) + max(quantum_ms // SLICES, least)
+MOST = 1 << 62
+"""Beyond every service."""
 
 
-def next_change(record: GangRecord, quantum_ms: int, now: int) -> int | None:
-    """When a gang that runs may next have to yield to more than before, in ms; None = never."""
-    if record.phase not in SETTLED or not record.started or record.placement is None:
-        return None
-    milli = gpu_milli(record.placement.pods)
-    if not milli:
-        return None
-    has = attained(record, now)
-    grown = now + -(-(_standing(has, quantum_ms)[1] - has) // milli)
-    kept = keeps_until(record, quantum_ms)
-    return min(grown, kept) if kept > now else grown
+class Levels(Struct, frozen=True):
+    """A step function from attained service to levels.
+
+    Attributes:
+        bounds: services at which a step begins, ascending, the first is 0; in thousandths of
+            GPUs x ms.
+        levels: the level of each step; a gang without service is at level 0.
+        slice_ms: run time for which an attempt keeps its place.
+    """
+
+    bounds: tuple[int, ...]
+    levels: tuple[int, ...]
+    slice_ms: int
+
+    def of(self, service: int) -> int:
+        """The level of a service."""
+        return self.levels[bisect_right(self.bounds, service) - 1]
+
+    def end(self, service: int) -> int:
+        """The service at which the level of a service ends."""
+        at = bisect_right(self.bounds, service)
+        return self.bounds[at] if at < len(self.bounds) else MOST
+
+    def level(self, record: GangRecord, now: int) -> int:
+        """The level that a gang has reached."""
+        return self.of(attained(record, now))
+
+    def keeps_until(self, record: GangRecord) -> int:
+        """Up to when a gang that runs need not yield, in ms."""
+        milli = gpu_milli(record.placement.pods) if record.placement else 0
+        least = record.attained // (PART * max(milli, 1))
+        return (record.started or record.placed_at) + max(self.slice_ms, least)
+
+    def next_change(self, record: GangRecord, now: int) -> int | None:
+        """When the set of gangs that a running gang yields to may next change, in ms."""
+        if record.phase not in SETTLED or not record.started or record.placement is None:
+            return None
+        milli = gpu_milli(record.placement.pods)
+        if not milli:
+            return None
+        has = attained(record, now)
+        grown = now - (has - self.end(has)) // milli
+        kept = self.keeps_until(record)
+        return min(grown, kept) if kept > now else grown
 
 
-def _standing(service: int, quantum_ms: int) -> tuple[int, int]:
-    """The level of so much service, and the service at which it ends."""
-    found, bound = 0, max(quantum_ms, 1) * WHOLE
-    while service >= bound:
-        found, bound = found + 1, bound * FACTOR
-    return found, bound
+def fixed(quantum_ms: int) -> Levels:
+    """Levels of a given first quantum, in ms of one GPU."""
+    bounds, bound = [0], quantum_ms * WHOLE
+    while bound < MOST:
+        bounds.append(bound)
+        bound *= FACTOR
+    return Levels(tuple(bounds), tuple(range(len(bounds))), quantum_ms // SLICES)
+
+
+def prior(restart_ms: int) -> Levels:
+    """Levels where nothing is learnt."""
+    usual = fixed(PRIOR_MS)
+    return Levels(usual.bounds, usual.levels, RESTARTS * restart_ms)
+
+
+def learnt(services: Sequence[int], restart_ms: int) -> Levels:
+    """Levels from the services of gangs that have ended.
+
+    Args:
+        services: more than `FEWEST` of them, ascending, in thousandths of GPUs x ms.
+        restart_ms: what a restart costs; one slice of it is the unit of service.
+    """
+    slice_ms = RESTARTS * restart_ms
+    unit = max(slice_ms * WHOLE, 1)
+    bounds, levels = [0], [0]
+    last = services[-FEWEST]
+    for at, index in _indexes(services):
+        if at >= last:
+            break
+        if not _is_near(index, levels[-1], unit) or not at:
+            _step(bounds, levels, at, (index // unit).bit_length())
+    # Beyond what is known it is expected to take as much again as it took.
+    level = (last // unit).bit_length()
+    _step(bounds, levels, last, level)
+    while (bound := unit << level) < MOST:
+        level += 1
+        _step(bounds, levels, bound, level)
+    fresh = levels[0]
+    return Levels(tuple(bounds), tuple(each - fresh for each in levels), slice_ms)
+
+
+def _step(bounds: list[int], levels: list[int], at: int, level: int) -> None:
+    """Let a step begin; equal neighbours are one."""
+    if at == bounds[-1]:
+        levels[-1] = level
+    elif level != levels[-1]:
+        bounds.append(at)
+        levels.append(level)
+
+
+def _is_near(index: int, level: int, unit: int) -> bool:
+    """Whether an index is close to a level, so that another level would only cause stops."""
+    upper = unit << level
+    lower = upper // 2 if level else 0
+    return 3 * lower <= 4 * index and 2 * index < 3 * upper
+
+
+def _indexes(services: Sequence[int]) -> list[tuple[int, int]]:
+    """(service, Gittins index right after it), ascending, from no service on.
+
+    With G(k) the service that all gangs have taken when each is given up at the k-th smallest
+    service, the index after the k-th is the least slope from (k, G(k)) to a later point: the
+    next edge of the lower convex hull of the points from k on, found from the right in one pass.
+    """
+    count, total = len(services), 0
+    spent = [0]
+    for done, service in enumerate(services, 1):
+        total += service
+        spent.append(total + (count - done) * service)
+    hull = [count]
+    found: list[tuple[int, int]] = []
+    for k in range(count - 1, -1, -1):
+        while len(hull) > 1 and _slope_falls(spent, k, hull[-1], hull[-2]):
+            hull.pop()
+        service = services[k - 1] if k else 0
+        if service < services[k]:
+            found.append((service, (spent[hull[-1]] - spent[k]) // (hull[-1] - k)))
+        hull.append(k)
+    return found[::-1]
+
+
+def _slope_falls(spent: Sequence[int], start: int, near: int, far: int) -> bool:
+    """Whether the slope to the far point is at most that to the near one."""
+    return (spent[far] - spent[start]) * (near - start) <= (spent[near] - spent[start]) * (
+        far - start
+    )
+
+
+def insert(services: list[int], recent: list[int], more: Sequence[int], window: int) -> None:
+    """Take new services in and forget the oldest beyond the window."""
+    for service in more:
+        recent.append(service)
+        services.insert(bisect_left(services, service), service)
+    for oldest in recent[:-window]:
+        del services[bisect_left(services, oldest)]
+    del recent[:-window]

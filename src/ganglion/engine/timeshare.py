@@ -1,15 +1,14 @@
-"""Time-sharing among equals: whoever has had much service yields to those that had little.
+"""Time-sharing among equals: gangs that had much service yield to gangs that had little.
 
-A choice of each queue (`timeshare_ms`). Victims are of the same queue and priority, at a
-higher level of attained service, and past the time that each attempt may keep its place; they
-are priced like any other victim.
+Asker and victim have a checkpoint contract, the same queue and the same priority. A victim is
+at a higher level (see `quantum` and `sharers`) and past the time for which each attempt keeps
+its place; it is priced like any other victim.
 """
 
 from collections.abc import Iterator
 
 from ganglion.engine import price
 from ganglion.engine.holdings import Holdings
-from ganglion.engine.quantum import keeps_until, level
 from ganglion.engine.quota import asked
 from ganglion.engine.record import GangRecord
 from ganglion.engine.units import units_of
@@ -69,15 +68,10 @@ def _pods(record: GangRecord) -> tuple[PodPlacement, ...]:
 
 def _yielding(state: Holdings, asker: GangRecord, now: int) -> Iterator[GangRecord]:
     """Gangs that have to yield to a gang if it needs their place."""
-    queue = asker.gang.queue
-    quantum = state.queues[queue].timeshare_ms
-    if not quantum:
+    pool = state.sharers.of(asker.gang)
+    if pool is None:
         return
-    mine = level(asker, quantum, now)
-    for record in state.settled():
-        gang = record.gang
-        if gang.queue != queue or not gang.preemptible:
-            continue
-        equal = gang.priority == asker.gang.priority
-        if equal and level(record, quantum, now) > mine and now >= keeps_until(record, quantum):
+    mine = pool.level(asker, now)
+    for record in pool.running.values():
+        if pool.level(record, now) > mine and now >= pool.levels.keeps_until(record):
             yield record

@@ -70,7 +70,9 @@ def queue_document(queue: Queue) -> Json:
         found["flavors"] = written(FlavorsFile, queue.flavors)
     if queue.kinds:
         found["kinds"] = print_kinds(queue.kinds)
-    return found | ({"timeshare": print_duration(queue.timeshare_ms)} if queue.timeshare_ms else {})
+    if queue.timeshare_ms is not None:
+        found["timeshare"] = print_duration(queue.timeshare_ms)
+    return found
 
 
 def yaml_text(document: Json) -> str:

@@ -136,6 +136,9 @@ class Knobs(Mapping):
     repair: f.Flag = described(
         "pods that a gang lost with a node are replaced while the rest goes on", False
     )
+    timeshare: f.Flag = described(
+        "gangs with a checkpoint contract share time with their equals; not with order fifo", True
+    )
     sleeping: r.RightsRule = described(
         f"what a queue is charged for places kept for replicas that sleep: {r.among(Rights)}",
         Rights.QUOTA,

@@ -44,6 +44,7 @@ def kueue() -> Policy:
         repack=Repack(consolidate=False),
         elastic=False,
         repair=True,
+        timeshare=False,
     )
 
 
@@ -55,6 +56,7 @@ def kai() -> Policy:
         preemption=Preemption(Victims.LOWER, Victims.ANY, borrowing=Victims.ANY),
         future=Future(learn=False, ageing_ms=0),
         repack=Repack(consolidate=True),
+        timeshare=False,
     )
 
 
@@ -71,6 +73,7 @@ def slurm_like() -> Policy:
         repack=Repack(consolidate=False),
         usage=Usage(half_life_ms=7 * DAY),
         elastic=False,
+        timeshare=False,
     )
 
 

@@ -68,8 +68,10 @@ class QueueFile(Mapping):
     flavors: FlavorsFile | None = described(
         "order of flavors; left out = whichever scores best", None
     )
-    timeshare: f.Duration = described(
-        "after so much run time a gang may yield to equals that ran less; 0 = never", 0
+    timeshare: f.Duration | None = described(
+        "service of one GPU after which gangs with a checkpoint contract yield to equals that had "
+        "less; 0 = never; left out = as the policy says",
+        None,
     )
     kinds: r.Kinds = described(
         "rules for its workloads of one kind; what is left out is as the policy says", {}

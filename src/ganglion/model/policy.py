@@ -212,6 +212,8 @@ class Policy(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
         preemption: what gangs may do to others where their queue does not say.
         evict, future, repack, usage, failures: see there.
         repair: whether the pods that a gang lost with a node are replaced while the rest goes on.
+        timeshare: whether gangs with a checkpoint contract share time with their equals where
+            their queue does not say; not with the order `fifo`.
         elastic: whether elastic gangs grow into idle GPUs after their start.
         sleeping: what a queue is charged for the kept places of gangs that sleep.
         priorities: named priorities beside the built-in ones, by name.
@@ -239,6 +241,7 @@ class Policy(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     failures: Failures = Failures()
     elastic: bool = True
     repair: bool = False
+    timeshare: bool = True
     sleeping: Rights = Rights.QUOTA
     priorities: dict[str, PriorityClass] = field(default_factory=dict)
     escalate: tuple[Escalation, ...] = ()

@@ -84,7 +84,8 @@ class Queue(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
             the policy says.
         preemption: what its gangs may do to others; None = as the policy says.
         flavors: order of flavors; None = whichever scores best.
-        timeshare_ms: after so much run time a gang may yield to equals that ran less; 0 = never.
+        timeshare_ms: service, in ms of one GPU, after which a gang with a checkpoint contract may
+            yield to equals that had less; 0 = never, None = as the policy says, learnt.
         kinds: rules for its workloads of one kind; what they leave out is as the policy says.
     """
 
@@ -100,5 +101,5 @@ class Queue(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
     strict: bool | None = None
     preemption: Preemption | None = None
     flavors: Flavors | None = None
-    timeshare_ms: int = 0
+    timeshare_ms: int | None = None
     kinds: dict[Kind, KindRules] = field(default_factory=dict)

@@ -1,0 +1,279 @@
+"""Gangs that share time: those of one queue and priority with a checkpoint contract.
+
+They are compared by levels of attained service, learnt from those that have ended. Such an order
+has a price: the longest gang is served last. So a gang that has been in the system for longer
+than the longest completion lately is overdue. The oldest overdue gangs go first among equals and
+yield to none of them: as many as fit into a part of the fleet, and, once they are late by
+more than a fraction, all of them. Where nearly all are late the order is first come, first served.
+
+Sources: least attained service and Gittins index, see `quantum`; a lane of first come, first
+served against starvation as Tiresias' PromoteKnob (NSDI'19).
+"""
+
+from typing import TYPE_CHECKING
+
+from ganglion.engine.quantum import FEWEST, Levels, fixed, insert, learnt, prior
+from ganglion.engine.record import SETTLED, GangRecord
+from ganglion.model.plan import Phase
+from ganglion.model.policy import Order
+from ganglion.model.queue import ANY_FLAVOR
+from ganglion.model.resources import WHOLE
+from ganglion.model.workload import Gang, Kind
+
+if TYPE_CHECKING:
+    from ganglion.engine.holdings import Holdings
+
+WINDOW = 512
+"""Ended gangs whose services are remembered."""
+
+BATCH = 16
+"""Ended gangs after which the levels are worked out anew; fewer teach nothing."""
+
+SPAN = 2_048
+"""The longest completion is that of the last one to two times so many ended gangs."""
+
+PART_OF_FLEET = 8
+"""Overdue gangs that are not late by much get one part in so many of the fleet's GPUs."""
+
+LATE_PERMILLE = 1_100
+"""Age over the longest completion from which every overdue gang goes first, in thousandths."""
+
+FIRST = -1_000
+"""Level of overdue gangs: below every other."""
+
+RUNS_TO_AN_END = (Kind.TRAIN, Kind.SWEEP, Kind.BATCH)
+"""Kinds of gangs that share time by default."""
+
+
+class Pool:
+    """Gangs of one queue and priority that share time.
+
+    Attributes:
+        live: those that have not ended, the oldest first.
+        running: those that start or run.
+        returning: those that wait and have run before.
+        overdue: those that go first.
+        levels: what compares the others.
+        armed: whether alarms are set for when running gangs have had their turns.
+        relearnt: whether the levels changed since the last cycle.
+        quantum_ms: the first quantum that is set; 0 = it is learnt.
+    """
+
+    def __init__(self, quantum_ms: int, levels: Levels) -> None:
+        self.quantum_ms = quantum_ms
+        self.live: dict[str, GangRecord] = {}
+        self.running: dict[str, GangRecord] = {}
+        self.returning: dict[str, GangRecord] = {}
+        self.overdue: dict[str, None] = {}
+        self.levels = levels
+        self.relearnt = self.armed = False
+        self._services: list[int] = []
+        self._recent: list[int] = []
+        self._fresh: list[int] = []
+        self._ended = self._longest = self._longest_before = 0
+
+    @property
+    def longest(self) -> int:
+        """The longest completion lately, in ms; 0 = unknown."""
+        known = self._ended >= BATCH
+        return max(self._longest, self._longest_before) if known else 0
+
+    def level(self, record: GangRecord, now: int) -> int:
+        """Where a gang stands; those at higher levels yield to it."""
+        return FIRST if record.gang.id in self.overdue else self.levels.level(record, now)
+
+    def learn(self, service: int, age_ms: int, restart_ms: int) -> None:
+        """A gang has ended.
+
+        Args:
+            service: what it had, in thousandths of GPUs x ms.
+            age_ms: from its submission to its end.
+            restart_ms: what a restart costs.
+        """
+        if self._ended % SPAN == 0:
+            self._longest, self._longest_before = 0, self._longest
+        self._ended += 1
+        self._longest = max(self._longest, age_ms)
+        self._fresh.append(service)
+        if not self.quantum_ms and len(self._fresh) >= BATCH:
+            insert(self._services, self._recent, self._fresh, WINDOW)
+            self._fresh.clear()
+            assert len(self._services) > FEWEST
+            self.levels = learnt(self._services, restart_ms)
+            self.relearnt = True
+
+    def drop(self, gang: str) -> None:
+        """A gang shares time no more."""
+        for each in (self.live, self.running, self.returning, self.overdue):
+            each.pop(gang, None)
+
+    def find_overdue(self, now: int, most_milli: int) -> dict[str, None]:
+        """Gangs that are overdue, the oldest first."""
+        longest, held = self.longest, 0
+        found: dict[str, None] = {}
+        for gang, record in self.live.items() if longest else ():
+            age = now - record.gang.submitted
+            if age < longest:
+                break
+            held += _milli(record.gang)
+            if held <= most_milli or 1_000 * age >= LATE_PERMILLE * longest:
+                found[gang] = None
+        return found
+
+    def due_next(self, now: int) -> tuple[int, str] | None:
+        """When the next gang may become overdue, in ms, and which."""
+        longest = self.longest
+        for gang, record in self.live.items() if longest else ():
+            for least in (longest, longest * LATE_PERMILLE // 1_000 + 1):
+                if record.gang.submitted + least > now:
+                    return record.gang.submitted + least, gang
+        return None
+
+
+class Sharers:
+    """All pools.
+
+    Args:
+        state: whose gangs they are.
+    """
+
+    def __init__(self, state: "Holdings") -> None:
+        self._state = state
+        self._pools: dict[tuple[str, int], Pool] = {}
+
+    def of(self, gang: Gang) -> Pool | None:
+        """The pool of a gang; None = it shares its time with no other."""
+        quantum = self._quantum_ms(gang)
+        if quantum is None:
+            return None
+        key = (gang.queue, gang.priority)
+        found = self._pools.get(key)
+        if found is None or found.quantum_ms != quantum:
+            restart = self._state.policy.evict.restart_ms
+            levels = fixed(quantum) if quantum else prior(restart)
+            found = self._pools[key] = Pool(quantum, levels)
+        return found
+
+    def _quantum_ms(self, gang: Gang) -> int | None:
+        """The first quantum that is set; 0 = it is learnt, None = no sharing."""
+        if gang.checkpoint is None or not gang.preemptible or gang.spare:
+            return None
+        policy, own = self._state.policy, self._state.queues[gang.queue].timeshare_ms
+        if own is not None:
+            return own or None
+        by_default = policy.timeshare and policy.order is not Order.FIFO
+        return 0 if by_default and gang.kind in RUNS_TO_AN_END else None
+
+    def enter(self, record: GangRecord) -> None:
+        """A gang was submitted, or got other equals."""
+        pool, gang = self.of(record.gang), record.gang.id
+        if pool is None:
+            return
+        last = next(reversed(pool.live.values()), record)
+        pool.live[gang] = record
+        if record.number < last.number:
+            pool.live = dict(sorted(pool.live.items(), key=lambda each: each[1].number))
+        if record.phase in SETTLED:
+            pool.running[gang] = record
+        elif record.attained:
+            pool.returning[gang] = record
+
+    def change(self, record: GangRecord, gang: Gang) -> None:
+        """A gang gets other properties, and with another queue or priority other equals."""
+        moves = self.of(record.gang) is not self.of(gang)
+        if moves:
+            self.leave(record)
+        record.gang = gang
+        if moves:
+            self.enter(record)
+
+    def leave(self, record: GangRecord) -> None:
+        """A gang has ended, or gets other equals."""
+        pool = self.of(record.gang)
+        if pool:
+            pool.drop(record.gang.id)
+
+    def ended(self, record: GangRecord, *, learn: bool) -> None:
+        """A gang has ended for good; `learn` = by itself."""
+        pool = self.of(record.gang)
+        if pool is None:
+            return
+        self.leave(record)
+        if learn:
+            age = record.ended_at - record.gang.submitted
+            pool.learn(record.attained, age, self._state.policy.evict.restart_ms)
+
+    def regroup(self) -> None:
+        """The policy or a queue changed, and with it which gangs share time, and how."""
+        for pool in self._pools.values():
+            for gang in list(pool.live):
+                pool.drop(gang)
+            pool.relearnt = True
+        for record in self._state.records.values():
+            if record.phase is not Phase.ENDED:
+                self.enter(record)
+
+    def runs(self, record: GangRecord) -> None:
+        """A gang takes its place."""
+        pool = self.of(record.gang)
+        if pool:
+            pool.running[record.gang.id] = record
+            pool.returning.pop(record.gang.id, None)
+
+    def rests(self, record: GangRecord) -> None:
+        """A gang leaves its place."""
+        pool = self.of(record.gang)
+        if pool:
+            pool.running.pop(record.gang.id, None)
+
+    def level(self, record: GangRecord) -> int:
+        """The level of a gang that waits; it is looked at again when the levels change."""
+        pool = self.of(record.gang)
+        if pool is None:
+            return 0
+        if record.attained:
+            pool.returning[record.gang.id] = record
+        return pool.level(record, 0)
+
+    def took_turn(self, record: GangRecord, now: int) -> None:
+        """A running gang may have to yield by now, or has to be looked at again later."""
+        pool = self.of(record.gang)
+        if pool is None or not pool.armed:
+            return
+        change = pool.levels.next_change(record, now)
+        if change is not None:
+            soonest = now + pool.levels.slice_ms // 2
+            self._state.alarm(max(change, soonest), record.gang.id)
+
+    def arm(self, now: int) -> None:
+        """Set alarms for turns while gangs wait, and none else; at the end of a cycle."""
+        for pool in self._pools.values():
+            before, pool.armed = pool.armed, len(pool.live) > len(pool.running)
+            for record in pool.running.values() if pool.armed and not before else ():
+                self.took_turn(record, now)
+
+    def refresh(self, now: int) -> None:
+        """Apply new levels, and say who is overdue; at the beginning of a cycle."""
+        for pool in self._pools.values():
+            changed = pool.returning if pool.relearnt else {}
+            if pool.relearnt:
+                pool.relearnt = False
+                for record in pool.running.values():
+                    self.took_turn(record, now)
+            before = pool.overdue
+            if pool.longest:
+                most = self._state.totals.capacity()[ANY_FLAVOR] // PART_OF_FLEET
+                pool.overdue = pool.find_overdue(now, most)
+                due = pool.due_next(now)
+                if due:
+                    self._state.alarm(*due)
+            moved = before.keys() ^ pool.overdue.keys()
+            for gang in (*changed, *(each for each in pool.live if each in moved)):
+                record = pool.live[gang]
+                if self._state.lanes.of(gang) is not None:
+                    self._state.wait(record)
+            self._state.freed += bool(changed or moved)
+
+
+def _milli(gang: Gang) -> int:
+    return WHOLE * sum(each.count * each.request.gpu.count for each in gang.pod_sets)

@@ -1,0 +1,66 @@
+"""Levels of attained service: learnt as Gittins indexes of what has ended."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ganglion.engine import quantum
+from ganglion.engine.history import History
+from ganglion.model.resources import WHOLE
+
+HOUR = 3_600_000
+RESTART = 60_000
+UNIT = quantum.RESTARTS * RESTART * WHOLE
+
+
+def gpu_hours(*hours: float) -> list[int]:
+    return sorted(round(each * HOUR * WHOLE) for each in hours)
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(1, 10**12), min_size=quantum.FEWEST + 1, max_size=64))
+def test_levels_are_the_gittins_index_to_within_half_a_level(services: list[int]) -> None:
+    services.sort()
+    history = History()
+    for each in services:
+        history.add(each)
+    levels = quantum.learnt(services, RESTART)
+    fresh = (history.gittins(0) // UNIT).bit_length()
+    for service in (0, *services):
+        known = service < services[-quantum.FEWEST]
+        index = history.gittins(service) if known else service
+        level = levels.of(service) + fresh
+        lower = UNIT << level >> 1 if level else 0
+        assert 3 * lower <= 4 * index
+        assert 2 * index < 3 * (UNIT << level)
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(1, 10**12), min_size=quantum.FEWEST + 1, max_size=64))
+def test_levels_are_steps_that_end_where_they_say(services: list[int]) -> None:
+    levels = quantum.learnt(sorted(services), RESTART)
+    assert levels.bounds[0] == levels.levels[0] == 0
+    assert list(levels.bounds) == sorted(set(levels.bounds))
+    for service in services:
+        end = levels.end(service)
+        assert end > service
+        assert levels.of(end - 1) == levels.of(service)
+        assert end == quantum.MOST or levels.of(end) != levels.of(service)
+
+
+def test_gangs_of_one_known_length_do_not_take_turns() -> None:
+    levels = quantum.learnt(gpu_hours(*[6.0] * 30), RESTART)
+    assert levels.of(gpu_hours(5.9)[0]) == 0, "an equal that has not run passes none of them"
+    assert levels.of(gpu_hours(9)[0]) > 0, "one that turns out to be longer yields"
+
+
+def test_where_most_are_short_a_long_one_yields_soon() -> None:
+    levels = quantum.learnt(gpu_hours(*[0.1] * 90, *[100] * 10), RESTART)
+    assert levels.of(gpu_hours(0.2)[0]) > 0
+
+
+def test_the_oldest_services_are_forgotten() -> None:
+    services: list[int] = []
+    recent: list[int] = []
+    for value in range(10):
+        quantum.insert(services, recent, [9 - value], window=4)
+    assert (services, recent) == ([0, 1, 2, 3], [3, 2, 1, 0])
