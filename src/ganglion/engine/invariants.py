@@ -31,6 +31,7 @@ def check(state: "ClusterState") -> None:
             _topology(state, record, placement)
     settled = {each.gang.id for each in state.records.values() if each.phase in SETTLED}
     _require(settled == {each.gang.id for each in state.settled()}, "settled gangs are not listed")
+    state.sharers.check()
     _nodes(state)
     _present(state)
     _occupants(state)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from ganglion.engine.quantum import FEWEST, Levels, fixed, insert, learnt, prior
 from ganglion.engine.record import SETTLED, GangRecord
+from ganglion.model.errors import InvariantBroken
 from ganglion.model.plan import Phase
 from ganglion.model.policy import Order
 from ganglion.model.queue import ANY_FLAVOR
@@ -244,6 +245,16 @@ class Sharers:
         if change is not None:
             soonest = now + pool.levels.slice_ms // 2
             self._state.alarm(max(change, soonest), record.gang.id)
+
+    def check(self) -> None:
+        """Compare the pools with the records. Raises InvariantBroken."""
+        for record in self._state.records.values():
+            gang, pool = record.gang.id, self.of(record.gang)
+            if pool is None:
+                continue
+            listed = (gang in pool.live, gang in pool.running)
+            if listed != (record.phase is not Phase.ENDED, record.phase in SETTLED):
+                raise InvariantBroken(f"gang {gang} is {record.phase} and listed as {listed}")
 
     def arm(self, now: int) -> None:
         """Set alarms for turns while gangs wait, and none else; at the end of a cycle."""

@@ -110,6 +110,7 @@ class ClusterState(Holdings):
         self.asleep = {each: None for each in asleep if self._may_sleep(each)}
         promised, self.promised, self.leaving = self.promised, {}, {}
         self.short, self._settled = {}, {}
+        self.sharers.regroup()
         for gang in dict.fromkeys((*order, *promised, *self.records)):
             if gang in self.records:
                 self._count_again(self.records[gang])

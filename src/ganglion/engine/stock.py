@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 from ganglion.engine.holdings import Holdings
 from ganglion.engine.price import gpu_milli
-from ganglion.engine.quantum import level
 from ganglion.engine.record import GangRecord
 from ganglion.engine.victims import Grade, Unit
 from ganglion.model.queue import Victims
@@ -116,8 +115,8 @@ def alike(state: Holdings, asker: GangRecord, now: int) -> Hashable:
     gang = asker.gang
     if state.plugins.preempts:
         return asker.lane
-    quantum = state.queues[gang.queue].timeshare_ms
-    service = level(asker, quantum, now) if quantum else 0
+    pool = state.sharers.of(gang)
+    service = pool.level(asker, now) if pool else None
     flavors = state.totals.flavors_for(asker.shapes)
     rights = state.queues[gang.queue].preemption or state.policy.preemption
     by_age = Victims.LOWER_OR_NEWER in (rights.preempt, rights.reclaim, rights.borrowing)
