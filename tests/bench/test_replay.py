@@ -160,3 +160,11 @@ def test_the_same_jobs_make_the_same_schedule(
 ) -> None:
     first, second = (replay(cluster(*jobs, nodes=2), TEXTBOOK[policy]) for _ in range(2))
     assert first.done == second.done
+
+
+def test_multi_level_las_has_a_queue_for_every_four_times_the_service() -> None:
+    hour = 3_600_000
+    jobs = cluster((0, 100 * hour, 8), (2 * hour, 3 * hour, 8))
+    assert ends(replay(jobs, TEXTBOOK["las"])) == {0: 101 * hour, 1: 103 * hour}
+    # the older one comes back after 8 GPU-hours of the other, until it has had 32 itself
+    assert ends(replay(jobs, TEXTBOOK["mlas"])) == {0: 103 * hour, 1: 7 * hour}

@@ -51,9 +51,15 @@ TEXTBOOK: dict[str, Recipe] = {
     "srsf": Recipe(textbook(Order.SMALLEST), told=True, preempts=True),
     "srtf": Recipe(textbook(Order.SHORTEST), told=True, preempts=True),
     "las": _LAS,
-    "las-charged": replace(_LAS, restart_ms=restart_ms),
+    "mlas": replace(_LAS, factor=4),
 }
-"""Published policies by name; all place by best fit."""
+TEXTBOOK |= {
+    f"{name}-charged": replace(recipe, restart_ms=restart_ms)
+    for name, recipe in TEXTBOOK.items()
+    if recipe.preempts
+}
+"""Published policies by name; all place by best fit. Those that preempt are there with and without
+charged restarts."""
 
 OWN: dict[str, Policy] = {
     "default": Policy(),
@@ -69,20 +75,24 @@ USUAL = ("fifo", "fifo-overtaking", "sjf", "srsf", "default")
 POLICY_NOTES: dict[str, tuple[str, ...]] = {
     "fifo and sjf are strict: nothing overtakes what cannot start yet.": ("fifo", "sjf"),
     "sjf, srsf and srtf are oracles that know every duration.": ("sjf", "srsf", "srtf"),
-    "srsf, srtf and las preempt, and a restart costs nothing.": ("srsf", "srtf", "las"),
+    "srsf, srtf, las and mlas preempt, and a restart costs nothing without -charged.": (
+        "srsf",
+        "srtf",
+        "las",
+        "mlas",
+    ),
+    "mlas: as las, with a queue for every four times the service.": ("mlas", "mlas-charged"),
     "las: jobs that have had 8 GPU-hours go behind the others; no knowledge of durations.": (
         "las",
         "las-charged",
     ),
     "default is Ganglion's own policy: it is told no durations and learns them from what ended.": (
         "default",
-        "timeshare",
+        "unshared",
     ),
-    "timeshare: the same without reservations and moves; jobs that had 8 GPU-hours yield.": (
-        "timeshare",
-    ),
-    "default, timeshare, las-charged: a restart costs 7 s for one GPU, 30 s up to eight, 60 s"
-    " beyond.": ("default", "timeshare", "las-charged"),
+    "unshared: the same with timeshare: false.": ("unshared",),
+    "default, unshared and -charged: a restart costs 7 s for one GPU, 30 s up to eight, 60 s"
+    " beyond.": ("default", "unshared", *(name for name in TEXTBOOK if name.endswith("-charged"))),
 }
 """What has to be said where one of these policies ran."""
 

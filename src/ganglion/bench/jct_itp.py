@@ -22,7 +22,7 @@ from ganglion.bench.traces import main_file
 from ganglion.model.errors import FieldError, NotFound
 
 LOAD = 0.9
-WANTED = (*USUAL[:-1], "las", "default", "timeshare")
+WANTED = (*USUAL[:-1], "las", "default", "unshared")
 """Those that run when none is named."""
 
 OPEN = ("cluster01", "cluster02", "cluster04", "cluster05", "cluster08")

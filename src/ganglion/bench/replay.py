@@ -49,6 +49,8 @@ class Recipe(Struct, frozen=True):
         demotes_at: GPU-milliseconds after which a job goes behind all that have had less, in
             order of submission on both sides: two-queue least attained service (Tiresias,
             NSDI'19). 0 = ranks are what is left to do.
+        factor: service of every further queue over that of the one before: multi-level least
+            attained service. 0 = there are two queues.
         restart_ms: what a restart adds to a job's duration, by its GPUs.
     """
 
@@ -56,6 +58,7 @@ class Recipe(Struct, frozen=True):
     told: bool = False
     preempts: bool = False
     demotes_at: int = 0
+    factor: int = 0
     restart_ms: Callable[[int], int] = lambda _: 0
 
 
@@ -102,7 +105,7 @@ class _Replay:
         self._shapes = Shapes(GPUS_PER_NODE)
         self._free = [GPUS_PER_NODE] * cluster.nodes
         self._left = [job.duration for job in cluster.jobs]
-        self._demoted = [False] * len(cluster.jobs)
+        self._demoted = [0] * len(cluster.jobs)
         self._served = [0] * len(cluster.jobs)
         self._gangs = [self._gang(job, 0) for job in cluster.jobs]
         self._running: dict[int, Held] = {}
@@ -157,9 +160,11 @@ class _Replay:
             due = heappop(self._demotions)
             if self._is_current(due):
                 number = due[1]
-                self._demoted[number] = True
+                reached = self._bound(number)
+                self._demoted[number] += 1
                 held = self._running[number]
                 self._running[number] = replace(held, order=self._order(number))
+                self._demote_later(number, now, reached)
 
     def _arrived(self, now: int) -> list[Event]:
         arrived: list[Event] = []
@@ -217,10 +222,20 @@ class _Replay:
         order = self._order(number) if self._recipe.demotes_at else None
         self._running[number] = Held(ends, self._weight(job), job.gpus, seats, order)
         heappush(self._ends, (ends, number, start.gang.id))
-        if order is not None and not self._demoted[number]:
-            due = now + -(-(self._recipe.demotes_at - self._served[number]) // job.gpus)
-            heappush(self._demotions, (due, number, start.gang.id))
+        if order is not None:
+            self._demote_later(number, now, self._served[number])
         self._starts += 1
+
+    def _bound(self, number: int) -> int:
+        """Service after which a job goes one queue down; 0 = it is in the last one."""
+        recipe, below = self._recipe, self._demoted[number]
+        return recipe.demotes_at * recipe.factor**below if recipe.factor or not below else 0
+
+    def _demote_later(self, number: int, now: int, served: int) -> None:
+        bound, gpus = self._bound(number), self._jobs[number].gpus
+        if bound:
+            due = now + max(-(-(bound - served) // gpus), 0)
+            heappush(self._demotions, (due, number, self._gangs[number].id))
 
     def _order(self, number: int) -> int:
         """Those that were demoted behind the others, each side in order of submission."""

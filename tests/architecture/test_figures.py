@@ -1,0 +1,65 @@
+"""Tables of figures in docs are those of the result files, with command and commit."""
+
+import json
+from pathlib import Path
+
+import pytest
+from tools.figures import DOCS, rendered, stale
+
+PAGE = """# Page
+
+<!-- figures
+corner: policy
+rows: {Default: runs policies.default}
+columns: {mean s: "avg_jct_s ,.0f"}
+-->
+| old | table |
+<!-- /figures -->
+
+After.
+"""
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    data = {"policies": {"default": {"avg_jct_s": 12_345.6}}}
+    kept = {"command": "ganglion bench x", "commit": "abc1234", "seed": 7, "data": data}
+    (tmp_path / "runs.json").write_text(json.dumps(kept))
+    return tmp_path
+
+
+def test_every_table_of_docs_is_what_its_result_files_say() -> None:
+    assert stale() == [], "run: python -m tools.figures"
+
+
+def test_every_result_file_says_how_it_came_about() -> None:
+    for path in sorted((DOCS / "benchmarks" / "results").glob("*.json")):
+        kept = json.loads(path.read_text("utf-8"))
+        assert kept["command"].startswith("ganglion bench "), path.name
+        assert kept["commit"], path.name
+
+
+def test_a_table_is_written_from_its_file_and_the_rest_of_the_page_stays(results: Path) -> None:
+    text = rendered(PAGE, results)
+    assert "| Default | 12,346 |" in text
+    assert "`ganglion bench x`, commit abc1234, seed 7" in text
+    assert "old" not in text
+    assert text.endswith("<!-- /figures -->\n\nAfter.\n")
+    assert rendered(text, results) == text
+
+
+def test_a_changed_figure_is_found(tmp_path: Path, results: Path) -> None:
+    docs = tmp_path / "docs"
+    (docs / "benchmarks" / "results").mkdir(parents=True)
+    kept = (results / "runs.json").read_text()
+    (docs / "benchmarks" / "results" / "runs.json").write_text(kept)
+    page = docs / "page.md"
+    page.write_text(rendered(PAGE, results))
+    assert stale(docs) == []
+    page.write_text(page.read_text().replace("12,346", "12,345"))
+    assert stale(docs) == ["page.md"]
+
+
+def test_a_figure_that_is_not_there_is_an_error(results: Path) -> None:
+    with pytest.raises(KeyError, match="fifo"):
+        rendered(PAGE.replace("policies.default", "policies.fifo"), results)
