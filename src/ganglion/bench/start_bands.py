@@ -14,7 +14,7 @@ from msgspec import Struct
 from ganglion.bench.backfill_jobs import QUEUE, read_log, read_log_swf
 from ganglion.bench.backfill_jobs import made_up as made_up_log
 from ganglion.bench.drive import Course, Stage, drive
-from ganglion.bench.jct_engine import Engine, stage_of
+from ganglion.bench.jct_engine import stage_of
 from ganglion.bench.jobs import cluster_of, nodes_at_load, read_arrivals, synthetic
 from ganglion.bench.pool_bands import PoolBands
 from ganglion.bench.registry import Bench, BenchOptions, Progress, Report, Table
@@ -38,6 +38,9 @@ PLACES = (1, 2, 3, 5, 8, 13, 21, 34, 55, 100, 150, 250, 400, 700, 1000, 1500, 25
 
 CLASSES = {"next": 1, "2-10": 10, "11-100": 100, "101-1000": 1000, "beyond": 1 << 60}
 """Name of a class of positions -> last position in it."""
+
+UNSHARED = Policy(timeshare=False)
+"""A wait is told up to the first start, which ends no wait where time is shared."""
 
 OURS, POOL, CONSTANT = "ganglion", "pool", "constant"
 PEERS = (OURS, POOL, CONSTANT)
@@ -214,7 +217,7 @@ def _stages(options: BenchOptions) -> dict[str, Stage]:
         log = made_up_log(0)
         batch = Stage(log.nodes(), [Queue(QUEUE)], log.jobs, Policy())
         cluster = cluster_of("seed0", found := synthetic(0, 400), nodes_at_load(found, LOAD))
-        return {"batch": batch, "gpus": stage_of(cluster, Engine(Policy()))}
+        return {"batch": batch, "gpus": stage_of(cluster, UNSHARED)}
     if any(options.traces.glob("*.swf*")) or any(options.traces.glob("metacentrum*")):
         return _batch_logs(options.traces, options.workload)
     found_by_vc = read_arrivals(main_file(options.traces, "jobs"))
@@ -226,7 +229,7 @@ def _stages(options: BenchOptions) -> dict[str, Stage]:
         jobs = found_by_vc[name]
         if options.workload or len(jobs) >= FEWEST_JOBS:
             cluster = cluster_of(name, jobs, nodes_at_load(jobs, LOAD))
-            stages[name] = stage_of(cluster, Engine(Policy()))
+            stages[name] = stage_of(cluster, UNSHARED)
     return stages
 
 
