@@ -34,3 +34,14 @@ def test_made_up_estimates_are_never_below_the_run_time() -> None:
     jobs: list[Rigid] = made_up(3, 100).rigid(exact=False)
     assert all(job.estimate >= job.duration for job in jobs)
     assert made_up(3, 100) == made_up(3, 100)
+
+
+def test_the_default_waits_less_than_easy_on_average_and_no_longer_at_worst() -> None:
+    options = BenchOptions(seeds=6, policies=("easy", "default"))
+    logs = [log["policies"] for log in BENCH.run(options, silent).data["logs"].values()]
+
+    def total(policy: str, figure: str) -> float:
+        return sum(log[policy][figure] for log in logs)
+
+    assert total("default", "mean_wait_s") < 0.95 * total("easy", "mean_wait_s")
+    assert total("default", "max_wait_s") < 1.05 * total("easy", "max_wait_s")

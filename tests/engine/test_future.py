@@ -27,7 +27,7 @@ from tests.engine.build import gang, node
 
 EASY = Policy(
     order=Order.FIFO,
-    future=Future(backfill=Backfill.EASY),
+    future=Future(backfill=Backfill.EASY, patience_permille=0),
     evict=Evict(enabled=False),
     repack=Repack(consolidate=False),
 )
@@ -125,13 +125,14 @@ def _jobs(rng: Random, count: int) -> list[tuple[Gang, int]]:
     st.sampled_from((Backfill.EASY, Backfill.CONSERVATIVE)),
     st.integers(1, 3),
     st.sampled_from((Order.FIFO, Order.FAIR)),
+    st.sampled_from((0, 750)),
 )
 @settings(max_examples=40, deadline=None)
 def test_no_reservation_is_delayed_or_overlapped_when_limits_hold(
-    seed: int, size: int, backfill: Backfill, reservations: int, order: Order
+    seed: int, size: int, backfill: Backfill, reservations: int, order: Order, patience: int
 ) -> None:
     rng = Random(seed)
-    ahead = Future(backfill=backfill, reservations=reservations)
+    ahead = Future(backfill=backfill, reservations=reservations, patience_permille=patience)
     nodes = [make.node(rng, f"n{number}") for number in range(size)]
     replay = Replay(replace(EASY, order=order, future=ahead), nodes)
     replay.run(_jobs(rng, 30))
@@ -348,3 +349,26 @@ def test_while_one_of_the_highest_priority_holds_the_reservation_nothing_is_sear
     monkeypatch.setattr(future.Future, "_first", None)
     cycle(state, [ev.GangSubmitted(2, _limited(f"late-{i}", i, 500, 2)) for i in (3, 4, 5)], 2)
     assert len(state.future.reservations()) == 1
+
+
+def test_a_gang_gets_a_reservation_once_it_has_waited_for_most_of_the_work_ahead_of_it() -> None:
+    state = ClusterState(replace(EASY, future=Future()))
+    cycle(state, [ev.QueueSet(0, Queue("team")), ev.NodeAdded(0, node("a"))], 0)
+    cycle(state, [ev.GangSubmitted(0, _limited("running", 4, 1000))], 0)
+    cycle(state, [ev.GangSubmitted(0, _limited("blocked", 8, 1000))], 0)
+    # Half of the 1,000 ms are expected, on half of the GPUs.
+    assert state.records["blocked/0"].turn_ms == 250
+    for at, gpus in ((187, 6), (188, 7)):
+        cycle(state, [ev.GangSubmitted(at, _limited(f"wide-{gpus}", gpus, 5000, at))], at)
+        assert bool(state.future.reservation("blocked/0")) is (at == 188)
+
+
+def test_declared_work_counts_by_what_runs_took_of_it() -> None:
+    state = ClusterState(replace(EASY, future=Future()))
+    cycle(state, [ev.QueueSet(0, Queue("team")), ev.NodeAdded(0, node("a"))], 0)
+    cycle(state, [ev.GangSubmitted(0, _limited("first", 8, 1000))], 0)
+    cycle(state, [ev.GangEnded(100, "first/0", 1, ev.Outcome.SUCCEEDED)], 100)
+    cycle(state, [ev.GangSubmitted(100, _limited("second", 8, 1000, 100))], 100)
+    cycle(state, [ev.GangSubmitted(100, _limited("third", 8, 500, 100))], 100)
+    cycle(state, [ev.GangSubmitted(100, _limited("last", 8, 100, 100))], 100)
+    assert state.records["last/0"].turn_ms == 150

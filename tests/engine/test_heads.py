@@ -201,7 +201,7 @@ def test_looking_for_a_place_alone_stops_nobody() -> None:
 
 def test_a_reservation_keeps_others_from_overtaking_where_the_policy_makes_them() -> None:
     for reservations, expected in ((0, ["small"]), (1, [])):
-        policy = replace(CLASSIC, future=Future(reservations=reservations))
+        policy = replace(CLASSIC, future=Future(reservations=reservations, patience_permille=0))
         state = lenders(queue("a", 12), queue("b", 8), policy=policy, gpus=8)
         asked = gang("there", 1, 4, "a", time_limit_ms=10_000)
         state.apply(ev.GangSubmitted(1, asked))

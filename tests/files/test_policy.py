@@ -46,7 +46,8 @@ priorities: {batch: 10, prod: {value: 90, preemptible: false}}
 preemption: {preempt: never, protected: 10m, delay: 30s, threshold: 20}
 evict: {enabled: true, victims: price-first, restart: 2m, dead_zone: 5%, checkpoint_wait: 1m,
   move: false, tries: 4}
-future: {backfill: conservative, reservations: 5, learn: true, ageing: 1h, assumed: 2d}
+future: {backfill: conservative, reservations: 5, learn: true, ageing: 1h, assumed: 2d,
+  patience: 50%}
 repack: {consolidate: false, horizon: 30m, moves: 3, empty_nodes: true}
 usage: {half_life: 7d, levels: user}
 queues:
@@ -68,7 +69,7 @@ def test_every_key_is_understood(tmp_path: Path) -> None:
     assert found.policy.priorities["prod"] == PriorityClass(90, preemptible=False)
     assert found.policy.preemption == rules
     assert found.policy.evict == Evict(True, VictimOrder.PRICE_FIRST, 120_000, 50, 60_000, False, 4)
-    assert found.policy.future == Future("conservative", 5, True, 3_600_000, 172_800_000)  # type: ignore[arg-type]
+    assert found.policy.future == Future("conservative", 5, True, 3_600_000, 172_800_000, 500)  # type: ignore[arg-type]
     assert found.policy.repack == Repack(False, 1_800_000, 3, True)
     assert found.policy.usage == Usage(604_800_000, ("user",))
     assert found.queues is not None

@@ -62,7 +62,7 @@ def _rigid(backfill: Backfill, reservations: int, order: Order = Order.FIFO) -> 
     return Policy(
         order=order,
         scores=_BEST_FIT,
-        future=Future(backfill=backfill, reservations=reservations),
+        future=Future(backfill=backfill, reservations=reservations, patience_permille=0),
         repack=Repack(consolidate=False),
     )
 
@@ -98,7 +98,7 @@ _NOTES = (
     "replay: the same discipline without the engine, by counting processors.",
     "p50, p90: of the jobs that had to wait and were told when to expect their start, those that"
     " started by then.",
-    "default: ordered by learnt run times, reservations by the users' estimates.",
+    "default: ordered by limit x processors; who has waited long gets a reservation.",
 )
 
 

@@ -45,6 +45,18 @@ def _recharge(state: "ClusterState", record: GangRecord) -> None:
     state.charge(record.gang, record.charged, 1)
 
 
+def submitted(state: "ClusterState", event: ev.GangSubmitted) -> bool:
+    """A gang entered its queue."""
+    turn = state.backlog.turn_ms(event.gang, event.at)
+    if not life.submitted(state, event):
+        return False
+    record = state.record(event.gang.id)
+    record.turn_ms = turn
+    if record.reason is None:
+        state.backlog.waits(record)
+    return True
+
+
 def placed(state: "ClusterState", event: ev.GangPlaced) -> bool:
     """A gang takes its place; what was reserved for it is not needed any more."""
     record = state.record(event.gang)
@@ -53,6 +65,7 @@ def placed(state: "ClusterState", event: ev.GangPlaced) -> bool:
     changed = life.placed(state, event)
     if changed:
         state.bands.started(record, event.at)
+        state.backlog.placed(record, event.at)
     return changed
 
 
@@ -106,6 +119,9 @@ def ended(state: "ClusterState", event: ev.GangEnded) -> bool:
         state.sharers.ended(record, learn=changed and natural)
     if changed:
         state.bands.ended(event.gang)
+        state.backlog.ended(record, event.at, learn=natural)
+        if record.phase is Phase.PENDING:
+            state.backlog.waits(record)
     return changed
 
 

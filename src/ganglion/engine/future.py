@@ -19,12 +19,12 @@ EASY: Lifka, JSSPP 1995. Conservative backfill: Mu'alem and Feitelson, TPDS 2001
 
 from collections.abc import Callable, Iterator
 
-from ganglion.engine.bookings import BOOKED
 from ganglion.engine.equals import asked_by
 from ganglion.engine.keeping import KeptPlaces
+from ganglion.engine.lanes import BEFORE_EQUALS
 from ganglion.engine.profile import Ground, Search, earliest
 from ganglion.engine.record import GangRecord
-from ganglion.engine.reservation import Reservation, overtakes, seniority
+from ganglion.engine.reservation import Reservation, is_about_room, overtakes, seniority
 from ganglion.engine.reservations import Apart, Reservations
 from ganglion.engine.room import Room, by_node, devices_of, fits_into
 from ganglion.engine.sketch import Sketch
@@ -32,10 +32,7 @@ from ganglion.model.events import StartPlanned
 from ganglion.model.placement import Placement, PodPlacement
 from ganglion.model.plan import Phase
 from ganglion.model.policy import Backfill
-from ganglion.model.reasons import Reason, Token
-
-BEFORE_EQUALS = -1
-"""Rank within its lane of a gang that holds a reservation."""
+from ganglion.model.reasons import Reason
 
 PATIENCE = 30
 """So many times the run time assumed of an unknown gang does one wait for a reservation that
@@ -57,11 +54,12 @@ class Future:
     """
 
     def __init__(self, ground: Ground, kept: KeptPlaces) -> None:
-        self._ground, self._kept = ground, kept
+        self._ground, self._kept, self._policy = ground, kept, ground.state.policy.future
         self._held = Reservations(kept)
         self._renewed = -1
         self._ticked = -1
         self._in_vain: tuple[object, ...] = ()
+        self._none_due = False
         self._rooms: dict[tuple[str, str], tuple[tuple[int, int, int, int], Room]] = {}
 
     def reservation(self, gang: str) -> Reservation | None:
@@ -122,7 +120,7 @@ class Future:
         due = any(self._ticked < each.start_ms <= now for each in self._held)
         state.freed += due or self._ground.bookings.changed(self._ticked, now)
         self._ticked = now
-        self._in_vain = ()
+        self._in_vain, self._none_due = (), False
         fresh, self._renewed = state.freed != self._renewed, state.freed
         for held in self._held.by_priority():
             state.attend(held.record.gang.id)
@@ -149,15 +147,14 @@ class Future:
         gang = record.gang.id
         if record.gang.spare:
             return
-        if not _is_about_room(reason):
+        if not is_about_room(reason):
             if gang in self._held:
                 yield StartPlanned(now, gang, None, cause=reason.message)
             return
         if reason.never or self._is_full(record):
             return
-        first = self._first(record)
-        yielding = None if first.gang.id in self._held else self._slot(first)
-        if yielding is None:
+        first = self._first(record, now)
+        if first is None or (yielding := self._slot(first)) is None:
             return
         for each in yielding:
             yield StartPlanned(now, each.record.gang.id, None, cause="a higher priority came")
@@ -185,7 +182,7 @@ class Future:
                 _, other = search()
             if other and self.allows(record, other, now) is None:
                 return None, other
-        elif reason is None or not _is_about_room(reason):
+        elif reason is None or not is_about_room(reason):
             return found
         own = self.due(record, now)
         return (None, own) if own else (reason, None)
@@ -293,7 +290,7 @@ class Future:
         about for every gang that is blocked, so a search in vain is not repeated.
         """
         ground, others = self._ground, self._held.binding(record.gang)
-        patience = PATIENCE * ground.state.policy.future.assumed_ms
+        patience = PATIENCE * self._policy.assumed_ms
         guesses = now - record.gang.submitted >= patience
         version = (record.gang.id, without, others, ground.version())
         if version == self._in_vain:
@@ -307,28 +304,37 @@ class Future:
         return None
 
     def _most(self) -> int:
-        policy = self._ground.state.policy.future
+        policy = self._policy
         if policy.backfill is Backfill.ANY:
             return 0
         easy = policy.backfill is Backfill.EASY
         return policy.reservations if easy else CONSERVATIVE_DEPTH
 
-    def _first(self, record: GangRecord) -> GangRecord:
+    def _first(self, record: GangRecord, now: int) -> GangRecord | None:
         """Who gets the next reservation: of the highest priority, who waits for longest.
 
         Going by age, and not by the order among equals, bounds everybody's wait, however many
-        shorter ones may come.
+        shorter ones may come. A reservation costs the others time, so it is made only for a
+        gang that has nearly waited for as long as it would where nobody overtakes.
         """
         state = self._ground.state
-        if state.policy.future.backfill is Backfill.CONSERVATIVE:
-            return record
+        if self._policy.backfill is Backfill.CONSERVATIVE:
+            return None if record.gang.id in self._held else record
         waiting = [record]
-        for lane in state.lanes:
+        for lane in () if self._none_due else state.lanes:
             key = lane.head()
-            if key and lane.reason and not lane.reason.never and _is_about_room(lane.reason):
+            if key and lane.reason and not lane.reason.never and is_about_room(lane.reason):
                 waiting.append(state.records[key[-1]])
-        free = [each for each in waiting if each.gang.id not in self._held]
-        return min(free, key=seniority, default=record)
+        free = (r for r in waiting if r.gang.id not in self._held and self._is_due(r, now))
+        found = min(free, key=seniority, default=None)
+        # A gang that begins to wait for room within this cycle is asked about by itself.
+        self._none_due = found is None
+        return found
+
+    def _is_due(self, record: GangRecord, now: int) -> bool:
+        """Whether a gang has waited for long enough to get a reservation."""
+        patience, waited = self._policy.patience_permille, max(now - record.gang.submitted, 0)
+        return 1000 * waited >= patience * record.turn_ms
 
     def _is_full(self, record: GangRecord) -> bool:
         """Whether no gang that waits may take a reservation; cheap, as most gangs stop here."""
@@ -392,9 +398,3 @@ class Future:
             others += self._kept.binding(held.record.gang)
             known = self._rooms[key] = (version, self._ground.room(node, at, now, others))
         return known[1]
-
-
-def _is_about_room(reason: Reason) -> bool:
-    """Whether a gang waits for a place."""
-    rooms = (Token.CAPACITY, Token.TOPOLOGY, Token.DRAINING, Token.ORDER)
-    return reason.token in rooms or BOOKED in reason.evidence

@@ -25,6 +25,7 @@ from ganglion.engine.totals import Totals
 from ganglion.engine.tree import Tree
 from ganglion.engine.urgency import changes, due_rank, escalated
 from ganglion.engine.usage import PastUse
+from ganglion.engine.width import breadth
 from ganglion.model.errors import Conflict, NotFound
 from ganglion.model.events import GangUpdated
 from ganglion.model.node import Node
@@ -67,6 +68,7 @@ class Holdings(Journaled):
         freed: grows whenever something became possible that was not before.
         vetoes: how often a Permit plugin has forbidden a start.
         turn, submissions: decisions made, and gangs submitted, so far.
+        fleet: grows whenever nodes come, go or change.
         clock: time of the latest event, in ms.
         past: decayed use of queues and users.
         deserved: what every queue is entitled to as of the last cycle.
@@ -98,7 +100,7 @@ class Holdings(Journaled):
         self.deserved = Deserved(self, self.past)
         self._alarms = Alarms()
         self._settled: dict[str, GangRecord] = {}
-        self._fleet = 0
+        self.fleet = 0
         self._empty: tuple[int, Indexes] | None = None
 
     @property
@@ -184,13 +186,13 @@ class Holdings(Journaled):
 
     def empty(self) -> Indexes:
         """The fleet as it would be without pods, cordons and sick devices; do not change it."""
-        if self._empty is None or self._empty[0] != self._fleet:
-            self._empty = (self._fleet, Indexes(self.table, self.tree.emptied()))
+        if self._empty is None or self._empty[0] != self.fleet:
+            self._empty = (self.fleet, Indexes(self.table, self.tree.emptied()))
         return self._empty[1]
 
     def fleet_changed(self) -> None:
         """Nodes came, went or changed: what is known of the empty fleet is stale."""
-        self._fleet += 1
+        self.fleet += 1
         self.freed += 1
 
     def wait(self, record: GangRecord, now: int = 0) -> None:
@@ -241,9 +243,7 @@ class Holdings(Journaled):
         learnt = policy.order is Order.FAIR and policy.future.learn
         if not learnt and policy.order not in (Order.SHORTEST, Order.SMALLEST):
             return 0
-        length = self.expected_ms(gang)
-        if policy.order is not Order.SHORTEST:
-            length *= max(1, sum(s.count * s.request.gpu.count for s in gang.pod_sets))
+        length = self.expected_ms(gang) * (1 if policy.order is Order.SHORTEST else breadth(gang))
         if learnt:
             length = aged_rank(length, gang.submitted, policy.future.ageing_ms)
         return length

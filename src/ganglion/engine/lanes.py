@@ -13,6 +13,9 @@ from ganglion.model.reasons import Reason
 Key = tuple[int, int, int, str]
 """Order within a lane: rank by policy, submission time, index among its siblings, id."""
 
+BEFORE_EQUALS = -1
+"""Rank within its lane of a gang that holds a reservation."""
+
 
 Asked = tuple[tuple[str, ...], int]
 """GPU types, () = any, and thousandths of GPUs."""

@@ -55,6 +55,7 @@ class GangRecord(Struct):
         number: gangs that were submitted up to it.
         fault: how the engine failed over it, which is why it is set apart; empty = it did not.
         waits_since: when it was submitted, or last had to wait again, in ms.
+        turn_ms: time that the fleet needed at its submission for all work ahead of it.
     """
 
     gang: Gang
@@ -87,3 +88,4 @@ class GangRecord(Struct):
     number: int = 0
     fault: str = ""
     waits_since: int = 0
+    turn_ms: int = 0

@@ -2,6 +2,7 @@
 
 from msgspec import Struct
 
+from ganglion.engine.bookings import BOOKED
 from ganglion.engine.record import GangRecord
 from ganglion.model.placement import Placement
 from ganglion.model.reasons import Reason, Token
@@ -44,3 +45,9 @@ def overtakes(held: Reservation, ends: int) -> Reason:
         f"it may run longer than until {gang.id} starts, whose place it would take",
         evidence={"reserved_from_ms": held.start_ms, "ends_by_ms": ends},
     )
+
+
+def is_about_room(reason: Reason) -> bool:
+    """Whether a gang waits for a place."""
+    rooms = (Token.CAPACITY, Token.TOPOLOGY, Token.DRAINING, Token.ORDER)
+    return reason.token in rooms or BOOKED in reason.evidence

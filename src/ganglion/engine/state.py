@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ganglion.engine import ahead, facts, life
+from ganglion.engine.backlog import Backlog
 from ganglion.engine.bands import Bands
 from ganglion.engine.bookings import Bookings
 from ganglion.engine.conditions import Conditions
@@ -38,6 +39,7 @@ class ClusterState(Holdings):
     Attributes:
         estimates: what was learnt about run times.
         occupants: whose pods count on which node.
+        backlog: work that waits and runs.
         bookings: nodes that are spoken for.
         kept: places of gangs that sleep.
         stranded: gangs on nodes that came back without devices that they held.
@@ -59,6 +61,7 @@ class ClusterState(Holdings):
         self.bookings = Bookings(self.shares.path)
         self.occupants = Occupants()
         self.kept = KeptPlaces(self, self.occupants)
+        self.backlog = Backlog(self)
         self.replan()
         self.bands = Bands(self, self.estimates)
 
@@ -121,6 +124,7 @@ class ClusterState(Holdings):
         bookings = self.bookings.all()
         self.bookings = Bookings(self.shares.path)
         self.bookings.restore(bookings)
+        self.backlog.recount(self.records.values())
         self.kept = KeptPlaces(self, self.occupants)
         self.kept.take_over(kept)
         self.replan()
@@ -160,8 +164,11 @@ class ClusterState(Holdings):
         self.occupants.part(record, pods)
 
     def expected_ms(self, gang: Gang) -> int:
-        """Run time that is expected of a gang: as given, else as learnt."""
-        return gang.expected_ms or self.estimates.estimate(gang).mean_ms
+        """Run time that is expected of a gang, for the order: as given, else by its limit.
+
+        Where it has no limit, as learnt.
+        """
+        return gang.expected_ms or gang.time_limit_ms // 2 or self.estimates.estimate(gang).mean_ms
 
     def on_node(self, node: str) -> list[GangRecord]:
         """Gangs with pods that count on a node, in the order they came."""
@@ -176,10 +183,9 @@ class ClusterState(Holdings):
 
     def replan(self) -> None:
         """The policy is another one: reservations are made anew."""
-        around = Ground(
-            self, self.occupants, Clock(self.estimates, self.policy.future), self.bookings
-        )
-        self.future = Future(around, self.kept)
+        clock = Clock(self.estimates, self.policy.future)
+        self.backlog.clock = clock
+        self.future = Future(Ground(self, self.occupants, clock, self.bookings), self.kept)
 
     def next_wake(self) -> int | None:
         """When the time alone makes a difference next, in ms; None = never."""
@@ -200,7 +206,7 @@ _HANDLERS: dict[type, Callable[[ClusterState, Any], bool]] = {
     ev.QueueRemoved: facts.queue_removed,
     ev.TypicalPods: facts.typical,
     ev.PolicySet: ahead.policy_set,
-    ev.GangSubmitted: life.submitted,
+    ev.GangSubmitted: ahead.submitted,
     ev.GangUpdated: ahead.updated,
     ev.GangPlaced: ahead.placed,
     ev.GangStarted: life.started,

@@ -68,6 +68,11 @@ class FutureFile(Mapping):
     assumed: f.Duration = described(
         "run time assumed of gangs without limit and without history", 86_400_000
     )
+    patience: r.Permille = described(
+        "a blocked gang gets a reservation once it has waited for this part of the time that the"
+        " fleet needed for the work ahead of it when it was submitted; 0% = at once",
+        750,
+    )
 
 
 class RepackFile(Mapping):

@@ -40,7 +40,9 @@ def kueue() -> Policy:
         entitlement=Entitlement.QUOTA,
         preemption=NOBODY,
         evict=Evict(victims=VictimOrder.NEWEST, move=False),
-        future=Future(backfill=Backfill.ANY, reservations=0, learn=False, ageing_ms=0),
+        future=Future(
+            backfill=Backfill.ANY, reservations=0, learn=False, ageing_ms=0, patience_permille=0
+        ),
         repack=Repack(consolidate=False),
         elastic=False,
         repair=True,
@@ -54,7 +56,7 @@ def kai() -> Policy:
         scores=(Weighted("binpack"),),
         entitlement=Entitlement.KAI,
         preemption=Preemption(Victims.LOWER, Victims.ANY, borrowing=Victims.ANY),
-        future=Future(learn=False, ageing_ms=0),
+        future=Future(learn=False, ageing_ms=0, patience_permille=0),
         repack=Repack(consolidate=True),
         timeshare=False,
     )
@@ -69,7 +71,13 @@ def slurm_like() -> Policy:
         order=Order.FIFO,
         preemption=NOBODY,
         evict=Evict(victims=VictimOrder.NEWEST, move=False),
-        future=Future(backfill=Backfill.EASY, reservations=8, learn=False, ageing_ms=DAY),
+        future=Future(
+            backfill=Backfill.EASY,
+            reservations=8,
+            learn=False,
+            ageing_ms=DAY,
+            patience_permille=0,
+        ),
         repack=Repack(consolidate=False),
         usage=Usage(half_life_ms=7 * DAY),
         elastic=False,

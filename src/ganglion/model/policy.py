@@ -111,6 +111,9 @@ class Future(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
         learn: whether the order among equals follows learnt run times.
         ageing_ms: waiting so long makes up for one step of the order among equals; 0 = never.
         assumed_ms: run time assumed of gangs without limit and without history.
+        patience_permille: a blocked gang gets a reservation once it has waited for this part of
+            the time that the fleet needed, when it was submitted, for all work ahead of it; in
+            thousandths, 0 = at once.
     """
 
     backfill: Backfill = Backfill.EASY
@@ -118,6 +121,7 @@ class Future(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     learn: bool = True
     ageing_ms: int = 86_400_000
     assumed_ms: int = 86_400_000
+    patience_permille: int = 750
 
 
 class Repack(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):

@@ -1,0 +1,160 @@
+"""How long the fleet needs for all work ahead of a gang: the wait that its age entitles it to.
+
+Work is counted as if all GPUs were one pool, and all CPUs of gangs without GPUs another. Time
+limits say more than runs take, so declared work counts by what the latest runs took of theirs.
+"""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from ganglion.engine.holdings import Holdings
+from ganglion.engine.occupants import Clock
+from ganglion.engine.record import HOLDING, WAITING, GangRecord
+from ganglion.engine.width import cpus_of, gpus_of
+from ganglion.model.resources import WHOLE
+from ganglion.model.workload import Gang
+
+FADES = 512
+"""Every run makes the weight of those before it smaller by one part in so many."""
+
+
+class Pool(NamedTuple):
+    """What is counted together.
+
+    Attributes:
+        gpu: whether the gangs use GPUs.
+        limited: whether they have time limits.
+    """
+
+    gpu: bool
+    limited: bool
+
+
+class Claim(NamedTuple):
+    """What a gang takes: thousandths of GPUs or CPUs, for at most so many ms."""
+
+    pool: Pool
+    milli: int
+    length: int
+
+
+class _Sums:
+    """Of one pool.
+
+    Attributes:
+        waiting: work that waits, in thousandths x ms.
+        rate: thousandths that are held.
+        ends: thousandths that are held, each times its latest end.
+        ran, declared: work of runs that are over, and what was declared of it.
+    """
+
+    __slots__ = ("declared", "ends", "ran", "rate", "waiting")
+
+    def __init__(self) -> None:
+        self.waiting = self.rate = self.ends = self.ran = self.declared = 0
+
+    def left(self, now: int) -> int:
+        """Work that is to be expected of what waits and runs."""
+        declared = self.waiting + max(self.ends - self.rate * now, 0)
+        return declared * self.ran // self.declared if self.declared else declared // 2
+
+
+class Backlog:
+    """Work that waits and runs.
+
+    Args:
+        state: the fleet.
+
+    Attributes:
+        clock: how long gangs run at most.
+    """
+
+    clock: Clock
+
+    def __init__(self, state: Holdings) -> None:
+        self._state = state
+        self._sums: dict[Pool, _Sums] = {}
+        self._waiting: dict[str, Claim] = {}
+        self._running: dict[str, tuple[Claim, int]] = {}
+        self._fleet: tuple[int, tuple[int, int]] = (-1, (0, 0))
+
+    def turn_ms(self, gang: Gang, now: int) -> int:
+        """How long the fleet needs for what waits and runs now, in ms."""
+        gpu = bool(gpus_of(gang))
+        work = sum(sums.left(now) for pool, sums in self._sums.items() if pool.gpu is gpu)
+        return work // max(self._capacity(gpu), 1)
+
+    def waits(self, record: GangRecord) -> None:
+        """A gang waits."""
+        claim = self._waiting[record.gang.id] = self._claim(record.gang)
+        self._of(claim.pool).waiting += claim.milli * claim.length
+
+    def placed(self, record: GangRecord, now: int) -> None:
+        """A gang takes its place."""
+        self._stop_waiting(record)
+        self._run(record.gang.id, self._claim(record.gang), now)
+
+    def recount(self, records: Iterable[GangRecord]) -> None:
+        """Count again what waits and runs; what was learnt stays."""
+        known = self._waiting | {gang: claim for gang, (claim, _) in self._running.items()}
+        self._waiting, self._running = {}, {}
+        for sums in self._sums.values():
+            sums.waiting = sums.rate = sums.ends = 0
+        for record in records:
+            claim = known.get(record.gang.id) or self._claim(record.gang)
+            if record.phase in HOLDING:
+                self._run(record.gang.id, claim, record.placed_at)
+            elif record.phase in WAITING and record.reason is None:
+                self._waiting[record.gang.id] = claim
+                self._of(claim.pool).waiting += claim.milli * claim.length
+
+    def _run(self, gang: str, claim: Claim, since: int) -> None:
+        self._running[gang] = (claim, since + claim.length)
+        sums = self._of(claim.pool)
+        sums.rate += claim.milli
+        sums.ends += claim.milli * (since + claim.length)
+
+    def ended(self, record: GangRecord, now: int, *, learn: bool) -> None:
+        """A gang gives its place up, or waits no longer.
+
+        Args:
+            record: its record.
+            now: the time in ms.
+            learn: whether the run came to an end of its own.
+        """
+        self._stop_waiting(record)
+        known = self._running.pop(record.gang.id, None)
+        if known is None:
+            return
+        claim, end = known
+        sums = self._of(claim.pool)
+        sums.rate -= claim.milli
+        sums.ends -= claim.milli * end
+        if learn:
+            ran = min(now - (end - claim.length), claim.length)
+            sums.ran += claim.milli * ran - sums.ran // FADES
+            sums.declared += claim.milli * claim.length - sums.declared // FADES
+
+    def _stop_waiting(self, record: GangRecord) -> None:
+        claim = self._waiting.pop(record.gang.id, None)
+        if claim:
+            self._of(claim.pool).waiting -= claim.milli * claim.length
+
+    def _claim(self, gang: Gang) -> Claim:
+        gpus = gpus_of(gang)
+        pool = Pool(bool(gpus), bool(gang.time_limit_ms))
+        return Claim(pool, gpus or cpus_of(gang), self.clock.length(gang))
+
+    def _of(self, pool: Pool) -> _Sums:
+        return self._sums.setdefault(pool, _Sums())
+
+    def _capacity(self, gpu: bool) -> int:
+        """Thousandths of GPUs or CPUs of the fleet."""
+        fleet = self._state.fleet
+        if self._fleet[0] != fleet:
+            gone, nodes = self._state.tree.gone(), self._state.nodes
+            present = [node for name, node in nodes.items() if name not in gone]
+            gpus = sum(len(each.devices) for each in present)
+            self._fleet = (fleet, (gpus * WHOLE, sum(each.cpu_milli for each in present)))
+        gpus, cpus = self._fleet[1]
+        return gpus if gpu else cpus
