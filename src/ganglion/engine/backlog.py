@@ -4,12 +4,10 @@ Work is counted as if all GPUs were one pool, and all CPUs of gangs without GPUs
 limits say more than runs take, so declared work counts by what the latest runs took of theirs.
 """
 
-from collections.abc import Iterable
 from typing import NamedTuple
 
 from ganglion.engine.holdings import Holdings
-from ganglion.engine.occupants import Clock
-from ganglion.engine.record import HOLDING, WAITING, GangRecord
+from ganglion.engine.record import GangRecord
 from ganglion.engine.width import cpus_of, gpus_of
 from ganglion.model.resources import WHOLE
 from ganglion.model.workload import Gang
@@ -38,6 +36,13 @@ class Claim(NamedTuple):
     length: int
 
 
+Run = tuple[Claim, int]
+"""A claim, and when it ends at the latest, in ms."""
+
+Image = tuple[str, Claim | None, Run | None, dict[Pool, tuple[int, int]]]
+"""A gang, what it counts for as it waits and runs, and what was learnt of each pool."""
+
+
 class _Sums:
     """Of one pool.
 
@@ -64,18 +69,13 @@ class Backlog:
 
     Args:
         state: the fleet.
-
-    Attributes:
-        clock: how long gangs run at most.
     """
-
-    clock: Clock
 
     def __init__(self, state: Holdings) -> None:
         self._state = state
         self._sums: dict[Pool, _Sums] = {}
         self._waiting: dict[str, Claim] = {}
-        self._running: dict[str, tuple[Claim, int]] = {}
+        self._running: dict[str, Run] = {}
         self._fleet: tuple[int, tuple[int, int]] = (-1, (0, 0))
 
     def turn_ms(self, gang: Gang, now: int) -> int:
@@ -86,27 +86,31 @@ class Backlog:
 
     def waits(self, record: GangRecord) -> None:
         """A gang waits."""
-        claim = self._waiting[record.gang.id] = self._claim(record.gang)
-        self._of(claim.pool).waiting += claim.milli * claim.length
+        self._wait(record.gang.id, self._claim(record.gang))
 
     def placed(self, record: GangRecord, now: int) -> None:
         """A gang takes its place."""
-        self._stop_waiting(record)
+        self._stop_waiting(record.gang.id)
+        self._stop_running(record.gang.id)
         self._run(record.gang.id, self._claim(record.gang), now)
 
-    def recount(self, records: Iterable[GangRecord]) -> None:
-        """Count again what waits and runs; what was learnt stays."""
-        known = self._waiting | {gang: claim for gang, (claim, _) in self._running.items()}
-        self._waiting, self._running = {}, {}
-        for sums in self._sums.values():
-            sums.waiting = sums.rate = sums.ends = 0
-        for record in records:
-            claim = known.get(record.gang.id) or self._claim(record.gang)
-            if record.phase in HOLDING:
-                self._run(record.gang.id, claim, record.placed_at)
-            elif record.phase in WAITING and record.reason is None:
-                self._waiting[record.gang.id] = claim
-                self._of(claim.pool).waiting += claim.milli * claim.length
+    def image(self, gang: str) -> Image:
+        """What an event about a gang may change."""
+        learnt = {pool: (sums.ran, sums.declared) for pool, sums in self._sums.items()}
+        return gang, self._waiting.get(gang), self._running.get(gang), learnt
+
+    def restore(self, image: Image) -> None:
+        """Be as before an event."""
+        gang, waiting, running, learnt = image
+        self._stop_waiting(gang)
+        self._stop_running(gang)
+        if waiting:
+            self._wait(gang, waiting)
+        if running:
+            claim, end = running
+            self._run(gang, claim, end - claim.length)
+        for pool, sums in self._sums.items():
+            sums.ran, sums.declared = learnt.get(pool, (0, 0))
 
     def _run(self, gang: str, claim: Claim, since: int) -> None:
         self._running[gang] = (claim, since + claim.length)
@@ -122,28 +126,38 @@ class Backlog:
             now: the time in ms.
             learn: whether the run came to an end of its own.
         """
-        self._stop_waiting(record)
-        known = self._running.pop(record.gang.id, None)
-        if known is None:
-            return
-        claim, end = known
-        sums = self._of(claim.pool)
-        sums.rate -= claim.milli
-        sums.ends -= claim.milli * end
-        if learn:
-            ran = min(now - (end - claim.length), claim.length)
+        self._stop_waiting(record.gang.id)
+        known = self._stop_running(record.gang.id)
+        if known and learn:
+            claim, end = known
+            sums, ran = self._of(claim.pool), now - (end - claim.length)
             sums.ran += claim.milli * ran - sums.ran // FADES
             sums.declared += claim.milli * claim.length - sums.declared // FADES
 
-    def _stop_waiting(self, record: GangRecord) -> None:
-        claim = self._waiting.pop(record.gang.id, None)
+    def _wait(self, gang: str, claim: Claim) -> None:
+        self._stop_waiting(gang)
+        self._waiting[gang] = claim
+        self._of(claim.pool).waiting += claim.milli * claim.length
+
+    def _stop_waiting(self, gang: str) -> None:
+        claim = self._waiting.pop(gang, None)
         if claim:
             self._of(claim.pool).waiting -= claim.milli * claim.length
+
+    def _stop_running(self, gang: str) -> Run | None:
+        known = self._running.pop(gang, None)
+        if known:
+            claim, end = known
+            sums = self._of(claim.pool)
+            sums.rate -= claim.milli
+            sums.ends -= claim.milli * end
+        return known
 
     def _claim(self, gang: Gang) -> Claim:
         gpus = gpus_of(gang)
         pool = Pool(bool(gpus), bool(gang.time_limit_ms))
-        return Claim(pool, gpus or cpus_of(gang), self.clock.length(gang))
+        length = gang.time_limit_ms or gang.expected_ms or self._state.policy.future.assumed_ms
+        return Claim(pool, gpus or cpus_of(gang), length)
 
     def _of(self, pool: Pool) -> _Sums:
         return self._sums.setdefault(pool, _Sums())

@@ -32,13 +32,24 @@ class Image:
         event: not yet applied.
     """
 
-    __slots__ = ("_held", "_kept", "_mark", "_named", "_promised", "_records", "_restore", "event")
+    __slots__ = (
+        "_backlog",
+        "_held",
+        "_kept",
+        "_mark",
+        "_named",
+        "_promised",
+        "_records",
+        "_restore",
+        "event",
+    )
 
     def __init__(self, state: "ClusterState", event: ev.Event) -> None:
         self.event = event
         self._restore: Restore | None = None
         named = getattr(event, "gang", None)
         gang = named.id if isinstance(named, Gang) else named
+        self._backlog = state.backlog.image(gang) if gang else None
         self._held, self._promised = state.future.held(), dict(state.promised)
         records = [state.records[gang]] if gang in state.records else []
         wide = gang is None or state.kept.get(gang) or isinstance(event, ev.PlaceKept)
@@ -67,6 +78,8 @@ class Image:
                 setattr(live, name, getattr(before, name))
         if self._restore:
             self._restore(state)
+        if self._backlog:
+            state.backlog.restore(self._backlog)
         state.promised = self._promised
         state.future.restore(self._held)
         if self._kept is not None:

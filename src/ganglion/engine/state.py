@@ -124,7 +124,6 @@ class ClusterState(Holdings):
         bookings = self.bookings.all()
         self.bookings = Bookings(self.shares.path)
         self.bookings.restore(bookings)
-        self.backlog.recount(self.records.values())
         self.kept = KeptPlaces(self, self.occupants)
         self.kept.take_over(kept)
         self.replan()
@@ -184,7 +183,6 @@ class ClusterState(Holdings):
     def replan(self) -> None:
         """The policy is another one: reservations are made anew."""
         clock = Clock(self.estimates, self.policy.future)
-        self.backlog.clock = clock
         self.future = Future(Ground(self, self.occupants, clock, self.bookings), self.kept)
 
     def next_wake(self) -> int | None:
