@@ -110,6 +110,7 @@ COST = {"preemptions": 2, "lost_gpu_ms": 42_500}
 WHY = {"workload": "llama-sft-7", "explanations": [EXPLANATION | COST]}
 SWEEP_WHY = {
     "workload": "sweep-5",
+    "gangs": 6,
     "explanations": [
         {"gang": "sweep-5/0", "phase": "running"},
         *(

@@ -1,16 +1,26 @@
 """Explanations are true: their numbers, their never, and the changes they suggest."""
 
+import os
 from random import Random
+
+import pytest
 
 from ganglion.engine.cycle import cycle
 from ganglion.engine.explain import explain, verdict
+from ganglion.engine.fork import fork
+from ganglion.engine.rehearse import change, ends
+from ganglion.engine.state import ClusterState
+from ganglion.engine.suggest import tried
 from ganglion.model import events as ev
 from ganglion.model.levels import Level
 from ganglion.model.plan import Phase
+from ganglion.model.policy import Entitlement, Order, Policy
+from ganglion.model.queue import Queue
 from ganglion.model.resources import GpuRequest, PodRequest
 from ganglion.model.workload import Constraints, Topology
 from tests.engine import random_fleets as make
 from tests.engine.build import gang, node, state_of, submit
+from tests.engine.test_fork import busy, news
 from tests.engine.test_place import RACKS
 
 
@@ -86,6 +96,115 @@ def test_a_running_gang_has_nothing_to_explain() -> None:
     submit(state, gang("a"))
 
     assert explain(state, "a/0", 2).phase == Phase.STARTING
+
+
+def test_who_is_behind_others_is_not_sent_to_wait_for_what_they_wait_for() -> None:
+    state = state_of(node("n0"), node("n1"))
+    fixed = {"gpus": 8, "preemptible": False}
+    limits = {"soon": 1_000, "late": 10_000_000}
+    submit(state, *(gang(each, time_limit_ms=ms, **fixed) for each, ms in limits.items()))
+    submit(state, gang("a", submitted=1, **fixed), gang("b", submitted=2, **fixed))
+
+    first, second = explain(state, "a/0", 3), explain(state, "b/0", 3)
+
+    assert (first.holders, second.holders) == (("soon/0",), ("late/0",))
+    assert [each.awaits for each in first.suggestions] == [("soon/0",)]
+    (only,) = second.suggestions
+    assert only.awaits == ("soon/0", "late/0")
+    assert only.change.startswith("wait for soon/0, late/0 to end")
+
+
+def test_a_change_helps_only_if_it_helps_behind_those_ahead() -> None:
+    """In a strict queue the first one that waits holds up all others, small ones too."""
+    strict, fifo = Queue("team", strict=True), Policy(order=Order.FIFO)
+    state = state_of(node("n0"), queues=(strict,), policy=fifo)
+    submit(state, gang("run", gpus=4, preemptible=False))
+    submit(state, gang("big", gpus=8, submitted=1))
+    assert [each.change for each in explain(state, "big/0", 3).suggestions] == [
+        "ask for 4 GPUs per pod"
+    ]
+
+    submit(state, gang("too", gpus=6, submitted=2))
+
+    for behind in ("big/0", "too/0"):  # once it is submitted again, the other one is first
+        assert all(each.awaits for each in explain(state, behind, 3).suggestions)
+
+
+def test_a_trial_beyond_its_allowance_claims_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    state = state_of(node("n0"))
+    submit(state, gang("run", gpus=8, preemptible=False))
+    submit(state, gang("a", gpus=8, submitted=1))
+    assert explain(state, "a/0", 3).suggestions
+
+    monkeypatch.setattr("ganglion.engine.rehearse.SEARCHES", 0)
+
+    told = explain(state, "a/0", 3)
+    assert (told.suggestions, told.holders) == ((), ("run/0",))
+
+
+def test_everything_that_holds_what_it_needs_is_named() -> None:
+    state = state_of(*(node(f"n{i}") for i in range(9)))
+    submit(state, *(gang(f"r{i}", gpus=8, preemptible=False) for i in range(9)))
+    submit(state, gang("wide", pods=9, gpus=8, submitted=1))
+
+    assert len(explain(state, "wide/0", 3).holders) == 9
+
+
+def test_closed_nodes_are_named_with_what_is_said_of_them() -> None:
+    state = state_of(node("n0"), node("n1"), node("cpu", gpus=0))
+    why = "quarantined, as 3 attempts failed there; until 2026-01-01 00:00 UTC"
+    cycle(state, [ev.NodeCordoned(1, "n0", why), ev.NodeCordoned(1, "cpu", "old")], 1)
+    submit(state, gang("run", gpus=8), gang("a", gpus=8, submitted=1))
+
+    told = explain(state, "a/0", 3)
+
+    assert told.closed == {"n0": why}
+    assert told.histogram == {"closed: old": 1, f"closed: {why}": 1, "too few free GPUs": 1}
+
+
+@pytest.mark.parametrize("entitlement", list(Entitlement))
+def test_what_is_suggested_starts_the_gang_in_a_real_cycle(entitlement: Entitlement) -> None:
+    """Also behind others, and while not all of the last news has been acted upon."""
+    told = 0
+    for seed in range(int(os.environ.get("GANGLION_SUGGESTION_SEEDS", "6"))):
+        state = busy(seed, Policy(entitlement=entitlement))
+        rng, now = Random(seed), 6
+        for event in news(state, rng):
+            state.apply(event)
+        if seed % 2:
+            cycle(state, [], now)
+        before = snapshot(state)
+        for record in [each for each in state.records.values() if each.phase is Phase.PENDING]:
+            reason = explain(state, record.gang.id, now, trials=False).reason
+            holders = explain(state, record.gang.id, now, trials=False).holders
+            for suggestion, changed in tried(state, record.gang, now, reason, holders):
+                events, name = change(state, record.gang, changed, now)
+                events += ends([state.records[each] for each in suggestion.awaits], now)
+                assert gets_a_place(fork(state), events, name, now), (seed, suggestion)
+                told += 1
+        assert snapshot(state) == before
+    assert told > 5
+
+
+def gets_a_place(state: ClusterState, events: list[ev.Event], name: str, now: int) -> bool:
+    """Whether a gang starts, or is promised a place, before the engine comes to rest."""
+    for later in range(100):
+        cycle(state, events if not later else [], now + later)
+        record = state.records[name]
+        if record.placement or record.promise:
+            return True
+        if state.again_at is None:
+            return False
+    return False
+
+
+def snapshot(state: ClusterState) -> object:
+    """What must not change when somebody asks why."""
+    lanes = [(each.reason, each.shut_at, each.in_order()) for each in state.lanes]
+    counts = (state.freed, state.turn, state.vetoes, state.again_at)
+    used = {name: dict(usage) for name, usage in state.shares.usage.items()}
+    records = [(each.phase, each.placement, each.promise) for each in state.records.values()]
+    return lanes, counts, used, records, list(state.tree.conditions), state.future.reservations()
 
 
 def test_verdicts_and_suggestions_hold_on_random_fleets() -> None:

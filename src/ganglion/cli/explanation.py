@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
-from ganglion.cli.formats import age, milli, now_ms, plural, preempted, ranges
+from ganglion.cli.formats import DASH, age, clock, memory, milli, now_ms, plural, preempted, ranges
 from ganglion.cli.screen import out
 from ganglion.cli.tables import print_table
 from ganglion.model.reasons import Explanation, Reason, Remedy, Suggestion
@@ -19,6 +19,9 @@ NAMED = 3
 
 BAR = 24
 """Columns of the longest bar."""
+
+SPANS = ("limit_ms", "recall_ms")
+"""Evidence that is a length of time; other evidence in ms is a point in time."""
 
 WHO: dict[Remedy, str] = {
     Remedy.WAIT: "wait: it starts by itself",
@@ -56,6 +59,7 @@ def explanation_lines(explanation: Explanation) -> list[tuple[str, Text]]:
         *_holders(explanation),
         *_when(explanation, now_ms()),
         *_histogram(explanation.histogram),
+        *_closed(explanation.closed),
         *suggestion_lines(explanation.suggestions),
     ]
 
@@ -75,9 +79,18 @@ def _evidence(reason: Reason) -> str:
 
 
 def _quantity(name: str, number: int) -> str:
-    """Return one number with its name; thousandths, whose names say so, as what they are of."""
-    words = name.removesuffix("_milli").replace("_", " ")
-    return f"{words} {milli(number) if name.endswith('_milli') else f'{number:,}'}"
+    """Return one number with its name, in the unit that its name ends in."""
+    base, _, unit = name.rpartition("_")
+    words = base.replace("_", " ")
+    if unit == "milli":
+        return f"{words} {milli(number)}"
+    if unit == "mib":
+        return f"{words} {memory(number)}"
+    if name in SPANS:
+        return f"{words} {age(number) if number else DASH}"
+    if unit in ("ms", "until"):
+        return f"{words or unit} {clock(number)}"
+    return f"{name.replace('_', ' ')} {number:,}"
 
 
 def _suggestion(one: Suggestion) -> str:
@@ -143,20 +156,26 @@ def _histogram(counts: dict[str, int]) -> list[tuple[str, Text]]:
     return rows
 
 
+def _closed(nodes: dict[str, str]) -> list[tuple[str, Text]]:
+    """Return a row per node that takes nothing new, with the command that ends that."""
+    told = [Text(f"{node}: {why}") for node, why in nodes.items()]
+    return [("Closed" if number == 0 else "", text) for number, text in enumerate(told)]
+
+
 def print_why(answer: "Why") -> None:
     """Print why a workload waits; equal gangs are explained once."""
     groups: dict[str, list[Explained]] = {}
     for one in answer.explanations:
         groups.setdefault(f"{one.phase} {one.reason and one.reason.message}", []).append(one)
+    alone = max(answer.gangs, len(answer.explanations)) == 1
     for number, equal in enumerate(groups.values()):
         if number:
             out().print()
-        _print_group(answer.workload, equal, alone=len(groups) == 1)
+        _print_group(answer.workload if alone else _members(equal), equal)
 
 
-def _print_group(workload: str, equal: "list[Explained]", *, alone: bool) -> None:
+def _print_group(who: str, equal: "list[Explained]") -> None:
     first = equal[0]
-    who = workload if alone and len(equal) == 1 else _members(equal)
     out().print(Text.assemble((who, "bold"), f" {_sentence(first)}"))
     rows = explanation_lines(first) + _cost(equal)
     if rows:

@@ -218,10 +218,11 @@ class Explained(Explanation, frozen=True, kw_only=True):
 
 
 class Why(Struct):
-    """Why a workload waits, gang by gang."""
+    """Why a workload of `gangs` gangs waits: each of them, or the one that was asked about."""
 
     workload: str
     explanations: tuple[Explained, ...] = ()
+    gangs: int = 1
 
 
 class OrderItem(Struct):

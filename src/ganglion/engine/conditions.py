@@ -7,6 +7,7 @@ conditions, which is what makes a placement cost microseconds.
 """
 
 from collections.abc import Iterable
+from copy import copy
 
 from ganglion.engine.columns import Columns
 from ganglion.engine.condition import Condition, Sight, changed, may_join, trimmed
@@ -38,6 +39,16 @@ class Conditions:
         self._ids: dict[Condition, int] = {}
         self._sights: dict[Shape, Sight] = {}
         self.columns = Columns()
+        self._forked = False
+
+    def fork(self) -> "Conditions":
+        """A table that shares everything with this one until it forgets or is measured anew.
+
+        Both may add to what they share: a condition has one number in both.
+        """
+        found = copy(self)
+        found._forked = True
+        return found
 
     @property
     def size(self) -> int:
@@ -52,7 +63,7 @@ class Conditions:
             number must drop it.
         """
         kept = {each: self.known[each] for each in sorted(set(live))}
-        self.known, self._ids, self._sights = [], {}, {}
+        self.known, self._ids, self._sights, self.columns = [], {}, {}, Columns()
         return {each: self.intern(condition) for each, condition in kept.items()}
 
     def class_id(self, node_class: NodeClass) -> int:
@@ -93,6 +104,8 @@ class Conditions:
             return
         self.typical, self.supply = typical, supply
         self.yardstick += 1
+        if self._forked:
+            self._sights = {}
         for sight in self._sights.values():
             sight.scores.clear()
             sight.devices.clear()

@@ -29,7 +29,14 @@ DIAGNOSES = 64
 """Reasons found out anew in one cycle; gangs further down keep the one they have."""
 
 
-def cycle(state: ClusterState, events: Iterable[Event], now: int, *, isolate: bool = False) -> Plan:
+def cycle(
+    state: ClusterState,
+    events: Iterable[Event],
+    now: int,
+    *,
+    isolate: bool = False,
+    until: str = "",
+) -> Plan:
     """Take events in, then start every gang that may start, in order.
 
     Args:
@@ -38,6 +45,7 @@ def cycle(state: ClusterState, events: Iterable[Event], now: int, *, isolate: bo
         now: the time in ms.
         isolate: undo whatever raises, set the gang or event apart that it was about, and go
             on; else it is raised.
+        until: id of a gang; those that come after it are not looked at. Empty = all are.
 
     Returns:
         The plan. An event that makes no sense is set apart in `plan.rejected` and stops
@@ -60,7 +68,7 @@ def cycle(state: ClusterState, events: Iterable[Event], now: int, *, isolate: bo
     stage("clearing", lambda: clear(state, plan))
     stage("standby", lambda: keep(state, plan, before_others=True))
     state.again_at = None
-    stage("turns", lambda: _take_turns(state, plan))
+    stage("turns", lambda: _take_turns(state, plan, until))
     stage("standby", lambda: keep(state, plan, before_others=False))
     stage("growth", lambda: grow(state, plan))
     stage("forecasts", lambda: _foretell(state, plan))
@@ -71,11 +79,11 @@ def cycle(state: ClusterState, events: Iterable[Event], now: int, *, isolate: bo
     return plan
 
 
-def _take_turns(state: ClusterState, plan: Plan) -> None:
+def _take_turns(state: ClusterState, plan: Plan, until: str) -> None:
     """Look at everything that waits and may start."""
     if state.policy.entitlement not in SIDE_BY_SIDE:
-        _Round(state, plan).run()
-    elif take_heads(state, plan, lambda head: _shut(state, head, plan)):
+        _Round(state, plan).run(until)
+    elif take_heads(state, plan, lambda head: _shut(state, head, plan), until):
         state.again_at = plan.at + 1
 
 
@@ -89,10 +97,11 @@ class _Round:
         self._turns = Turns(state, plan.at)
         self._diagnoses = 0
 
-    def run(self) -> None:
+    def run(self, until: str) -> None:
         """Decide about one gang after the other, in order."""
         again = False
         while not self._effort.is_spent and (record := self._turns.next()):
+            lane = self._turns.lane()
             self._state.attend(record.gang.id)
             if self._turns.lane().sweep == self._state.sweep:
                 self._repeat(record)
@@ -100,6 +109,8 @@ class _Round:
             else:
                 self._decide(record)
             self._state.attend("")
+            if record.gang.id == until or (until in lane and lane.shut_at == self._state.freed):
+                return
         cut = list(self._turns.rest())
         for lane in cut:
             self._postpone(lane)

@@ -1,5 +1,6 @@
 """Why not, and what would help: explanations on demand and verdicts before a submission."""
 
+from ganglion.engine.condition import Sight
 from ganglion.engine.holders import holders_of
 from ganglion.engine.order import waiting_in_order
 from ganglion.engine.promise import blockers
@@ -12,18 +13,25 @@ from ganglion.model.reasons import Band, Explanation, Reason, Token
 from ganglion.model.workload import Gang
 
 AHEAD = 5
-"""Most gangs named as being ahead, or as holding what it waits for."""
+"""Most gangs named as being ahead, or as still leaving a place."""
+
+CLOSED = 8
+"""Most closed nodes named."""
+
+HOLDERS = 64
+"""Most gangs named as holding what it needs."""
 
 _UNSEEN = Reason(Token.ORDER, "it has not been looked at yet; others of its queue go first")
 
 
-def explain(state: ClusterState, gang: str, now: int) -> Explanation:
+def explain(state: ClusterState, gang: str, now: int, *, trials: bool = True) -> Explanation:
     """Everything known about one gang's wait.
 
     Args:
         state: left as it is.
         gang: id of the gang.
         now: the time in ms.
+        trials: whether to look for changes that would start it, which costs the most.
 
     Raises:
         NotFound: there is no such gang.
@@ -49,12 +57,13 @@ def explain(state: ClusterState, gang: str, now: int) -> Explanation:
         tuple(order[: min(position - 1, AHEAD)]) if position else (),
         max(position - 1, 0),
         position,
-        suggestions(state, record.gang, now, reason, holders),
-        holders[:AHEAD],
+        suggestions(state, record.gang, now, reason, holders) if trials else (),
+        holders[:HOLDERS],
         len(holders),
         Band(band.p50_ms, band.p90_ms) if band and band.known else None,
         reservation.start_ms if reservation else 0,
         band.guesses if band else (),
+        closed(state, record),
     )
 
 
@@ -90,13 +99,39 @@ def impossible(state: ClusterState, gang: Gang, now: int) -> Verdict | None:
 
 def histogram(state: ClusterState, record: GangRecord) -> dict[str, int]:
     """Nodes by the first obstacle that one pod of the most demanding set meets there."""
-    shape = max(record.shapes, key=lambda each: each.request.gpu.count)
-    sight = state.table.sight(shape)
+    sight = _sight(state, record)
     found: dict[str, int] = {}
     for condition, count in state.tree.counts.items():
-        name = state.table.obstacle(sight, condition) or "has room for a pod"
-        found[name] = found.get(name, 0) + count
+        if count and state.table.known[condition].open:
+            name = state.table.obstacle(sight, condition) or "has room for a pod"
+            found[name] = found.get(name, 0) + count
+        elif count:
+            for rank in state.tree.members(condition):
+                name = f"closed: {_closed_for(state, rank)}"
+                found[name] = found.get(name, 0) + 1
     return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
+
+
+def closed(state: ClusterState, record: GangRecord) -> dict[str, str]:
+    """Nodes that take nothing new and that a pod of the gang could use if they did, and why."""
+    sight, table = _sight(state, record), state.table
+    ranks = [
+        rank
+        for condition, count in state.tree.counts.items()
+        if count and not table.known[condition].open
+        if not table.obstacle(sight, table.bare(table.known[condition].node_class))
+        for rank in state.tree.members(condition)
+    ]
+    return {state.tree.names[rank]: _closed_for(state, rank) for rank in sorted(ranks)[:CLOSED]}
+
+
+def _sight(state: ClusterState, record: GangRecord) -> Sight:
+    return state.table.sight(max(record.shapes, key=lambda each: each.request.gpu.count))
+
+
+def _closed_for(state: ClusterState, rank: int) -> str:
+    node = state.tree.nodes[rank]
+    return "lost" if state.tree.is_gone(node.name) else node.cordoned
 
 
 def _promised(state: ClusterState, record: GangRecord) -> Explanation:
@@ -107,7 +142,7 @@ def _promised(state: ClusterState, record: GangRecord) -> Explanation:
         record.gang.id,
         record.phase,
         reason,
-        holders=waits_for[:AHEAD],
+        holders=waits_for[:HOLDERS],
         holder_count=len(waits_for),
     )
 

@@ -23,6 +23,7 @@ def find(state: ClusterState, record: GangRecord, now: int, known: Reason | None
         now: the time in ms.
         known: an earlier reason to repeat when there still is no place; None = find out anew.
     """
+    state.allowance.spend()
     crowded = state.gates.crowded(record.gang)
     if crowded:
         return crowded, None

@@ -68,13 +68,16 @@ class _Entry(NamedTuple):
         return -self.lane.priority, self.key
 
 
-def take_heads(state: ClusterState, plan: Plan, wait: Callable[[Head], None]) -> bool:
+def take_heads(
+    state: ClusterState, plan: Plan, wait: Callable[[Head], None], until: str = ""
+) -> bool:
     """Decide about the head of every queue.
 
     Args:
         state: changed by the decisions.
         plan: they are added to it.
         wait: called with every head that has a reason to wait.
+        until: id of a gang; heads that come after it are not looked at. Empty = all are.
 
     Returns:
         Whether another cycle may find something to do as things stand.
@@ -92,6 +95,8 @@ def take_heads(state: ClusterState, plan: Plan, wait: Callable[[Head], None]) ->
                 wait(head)
             is_shut = head.reason is not None and head.lane.shut_at == state.freed
             changed = changed or head.reason is None or is_shut > was_shut
+            if record.gang.id == until:
+                break
     finally:
         found.close()  # what is kept for heads is given back before anything is undone
     return changed and bool(state.lanes.open(state.freed))

@@ -1,5 +1,8 @@
 """Who holds what a waiting gang needs."""
 
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
 from ganglion.engine.price import saved_at
 from ganglion.engine.record import GangRecord
 from ganglion.engine.seek import seek
@@ -8,14 +11,16 @@ from ganglion.engine.tentative import Tentative
 from ganglion.engine.victims import Cause, Unit
 from ganglion.model.reasons import Reason, Token
 
+T = TypeVar("T")
+
 _TRIED = Reason(Token.CAPACITY, "no place was found")
 
 
 def holders_of(state: ClusterState, asker: GangRecord, now: int) -> tuple[str, ...]:
-    """Running gangs whose end would let a gang start, found by trying it.
+    """Gangs that hold what a gang needs: without them it finds a place.
 
-    Those that are expected to end first are taken first; whoever turns out not to be needed is
-    left out.
+    Found by trying it, with nothing else ahead of the gang. Those that were promised a place are
+    taken first, then those that run, the first to end first; those not needed are left out.
 
     Args:
         state: left as it is.
@@ -23,13 +28,10 @@ def holders_of(state: ClusterState, asker: GangRecord, now: int) -> tuple[str, .
         now: the time in ms.
 
     Returns:
-        Their ids, the first to end first; empty when no end of others would help.
+        Their ids, in that order; empty when it finds no place even without all of them.
     """
-    running = sorted(
-        state.settled(),
-        key=lambda each: (_end(state, each, now), each.gang.id),
-    )
-    units = [_whole(each) for each in running]
+    units = [_promised(state.records[each]) for each in state.promised if each != asker.gang.id]
+    units += [_whole(each) for each in _by_end(state, now)]
     low, high = 0, len(units)
     if not _fits_without(state, asker, units, now):
         return ()
@@ -39,17 +41,54 @@ def holders_of(state: ClusterState, asker: GangRecord, now: int) -> tuple[str, .
             high = middle
         else:
             low = middle + 1
-    needed = _thin(state, asker, units[:high], now)
+    needed = _thin(units[:high], lambda fewer: _fits_without(state, asker, fewer, now))
     return tuple(unit.record.gang.id for unit in needed)
 
 
-def _thin(state: ClusterState, asker: GangRecord, units: list[Unit], now: int) -> list[Unit]:
+def awaited_by(
+    state: ClusterState, now: int, holders: tuple[str, ...], starts: Callable[[Sequence[str]], bool]
+) -> tuple[str, ...]:
+    """Running gangs whose end starts a gang although all that goes before it has its turn first.
+
+    Args:
+        state: left as it is.
+        now: the time in ms.
+        holders: what `holders_of` says.
+        starts: whether the gang starts in the next cycle once these have ended.
+
+    Returns:
+        Their ids, the first to end first; empty when none are known.
+    """
+    order = [each.gang.id for each in _by_end(state, now)]
+    places = [order.index(each) for each in holders if each in order]
+    if not places:
+        return ()
+    if len(places) == len(holders) and starts(holders):
+        return holders
+    if not starts(order):
+        return ()
+    few, many, step = max(places), len(order), 1
+    while few + step < many:
+        if starts(order[: few + step]):
+            many = few + step
+        else:
+            few, step = few + step, 2 * step
+    while many - few > 1:
+        middle = (few + many) // 2
+        if starts(order[:middle]):
+            many = middle
+        else:
+            few = middle
+    return tuple(_thin(order[:many], starts))
+
+
+def _thin(needed: list[T], enough: Callable[[Sequence[T]], bool]) -> list[T]:
     """Drop halves, quarters and so on that are not needed."""
-    kept, size = units, max(len(units) >> 1, 1)
+    kept, size = needed, max(len(needed) >> 1, 1)
     while kept:
         for start in range(0, len(kept), size):
             fewer = kept[:start] + kept[start + size :]
-            if _fits_without(state, asker, fewer, now):
+            if enough(fewer):
                 kept = fewer
                 break
         else:
@@ -59,7 +98,12 @@ def _thin(state: ClusterState, asker: GangRecord, units: list[Unit], now: int) -
     return kept
 
 
-def _fits_without(state: ClusterState, asker: GangRecord, units: list[Unit], now: int) -> bool:
+def _by_end(state: ClusterState, now: int) -> list[GangRecord]:
+    """What runs, the first to end first."""
+    return sorted(state.settled(), key=lambda each: (_end(state, each, now), each.gang.id))
+
+
+def _fits_without(state: ClusterState, asker: GangRecord, units: Sequence[Unit], now: int) -> bool:
     tentative = Tentative(state)
     try:
         for unit in units:
@@ -72,6 +116,11 @@ def _fits_without(state: ClusterState, asker: GangRecord, units: list[Unit], now
 def _whole(record: GangRecord) -> Unit:
     assert record.placement
     return Unit(record, record.placement.pods, True, 0, Cause.PREEMPTED)
+
+
+def _promised(record: GangRecord) -> Unit:
+    assert record.promise
+    return Unit(record, record.promise.pods, False, 0, Cause.PREEMPTED)
 
 
 def _end(state: ClusterState, record: GangRecord, now: int) -> int:

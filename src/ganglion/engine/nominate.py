@@ -131,6 +131,7 @@ class Nominator:
     def _try(
         self, record: GangRecord, counts: Sequence[int], flavors: Assignment | None
     ) -> Nomination:
+        self._state.allowance.spend()
         assigner = Assigner(
             self._state,
             self._borrowing,
@@ -235,12 +236,13 @@ class Nominator:
         left, most = self._borrowing.available(queue, cell), self._borrowing.potential(queue, cell)
         asked = sum(self._asked(record, assignment, kind))
         what = word if flavor == ANY_FLAVOR else f"{flavor} {word}"
+        unit = kind.partition("_")[2]
         return Reason(
             Token.QUOTA,
             f"queue {queue} may use {_number(kind, max(left, 0))} more {what};"
             f" it asks for {_number(kind, asked)}",
             never=asked > most and len(self._state.queues[queue].quota) == 1,
-            evidence={"asked": asked, "available": left, "most": most},
+            evidence={f"asked_{unit}": asked, f"available_{unit}": left, f"most_{unit}": most},
             remedy=Remedy.ADMIN if asked > most else Remedy.WAIT,
         )
 

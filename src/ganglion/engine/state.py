@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ganglion.engine import ahead, facts, life
+from ganglion.engine.allowance import Allowance
 from ganglion.engine.backlog import Backlog
 from ganglion.engine.bands import Bands
 from ganglion.engine.bookings import Bookings
@@ -45,6 +46,7 @@ class ClusterState(Holdings):
         stranded: gangs on nodes that came back without devices that they held.
         future: reservations of blocked gangs.
         bands: when waiting gangs are expected to start.
+        allowance: searches for a place so far, and the most there may be.
         again_at: when to look again although nothing happened, in ms; None = need not.
         effort: work of one cycle, see `ganglion.engine.effort`.
         sweep: number of the present sweep; grows with every cycle that looks at all that waits.
@@ -54,6 +56,7 @@ class ClusterState(Holdings):
     def __init__(self, policy: Policy | None = None, plugins: Plugins | None = None) -> None:
         super().__init__(policy, plugins)
         self.again_at: int | None = None
+        self.allowance = Allowance()
         self.effort, self.sweep = PER_CYCLE, 0
         self.missed_moves = 0
         self.estimates = Estimates()

@@ -2,17 +2,19 @@
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from itertools import islice
 
 from msgspec.structs import replace
 
 from ganglion.engine.equals import asked_by
+from ganglion.engine.holders import awaited_by
 from ganglion.engine.place import required_level
 from ganglion.engine.queue_rules import shapes_for
 from ganglion.engine.record import GangRecord
+from ganglion.engine.rehearse import Rehearsals
 from ganglion.engine.seek import Outcome, resolve
 from ganglion.engine.state import ClusterState
 from ganglion.model.levels import DEPTH, LEVELS, Level
+from ganglion.model.placement import Placement
 from ganglion.model.reasons import Reason, Suggestion, Token
 from ganglion.model.resources import GpuRequest, counted
 from ganglion.model.workload import Gang, PodSet, Topology
@@ -20,11 +22,17 @@ from ganglion.model.workload import Gang, PodSet, Topology
 SUGGESTIONS = 3
 """Most changes suggested."""
 
+NAMED = 8
+"""Most gangs named in one suggestion."""
+
 QUEUES = 8
 """Most other queues tried."""
 
 NOT_HELPED = (Token.HELD, Token.DEPENDENCY, Token.BUDGET, Token.POLICY)
 """Reasons that no other request would change."""
+
+MOST_URGENT = 100
+"""The highest priority."""
 
 MINUTE = 60_000
 
@@ -36,29 +44,62 @@ def suggestions(
     reason: Reason | None,
     holders: tuple[str, ...] = (),
 ) -> tuple[Suggestion, ...]:
-    """Up to three changes, each verified to find place and quota now.
+    """Up to three changes, each verified to start the gang in the next cycle.
 
     Where no change of the request helps, the last one names whose end would.
 
     Args:
         state: left as it is.
-        gang: what waits.
+        gang: what waits, or is not submitted.
         now: the time in ms.
         reason: why it waits.
-        holders: running gangs whose end was found to let it start.
+        holders: running gangs that hold what it needs.
+    """
+    return tuple(suggestion for suggestion, _ in tried(state, gang, now, reason, holders))
+
+
+def tried(
+    state: ClusterState,
+    gang: Gang,
+    now: int,
+    reason: Reason | None,
+    holders: tuple[str, ...] = (),
+) -> Iterator[tuple[Suggestion, Gang]]:
+    """The same, each with the gang as it would be.
+
+    A change that finds no place at all is left out by a search; each of the others is tried in a
+    cycle, in which all that goes before the gang gets its turn first.
     """
     if reason is None or reason.token in NOT_HELPED:
-        return ()
-    test = partial(try_out, state, now)
-    found = (
-        Suggestion(change, _level(outcome), outcome.stops)
-        for change, changed in _variants(state, gang, now, test)
-        if (outcome := test(changed)).placement
-    )
-    told = tuple(islice(found, SUGGESTIONS))
-    if told or not holders:
-        return told
-    return (Suggestion(f"wait for {_names(holders)} to end, or stop what of it is yours"),)
+        return
+    test, rehearsals = partial(try_out, state, now), Rehearsals(state, now)
+    found = 0
+    for change, changed in _variants(state, gang, now, test):
+        given = rehearsals.given(gang, changed) if test(changed).placement else None
+        if given:
+            yield Suggestion(change, _level(given.placement), given.stops), changed
+            found += 1
+        if found == SUGGESTIONS:
+            return
+    for change, changed in () if found else _to_wait_with(state, gang):
+        awaited = awaited_by(state, now, holders, partial(rehearsals.starts, gang, changed))
+        if awaited:
+            told = f"{change}wait for {_names(awaited)} to end, or stop what of it is yours"
+            yield Suggestion(told, awaits=awaited), changed
+            return
+
+
+def _to_wait_with(state: ClusterState, gang: Gang) -> Iterator[tuple[str, Gang]]:
+    """A gang as it is, then with changes with which the end of others may start it."""
+    first = min(1 + max((lane.priority for lane in state.lanes), default=0), MOST_URGENT)
+    may_rise = gang.priority < first and not gang.spare
+    yield "", gang
+    if may_rise:
+        yield f"raise its priority to {first} and ", replace(gang, priority=first)
+    for change, changed in (*_other_queues(state, gang), *_smaller(gang)):
+        yield f"{change}, and ", changed
+        if may_rise:
+            yield f"{change}, with priority {first}, and ", replace(changed, priority=first)
 
 
 def sketch(state: ClusterState, gang: Gang) -> GangRecord:
@@ -85,14 +126,13 @@ def try_out(state: ClusterState, now: int, gang: Gang) -> Outcome:
         state.deserved.refresh(now)
 
 
-def _level(outcome: Outcome) -> str:
-    placement = outcome.placement
-    return "" if placement is None or placement.level is Level.FLEET else placement.level
+def _level(placement: Placement) -> str:
+    return "" if placement.level is Level.FLEET else placement.level
 
 
 def _names(gangs: tuple[str, ...]) -> str:
-    more = f" and {len(gangs) - SUGGESTIONS} more" if len(gangs) > SUGGESTIONS else ""
-    return ", ".join(gangs[:SUGGESTIONS]) + more
+    more = f" and {len(gangs) - NAMED} more" if len(gangs) > NAMED else ""
+    return ", ".join(gangs[:NAMED]) + more
 
 
 def _variants(
@@ -130,7 +170,7 @@ def _more_urgent(state: ClusterState, gang: Gang) -> Iterator[tuple[str, Gang]]:
     running = (each.gang for each in state.settled())
     present = {each.priority for each in running if each.preemptible}
     for priority in sorted(each + 1 for each in present if each >= gang.priority):
-        if priority <= 100:
+        if priority <= MOST_URGENT:
             yield f"raise its priority to {priority}", replace(gang, priority=priority)
 
 
@@ -171,6 +211,19 @@ def _fewer_pods(gang: Gang, test: TryOut) -> Iterator[tuple[str, Gang]]:
     most = _largest(only.least - 1, lambda count: test(smaller(count)).placement)
     if most:
         yield f"ask for {counted(most, 'pod')} instead of {only.least}", smaller(most)
+
+
+def _smaller(gang: Gang) -> Iterator[tuple[str, Gang]]:
+    """With a pod less, half of those and so on; then with one GPU per pod."""
+    only = gang.pod_sets[0]
+    most = only.count if len(gang.pod_sets) == 1 and not only.slices else 1
+    count = most - 1
+    while count:
+        sets = (replace(only, count=count, min_count=0),)
+        yield f"ask for {counted(count, 'pod')} instead of {most}", replace(gang, pod_sets=sets)
+        count >>= 1
+    if any(each.request.gpu.count > 1 for each in gang.pod_sets):
+        yield "ask for 1 GPU per pod", _with_sets(gang, partial(_at_most, 1))
 
 
 def _fewer_gpus(gang: Gang, test: TryOut) -> Iterator[tuple[str, Gang]]:

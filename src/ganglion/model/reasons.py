@@ -53,11 +53,13 @@ class Suggestion(Struct, frozen=True, omit_defaults=True):
         change: what to change, as a person would do it.
         level: level of the one domain that would then hold the gang; empty = the fleet.
         stops: ids of gangs that would be stopped or moved for it.
+        awaits: ids of running gangs whose end would start it; empty for all other changes.
     """
 
     change: str
     level: str = ""
     stops: tuple[str, ...] = ()
+    awaits: tuple[str, ...] = ()
 
 
 class Band(Struct, frozen=True):
@@ -83,13 +85,14 @@ class Explanation(Struct, frozen=True, omit_defaults=True):
         ahead: ids of gangs that go before it, the first few.
         ahead_count: how many go before it in all.
         position: its place in the order of everything that waits, from 1; 0 = not waiting.
-        holders: ids of gangs whose end would let it start, the first few.
+        holders: ids of gangs that hold what it needs; others may be ahead of it for that.
         holder_count: how many those are in all.
         start: when it is expected to start; None = unknown.
         guesses: ids of gangs, the first few, that the start hangs on and that have neither a
             time limit nor finished runs like them.
         reserved_ms: when its reservation begins; 0 = it holds none.
         suggestions: up to three verified changes.
+        closed: node -> why it takes nothing new, of those that it could use, the first few.
     """
 
     gang: str
@@ -105,3 +108,4 @@ class Explanation(Struct, frozen=True, omit_defaults=True):
     start: Band | None = None
     reserved_ms: int = 0
     guesses: tuple[str, ...] = ()
+    closed: dict[str, str] = field(default_factory=dict)

@@ -1,6 +1,6 @@
 """Queues, nodes, GPUs and the order of what waits, as the server shows them."""
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 
 import msgspec
@@ -19,7 +19,7 @@ from ganglion.model.queue import Queue
 from ganglion.model.reasons import Explanation, Suggestion
 from ganglion.model.resources import WHOLE, Amount, Usage
 from ganglion.server import schemas, schemas_fleet
-from ganglion.server.drains import CORDONED, drains, leaving
+from ganglion.server.drains import CORDONED, PREFIX, drains, leaving
 from ganglion.server.views import gpus_of, reason_view
 
 Users = Mapping[int, list[str]]
@@ -70,9 +70,22 @@ def waiting_by_reason(state: ClusterState) -> dict[str, int]:
     return counts
 
 
-def explanation(state: ClusterState, gang: str, now: int) -> schemas.Explanation:
+def explanations(
+    state: ClusterState, gangs: Iterable[str], now: int
+) -> Iterator[schemas.Explanation]:
+    """Why gangs wait; of equals only for the first one are changes tried."""
+    seen: dict[Hashable, None] = {}
+    for gang in gangs:
+        lane = state.record(gang).lane
+        yield explanation(state, gang, now, trials=lane not in seen)
+        seen[lane] = None
+
+
+def explanation(
+    state: ClusterState, gang: str, now: int, *, trials: bool = True
+) -> schemas.Explanation:
     """Why a gang waits, with the sentence that sums it up."""
-    found = explain(state, gang, now)
+    found = explain(state, gang, now, trials=trials)
     if found.reason is None:
         found = msgspec.structs.replace(found, reason=reason_of(state, gang))
     return schemas.Explanation(
@@ -89,8 +102,18 @@ def explanation(state: ClusterState, gang: str, now: int) -> schemas.Explanation
         start=found.start and schemas.Band(p50=found.start.p50, p90=found.start.p90),
         reserved_ms=found.reserved_ms,
         guesses=found.guesses,
+        closed={node: _closed(state, node, why) for node, why in found.closed.items()},
         text=_text(found) + _leaving(state, gang, now),
     )
+
+
+def _closed(state: ClusterState, node: str, why: str) -> str:
+    """Why a node takes nothing new, with the command that ends that."""
+    if state.tree.is_gone(node):
+        return why
+    drained = next((each for each in drains(state) if node in each.nodes), None)
+    command = f"undrain {drained.name.removeprefix(PREFIX)}" if drained else f"uncordon {node}"
+    return f"{why}; ganglion {command} opens it"
 
 
 def suggestions(found: tuple[Suggestion, ...]) -> tuple[schemas.Suggestion, ...]:
@@ -106,8 +129,7 @@ def _text(found: Explanation) -> str:
     if found.ahead_count:
         text += f"; {found.ahead_count} ahead of it"
     if found.suggestions:
-        first = found.suggestions[0].change
-        text += f"; {first}" if first.startswith("wait ") else f"; it would start if you {first}"
+        text += f"; it would start if you {found.suggestions[0].change}"
     return text
 
 

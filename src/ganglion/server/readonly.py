@@ -156,10 +156,9 @@ def why(here: Here, ref: str) -> schemas.Why:
         gangs = [gang] if gang else mind.book.gangs[workload]
         chosen = sorted(gangs, key=lambda each: mind.state.records[each].phase not in WAITING)
         now = here.now()
-        found = tuple(
-            cluster_views.explanation(mind.state, each, now) for each in chosen[:MOST_EXPLAINED]
-        )
-    return schemas.Why(workload=workload, explanations=found)
+        found = tuple(cluster_views.explanations(mind.state, chosen[:MOST_EXPLAINED], now))
+        count = len(mind.book.gangs[workload])
+    return schemas.Why(workload=workload, gangs=count, explanations=found)
 
 
 @router.get("/workloads/{ref:path}")

@@ -14,7 +14,7 @@ from ganglion.model.errors import FieldError
 from ganglion.model.workload import Kind
 from ganglion.server import commands, logs, schemas, submit
 from ganglion.server import retry as retries
-from ganglion.server.cluster_views import explanation, positions, suggestions
+from ganglion.server.cluster_views import explanations, positions, suggestions
 from ganglion.server.context import Context, Document, Here, document_body
 from ganglion.server.draft import Mind
 from ganglion.server.feed import Patient
@@ -144,19 +144,22 @@ def why(here: Here, ref: str) -> schemas.Why:
     with here.service.read() as mind:
         found = resolve(mind, here.service.ledger, ref)
         if found.filed:
-            explanations = _ended(found.filed.detail, found.gang)
+            ended = _ended(found.filed.detail)
+            count = len(ended)
+            told = tuple(each for index, each in ended if found.gang in (None, index))
         else:
+            count = len(mind.book.gangs[found.workload])
             chosen = mind.book.gangs[found.workload]
             if found.gang is not None:
                 chosen = [mind.book.gang(found.workload, found.gang)]
             # One that waits stands for its equals: a sweep of thousands is not told one by one.
             chosen = sorted(chosen, key=lambda gang: mind.state.records[gang].phase not in WAITING)
             now = here.service.now()
-            explanations = tuple(
-                explanation(mind.state, gang, now).model_copy(update=_cost(mind, gang))
-                for gang in chosen[:MOST_EXPLAINED]
+            told = tuple(
+                each.model_copy(update=_cost(mind, each.gang))
+                for each in explanations(mind.state, chosen[:MOST_EXPLAINED], now)
             )
-    return schemas.Why(workload=found.workload, explanations=explanations)
+    return schemas.Why(workload=found.workload, gangs=count, explanations=told)
 
 
 def _cost(mind: Mind, gang: str) -> dict[str, int]:
@@ -165,19 +168,22 @@ def _cost(mind: Mind, gang: str) -> dict[str, int]:
     return {"preemptions": trail.preemptions, "lost_gpu_ms": trail.lost_gpu_ms}
 
 
-def _ended(filed: bytes, index: int | None) -> tuple[schemas.Explanation, ...]:
+def _ended(filed: bytes) -> list[tuple[int, schemas.Explanation]]:
+    """Gangs of a workload that has ended, by index."""
     gangs = schemas.WorkloadDetail.model_validate_json(filed).gangs
-    return tuple(
-        schemas.Explanation(
-            gang=gang.id,
-            phase=gang.phase,
-            preemptions=gang.preemptions,
-            lost_gpu_ms=gang.lost_gpu_ms,
-            text=f"{gang.id} does not wait: it has ended",
+    return [
+        (
+            gang.index,
+            schemas.Explanation(
+                gang=gang.id,
+                phase=gang.phase,
+                preemptions=gang.preemptions,
+                lost_gpu_ms=gang.lost_gpu_ms,
+                text=f"{gang.id} does not wait: it has ended",
+            ),
         )
         for gang in gangs
-        if index in (None, gang.index)
-    )
+    ]
 
 
 @router.get(

@@ -35,6 +35,7 @@ class Suggestion(Model):
     change: str
     level: str = ""
     stops: tuple[str, ...] = Field((), description="gangs that would be stopped or moved for it")
+    awaits: tuple[str, ...] = Field((), description="gangs whose end would start it")
 
 
 class Band(Model):
@@ -193,13 +194,16 @@ class Explanation(Model):
     ahead_count: int = 0
     position: int = 0
     suggestions: tuple[Suggestion, ...] = ()
-    holders: tuple[str, ...] = Field((), description="gangs whose end would let it start, a few")
+    holders: tuple[str, ...] = Field((), description="gangs that hold what it needs")
     holder_count: int = 0
     start: Band | None = Field(None, description="when it is expected to start; null = unknown")
     guesses: tuple[str, ...] = Field(
         (), description="gangs without time limit and finished runs that make the start unknown"
     )
     reserved_ms: int = Field(0, description="when its reservation begins; 0 = it holds none")
+    closed: dict[str, str] = Field(
+        {}, description="nodes that it could use but that take nothing new, and how that ends"
+    )
     preemptions: int = Field(0, description="attempts stopped for others")
     lost_gpu_ms: int = Field(0, description="GPU time that these threw away")
     text: str
@@ -209,6 +213,7 @@ class Why(Model):
     """Why a workload waits."""
 
     workload: str
+    gangs: int = Field(1, description="how many gangs it has")
     explanations: tuple[Explanation, ...]
 
 

@@ -207,7 +207,7 @@ class ClusterClient:
         chosen = [each for each in explained if index is None or _number(each.gang) == index]
         if not chosen:
             raise NotFound(f"{name} has no number {index}")
-        return Why(name, tuple(chosen))
+        return Why(name, tuple(chosen), len(explained))
 
     async def _explained(self, seen: Seen) -> list[Explained]:
         """What the objects themselves say, and what went wrong with making their pods."""
