@@ -39,9 +39,11 @@ SERVICE = TRAIN | {
     "state": "RUNNING",
     "reason": "",
     "message": "",
-    "gpus": 1,
+    "gpus": 3,
+    "gpus_held": 2,
     "running": 2,
-    "gangs": 2,
+    "standby": 1,
+    "gangs": 3,
     "submitted": NOW - 27 * 60 * MINUTE,
     "started": NOW - 27 * 60 * MINUTE + 2000,
     "position": None,
@@ -104,6 +106,7 @@ EXPLANATION = {
     "holder_count": 3,
     "start": {"p50": NOW + 25 * MINUTE, "p90": NOW + 90 * MINUTE},
     "reserved_ms": NOW + 80 * MINUTE,
+    "closed": {"n7": "quarantined, as 3 attempts failed there; ganglion uncordon n7 opens it"},
     "text": "llama-sft-7 waits",
 }
 COST = {"preemptions": 2, "lost_gpu_ms": 42_500}

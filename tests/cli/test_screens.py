@@ -9,9 +9,12 @@ from pathlib import Path
 import httpx2
 import pytest
 from tests.cli import answers
-from tests.cli.harness import FakeServer, Ganglion
+from tests.cli.harness import NOW_S, FakeServer, Ganglion
 
 from ganglion.cli import screen
+from ganglion.cli.explanation import reason_lines
+from ganglion.cli.formats import clock
+from ganglion.model.reasons import Reason, Token
 
 GOLDEN = Path(__file__).parent / "golden"
 WRITE = os.environ.get("GANGLION_GOLDEN") == "write"
@@ -102,3 +105,23 @@ def test_colour_can_be_forced_into_a_pipe(
 ) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
     assert "\x1b[" in ganglion("ps").out
+
+
+def test_evidence_is_printed_in_units_of_people_never_in_raw_ms() -> None:
+    booked = NOW_S * 1000
+    evidence = {
+        "reserved_from_ms": booked,
+        "until": booked,
+        "limit_ms": 5_400_000,
+        "recall_ms": 30_000,
+        "asked_mib": 2048,
+        "free_milli": 1500,
+        "nodes": 3,
+    }
+
+    (*_, (_, shown)) = reason_lines(Reason(Token.POLICY, "it is booked", evidence=evidence))
+
+    at = clock(booked)
+    assert shown.plain == (
+        f"reserved from {at}, until {at}, limit 1h30m, recall 30s, asked 2Gi, free 1.5, nodes 3"
+    )

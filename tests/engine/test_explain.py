@@ -242,3 +242,16 @@ def everything_ends(state: object, keep: str) -> None:
             if each.phase is Phase.STARTING and each.gang.id != keep
         ]
         cycle(state, running, 3)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("level", "name"), [(Level.ISLAND, "NVLink island"), (Level.NUMA, "NUMA domain")]
+)
+def test_a_part_of_a_node_that_is_too_small_is_called_what_it_is(level: Level, name: str) -> None:
+    request = PodRequest(gpu=GpuRequest(6), together=level)
+
+    answer = verdict(state_of(node("n0", island=4)), gang("g", request=request), 0)
+
+    assert answer.reason is not None
+    assert answer.reason.never
+    assert answer.reason.message == f"one pod needs 6 GPUs in one {name}; the largest {name} has 4"

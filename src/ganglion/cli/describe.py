@@ -62,7 +62,7 @@ def _facts(view: "WorkloadDetail") -> list[tuple[str, str]]:
         ("Queue", view.queue),
         ("User", view.user),
         ("Priority", str(view.priority)),
-        ("GPUs", f"{view.gpus:g} in {view.pods} pod{'s' * (view.pods != 1)}"),
+        ("GPUs", _gpus(view)),
         ("Reason", f"{view.reason}: {view.message}" if view.reason else view.message),
         ("Gangs", progress(view)),
         ("Position", str(view.position) if view.position else ""),
@@ -78,6 +78,12 @@ def _facts(view: "WorkloadDetail") -> list[tuple[str, str]]:
         ("Replicas", _replicas(view)),
         ("Alarms", "\n".join(f"{alarm}: {said}" for alarm, said in sorted(view.alarms.items()))),
     ]
+
+
+def _gpus(view: "WorkloadDetail") -> str:
+    """Return the GPUs that it asks for, and those it holds where they differ."""
+    held = f"; holds {view.gpus_held:g}" if view.gpus_held not in (0, view.gpus) else ""
+    return f"{view.gpus:g} in {view.pods} pod{'s' * (view.pods != 1)}{held}"
 
 
 def _replicas(view: "WorkloadDetail") -> str:

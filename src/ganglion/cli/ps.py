@@ -30,7 +30,7 @@ def columns(now_ms: int) -> "list[Column[WorkloadBase]]":
         Column("QUEUE", lambda w: w.queue),
         Column("USER", lambda w: w.user or DASH, wide=True),
         Column("PRIORITY", lambda w: str(w.priority), right=True, wide=True),
-        Column("GPUS", lambda w: f"{w.gpus:g}", right=True),
+        Column("GPUS", gpus, right=True),
         Column("PODS", lambda w: str(w.pods), right=True, wide=True),
         Column("STATE", lambda w: w.state, style=lambda w: style(w.state)),
         Column("REASON", _reason, least=10),
@@ -45,14 +45,26 @@ def columns(now_ms: int) -> "list[Column[WorkloadBase]]":
     ]
 
 
+def gpus(view: "WorkloadBase") -> str:
+    """Return the GPUs that a workload holds, and those it asked for where they differ: `8/16`.
+
+    What holds none shows what it asks for.
+    """
+    asked = f"{view.gpus:g}"
+    held = f"{view.gpus_held:g}" if view.gpus_held else asked
+    return asked if held == asked else f"{held}/{asked}"
+
+
 def progress(view: "WorkloadBase") -> str:
     """Return how many gangs of a workload are how far; empty where it has only one."""
     counts = {
         "run": view.running,
         "wait": view.waiting,
+        "on standby": view.standby,
         "done": view.succeeded,
         "stopped early": view.stopped_early,
         "failed": view.failed,
+        "cancelled": view.cancelled,
     }
     if sum(counts.values()) < 2 and not view.stopped_early:
         return ""

@@ -47,12 +47,15 @@ class WorkloadBase(Struct):
     reason: str = ""
     message: str = ""
     gpus: int | float = 0
+    gpus_held: int | float = 0
     pods: int = 0
     running: int = 0
     succeeded: int = 0
     failed: int = 0
+    cancelled: int = 0
     stopped_early: int = 0
     waiting: int = 0
+    standby: int = 0
     submitted: int | None = None
     started: int | None = None
     ended: int | None = None

@@ -54,6 +54,12 @@ def room(
     return sum(len(group) // count for group in _grouped(kinds, whole, _groupings(together)[-1]))
 
 
+def largest(kinds: Kinds, usable: Iterable[int], together: Level) -> int:
+    """Devices in the largest group of a node that shares a level."""
+    groups = _grouped(kinds, list(usable), _groupings(together)[-1])
+    return max(map(len, groups), default=0)
+
+
 def _groupings(together: Level | None) -> tuple[tuple[int, ...], ...]:
     if together is Level.ISLAND:
         return ((2, 3), (3,))

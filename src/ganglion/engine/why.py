@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from ganglion.engine.devices import largest
 from ganglion.engine.fits import Fits
 from ganglion.engine.place import Demand, place, required_level, rules_of
 from ganglion.engine.shapes import Shape
@@ -10,6 +11,9 @@ from ganglion.engine.totals import Totals
 from ganglion.model.levels import DEPTH, Level
 from ganglion.model.reasons import Reason, Remedy, Token
 from ganglion.model.resources import WHOLE, GpuRequest, counted, decimal
+
+INSIDE = {Level.ISLAND: "NVLink island", Level.NUMA: "NUMA domain"}
+"""Parts of a node, in words."""
 
 
 def diagnose(state: ClusterState, demand: Demand) -> Reason:
@@ -73,8 +77,14 @@ def _impossible(state: ClusterState, shape: Shape, obstacles: dict[str, int]) ->
 
 def _too_large(state: ClusterState, shape: Shape, worst: str) -> Reason:
     classes, request = state.table.classes, shape.request
+    narrow, sight = request.together, state.table.sight(shape)
+    if worst == "too few free GPUs" and narrow:
+        groups = [
+            largest(each.devices, state.table.view(sight, i).devices, narrow)
+            for i, each in enumerate(classes)
+        ]
+        return _too_narrow(narrow, request.gpu.count, max(groups))
     if worst == "too few free GPUs":
-        sight = state.table.sight(shape)
         most = max(len(state.table.view(sight, i).devices) for i in range(len(classes)))
         asked, told, held, unit = (
             request.gpu.count,
@@ -93,6 +103,18 @@ def _too_large(state: ClusterState, shape: Shape, worst: str) -> Reason:
         f"one pod needs {told} on one node; the largest node has {held}",
         never=True,
         evidence={f"needed{unit}": asked, f"largest_node{unit}": most},
+        remedy=Remedy.CHANGE,
+    )
+
+
+def _too_narrow(level: Level, asked: int, most: int) -> Reason:
+    """No part of a node that its devices must share is large enough."""
+    name = INSIDE[level]
+    return Reason(
+        Token.CAPACITY,
+        f"one pod needs {counted(asked, 'GPU')} in one {name}; the largest {name} has {most}",
+        never=True,
+        evidence={"needed": asked, f"largest_{level}": most},
         remedy=Remedy.CHANGE,
     )
 

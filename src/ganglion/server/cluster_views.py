@@ -51,7 +51,7 @@ def _item(state: ClusterState, record: GangRecord, position: int) -> schemas.Ord
         user=gang.user,
         kind=gang.kind,
         priority=gang.priority,
-        gpus=gpus_of(gang.pod_sets),
+        gpus=gpus_of(state, record),
         reason=reason.token if reason else "",
         message=reason.message if reason else "",
         never=bool(reason and reason.never),

@@ -94,13 +94,18 @@ class Base(Model):
     state: str
     reason: str = Field("", description="token of the reason of a wait")
     message: str = ""
-    gpus: float = Field(0, description="GPUs of all its gangs")
+    gpus: float = Field(
+        0, description="GPUs that its gangs ask for; while any lives, of those that are wanted"
+    )
+    gpus_held: float = Field(0, description="GPUs that its gangs hold now")
     pods: int = Field(0, description="pods of all its gangs")
     running: int = Field(0, description="gangs that run")
     succeeded: int = 0
-    failed: int = Field(0, description="gangs that ended otherwise than well")
+    failed: int = Field(0, description="gangs that ended otherwise than well, by themselves")
+    cancelled: int = Field(0, description="gangs that were cancelled")
     stopped_early: int = Field(0, description="trials that were given up for better ones")
-    waiting: int = Field(0, description="gangs that wait")
+    waiting: int = Field(0, description="gangs that wait to start")
+    standby: int = Field(0, description="replicas that sleep until they are wanted")
     submitted: int
     started: int | None = None
     ended: int | None = None

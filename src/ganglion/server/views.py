@@ -4,7 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
-from ganglion.engine.record import WAITING, GangRecord
+from ganglion.engine.record import HOLDING, WAITING, GangRecord
+from ganglion.engine.state import ClusterState
 from ganglion.ledger.records import Filed
 from ganglion.lifecycle.reserved import reason_of, waits_for
 from ganglion.lifecycle.status import State, end_of, state_of
@@ -14,21 +15,43 @@ from ganglion.model.placement import Placement
 from ganglion.model.plan import Phase
 from ganglion.model.reasons import Reason
 from ganglion.model.resources import WHOLE
-from ganglion.model.workload import Gang, Kind, PodSet
+from ganglion.model.workload import Gang, Kind
 from ganglion.server import schemas, schemas_services
 from ganglion.server.book import Entry, Trail
 from ganglion.server.draft import Mind
 from ganglion.server.replicas import Past
 
 
-def gpus_of(pod_sets: tuple[PodSet, ...]) -> float:
-    """GPUs that one gang asks for; parts of a GPU given as memory count as nothing."""
+def gpus_of(state: ClusterState, record: GangRecord) -> float:
+    """GPUs that a gang asks for with all its pods.
+
+    A share given as memory is the fraction of a GPU that it takes where it is placed, or would
+    on the first kind of node that may take it.
+    """
     milli = sum(
-        pods.count * gpu.count * (0 if gpu.share_mib else gpu.milli)
-        for pods in pod_sets
+        pods.count * gpu.count * (_share(state, record, number) if gpu.share_mib else gpu.milli)
+        for number, pods in enumerate(record.gang.pod_sets)
         for gpu in (pods.request.gpu,)
     )
     return milli / WHOLE
+
+
+def _share(state: ClusterState, record: GangRecord, number: int) -> int:
+    """Thousandths of a GPU that a pod of a set takes of each device; 0 = no node may take it."""
+    name, place = record.gang.pod_sets[number].name, record.placement or record.promise
+    for pod in place.pods if place else ():
+        if pod.pod_set == name:
+            return pod.milli
+    sight = state.table.sight(record.shapes[number])
+    views = (state.table.view(sight, each) for each in range(len(state.table.classes)))
+    fits = (view.milli[view.devices[0]] for view in views if view.devices and not view.obstacle)
+    return next(fits, 0)
+
+
+def held_by(record: GangRecord) -> float:
+    """GPUs that the pods of a gang hold."""
+    place = record.placement if record.phase in HOLDING else None
+    return sum(len(pod.devices) * pod.milli for pod in place.pods) / WHOLE if place else 0
 
 
 def ranks_of(gang: Gang) -> int:
@@ -144,6 +167,9 @@ def _base(mind: Mind, entry: Entry) -> dict[str, object]:
     ends = [end_of(record) for record in records if record.phase is Phase.ENDED]
     given_up = sum(record.outcome is Outcome.STOPPED_EARLY for record in records)
     first = records[0].gang
+    live = [each for each in records if each.phase is not Phase.ENDED]
+    awake = [each for each in live if not each.gang.recall_ms or each.phase is not Phase.PENDING]
+    standby, wanted = len(live) - len(awake), awake or records
     return {
         "id": entry.id,
         "name": entry.workload.name,
@@ -154,13 +180,16 @@ def _base(mind: Mind, entry: Entry) -> dict[str, object]:
         "state": status.state,
         "reason": status.reason,
         "message": status.message or _warning(trails),
-        "gpus": len(records) * gpus_of(first.pod_sets),
+        "gpus": len(wanted) * gpus_of(mind.state, wanted[0]),
+        "gpus_held": sum(held_by(record) for record in live if record.placement),
         "pods": len(records) * sum(pods.count for pods in first.pod_sets),
         "running": sum(record.phase is Phase.RUNNING for record in records),
         "succeeded": ends.count(State.SUCCEEDED) - given_up,
-        "failed": len(ends) - ends.count(State.SUCCEEDED),
+        "failed": len(ends) - ends.count(State.SUCCEEDED) - ends.count(State.CANCELLED),
+        "cancelled": ends.count(State.CANCELLED),
         "stopped_early": given_up,
-        "waiting": sum(record.phase in WAITING for record in records),
+        "waiting": sum(record.phase in WAITING for record in records) - standby,
+        "standby": standby,
         "submitted": entry.at,
         "started": _began(mind, records),
         "ended": max(each.ended_at for each in records) if len(ends) == len(records) else None,
