@@ -37,7 +37,8 @@ def ask(
     flavor: str = "*",
 ) -> Reason | None:
     amount = Usage(count * 1000)
-    return shares.refusal(queue, flavor, amount, preemptible, lambda _: free * 1000, user)
+    found = shares.passed(queue, flavor, amount, preemptible, lambda _: free * 1000, user)
+    return found and found.reason
 
 
 def cohort(limit: int = 16) -> Shares:

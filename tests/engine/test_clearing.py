@@ -1,7 +1,9 @@
 """Gangs leave nodes that are to be empty by a time, each after a checkpoint."""
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from ganglion.engine.cycle import cycle
 from ganglion.engine.price import LATE_MS
@@ -9,6 +11,7 @@ from ganglion.engine.state import ClusterState
 from ganglion.model import events as ev
 from ganglion.model.booking import Booking
 from ganglion.model.plan import Phase, Plan
+from ganglion.model.queue import Queue
 from ganglion.model.workload import Checkpoint, Kind
 from tests.engine.build import gang, node, state_of, submit
 
@@ -200,3 +203,43 @@ def test_the_nodes_are_empty_when_the_booking_begins_and_nobody_is_stopped_twice
     stops += stopped(at(state, BEGIN))
     assert len(set(stops)) == len(stops) == len(contracts)
     assert all(record.phase is not Phase.RUNNING for record in state.on_node("n1"))
+
+
+def replicas(state: ClusterState, count: int, floor: int) -> None:
+    """A service with a floor, all of it on the first node; a second one has room for it."""
+    found = [
+        gang("s", 1, 1, id=f"s/{index}", index=index, kind=Kind.SERVICE, floor=floor)
+        for index in range(count)
+    ]
+    submit(state, *found)
+    at(state, 1, *(ev.GangStarted(1, each.id, 1) for each in found))
+    at(state, 2, ev.NodeAdded(2, node("n2", 4)))
+
+
+@pytest.mark.parametrize("queues", [(), ("vip",)])
+def test_no_service_is_taken_below_its_floor_before_a_booking_begins(
+    queues: tuple[str, ...],
+) -> None:
+    for count, floor in ((1, 1), (2, 1), (2, 2), (3, 2), (3, 3)):
+        state = state_of(node("n1", 4), queues=(Queue("team"), Queue("vip")))
+        replicas(state, count, floor)
+        now, left = 3, stopped(book(state, 3, replace(WINDOW, queues=queues)))
+        while now < BEGIN:
+            runs = [each for each in state.records.values() if each.phase is Phase.RUNNING]
+            assert len(runs) >= floor
+            now = min(now + 10 * MINUTE, BEGIN)
+            left += stopped(at(state, now, *obeyed(state, now)))
+        stays = queues and floor == count
+        assert len(set(left)) == (0 if stays else count)
+
+
+def obeyed(state: ClusterState, now: int) -> list[ev.Event]:
+    """What a world reports that does at once as it is told."""
+    found: list[ev.Event] = []
+    for gang_id, record in state.records.items():
+        if record.phase is Phase.STOPPING:
+            outcome = ev.Outcome.PREEMPTED
+            found.append(ev.GangEnded(now, gang_id, record.attempt, outcome, requeue=True))
+        if record.phase is Phase.STARTING:
+            found.append(ev.GangStarted(now, gang_id, record.attempt))
+    return found

@@ -291,3 +291,23 @@ def test_a_trade_does_not_wait_for_a_checkpoint_that_is_far() -> None:
     plan = submit(state, gang("high", gpus=8, priority=80, submitted=HOUR), now=HOUR)
 
     assert stopped(plan) == {"low": "preempted"}
+
+
+def test_a_gang_out_of_proportion_stays_where_another_trade_loses_and_displaces_less() -> None:
+    state = state_of(node("n0", 12), node("n1", 2))
+    run(state, gang("large", gpus=12, priority=10))
+    run(state, gang("small", gpus=2, priority=40), now=2)
+
+    plan = submit(state, gang("high", gpus=2, priority=80), now=HOUR)
+
+    assert stopped(plan) == {"small": "preempted"}
+
+
+def test_a_gang_out_of_proportion_leaves_where_the_others_would_lose_more() -> None:
+    state = state_of(node("n0", 12), node("n1", 2))
+    run(state, gang("small", gpus=2, priority=40))
+    run(state, gang("large", gpus=12, priority=10), now=20 * HOUR)
+
+    plan = submit(state, gang("high", gpus=2, priority=80), now=20 * HOUR + 1)
+
+    assert stopped(plan) == {"large": "preempted"}

@@ -39,6 +39,28 @@ class Ask(NamedTuple):
     user: str
 
 
+class Passed(NamedTuple):
+    """A bound that a start would pass.
+
+    Attributes:
+        queue: the queue of the bound; empty = the fleet, of which others keep a part back.
+        user: whose use is bounded; None = everybody's.
+        fixed: whether only work counts that nobody may stop.
+        flavor: flavor, or `*` for all of them together.
+        kind: the resource, as a field of `Usage`.
+        short: how much less would have to be in use.
+        reason: the same for people.
+    """
+
+    queue: str
+    user: str | None
+    fixed: bool
+    flavor: str
+    kind: str
+    short: int
+    reason: Reason
+
+
 class Bounds:
     """Judges what queues ask for.
 
@@ -61,27 +83,35 @@ class Bounds:
         self._tree, self._usage, self._fixed = tree, usage, fixed
         self._of_user, self._lending = of_user, lending
 
-    def refusal(self, ask: Ask, free: Callable[[str], int]) -> Reason | None:
-        """Why it may not be; None = it may. `free`: flavor -> thousandths of GPUs free."""
-        reason = self.beyond(ask)
-        return self._kept(ask, free) if reason is None and self._tree.lends else reason
+    def passed(self, ask: Ask, free: Callable[[str], int]) -> Passed | None:
+        """The first bound that it would pass; None = none. `free`: flavor -> milli-GPUs free."""
+        found = self.beyond(ask)
+        return self._kept(ask, free) if found is None and self._tree.lends else found
 
-    def beyond(self, ask: Ask) -> Reason | None:
+    def beyond(self, ask: Ask) -> Passed | None:
         """Which bound of the queue itself, or of one above it, would be passed; None = none."""
         for queue in self._tree.binding(ask.path[0], ask.preemptible):
-            reason = self._limit(ask, queue) or self._quota(ask, queue) or self._user(ask, queue)
-            if reason:
-                return reason
+            found = self._limit(ask, queue) or self._quota(ask, queue) or self._user(ask, queue)
+            if found:
+                return found
         return None
 
-    def _limit(self, ask: Ask, queue: Queue) -> Reason | None:
+    def beyond_user(self, ask: Ask) -> Passed | None:
+        """Which limit of a user would be passed; None = none."""
+        for queue in self._tree.binding(ask.path[0], ask.preemptible):
+            found = self._user(ask, queue)
+            if found:
+                return found
+        return None
+
+    def _limit(self, ask: Ask, queue: Queue) -> Passed | None:
         limit = queue.limit.get(ask.flavor)
         if not limit:
             return None
         used = self._usage[queue.name].get(ask.flavor, NOTHING)
-        return _over(ask, _Bound(f"queue {queue.name}", "limit", limit, used))
+        return _over(ask, _Bound(queue.name, f"queue {queue.name}", "limit", limit, used))
 
-    def _quota(self, ask: Ask, queue: Queue) -> Reason | None:
+    def _quota(self, ask: Ask, queue: Queue) -> Passed | None:
         if ask.preemptible or not queue.quota:
             return None
         quota = queue.quota.get(ask.flavor) or _left_out(queue, ask.flavor)
@@ -89,17 +119,17 @@ class Bounds:
             return None
         used = self._fixed[queue.name].get(ask.flavor, NOTHING)
         who = f"work of queue {queue.name} that may not be stopped"
-        return _over(ask, _Bound(who, "quota", quota, used))
+        return _over(ask, _Bound(queue.name, who, "quota", quota, used, fixed=True))
 
-    def _user(self, ask: Ask, queue: Queue) -> Reason | None:
+    def _user(self, ask: Ask, queue: Queue) -> Passed | None:
         limit = queue.user_limit.get(ask.flavor)
         if not limit:
             return None
         used = self._of_user(queue.name, ask.user, ask.flavor)
         who = f"user {ask.user or '(nobody)'} in queue {queue.name}"
-        return _over(ask, _Bound(who, "user_limit", limit, used))
+        return _over(ask, _Bound(queue.name, who, "user_limit", limit, used, user=ask.user))
 
-    def _kept(self, ask: Ask, free: Callable[[str], int]) -> Reason | None:
+    def _kept(self, ask: Ask, free: Callable[[str], int]) -> Passed | None:
         levels, raw = self._lending.beside(ask.path, ask.flavor), NOTHING
         for number, each in enumerate(levels, 1):
             if each.kept != NOTHING:
@@ -108,20 +138,20 @@ class Bounds:
                 continue
             inside = levels[:number]
             if each.above:
-                reason = self._inside(ask, inside, raw)
+                found = self._inside(ask, inside, raw)
             else:
-                reason = self._in_fleet(ask, inside, raw.gpu_milli, free)
-            if reason:
-                return reason
+                found = self._in_fleet(ask, inside, raw.gpu_milli, free)
+            if found:
+                return found
         return None
 
-    def _inside(self, ask: Ask, levels: list[Beside], raw: Usage) -> Reason | None:
+    def _inside(self, ask: Ask, levels: list[Beside], raw: Usage) -> Passed | None:
         name = levels[-1].above
         limit = self._tree.queues[name].limit.get(ask.flavor)
         if not limit:
             return None
         used = self._usage[name].get(ask.flavor, NOTHING)
-        bound = _Bound(f"queue {name}", "limit", limit, used, raw)
+        bound = _Bound(name, f"queue {name}", "limit", limit, used, kept=raw)
         if not _over(ask, bound):
             return None
         idle = self._lending.idle(ask.path, ask.flavor)[: len(levels)]
@@ -130,7 +160,7 @@ class Bounds:
 
     def _in_fleet(
         self, ask: Ask, levels: list[Beside], raw: int, free: Callable[[str], int]
-    ) -> Reason | None:
+    ) -> Passed | None:
         asked = ask.amount.gpu_milli
         if not asked or not raw:
             return None
@@ -142,12 +172,14 @@ class Bounds:
         back = self._reserved(ask, levels, Amount(gpu_milli=room + used)).gpu_milli
         if not back or asked <= room - back:
             return None
-        return Reason(
+        reason = Reason(
             Token.QUOTA,
             f"{decimal(back)} free {_what(ask.flavor, 'gpu_milli')} are kept back by queues that"
             f" do not lend them; {decimal(asked)} more would touch those",
             evidence={"asked_milli": asked, "kept_milli": back, "free_milli": room},
         )
+        short = asked - (room - back)
+        return Passed("", None, False, ask.flavor, "gpu_milli", short, reason)
 
     def _reserved(self, ask: Ask, levels: list[Beside], bound: Amount) -> Usage:
         """What others keep back within a bound, but no more than leaves the asker its quota.
@@ -176,28 +208,33 @@ def _less(kept: Usage, bound: Amount, quota: Amount | None) -> Usage:
 class _Bound(NamedTuple):
     """One bound: on whom, which, how much, what is used and kept back of it (now, if idle)."""
 
+    queue: str
     who: str
     word: str
     most: Amount
     used: Usage
+    user: str | None = None
+    fixed: bool = False
     kept: Usage = NOTHING
     idle: Usage = NOTHING
 
 
-def _over(ask: Ask, bound: _Bound) -> Reason | None:
+def _over(ask: Ask, bound: _Bound) -> Passed | None:
     for kind in KINDS:
         most, more = getattr(bound.most, kind), getattr(ask.amount, kind)
         now, kept = getattr(bound.used, kind), getattr(bound.kept, kind)
         if most is None or not more or now + kept + more <= most:
             continue
         never = more > most - getattr(bound.idle, kind)
-        return Reason(
+        short = now + kept + more - most
+        reason = Reason(
             Token.QUOTA,
             _sentence(ask.flavor, bound, kind, more),
             never=never,
             evidence=_evidence(bound, kind, more),
             remedy=Remedy.ADMIN if never else Remedy.WAIT,
         )
+        return Passed(bound.queue, bound.user, bound.fixed, ask.flavor, kind, short, reason)
     return None
 
 

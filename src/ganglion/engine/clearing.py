@@ -4,6 +4,10 @@ A gang leaves as soon as it has just saved its work and there is another place f
 is promised. One that finds none stays until the last checkpoint before the booking begins, so
 that nothing waits for longer than it must. Replicas of a service leave one at a time. What is
 still there when the booking begins is stopped.
+
+Floors hold as for any stop for the sake of others: a gang whose workload has no more than its
+floor stays until enough siblings run elsewhere, where the booking is for somebody even after it
+has begun. Maintenance takes the nodes away at its begin, whoever is there.
 """
 
 from collections.abc import Iterator
@@ -64,6 +68,10 @@ def leaves_at(record: GangRecord, booking: Booking, now: int) -> int:
 
 def _leave(state: ClusterState, record: GangRecord, booking: Booking, plan: Plan) -> None:
     now = plan.at
+    if not state.floors.spares(record) and (booking.queues or now < booking.begin):
+        if now < booking.begin:
+            state.alarm(booking.begin, record.gang.id)
+        return
     if now >= booking.begin:
         _stop(state, record, booking, None, plan)
         return

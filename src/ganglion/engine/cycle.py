@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from ganglion.engine.acts import decide, give, keep_promises
+from ganglion.engine.claims import new_claims, overtaken
 from ganglion.engine.clearing import clear
 from ganglion.engine.effort import Effort, in_vain, postponed
 from ganglion.engine.elastic import grow
@@ -81,6 +82,7 @@ def cycle(
 
 def _take_turns(state: ClusterState, plan: Plan, until: str) -> None:
     """Look at everything that waits and may start."""
+    new_claims(state, plan.at)
     if state.policy.entitlement not in SIDE_BY_SIDE:
         _Round(state, plan).run(until)
     elif take_heads(state, plan, lambda head: _shut(state, head, plan), until):
@@ -118,6 +120,7 @@ class _Round:
         self._state.missed_moves = self._effort.missed_moves if cut else 0
         if cut or again:
             self._state.again_at = self._plan.at + 1
+        overtaken(self._state, self._plan.starts)
 
     def _repeat(self, record: GangRecord) -> None:
         """Give a gang that failed in this sweep what is free by now; others come before trades."""

@@ -2,7 +2,8 @@
 
 For each candidate domain the cheapest set of victims is sought whose removal lets the whole
 gang be placed: node by node by price (`market`), or in the fixed order of the rules. Who is
-not needed is then dropped again. Domains compare by (highest class hurt, price, number
+not needed is then dropped again. Where a limit or a quota blocks the gang, victims under that
+bound are taken first (`means`). Domains compare by (highest class hurt, price, number
 disturbed). Nobody is touched before the whole gang was proven placeable.
 
 Source: the shape of Volcano's gang preemption with a price in place of an order; thinning as
@@ -10,28 +11,40 @@ Kueue's fill-back.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import NamedTuple
+from functools import partial
 
 from ganglion.engine.effort import LOOK, Effort
 from ganglion.engine.find import find
-from ganglion.engine.growth import BY_RIGHT, Growth, Use
-from ganglion.engine.market import Market, Offer
-from ganglion.engine.means import freed
+from ganglion.engine.fresh import Fresh
+from ganglion.engine.growth import Growth, Use
+from ganglion.engine.market import Market, Offer, as_one_pod
+from ganglion.engine.means import GROWN, Flavors, Relief, closed
 from ganglion.engine.numbers import renumbered
 from ganglion.engine.patience import better_later
 from ganglion.engine.place import Demand, levels_for, rules_of, unit_of
-from ganglion.engine.quota import spent
+from ganglion.engine.quota import asked, spent
 from ganglion.engine.record import GangRecord
 from ganglion.engine.reservation import Reservation
-from ganglion.engine.shapes import Shape, times
+from ganglion.engine.shapes import Shape
 from ganglion.engine.state import ClusterState
-from ganglion.engine.stock import Cost, Stock, alike
+from ganglion.engine.stock import Stock, alike
 from ganglion.engine.tentative import Tentative
+from ganglion.engine.trade import (
+    LARGE,
+    Trade,
+    cheaper,
+    cost_of,
+    gentler_of,
+    is_clear,
+    is_judged,
+    is_out_of_proportion,
+    needed_before,
+)
 from ganglion.engine.victims import Cause, Rules, Unit, may_stop
 from ganglion.model.levels import DEPTH, Level
 from ganglion.model.placement import Placement
 from ganglion.model.plan import Start
-from ganglion.model.policy import VictimOrder
+from ganglion.model.policy import Entitlement, VictimOrder
 from ganglion.model.queue import ANY_FLAVOR
 from ganglion.model.reasons import Reason, Token
 
@@ -39,24 +52,14 @@ TRIED = Reason(Token.CAPACITY, "no place was found")
 """Stands for a reason that nobody will read."""
 
 
+UNBOUNDED = 1 << 62
+"""In place of a largest victim, in thousandths of GPUs."""
+
 Take = Callable[[Tentative], list[Unit] | None]
 """Takes victims until the gang fits and says which; None when it cannot."""
 
-
-class Trade(NamedTuple):
-    """A place, and whoever has to leave for it.
-
-    Attributes:
-        placement: where the gang starts.
-        units: its victims.
-        moves: victims that go on elsewhere at once, with their new places.
-        cost: what it costs.
-    """
-
-    placement: Placement
-    units: tuple[Unit, ...]
-    moves: tuple[tuple[GangRecord, Placement], ...]
-    cost: Cost
+Shop = Callable[[], Market]
+"""Makes the market of some nodes."""
 
 
 class Trader:
@@ -84,8 +87,10 @@ class Trader:
         evict = state.policy.evict
         self._in_order = evict.victims in (VictimOrder.NEWEST, VictimOrder.YOUNGEST)
         self._classless = evict.victims is VictimOrder.PRICE_FIRST
-        self._fresh: dict[str, GangRecord] = {}
-        self._noted = 0
+        self._fresh = Fresh()
+        self._outgrown = False
+        self._by_share = state.policy.entitlement is Entitlement.SHARE
+        self._most = UNBOUNDED
 
     def trade(self, asker: GangRecord) -> Trade | None:
         """The best trade for a gang that found no place; None when there is none."""
@@ -129,18 +134,8 @@ class Trader:
         """
         if not self._state.policy.evict.enabled:
             return False
-        for start in starts[self._noted :]:
-            gang = start.gang
-            known = self._fresh.get(gang.queue)
-            if gang.preemptible and (known is None or gang.priority < known.gang.priority):
-                self._fresh[gang.queue] = self._state.records[gang.id]
-        self._noted = len(starts)
         now, allows = self._now, self._rules.allows
-        units = (
-            Unit(record, record.placement.pods, True, 0, Cause.PREEMPTED)
-            for record in self._fresh.values()
-            if record.placement
-        )
+        units = self._fresh.units(self._state, starts)
         return any(allows(self._state, asker, unit, now) for unit in units)
 
     def _useful(self, asker: GangRecord) -> Callable[[Unit], bool]:
@@ -175,18 +170,36 @@ class Trader:
         units = self._pool(asker)
         if not units:
             return None
-        best: Trade | None = None
-        for take in self._candidates(asker):
-            found = self._attempt(asker, take)
-            if found and (best is None or found.cost < best.cost):
-                best = found
-            if best and self._effort.is_spent:
-                break
+        best = self._best(asker)
+        if best and self._by_share and is_out_of_proportion(best, asker):
+            self._most = LARGE * asked(asker).gpu_milli
+            other, self._most = self._best(asker), UNBOUNDED
+            best = gentler_of(best, other) if other else best
         return self._gentler(asker, best) if best else None
+
+    def _best(self, asker: GangRecord) -> Trade | None:
+        """The cheapest trade, of gangs no larger than is allowed at the moment."""
+        best: Trade | None = None
+        ways, self._outgrown = closed(self._state, asker), False
+        for way in ways:
+            best = cheaper(best, self._in_a_way(asker, way))
+        if best is None and self._outgrown and GROWN not in ways:
+            best = self._in_a_way(asker, GROWN)
+        return best
+
+    def _in_a_way(self, asker: GangRecord, way: Flavors) -> Trade | None:
+        """The best trade that keeps to the bounds of some flavors."""
+        found = self._attempt(asker, partial(self._buy, asker, way, None)) if way else None
+        # Where victims under a bound are enough, more of them for room would be in vain.
+        for shop in () if found else self._shops(asker):
+            found = cheaper(found, self._attempt(asker, partial(self._buy, asker, way, shop)))
+            if found and self._effort.is_spent:
+                break
+        return found
 
     def _gentler(self, asker: GangRecord, best: Trade) -> Trade:
         """Of trades on one node at one price, one whose victims can go on elsewhere."""
-        market = self._markets.get(asker.lane)
+        market = self._markets.get((asker.lane, UNBOUNDED))
         killed = best.cost[2]
         if (
             not market
@@ -225,8 +238,8 @@ class Trader:
             self._stocks[key] = Stock(self._state, pool, classless=self._classless)
         return pool
 
-    def _candidates(self, asker: GangRecord) -> Iterator[Take]:
-        """Ways to take victims: node by node, then domain by domain."""
+    def _shops(self, asker: GangRecord) -> Iterator[Shop]:
+        """Where to take victims: node by node, then domain by domain."""
         state, demand = self._state, Demand(asker.gang, asker.shapes)
         levels = levels_for(state.indexes, asker.gang)
         if Level.NODE in levels or demand.single:
@@ -238,21 +251,22 @@ class Trader:
             if DEPTH[level] < DEPTH[Level.NODE]:
                 yield from self._in_domains(asker, demand, level, seen)
 
-    def _on_one_node(self, asker: GangRecord, demand: Demand) -> Take:
-        shape = _as_one_pod(demand)
+    def _on_one_node(self, asker: GangRecord, demand: Demand) -> Shop:
+        shape = as_one_pod(demand)
 
-        def take(tentative: Tentative) -> list[Unit] | None:
-            market = self._markets.get(asker.lane)
+        def shop() -> Market:
+            market = self._markets.get((asker.lane, self._most))
             if market is None:
                 ranks = range(len(self._state.tree.nodes))
-                market = self._markets[asker.lane] = self._market(asker, shape, ranks, 1)
-            return self._buy(asker, market, tentative)
+                market = self._market(asker, shape, ranks, 1)
+                self._markets[asker.lane, self._most] = market
+            return market
 
-        return take
+        return shop
 
     def _in_domains(
         self, asker: GangRecord, demand: Demand, level: Level, seen: list[list[int]]
-    ) -> Iterator[Take]:
+    ) -> Iterator[Shop]:
         state = self._state
         widest = max(demand.sets, key=lambda each: each.request.gpu.count * each.least)
         rules = rules_of(asker.gang, widest, False, widest.least)
@@ -264,19 +278,21 @@ class Trader:
             # A domain that is alone in a wider one holds the same nodes.
             if ranks not in seen:
                 seen.append(ranks)
-                yield self._in_domain(asker, shape, widest.least, ranks)
+                yield partial(self._market, asker, shape, ranks, widest.least)
 
-    def _in_domain(self, asker: GangRecord, shape: Shape, slots: int, ranks: Sequence[int]) -> Take:
-        def take(tentative: Tentative) -> list[Unit] | None:
-            return self._buy(asker, self._market(asker, shape, ranks, slots), tentative)
-
-        return take
-
-    def _buy(self, asker: GangRecord, market: Market, tentative: Tentative) -> list[Unit] | None:
-        """Take the cheapest offers until the gang fits."""
+    def _buy(
+        self, asker: GangRecord, way: Flavors, shop: Shop | None, tentative: Tentative
+    ) -> list[Unit] | None:
+        """Take what bounds ask for, then the cheapest offers until the gang fits."""
         allowed = self._allowed(asker)
+        market = shop() if shop else None
+        taken: list[Unit] | None = []
+        if way:
+            relief = Relief(self._state, asker, self._pool(asker), allowed)
+            taken = relief.take(way, tentative, self._growth)
+        if taken is None or market is None:
+            return taken if taken and self._fits(asker) else None
         market.open()
-        taken = freed(self._state, asker, self._pool(asker), tentative)
         for unit in taken:
             market.take(unit)
         while not (taken and self._fits(asker)):
@@ -292,7 +308,8 @@ class Trader:
         return taken
 
     def _allowed(self, asker: GangRecord) -> Callable[[Unit], bool]:
-        return lambda unit: self._rules.allows(self._state, asker, unit, self._now)
+        allows, state, now, most = self._rules.allows, self._state, self._now, self._most
+        return lambda unit: unit.gpu_milli <= most and allows(state, asker, unit, now)
 
     def _attempt(self, asker: GangRecord, take: Take) -> Trade | None:
         tentative, before = Tentative(self._state), self._growth.use_of(asker)
@@ -306,31 +323,43 @@ class Trader:
         self, asker: GangRecord, taken: list[Unit], tentative: Tentative, before: Use
     ) -> Trade | None:
         """Drop whoever is not needed, seat the gang, and move whoever fits elsewhere."""
-        units = self._thin(asker, taken, tentative)
+        units = self._thin(asker, taken, tentative, before)
         placement = self._place(asker)
         if placement is None:
             return None
         tentative.seat(asker, placement)
-        judged = any(unit.cause in BY_RIGHT for unit in units)
-        if judged and self._growth.is_beyond_share(asker, before):
+        if is_judged(units) and self._growth.is_beyond_share(asker, before):
+            self._outgrown = True
             return None
         moves: list[tuple[GangRecord, Placement]] = []
         if self._state.policy.evict.move:
             with self._state.future.apart_from(asker.gang.id):
                 moves = self._moves(units, tentative)
-        return Trade(placement, tuple(units), tuple(moves), self._cost(units, len(moves)))
+        return Trade(
+            placement,
+            tuple(units),
+            tuple(moves),
+            cost_of(units, len(moves), classless=self._classless),
+        )
 
-    def _thin(self, asker: GangRecord, taken: list[Unit], tentative: Tentative) -> list[Unit]:
+    def _thin(
+        self, asker: GangRecord, taken: list[Unit], tentative: Tentative, before: Use
+    ) -> list[Unit]:
         kept = list(taken)
         for unit in reversed(taken[:-1]):
-            if _needed_before(unit, kept):
+            if needed_before(unit, kept):
                 continue
             tentative.give_back(unit)
-            if self._fits(asker):
+            if self._fits(asker) and not self._outgrows(asker, before, kept, unit):
                 kept = [each for each in kept if each is not unit]
             else:
                 tentative.take(unit)
         return kept
+
+    def _outgrows(self, asker: GangRecord, before: Use, units: list[Unit], without: Unit) -> bool:
+        """Whether the asker's queue would grow too far if all but one of some units left."""
+        judged = is_judged(each for each in units if each is not without)
+        return judged and bool(self._growth.beyond(asker, before, ANY_FLAVOR, asked(asker)))
 
     def _moves(
         self, units: Sequence[Unit], tentative: Tentative
@@ -358,13 +387,6 @@ class Trader:
             return False
         return self._place(asker) is not None
 
-    def _cost(self, units: Sequence[Unit], moved: int) -> Cost:
-        worst = max(unit.hurts for unit in units)
-        price = sum(unit.price for unit in units)
-        age = -sum(unit.record.gang.submitted for unit in units)
-        count = len(units)
-        return (() if self._classless else worst, price, count - moved, count, age)
-
     def _market(self, asker: GangRecord, shape: Shape, ranks: Iterable[int], slots: int) -> Market:
         state, effort, classless = self._state, self._effort, self._classless
         stock = self._stocks[alike(state, asker, self._now)]
@@ -373,23 +395,6 @@ class Trader:
         )
 
 
-def is_clear(trade: Trade) -> bool:
-    """Whether only spare gangs leave for it."""
-    return all(unit.record.gang.spare for unit in trade.units)
-
-
-def _needed_before(unit: Unit, kept: list[Unit]) -> bool:
-    """Whether a gang that stops whole is among the kept: its surplus leaves with it."""
-    return not unit.whole and any(each.whole and each.record is unit.record for each in kept)
-
-
 def _as_if_there(held: Reservation) -> Unit:
     """A gang with a reservation, as a victim where it will be."""
     return Unit(held.record, held.placement.pods, True, 0, Cause.RECLAIMED)
-
-
-def _as_one_pod(demand: Demand) -> Shape:
-    """The whole gang as one pod of its most demanding set's shape."""
-    widest = max(range(len(demand.sets)), key=lambda i: demand.sets[i].request.gpu.count)
-    total = sum(each.least for each in demand.sets)
-    return demand.shapes[widest] if total == 1 else times(demand.shapes[widest], total, None)

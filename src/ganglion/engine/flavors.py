@@ -18,7 +18,7 @@ from ganglion.engine.holdings import Holdings
 from ganglion.engine.queue_rules import rules_for
 from ganglion.engine.record import GangRecord
 from ganglion.engine.rules_kueue import Asker
-from ganglion.engine.taking import victims_for
+from ganglion.engine.taking import user_limit_passed, victims_for
 from ganglion.model.policy import Entitlement
 from ganglion.model.queue import ANY_FLAVOR, Flavors, Victims
 
@@ -215,26 +215,27 @@ class Assigner:
         if amount > borrowing.potential(queue, cell) or self._is_barred(cell, amount):
             return WORST
         level, inner = borrowing.reach(queue, cell, amount)
-        if amount <= borrowing.available(queue, cell):
+        of_user = user_limit_passed(self._state, self._record, {cell: amount})
+        is_there = amount <= borrowing.available(queue, cell)
+        if is_there and not of_user:
             return Quality(Mode.FIT, level)
-        if amount <= borrowing.owned(queue, cell) or inner or self._may_borrow():
+        if of_user and of_user.reason.never:
+            return WORST
+        if is_there or amount <= borrowing.owned(queue, cell) or inner or self._may_borrow():
             return self._with_victims(cell, amount)
         return WORST
 
     def _is_barred(self, cell: Cell, amount: int) -> bool:
-        """Whether limits of users forbid it, or work that nobody may stop would borrow."""
+        """Whether work that nobody may stop would borrow."""
         flavor, kind = cell
         gang, shares = self._record.gang, self._state.shares
+        if gang.preemptible:
+            return False
         for name in (self._queue, *self._borrowing.above(self._queue)):
-            limit = shares.queues[name].user_limit.get(flavor)
-            most = getattr(limit, kind) if limit else None
-            used = getattr(shares.of_user(name, gang.user, flavor), kind)
-            if most is not None and used + amount > most:
-                return True
             quota = shares.queues[name].quota.get(flavor)
             owned = getattr(quota, kind) if quota else None
             fixed = getattr(shares.fixed[name].get(flavor, NOTHING), kind)
-            if not gang.preemptible and owned is not None and fixed + amount > owned:
+            if owned is not None and fixed + amount > owned:
                 return True
         return False
 

@@ -5,10 +5,14 @@ one it has a claim to, is taken back at once by the others, who then give way in
 for ever.
 """
 
+from ganglion.engine.bounds import Passed
 from ganglion.engine.entitled import KINDS, Entitled
 from ganglion.engine.holdings import Holdings
 from ganglion.engine.record import GangRecord
 from ganglion.engine.victims import Cause
+from ganglion.model.queue import ANY_FLAVOR
+from ganglion.model.reasons import Reason, Token
+from ganglion.model.resources import Usage
 
 BY_RIGHT = (Cause.PREEMPTED, Cause.RECLAIMED, Cause.RECLAIMED_BORROWING)
 """Causes that give nobody more than its queue deserves."""
@@ -37,6 +41,27 @@ class Growth:
             for account in accounts
             for kind in KINDS
         }
+
+    def beyond(self, asker: GangRecord, before: Use, flavor: str, more: Usage) -> Passed | None:
+        """The queue that would use more than before and than it deserves; None = none would.
+
+        Args:
+            asker: a gang that is not seated yet.
+            before: what its queues used before the trade.
+            flavor: flavor that the gang gets, or `*`.
+            more: what it asks for.
+        """
+        if not asker.gang.preemptible:
+            return None
+        for (name, account, kind), was in before.items():
+            asks, bound = getattr(more, kind), self._entitled.share(name, account, kind)
+            if account not in (flavor, ANY_FLAVOR) or not asks or bound is None:
+                continue
+            short = self._entitled.used(name, account, kind) + asks - max(was, bound)
+            if short > 0:
+                reason = Reason(Token.QUOTA, f"queue {name} would use more than it deserves")
+                return Passed(name, None, False, account, kind, short, reason)
+        return None
 
     def is_beyond_share(self, asker: GangRecord, before: Use) -> bool:
         """Whether any of these queues uses more than before, and more than it deserves.

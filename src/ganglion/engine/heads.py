@@ -15,7 +15,6 @@ from typing import NamedTuple
 from ganglion.engine.acts import give
 from ganglion.engine.borrowing import Borrowing, Cells, usages_of
 from ganglion.engine.dominant import Dominant
-from ganglion.engine.evict import Trade
 from ganglion.engine.lanes import Key, Lane
 from ganglion.engine.nominate import Nomination, Nominator
 from ganglion.engine.queue_rules import rules_for
@@ -23,6 +22,7 @@ from ganglion.engine.record import SETTLED, GangRecord
 from ganglion.engine.state import ClusterState
 from ganglion.engine.swap import swap
 from ganglion.engine.tentative import Tentative
+from ganglion.engine.trade import Trade
 from ganglion.engine.victims import Unit
 from ganglion.model.placement import Placement
 from ganglion.model.plan import Plan

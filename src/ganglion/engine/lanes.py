@@ -166,3 +166,9 @@ class Lanes:
         lane = self._all[lane_key]
         lane.reason, lane.shut_at = reason, self._freed
         self._open.pop(lane_key, None)
+
+    def reopen(self, gang: str) -> None:
+        """This gang's lane is worth a look again."""
+        lane_key = self._where[gang]
+        lane = self._open[lane_key] = self._all[lane_key]
+        lane.shut_at = -1

@@ -14,7 +14,9 @@ from ganglion.engine.condition import Sight
 from ganglion.engine.effort import Effort
 from ganglion.engine.holdings import Holdings
 from ganglion.engine.knapsack import Item, cheapest
+from ganglion.engine.place import Demand
 from ganglion.engine.price import gpu_milli
+from ganglion.engine.shapes import Shape, times
 from ganglion.engine.stock import Cost, Stock
 from ganglion.engine.tentative import Tentative
 from ganglion.engine.victims import Grade, Unit, UnitKey
@@ -287,3 +289,10 @@ class Market:
         here = gpu_milli(tuple(pod for pod in unit.pods if pod.node == name))
         grade = () if self._classless else unit.hurts
         return (grade, unit.whole, self._local(unit, rank) * 1000 // max(here, 1))
+
+
+def as_one_pod(demand: Demand) -> Shape:
+    """The whole gang as one pod of its most demanding set's shape."""
+    widest = max(range(len(demand.sets)), key=lambda i: demand.sets[i].request.gpu.count)
+    total = sum(each.least for each in demand.sets)
+    return demand.shapes[widest] if total == 1 else times(demand.shapes[widest], total, None)

@@ -14,7 +14,7 @@ from ganglion.engine.record import GangRecord
 from ganglion.engine.rules_kueue import Asker, Taken
 from ganglion.engine.shapes import excluding
 from ganglion.engine.state import ClusterState
-from ganglion.engine.taking import quota_fits, victims_for
+from ganglion.engine.taking import quota_fits, user_limit_passed, victims_for
 from ganglion.engine.tight import place_tightly, suits
 from ganglion.engine.why import diagnose
 from ganglion.model.placement import Placement
@@ -105,7 +105,7 @@ class Nominator:
         gone = [record for record, _ in nomination.victims]
         for record in gone:
             self._state.charge(record.gang, record.charged, -1)
-        fits = quota_fits(self._borrowing, asker, may_borrow=True)
+        fits = quota_fits(self._state, self._borrowing, asker, may_borrow=True)
         for record in gone:
             self._state.charge(record.gang, record.charged, 1)
         return fits
@@ -233,8 +233,11 @@ class Nominator:
                 remedy=Remedy.ADMIN,
             )
         cell = flavor, kind
-        left, most = self._borrowing.available(queue, cell), self._borrowing.potential(queue, cell)
         asked = sum(self._asked(record, assignment, kind))
+        of_user = user_limit_passed(self._state, record, {(flavor, kind): asked})
+        if of_user:
+            return of_user.reason
+        left, most = self._borrowing.available(queue, cell), self._borrowing.potential(queue, cell)
         what = word if flavor == ANY_FLAVOR else f"{flavor} {word}"
         unit = kind.partition("_")[2]
         return Reason(

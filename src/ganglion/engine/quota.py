@@ -1,5 +1,6 @@
 """Which flavors a gang's queue may still use."""
 
+from ganglion.engine.bounds import Passed
 from ganglion.engine.record import GangRecord
 from ganglion.engine.state import ClusterState
 from ganglion.model.placement import Placement
@@ -29,13 +30,13 @@ def spent(state: ClusterState, record: GangRecord) -> tuple[Reason | None, dict[
     if not state.shares.is_governed(record.gang.queue, record.gang.preemptible):
         return None, {}
     wanted = asked(record)
-    whole = _refusal(state, record, ANY_FLAVOR, wanted)
+    whole = passed(state, record, ANY_FLAVOR, wanted)
     if whole:
-        return whole, {}
+        return whole.reason, {}
     refusals = {
-        flavor: reason
+        flavor: found.reason
         for flavor in state.totals.flavors()
-        if (reason := _refusal(state, record, flavor, wanted))
+        if (found := passed(state, record, flavor, wanted))
     }
     usable = state.totals.flavors_for(record.shapes) if refusals else ()
     if usable and all(flavor in refusals for flavor in usable):
@@ -43,9 +44,10 @@ def spent(state: ClusterState, record: GangRecord) -> tuple[Reason | None, dict[
     return None, refusals
 
 
-def _refusal(state: ClusterState, record: GangRecord, flavor: str, wanted: Usage) -> Reason | None:
+def passed(state: ClusterState, record: GangRecord, flavor: str, wanted: Usage) -> Passed | None:
+    """The bound that a gang would pass with so much of a flavor; None = it would pass none."""
     gang = record.gang
-    return state.shares.refusal(
+    return state.shares.passed(
         gang.queue, flavor, wanted, gang.preemptible, state.totals.free_gpu, gang.user
     )
 
@@ -67,12 +69,13 @@ class Means:
     def allow(self, placement: Placement) -> bool:
         """Whether the queue and all above it may use that much."""
         state, record = self._state, self._record
-        total = Usage()
+        self.refusal, total = None, Usage()
         used = state.usage_of(record, placement)
         for usage in used.values():
             total = total.plus(usage)
         for flavor, usage in ((ANY_FLAVOR, total), *used.items()):
-            self.refusal = _refusal(state, record, flavor, usage)
-            if self.refusal:
+            found = passed(state, record, flavor, usage)
+            if found:
+                self.refusal = found.reason
                 return False
         return True

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from ganglion.engine import price
 from ganglion.engine.effort import LOOK, Effort
-from ganglion.engine.evict import TRIED, Trade
+from ganglion.engine.evict import TRIED
 from ganglion.engine.find import find
 from ganglion.engine.fits import Rules as PlaceRules
 from ganglion.engine.grounds import Ground, grounds_of
@@ -30,6 +30,7 @@ from ganglion.engine.record import SETTLED, GangRecord
 from ganglion.engine.state import ClusterState
 from ganglion.engine.stock import Stock
 from ganglion.engine.tentative import Tentative
+from ganglion.engine.trade import Trade
 from ganglion.engine.victims import Cause, Rules, Unit, may_stop
 from ganglion.model.placement import Placement
 from ganglion.model.reasons import Reason, Token

@@ -23,7 +23,7 @@ from ganglion.model.placement import PodPlacement
 from ganglion.model.policy import Entitlement, VictimOrder
 from ganglion.model.queue import Victims
 from ganglion.model.reasons import Reason, Token
-from ganglion.model.resources import decimal
+from ganglion.model.resources import Usage, decimal
 from ganglion.model.workload import SPARE
 
 Key = tuple[int, ...]
@@ -171,7 +171,11 @@ class _Search:
 
     def takeable(self) -> int:
         """Thousandths of GPUs that could be taken in the best case."""
-        claim = any(map(self._is_entitled, self.flavors))
+        own = self.running.milli(self.asker.gang.queue, self._highest(self.rights.preempt))
+        # Lower classes of the own queue may leave first, and so make room in its share.
+        more = Usage(max(self.more.gpu_milli - own, 0))
+        within, queue = self.entitled.within_share, self.asker.gang.queue
+        claim = any(within(queue, flavor, more) for flavor in self.flavors)
         found = 0
         for queue in self.running.by_queue:
             top = SPARE

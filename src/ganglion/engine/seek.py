@@ -6,13 +6,14 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from ganglion.engine.effort import UNBOUNDED, Effort
-from ganglion.engine.evict import Trade, Trader, is_clear
+from ganglion.engine.evict import Trader
 from ganglion.engine.find import Found, find
 from ganglion.engine.heads import SIDE_BY_SIDE, look
 from ganglion.engine.record import GangRecord
 from ganglion.engine.repack import Mover
 from ganglion.engine.rules import rules
 from ganglion.engine.state import ClusterState
+from ganglion.engine.trade import Trade, is_clear
 from ganglion.model.placement import Placement
 from ganglion.model.plan import Start
 from ganglion.model.reasons import Reason, Token

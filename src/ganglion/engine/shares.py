@@ -5,12 +5,11 @@ Usage of a leaf counts in every queue above it.
 
 from collections.abc import Callable
 
-from ganglion.engine.bounds import Ask, Bounds
+from ganglion.engine.bounds import Ask, Bounds, Passed
 from ganglion.engine.lending import NOTHING, Lending
 from ganglion.engine.queue_tree import QueueTree
 from ganglion.model.errors import Conflict
 from ganglion.model.queue import ANY_FLAVOR, Queue
-from ganglion.model.reasons import Reason
 from ganglion.model.resources import Usage
 
 
@@ -107,7 +106,7 @@ class Shares:
                 total = total.plus(used.get(flavor, NOTHING))
         return total
 
-    def refusal(
+    def passed(
         self,
         queue: str,
         flavor: str,
@@ -115,8 +114,8 @@ class Shares:
         preemptible: bool,
         free: Callable[[str], int],
         user: str = "",
-    ) -> Reason | None:
-        """Why the queue may not use that much more of a flavor; None = it may.
+    ) -> Passed | None:
+        """The bound that keeps the queue from using that much more of a flavor; None = none does.
 
         Args:
             queue: leaf queue.
@@ -129,7 +128,11 @@ class Shares:
         if not self.is_governed(queue, preemptible):
             return None
         ask = Ask(self.tree.path(queue), flavor, asked, preemptible, user)
-        return self._bounds.refusal(ask, free)
+        return self._bounds.passed(ask, free)
+
+    def beyond_user(self, queue: str, flavor: str, more: Usage, user: str) -> Passed | None:
+        """The limit of a user that so much more would pass here or above; None = none."""
+        return self._bounds.beyond_user(Ask(self.tree.path(queue), flavor, more, True, user))
 
     def beyond(self, queue: str, flavor: str, more: Usage, user: str) -> bool:
         """Whether so much more that nobody may stop would pass a bound of a queue or one above."""

@@ -51,6 +51,7 @@ class ClusterState(Holdings):
         effort: work of one cycle, see `ganglion.engine.effort`.
         sweep: number of the present sweep; grows with every cycle that looks at all that waits.
         missed_moves: gangs of this sweep for which no moves were found that make room.
+        over: queues that used more than they deserve when gangs were last looked at.
     """
 
     def __init__(self, policy: Policy | None = None, plugins: Plugins | None = None) -> None:
@@ -59,6 +60,7 @@ class ClusterState(Holdings):
         self.allowance = Allowance()
         self.effort, self.sweep = PER_CYCLE, 0
         self.missed_moves = 0
+        self.over: frozenset[str] = frozenset()
         self.estimates = Estimates()
         self.stranded: dict[str, None] = {}
         self.bookings = Bookings(self.shares.path)

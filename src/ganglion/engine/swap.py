@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 
 from ganglion.engine.acts import decide
-from ganglion.engine.evict import Trade
 from ganglion.engine.record import GangRecord
 from ganglion.engine.state import ClusterState
+from ganglion.engine.trade import Trade
 from ganglion.engine.victims import Cause, Unit
 from ganglion.model.events import GangReserved, GangResized, GangStopping
 from ganglion.model.placement import Placement

@@ -2,19 +2,37 @@
 
 from collections.abc import Callable
 
-from ganglion.engine.borrowing import Borrowing
+from ganglion.engine.borrowing import Borrowing, Cells
+from ganglion.engine.bounds import Passed
 from ganglion.engine.holdings import Holdings
 from ganglion.engine.record import GangRecord
 from ganglion.engine.rules_fair import by_share
 from ganglion.engine.rules_kueue import Asker, Taken, by_priority
 from ganglion.model.policy import Entitlement
+from ganglion.model.resources import Usage
 
 HasPlace = Callable[[], bool]
 """Whether there is a place for the asker as things stand."""
 
 
-def quota_fits(borrowing: Borrowing, asker: Asker, may_borrow: bool) -> bool:
-    """Whether the asker's queue may use that much more."""
+def user_limit_passed(state: Holdings, record: GangRecord, cells: Cells) -> Passed | None:
+    """The limit of its user that a gang would pass with so much more; None = none.
+
+    Limits of users are not Kueue's; work of the same user is stopped for them by its rules.
+    """
+    gang = record.gang
+    for (flavor, kind), amount in cells.items():
+        more = Usage(**{kind: amount})
+        found = state.shares.beyond_user(gang.queue, flavor, more, gang.user)
+        if found:
+            return found
+    return None
+
+
+def quota_fits(state: Holdings, borrowing: Borrowing, asker: Asker, may_borrow: bool) -> bool:
+    """Whether the asker's queue, and its user, may use that much more."""
+    if user_limit_passed(state, asker.record, asker.wants):
+        return False
     return all(
         amount <= borrowing.available(asker.queue, cell)
         and (may_borrow or not borrowing.borrows(asker.queue, cell, amount))
@@ -40,7 +58,8 @@ def victims_for(
         away = _Away(state, places=has_place is not None)
 
         def fits(may_borrow: bool = attempt.may_borrow) -> bool:
-            return quota_fits(borrowing, asker, may_borrow) and (has_place is None or has_place())
+            fits = quota_fits(state, borrowing, asker, may_borrow)
+            return fits and (has_place is None or has_place())
 
         enough = False
         for taken in attempt.victims:

@@ -18,7 +18,8 @@ class Booking(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
         users: users who may use them meanwhile; empty = any of the queues.
         reason: for people.
         clears: gangs that it is not for are moved off the nodes, each after a checkpoint, and are
-            stopped when it begins.
+            stopped when it begins. Floors of workloads hold; a booking for nobody takes the
+            nodes away at its begin all the same.
     """
 
     name: str

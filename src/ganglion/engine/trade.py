@@ -1,0 +1,77 @@
+"""A trade: a place, whoever has to leave for it, and what that costs."""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from ganglion.engine.growth import BY_RIGHT
+from ganglion.engine.quota import asked
+from ganglion.engine.record import GangRecord
+from ganglion.engine.stock import Cost
+from ganglion.engine.victims import Unit
+from ganglion.model.placement import Placement
+
+LARGE = 4
+"""A victim that holds more than so many times what the asker asks for is out of proportion."""
+
+
+class Trade(NamedTuple):
+    """A place, and whoever has to leave for it.
+
+    Attributes:
+        placement: where the gang starts.
+        units: its victims.
+        moves: victims that go on elsewhere at once, with their new places.
+        cost: what it costs.
+    """
+
+    placement: Placement
+    units: tuple[Unit, ...]
+    moves: tuple[tuple[GangRecord, Placement], ...]
+    cost: Cost
+
+
+def is_judged(units: Iterable[Unit]) -> bool:
+    """Whether the asker's queue may not grow beyond what it deserves by stopping these."""
+    return any(unit.cause in BY_RIGHT for unit in units)
+
+
+def cheaper(one: Trade | None, other: Trade | None) -> Trade | None:
+    """The cheaper of two trades, the first of equals."""
+    return other if one is None or (other is not None and other.cost < one.cost) else one
+
+
+def is_clear(trade: Trade) -> bool:
+    """Whether only spare gangs leave for it."""
+    return all(unit.record.gang.spare for unit in trade.units)
+
+
+def is_out_of_proportion(trade: Trade, asker: GangRecord) -> bool:
+    """Whether a gang leaves that is much larger than the one it leaves for."""
+    most = LARGE * asked(asker).gpu_milli
+    return bool(most) and any(unit.gpu_milli > most for unit in trade.units)
+
+
+def gentler_of(trade: Trade, other: Trade) -> Trade:
+    """The other trade if it loses less GPU time and displaces fewer GPUs, whatever the classes."""
+    less = other.cost[1] < trade.cost[1] and _displaced(other) < _displaced(trade)
+    return other if less else trade
+
+
+def _displaced(trade: Trade) -> int:
+    """Thousandths of GPUs of victims that do not go on elsewhere at once."""
+    moved = {record.gang.id for record, _ in trade.moves}
+    return sum(unit.gpu_milli for unit in trade.units if unit.record.gang.id not in moved)
+
+
+def cost_of(units: Sequence[Unit], moved: int, *, classless: bool) -> Cost:
+    """What victims cost, so many of which go on elsewhere at once."""
+    worst = max(unit.hurts for unit in units)
+    price = sum(unit.price for unit in units)
+    age = -sum(unit.record.gang.submitted for unit in units)
+    count = len(units)
+    return (() if classless else worst, price, count - moved, count, age)
+
+
+def needed_before(unit: Unit, kept: list[Unit]) -> bool:
+    """Whether a gang that stops whole is among the kept: its surplus leaves with it."""
+    return not unit.whole and any(each.whole and each.record is unit.record for each in kept)
