@@ -22,7 +22,7 @@ from ganglion.model.queue import ANY_FLAVOR
 from ganglion.model.resources import WHOLE, Amount, PodRequest, Usage
 from ganglion.model.workload import Gang
 
-PLAYED = 512
+PLAYED = 256
 """Gangs that wait and are played through; what is further behind counts by its work."""
 
 LEAST_PLAYED = 8

@@ -16,7 +16,7 @@ from ganglion.engine.lanes import Key
 from ganglion.engine.load import NEVER
 from ganglion.engine.pool import Need, Pool, Taken
 
-STEPS = 1500
+STEPS = 600
 """Starts and ends that one roll-out plays through."""
 
 WITHIN = 8
