@@ -15,7 +15,7 @@ from ganglion.engine.tracking import LEAST_MS, ONE, Ratios
 from ganglion.model import events as ev
 from ganglion.model.events import Outcome, StartExpected
 from ganglion.model.plan import Plan
-from ganglion.model.policy import Policy
+from ganglion.model.policy import Future, Policy
 from ganglion.model.queue import ANY_FLAVOR, Queue
 from ganglion.model.resources import Amount
 from ganglion.model.workload import Gang, Kind
@@ -24,8 +24,10 @@ from tests.engine.build import gang, node
 HOUR = 3_600_000
 
 
-def _fleet(nodes: int = 1, queues: Sequence[Queue] = (Queue("team"),)) -> ClusterState:
-    state = ClusterState(Policy())
+def _fleet(
+    nodes: int = 1, queues: Sequence[Queue] = (Queue("team"),), policy: Policy | None = None
+) -> ClusterState:
+    state = ClusterState(policy)
     cycle(state, [ev.QueueSet(0, queue) for queue in queues], 0)
     cycle(state, [ev.NodeAdded(0, node(f"n{number}")) for number in range(nodes)], 0)
     return state
@@ -130,7 +132,7 @@ def test_what_runs_until_somebody_stops_it_is_not_waited_for() -> None:
 
 
 def test_a_reservation_bounds_the_band() -> None:
-    state = _fleet()
+    state = _fleet(policy=Policy(future=Future(patience_permille=0)))
     gangs = [gang(name, gpus=8, time_limit_ms=HOUR, submitted=1) for name in "ab"]
     told = _told(_submit(state, gangs, 1))
     held = state.future.reservation("b/0")

@@ -13,7 +13,8 @@ from ganglion.server.sweeps_keeper import SweepsKeeper
 from ganglion.server.views import view
 from tests.server.conftest import Rig
 
-FEW, MANY = 40, 6_000
+FEW, MANY = 300, 6_000
+"""More trials than a start band plays through, and twenty times as many."""
 
 
 def work(what: Callable[[], Any]) -> int:
@@ -47,7 +48,7 @@ def swept(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[int], Rig
     def made(trials: int) -> Rig:
         rig = Rig(tmp_path / str(trials), lambda: [SweepsKeeper()])
         rigs.append(rig)
-        more: dict[str, Any] = {"parallel": f"4..{FEW}"} if request.param == "breathing" else {}
+        more: dict[str, Any] = {"parallel": "4..40"} if request.param == "breathing" else {}
         rig.submit("s", kind="sweep", params={"x": list(range(trials))}, **more)
         rig.submit("other", nodes=2, resources={"gpus": 1}, priority=1)
         rig.turn(6)

@@ -75,11 +75,17 @@ class Spread(NamedTuple):
     known: bool
 
 
+Keys = tuple[tuple[Source, Hashable, bool], ...]
+Closest = tuple[History | None, Source, bool]
+"""The history that says most about a gang, whose it is, and whether its runs were alike in form."""
+
+
 class Estimates:
     """Histories of run times by user and name, by user, by queue, and of all."""
 
     def __init__(self) -> None:
         self._histories: dict[Hashable, History] = {}
+        self._at_start: dict[Keys, Closest] = {}
 
     def learn(self, record: GangRecord, ended_at: int) -> None:
         """An attempt that ran to an end of its own is over: it succeeded, failed or timed out.
@@ -95,6 +101,7 @@ class Estimates:
         if record.gang.checkpoint and record.placement:
             before = record.attained // max(gpu_milli(record.placement.pods), 1)
         ran = max(ended_at - began + before, 1)
+        self._at_start.clear()
         for _, key, _ in _keys(record.gang):
             self._history(key).add(ran)
 
@@ -162,9 +169,18 @@ class Estimates:
         history, _, _ = self._beyond(gang, ran_ms)
         return history.gittins(ran_ms) if history else max(ran_ms, 1)
 
-    def _beyond(self, gang: Gang, ran_ms: int) -> tuple[History | None, Source, bool]:
+    def _beyond(self, gang: Gang, ran_ms: int) -> Closest:
         """The closest history with enough runs, some of them longer."""
-        for source, key, alike in _keys(gang) if self._histories else ():
+        keys = _keys(gang) if self._histories else ()
+        if ran_ms:
+            return self._closest(keys, ran_ms)
+        found = self._at_start.get(keys)
+        if found is None:
+            found = self._at_start[keys] = self._closest(keys, 0)
+        return found
+
+    def _closest(self, keys: Keys, ran_ms: int) -> Closest:
+        for source, key, alike in keys:
             history = self._histories.get(key)
             if history and history.longer(ran_ms) >= _enough(source):
                 return history, source, alike
@@ -199,9 +215,6 @@ def told(gang: Gang, estimate: Estimate) -> str:
 def stem(name: str) -> str:
     """A name without the number at its end: runs 7 and 8 of `tune` are alike."""
     return name.rstrip("0123456789").rstrip("-_.") or name
-
-
-Keys = tuple[tuple[Source, Hashable, bool], ...]
 
 
 def _keys(gang: Gang) -> Keys:
