@@ -200,6 +200,7 @@ class Holdings(Journaled):
         gang = record.gang
         if record.lane is not None:
             self.lanes.discard(gang.id)
+            record.lane = None
         record.reason = self.gates.reason(gang, record.not_before, record.held_for, record.fault)
         if gang.recall_ms:
             record.reason = record.reason or asleep(gang)

@@ -118,7 +118,11 @@ class ClusterSource:
         assert self._scheduler
         aside = self._scheduler.aside()
         told = [f"cluster {name} is set aside: {why}" for name, why in aside]
-        return "; ".join([*told, *filter(None, [told_apart(self._apart)])])
+        return "; ".join([*told, *filter(None, [self.apart()])])
+
+    def apart(self) -> str:
+        """Gangs that are set apart, and why; empty = there are none."""
+        return told_apart(self._apart)
 
     def elsewhere(self) -> str:
         """Why its views show nothing, as `a leads`; empty = it decides, and they do."""
