@@ -125,7 +125,7 @@ def _by_share(
         if placement is None:
             return False
         tentative.seat(asker, placement)
-        return not growth.is_beyond_share(asker, before)
+        return not growth.is_beyond_share(asker, before, [_whole(each) for each in order])
     finally:
         tentative.undo()
 

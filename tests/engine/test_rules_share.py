@@ -101,7 +101,8 @@ def test_what_is_borrowed_goes_back_to_the_owner_and_no_more() -> None:
 
 def test_beyond_its_own_quota_a_queue_reclaims_only_where_it_may_borrow() -> None:
     queues = (queue("a", 0), queue("b", 0))
-    for policy, expected in ((KAI, [("there", Cause.RECLAIMED)]), (Policy(evict=NEWEST), [])):
+    quota_only = Policy(evict=NEWEST, preemption=Preemption())
+    for policy, expected in ((KAI, [("there", Cause.RECLAIMED)]), (quota_only, [])):
         state = state_of(node("n"), queues=queues, policy=policy)
         runs(state, "there", "a", gpus=8)
         asker = asks(state, gang("x", queue="b", gpus=4))

@@ -83,16 +83,16 @@ def test_shallow_and_deep_queues_compare() -> None:
     assert ours(state, ["d", "f"]) == ["f", "d"]
 
 
-def test_without_quota_it_is_priority_and_then_use_by_weight() -> None:
-    state = fleet(Queue("a", over_quota_weight=4), Queue("b"), Queue("c"))
-    hold(state, "a", 6)
-    hold(state, "b", 2)
-    hold(state, "c", 1)
+def test_without_quota_weights_say_who_stays_within_what_it_deserves() -> None:
+    state = fleet(Queue("a", over_quota_weight=2), Queue("b"), Queue("c"))
+    for queue, used in (("a", 7), ("b", 4), ("c", 1)):
+        hold(state, queue, used)
+        wait(state, gang(f"rest_of_{queue}", queue=queue, gpus=8, priority=10))
     names = ["of_a", "of_b", "of_c", "urgent"]
     wait(state, *(gang(f"of_{queue}", queue=queue) for queue in "abc"))
     wait(state, gang("urgent", queue="b", priority=60))
 
-    assert ours(state, names) == ["urgent", "of_c", "of_a", "of_b"]
+    assert ours(state, names) == ["of_c", "of_a", "urgent", "of_b"]
 
 
 @pytest.mark.parametrize("order", [Order.FIFO, Order.SHORTEST, Order.SMALLEST])
@@ -111,7 +111,7 @@ def test_other_orders_compare_priority_only(order: Order) -> None:
     st.lists(st.tuples(st.integers(0, 5), st.integers(0, 12)), min_size=2, max_size=5),
     st.data(),
 )
-def test_without_quota_ranks_are_as_they_always_were(
+def test_without_quota_no_priority_overtakes_who_stays_within_what_it_deserves(
     queues: list[tuple[int, int]], data: st.DataObject
 ) -> None:
     tree = [Queue(f"q{i}", over_quota_weight=weight) for i, (weight, _) in enumerate(queues)]
@@ -120,12 +120,10 @@ def test_without_quota_ranks_are_as_they_always_were(
     for i, (_, used) in enumerate(queues):
         hold(state, f"q{i}", used)
         wait(state, gang(f"g{i}", queue=f"q{i}", priority=data.draw(st.integers(0, 3))))
+    deserved = Deserved(state)
 
-    def before(name: str) -> tuple[int, tuple[int, ...]]:
-        waiting = state.record(f"{name}/0").gang
-        return (-waiting.priority, state.shares.share(waiting.queue))
-
-    assert ours(state, names) == sorted(names, key=before)
+    over = [deserved.is_over(f"q{name[1:]}", extra_milli=1000) for name in ours(state, names)]
+    assert over == sorted(over)
 
 
 def test_past_use_counts_like_present_use() -> None:

@@ -111,7 +111,7 @@ def test_what_a_file_leaves_out_is_as_its_preset_says() -> None:
          "{preempt: never, reclaim: lower}"),
         ("{borrowWithinCohort: {policy: LowerPriority, maxPriorityThreshold: 100}}",
          "{borrowing: lower, threshold: 100}"),
-        ("{borrowWithinCohort: {policy: Any}}", "{borrowing: any}"),
+        ("{borrowWithinCohort: {policy: Never}}", "{borrowing: never}"),
         ("{reclaimMinRuntime: 10m}", "{protected: 10m}"),
         ("{preemptMinRuntime: 10m}", "{protected: 10m}"),
     ],
@@ -320,11 +320,12 @@ def test_every_knob_and_every_rule_of_a_queue_has_a_key() -> None:
 
 
 def test_the_defaults_of_the_schema_are_those_of_the_engine() -> None:
-    kinds: dict[str, type[Struct]] = {"": Policy, **KINDS}
-    for scope, kind in kinds.items():
+    usual: dict[str, Struct] = {"": Policy(), **{scope: kind() for scope, kind in KINDS.items()}}
+    usual["preemption"] = Policy().preemption
+    for scope, each in usual.items():
         for key, field in SCOPES[scope].model_fields.items():
-            name = attribute(kind, key)
-            value = getattr(kind(), name) if name else None
+            name = attribute(type(each), key)
+            value = getattr(each, name) if name else None
             if name and not isinstance(value, Struct):
                 assert field.get_default(call_default_factory=True) == value, (scope, key)
 

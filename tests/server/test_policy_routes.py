@@ -82,6 +82,7 @@ def test_a_queue_is_set_with_every_rule_and_keeps_the_policys_for_the_rest(
             "borrowing": "never",
             "protected": "0s",
             "delay": "0s",
+            "share_after": "0s",
         },
         "timeshare": "2h",
     }

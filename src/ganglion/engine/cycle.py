@@ -157,6 +157,9 @@ class _Round:
             reason = self._dealer.proven(reason)
             if self._dealer.wait_until:
                 state.alarm(self._dealer.wait_until, record.gang.id)
+            ripe = self._dealer.next_ripe(record)
+            if ripe:
+                state.alarm(ripe, record.gang.id)
             patient = record.gang.submitted + rules_for(state, record.gang.queue).delay_ms
             if plan.at < patient:
                 state.alarm(patient, record.gang.id)

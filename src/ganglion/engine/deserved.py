@@ -78,6 +78,11 @@ class Deserved:
         """Whether any queue has a quota of GPUs."""
         return bool(self._scene.shares.tree.accounts)
 
+    @property
+    def divided(self) -> bool:
+        """Whether there is more than one queue to divide among."""
+        return len(self._scene.shares.queues) > 1
+
     def refresh(self, now: int) -> None:
         """A cycle begins: what is deserved is worked out anew when it is next asked for."""
         self._now = now
@@ -99,7 +104,7 @@ class Deserved:
         """What use of a flavor is compared with: (account, bound) for each account."""
         found = self._bounds.get((queue, flavor))
         if found is None:
-            accounts = self._accounts(flavor)
+            accounts = self.accounts(flavor)
             found = tuple((each, self.bound(queue, each)) for each in accounts)
             self._bounds[queue, flavor] = found
         return found
@@ -121,7 +126,12 @@ class Deserved:
         """All accounts in which some queue has a quota; `*` when none has any."""
         return self._scene.shares.tree.accounts or (ANY_FLAVOR,)
 
-    def _accounts(self, flavor: str) -> tuple[str, ...]:
+    def capacity(self, account: str) -> int:
+        """What there is to divide in an account, in thousandths of GPUs."""
+        return self._capacities().get(account, 0)
+
+    def accounts(self, flavor: str) -> tuple[str, ...]:
+        """The accounts in which GPUs of a flavor count."""
         known = self._scene.shares.tree.accounts
         if not known:
             return (ANY_FLAVOR,)
@@ -144,9 +154,12 @@ class Deserved:
         return sum(_milli(queue.quota, key) or 0 for key in keys)
 
     def _flavors(self) -> Iterable[str]:
+        return [each for each in self._capacities() if each != ANY_FLAVOR]
+
+    def _capacities(self) -> dict[str, int]:
         if not self._capacity:
             self._capacity = self._scene.totals.capacity()
-        return [each for each in self._capacity if each != ANY_FLAVOR]
+        return self._capacity
 
     def _divided(self, account: str) -> dict[str, int]:
         found = self._shares.get(account)
@@ -155,8 +168,6 @@ class Deserved:
         return found
 
     def _divide(self, account: str) -> dict[str, int]:
-        if not self._capacity:
-            self._capacity = self._scene.totals.capacity()
         tree, correction = self._scene.shares.tree, self._correction()
         requests = self._requests(account)
         claims = {
@@ -164,7 +175,7 @@ class Deserved:
             for name in sorted(requests, key=tree.order.__getitem__)
         }
         parents = {name: tree.queues[name].parent for name in claims}
-        return divide_tree(self._capacity.get(account, 0), claims, parents, correction)
+        return divide_tree(self.capacity(account), claims, parents, correction)
 
     def _claim(self, queue: Queue, account: str, request: int) -> Claim:
         return Claim(
@@ -183,7 +194,7 @@ class Deserved:
     def _past_part(self, queue: str) -> int:
         if not self._past or not self._correction():
             return 0
-        whole = max(1, self._capacity[ANY_FLAVOR])
+        whole = max(1, self.capacity(ANY_FLAVOR))
         return min(PARTS, self._past.mean(queue, self._now) * PARTS // whole)
 
     def _requests(self, account: str) -> dict[str, int]:

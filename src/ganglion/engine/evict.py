@@ -328,7 +328,7 @@ class Trader:
         if placement is None:
             return None
         tentative.seat(asker, placement)
-        if is_judged(units) and self._growth.is_beyond_share(asker, before):
+        if is_judged(units) and self._growth.is_beyond_share(asker, before, units):
             self._outgrown = True
             return None
         moves: list[tuple[GangRecord, Placement]] = []

@@ -5,16 +5,19 @@ one it has a claim to, is taken back at once by the others, who then give way in
 for ever.
 """
 
+from collections.abc import Iterable
+
 from ganglion.engine.bounds import Passed
 from ganglion.engine.entitled import KINDS, Entitled
+from ganglion.engine.fair_reclaim import Shortfall, milli_of
 from ganglion.engine.holdings import Holdings
 from ganglion.engine.record import GangRecord
-from ganglion.engine.victims import Cause
+from ganglion.engine.victims import Cause, Unit
 from ganglion.model.queue import ANY_FLAVOR
 from ganglion.model.reasons import Reason, Token
 from ganglion.model.resources import Usage
 
-BY_RIGHT = (Cause.PREEMPTED, Cause.RECLAIMED, Cause.RECLAIMED_BORROWING)
+BY_RIGHT = (Cause.PREEMPTED, Cause.RECLAIMED, Cause.SHARED, Cause.RECLAIMED_BORROWING)
 """Causes that give nobody more than its queue deserves."""
 
 Use = dict[tuple[str, str, str], int]
@@ -63,12 +66,60 @@ class Growth:
                 return Passed(name, None, False, account, kind, short, reason)
         return None
 
-    def is_beyond_share(self, asker: GangRecord, before: Use) -> bool:
-        """Whether any of these queues uses more than before, and more than it deserves.
+    def is_beyond_share(self, asker: GangRecord, before: Use, units: Iterable[Unit]) -> bool:
+        """Whether a trade gives these queues more than they deserve, or takes more than it gives.
 
         From a gang that must not be stopped nobody can take anything back.
+
+        Args:
+            asker: a gang that has its place.
+            before: what its queues used before the trade.
+            units: what was taken and has no other place.
         """
+        causes = {unit.cause for unit in units}
+        if Cause.SHARED in causes and not self._is_fairer(asker, before, units):
+            return True
+        rounds = Cause.SHARED in causes
         return asker.gang.preemptible and any(
-            now > before[key] and (bound := self._entitled.share(*key)) is not None and now > bound
+            now > before[key] and not self._may_have(key, now, before[key] if rounds else now)
             for key, now in self.use_of(asker).items()
         )
+
+    def _may_have(self, key: tuple[str, str, str], now: int, before: int) -> bool:
+        """Whether a queue may use so much: its share to the nearest, or what no other asks for."""
+        bound = self._entitled.share(*key)
+        if bound is None or now <= bound:
+            return True
+        queue, account, kind = key
+        if kind != "gpu_milli":
+            return False
+        return now + before <= 2 * bound or now <= self._left_by_others(queue, account)
+
+    def _left_by_others(self, queue: str, account: str) -> int:
+        """What the queues beside the path of a queue neither deserve nor hold."""
+        state, deserved = self._state, self._state.deserved
+        room = deserved.capacity(account)
+        for name in state.shares.path(queue)[::-1]:
+            beside = state.shares.tree.children[state.queues[name].parent]
+            room -= sum(
+                max(deserved.milli(each, account), self._entitled.used(each, account, "gpu_milli"))
+                for each in beside
+                if each != name
+            )
+        return room
+
+    def _is_fairer(self, asker: GangRecord, before: Use, units: Iterable[Unit]) -> bool:
+        """Whether use is closer to the shares than before the trade."""
+        state, shortfall, fell = self._state, Shortfall(self._state), 0
+        for account in self._entitled.all_accounts():
+            changes: dict[str, int] = {}
+            for unit in units:
+                for name in state.shares.path(unit.record.gang.queue):
+                    changes[name] = changes.get(name, 0) + milli_of(state, unit, account)
+            for name in state.shares.path(asker.gang.queue):
+                key = (name, account, "gpu_milli")
+                changes[name] = before[key] - self._entitled.used(*key)
+            fell += shortfall.of(changes, account) - shortfall.of(
+                dict.fromkeys(changes, 0), account
+            )
+        return fell > 0

@@ -266,7 +266,7 @@ class Mover:
         moved = {record.gang.id for record, _ in moves}
         stopped = [each for each in units if each.record.gang.id not in moved]
         judged = next((each for each in stopped if each.cause in BY_RIGHT), None)
-        if judged and self._growth.is_beyond_share(asker, self._before):
+        if judged and self._growth.is_beyond_share(asker, self._before, stopped):
             return judged
         worst = max((each.hurts for each in stopped), default=())
         age = -sum(unit.record.gang.submitted for unit in units)

@@ -13,10 +13,12 @@ from typing import NamedTuple
 
 from ganglion.engine import price
 from ganglion.engine.entitled import KINDS, Entitled
+from ganglion.engine.fair_reclaim import FairReclaim
 from ganglion.engine.holdings import Holdings
 from ganglion.engine.queue_rules import protected_ms, rules_for
 from ganglion.engine.quota import asked
 from ganglion.engine.record import SETTLED, GangRecord
+from ganglion.engine.running import Running
 from ganglion.engine.units import units_of
 from ganglion.engine.victims import Cause, Grade, Unit, Useful
 from ganglion.model.placement import PodPlacement
@@ -75,6 +77,11 @@ class ShareRules:
         pools = {} if search.waits else search.pools(useful)
         return search.in_turn(pools) if search.is_fluid else search.by_price(pools)
 
+    def next_ripe(self, state: Holdings, asker: GangRecord, now: int) -> int | None:
+        """When somebody has run long enough to be stopped for the gang's share; None = unknown."""
+        search = self._searching(state, asker, now)
+        return None if search.waits else search.next_ripe()
+
     def _searching(self, state: Holdings, asker: GangRecord, now: int) -> "_Search":
         made = (now, len(state.records))
         if self._known is None or made != self._made:
@@ -84,28 +91,6 @@ class ShareRules:
         if self._search is None or self._search.asker is not asker:
             self._search = _Search(state, asker, now, *self._known)
         return self._search
-
-
-class Running:
-    """Gangs that run and may be stopped, by queue, as they were when it was made."""
-
-    def __init__(self, state: Holdings) -> None:
-        self.by_queue: dict[str, list[GangRecord]] = {}
-        for record in state.settled():
-            if record.gang.preemptible:
-                self.by_queue.setdefault(record.gang.queue, []).append(record)
-        self._milli: dict[str, dict[int, int]] = {}
-
-    def milli(self, queue: str, priority: int) -> int:
-        """Thousandths of GPUs of the gangs of a queue up to a priority."""
-        by_priority = self._milli.get(queue)
-        if by_priority is None:
-            by_priority = self._milli[queue] = {}
-            for record in self.by_queue.get(queue, ()):
-                mine = record.gang.priority
-                pods = record.placement.pods if record.placement else ()
-                by_priority[mine] = by_priority.get(mine, 0) + price.gpu_milli(pods)
-        return sum(milli for each, milli in by_priority.items() if each <= priority)
 
 
 class _Branch(NamedTuple):
@@ -132,6 +117,7 @@ class _Search:
         self.in_order = policy.evict.victims in (VictimOrder.NEWEST, VictimOrder.YOUNGEST)
         self._kinds = [kind for kind in KINDS if getattr(self.more, kind)]
         self._by_queue = policy.entitlement is Entitlement.KAI
+        self._fair = FairReclaim(state, entitled, gang.queue, self.more, now)
         self.is_fluid = self.in_order or self._by_queue
         self._branches: dict[str, _Branch] = {}
         self._grades: dict[str, Grade] = {}
@@ -141,7 +127,9 @@ class _Search:
         pools: dict[str, list[Unit]] = {}
         for record in self._candidates():
             cause = self._cause(record)
-            units = units_of(record, cause, self._price, useful, whole=not self._is_safe(record))
+            whole = not self._is_safe(record)
+            whole = whole and not (cause is Cause.SHARED and self._fair.is_unripe(record))
+            units = units_of(record, cause, self._price, useful, whole=whole)
             grade = (*self._grade_of(record), record.gang.priority)
             found = pools.setdefault(record.gang.queue, [])
             found.extend(unit._replace(grade=grade) for unit in units)
@@ -152,7 +140,13 @@ class _Search:
     def _cause(self, record: GangRecord) -> Cause:
         if record.gang.spare:
             return Cause.CLEARED
-        return Cause.RECLAIMED if self._branch(record).mine else Cause.PREEMPTED
+        branch = self._branch(record)
+        if not branch.mine:
+            return Cause.PREEMPTED
+        pods = record.placement.pods if record.placement else ()
+        unit = Unit(record, pods, True, 0, Cause.RECLAIMED)
+        by_quota = (self._is_guaranteed(branch, unit, each) for each in self._flavors_of(unit))
+        return Cause.RECLAIMED if self._by_queue or any(by_quota) else Cause.SHARED
 
     def _grade_of(self, record: GangRecord) -> Grade:
         """How a gang's queue compares: others before the own, those above their share first.
@@ -192,6 +186,15 @@ class _Search:
         if not branch.mine:
             return self._outranks(unit.record, self.rights.preempt)
         return any(self._may_reclaim(branch, unit, each) for each in self._flavors_of(unit))
+
+    def next_ripe(self) -> int | None:
+        """When a gang that is too young may be stopped for a share, in ms; None = none is."""
+        if self._by_queue or not any(map(self._is_entitled, self.flavors)):
+            return None
+        others = self.running.by_queue.items()
+        return self._fair.next_ripe(
+            e for queue, each in others if self._branch(each[0]).mine for e in each
+        )
 
     def in_turn(self, pools: dict[str, list[Unit]]) -> Iterator[Unit]:
         """The first that may be taken of the queues' next ones, looked at anew for each."""
@@ -234,7 +237,8 @@ class _Search:
         gang = unit.record.gang
         newer = gang.submitted > self.asker.gang.submitted
         frees = tuple(kind for kind in self._kinds if _frees(unit, kind))
-        return gang.queue, gang.priority, newer, tuple(self._flavors_of(unit)), frees
+        size = (unit.whole, unit.gpu_milli)
+        return gang.queue, gang.priority, newer, tuple(self._flavors_of(unit)), frees, size
 
     def key(self, unit: Unit) -> Key:
         """Order of units of different queues: others' before the own queue's."""
@@ -294,6 +298,21 @@ class _Search:
         return self._branches[queue]
 
     def _may_reclaim(self, branch: _Branch, unit: Unit, flavor: str) -> bool:
+        if self._by_queue:
+            return self._may_reclaim_as_kai(branch, unit, flavor)
+        fair, record = self._fair, unit.record
+        if self._is_guaranteed(branch, unit, flavor):
+            return self._outranks(record, self.rights.reclaim)
+        if unit.whole and fair.is_unripe(record):
+            return False
+        owed = self._has_right(record, flavor) and fair.is_owed(*branch, flavor)
+        return owed and fair.improves(unit, flavor)
+
+    def _is_guaranteed(self, branch: _Branch, unit: Unit, flavor: str) -> bool:
+        kinds = [kind for kind in self._kinds if _frees(unit, kind)]
+        return self._fair.is_guaranteed(*branch, flavor, kinds)
+
+    def _may_reclaim_as_kai(self, branch: _Branch, unit: Unit, flavor: str) -> bool:
         ours, more = self.entitled, self.more
         if not self._is_entitled(flavor) or not self._has_right(unit.record, flavor):
             return False
@@ -315,6 +334,8 @@ class _Search:
 
     def _is_entitled(self, flavor: str) -> bool:
         """Whether the asker's own queue deserves that much."""
+        if not self._by_queue:
+            return self._fair.may_have(self.asker.gang.queue, flavor)
         return self.entitled.within_share(self.asker.gang.queue, flavor, self.more)
 
     def _flavors_of(self, unit: Unit) -> list[str]:

@@ -68,7 +68,7 @@ class Dealer:
     """
 
     def __init__(self, state: ClusterState, now: int, effort: Effort | None = None) -> None:
-        self._state = state
+        self._state, self._now = state, now
         self._spares: bool | None = None
         effort = effort or Effort(UNBOUNDED)
         self._mover = Mover(state, now, effort)
@@ -105,6 +105,13 @@ class Dealer:
     def wait_until(self) -> int | None:
         """When the last gang's trade will be cheaper, in ms; None = no such time."""
         return self._trader.wait_until
+
+    def next_ripe(self, record: GangRecord) -> int | None:
+        """When somebody has run long enough to be stopped for a gang, in ms; None = unknown."""
+        state = self._state
+        return (
+            self._rules.next_ripe(state, record, self._now) if state.policy.evict.enabled else None
+        )
 
     def deal(self, record: GangRecord, reason: Reason | None) -> Trade | None:
         """The trade that would let a gang start; None when there is none.

@@ -34,7 +34,6 @@ class Shares:
         self.version = 0
         self._lending = Lending(self.tree, self.usage)
         self._bounds = Bounds(self.tree, self.usage, self.fixed, self.of_user, self._lending)
-        self._known_shares: dict[str, int] = {}
 
     def put(self, queue: Queue) -> None:
         """Make or change a queue.
@@ -91,8 +90,6 @@ class Shares:
                     del table[key]
         if not mine:
             del users[user]
-        for name in path:
-            self._known_shares.pop(name, None)
         if self.tree.lends:
             for key in (flavor, ANY_FLAVOR):
                 self._lending.changed(path, key)
@@ -139,30 +136,6 @@ class Shares:
         ask = Ask(self.tree.path(queue), flavor, more, False, user)
         return self._bounds.beyond(ask) is not None
 
-    def share(self, queue: str) -> tuple[int, ...]:
-        """Use relative to quota, root first, in thousandths; small goes first."""
-        known = self._known_shares
-        shares = []
-        for name in self.tree.path(queue)[::-1]:
-            if name not in known:
-                known[name] = self._share(name)
-            shares.append(known[name])
-        return tuple(shares)
-
-    def _share(self, name: str) -> int:
-        queue = self.queues[name]
-        used = self.usage[name]
-        shares = [
-            used.get(flavor, NOTHING).gpu_milli * 1000 // amount.gpu_milli
-            for flavor, amount in queue.quota.items()
-            if amount.gpu_milli
-        ]
-        if shares:
-            return max(shares)
-        # Without quota everything is over quota: the weight divides it.
-        return used.get(ANY_FLAVOR, NOTHING).gpu_milli // max(queue.over_quota_weight, 1)
-
     def _changed(self) -> None:
         self.version += 1
-        self._known_shares = {}
         self._lending.rebuild()

@@ -22,8 +22,8 @@ class ShareStanding:
     """Ours: who stays within what its queue deserves, then priority, then the smaller share.
 
     Level by level from the root, a queue that stays within what it deserves with this gang
-    goes before one that does not. Without any quota that comparison is left out. Shares are
-    use relative to what is deserved; where use decays, past use counts like present use.
+    goes before one that does not. Shares are use relative to what is deserved; where use
+    decays, past use counts like present use.
 
     Args:
         scene: the state.
@@ -35,8 +35,7 @@ class ShareStanding:
     def __init__(self, scene: Scene, deserved: Deserved, past: PastUse, now: int) -> None:
         self._shares, self._deserved = scene.shares, deserved
         self._totals = scene.totals
-        self._fair = scene.policy.order is Order.FAIR
-        self._governed = self._fair and deserved.governed
+        self._compares = scene.policy.order is Order.FAIR and deserved.divided
         levels = scene.policy.usage.levels if past.half_life_ms else ()
         self._past, self._now = past if "queue" in levels else None, now
         self._by_user = past if "user" in levels else None
@@ -52,12 +51,9 @@ class ShareStanding:
 
     def _among_alike(self, record: GangRecord) -> Rank:
         gang = record.gang
-        if self._governed:
+        if self._compares:
             return self._by_deserved(record)
-        if not self._fair:
-            return (-gang.priority,)
-        share = self._by_weight(gang.queue) if self._past else self._shares.share(gang.queue)
-        return (-gang.priority, *share)
+        return (-gang.priority,)
 
     def of_user(self, record: GangRecord) -> int:
         """Use of the gang's user in its queue; among equal priorities small goes first.
@@ -105,16 +101,6 @@ class ShareStanding:
                 bound = self._deserved.bounds(queue, account)[0][1]
                 most = max(most, used * 1000 // bound if bound else _ENDLESS)
         return most
-
-    def _by_weight(self, queue: str) -> tuple[int, ...]:
-        """Use over weight, root first, past use included."""
-        queues, usage = self._shares.queues, self._shares.usage
-        shares = []
-        for name in self._shares.path(queue)[::-1]:
-            used = usage[name].get(ANY_FLAVOR, _NOTHING).gpu_milli
-            used += self._past.mean(name, self._now) if self._past else 0
-            shares.append(used // max(queues[name].over_quota_weight, 1))
-        return tuple(shares)
 
 
 class KaiStanding:

@@ -42,6 +42,10 @@ class TurnRules:
             return False
         return unit.cause is Cause.YIELDED or self._inner.allows(state, asker, unit, now)
 
+    def next_ripe(self, state: Holdings, asker: GangRecord, now: int) -> int | None:
+        """When somebody has run long enough to be stopped for the gang's share; None = unknown."""
+        return self._inner.next_ripe(state, asker, now)
+
     def victims(
         self, state: Holdings, asker: GangRecord, now: int, useful: Useful
     ) -> Iterator[Unit]:

@@ -114,6 +114,9 @@ class Rules(Protocol):
     def allows(self, state: Holdings, asker: GangRecord, unit: Unit, now: int) -> bool:
         """Whether a unit may still be taken as usage stands now, just before it is."""
 
+    def next_ripe(self, state: Holdings, asker: GangRecord, now: int) -> int | None:
+        """When somebody has run long enough to be stopped for the gang's share; None = unknown."""
+
     def victims(
         self, state: Holdings, asker: GangRecord, now: int, useful: Useful
     ) -> Iterator[Unit]:

@@ -18,7 +18,7 @@ class PreemptionFile(Mapping):
         "victims in queues that use more than they are entitled to: the same words", Victims.ANY
     )
     borrowing: r.VictimRule = described(
-        "the same while the asking queue itself goes beyond its quota", Victims.NEVER
+        "the same while the asking queue itself goes beyond its quota", Victims.ANY
     )
     threshold: r.Rank | None = described(
         "highest priority of a victim while borrowing; left out = any the rule allows", None
@@ -26,6 +26,11 @@ class PreemptionFile(Mapping):
     protected: f.Duration = described("run time during which gangs of this queue are no victims", 0)
     delay: f.Duration = described(
         "how long a gang of this queue waits before others are stopped for it", 0
+    )
+    share_after: f.Duration = described(
+        "run time before which gangs of this queue are no victims of queues that ask for their "
+        "share beyond quota; doubles with every stop",
+        600_000,
     )
 
 

@@ -5,7 +5,7 @@ from enum import StrEnum
 from msgspec import Struct, field
 
 from ganglion.model.kinds import KindRules, Weighted
-from ganglion.model.queue import Preemption
+from ganglion.model.queue import Preemption, Victims
 from ganglion.model.workload import Kind
 
 
@@ -199,6 +199,10 @@ class Escalation(Struct, frozen=True, forbid_unknown_fields=True):
     to: int
 
 
+SHARING = Preemption(borrowing=Victims.ANY, share_after_ms=600_000)
+"""Queues get their fair shares, from gangs that have run for ten minutes."""
+
+
 class Policy(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """How the engine decides.
 
@@ -237,7 +241,7 @@ class Policy(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     preempts: tuple[str, ...] = ()
     tries: int = 8
     entitlement: Entitlement = Entitlement.SHARE
-    preemption: Preemption = Preemption()
+    preemption: Preemption = SHARING
     evict: Evict = Evict()
     future: Future = Future()
     repack: Repack = Repack()

@@ -40,6 +40,9 @@ class Preemption(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
         threshold: highest priority of a victim while borrowing; None = any the rule allows.
         protected_ms: run time during which gangs of this queue are no victims.
         delay_ms: how long a gang of this queue waits before it may have others stopped.
+        share_after_ms: run time before which gangs of this queue are no victims of queues that
+            ask for their share beyond what they are guaranteed; doubles with every stop of a
+            gang for others, up to 64 times.
     """
 
     preempt: Victims = Victims.LOWER
@@ -48,6 +51,7 @@ class Preemption(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
     threshold: int | None = None
     protected_ms: int = 0
     delay_ms: int = 0
+    share_after_ms: int = 0
 
 
 class Flavors(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):

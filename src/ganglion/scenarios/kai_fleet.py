@@ -77,10 +77,13 @@ def _queue(queue: kai.Queue, preemption: Preemption | None, decimals: bool, flee
 
 
 def _preemption(queue: kai.Queue, case: kai.Case, rights: Preemption) -> Preemption | None:
-    """The delay of a queue's jobs, which KAI knows per job, as one of the queue."""
+    """The delay of a queue's jobs, which KAI knows per job, as one of the queue.
+
+    KAI's least run times are 0 where a queue names none, and no scenario does.
+    """
     delays = {each.preemption_delay_minutes for each in case.jobs if each.queue == queue.name}
     delay = round(max(delays, default=0) * 60_000)
-    if not delay:
+    if not delay and not rights.share_after_ms:
         return None
     return Preemption(rights.preempt, rights.reclaim, rights.borrowing, delay_ms=delay)
 
