@@ -79,6 +79,7 @@ class Stage(Struct, frozen=True):
         restart_ms: time an attempt after the first needs before it goes on, by gang.
         saves: whether a gang that is told to stop saves its work then; else it falls back to
             its last periodic checkpoint, or to nothing.
+        until_ms: when the run is cut off, whatever still runs or waits; 0 = at its end.
     """
 
     nodes: Sequence[Node]
@@ -87,6 +88,7 @@ class Stage(Struct, frozen=True):
     policy: Policy
     restart_ms: Callable[[Gang], int] = lambda _: 0
     saves: bool = True
+    until_ms: int = 0
 
 
 class Outcomes(Struct, frozen=True):
@@ -161,7 +163,8 @@ class _Drive:
         self._ask([*opening, *(NodeAdded(0, node) for node in self._stage.nodes)])
         for job in self._stage.jobs:
             self._heap.push(job.gang.submitted, SUBMIT, job)
-        while (at := self._heap.next_time()) is not None:
+        until = self._stage.until_ms
+        while (at := self._heap.next_time()) is not None and not 0 < until < at:
             self._heap.now = at
             self._moment()
             progress(self._done)
@@ -278,7 +281,7 @@ class _Drive:
         return worked - worked % interval if interval else 0
 
     def _check(self) -> None:
-        if self._done < len(self._courses):
+        if self._done < len(self._courses) and not self._stage.until_ms:
             missing = len(self._courses) - self._done
             raise InvariantBroken(f"{missing} jobs wait for ever on an idle cluster")
         self._state.validate()

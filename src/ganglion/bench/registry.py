@@ -23,6 +23,7 @@ BENCHES: dict[str, str] = {
     "churn-openb": "ganglion.bench.churn_openb:BENCH",
     "preempt": "ganglion.bench.preempt:BENCH",
     "reclaim": "ganglion.bench.reclaim:BENCH",
+    "fairness": "ganglion.bench.fairness:BENCH",
     "decisions": "ganglion.bench.decisions:BENCH",
     "kubernetes": "ganglion.bench.kubernetes:BENCH",
     "deep-queues": "ganglion.bench.deep_queues:BENCH",

@@ -13,6 +13,7 @@ from ganglion.engine.fair_reclaim import Shortfall, milli_of
 from ganglion.engine.holdings import Holdings
 from ganglion.engine.record import GangRecord
 from ganglion.engine.victims import Cause, Unit
+from ganglion.model.policy import Entitlement
 from ganglion.model.queue import ANY_FLAVOR
 from ganglion.model.reasons import Reason, Token
 from ganglion.model.resources import Usage
@@ -34,6 +35,7 @@ class Growth:
     def __init__(self, state: Holdings) -> None:
         self._state = state
         self._entitled = Entitled(state)
+        self._rounds = state.policy.entitlement is Entitlement.SHARE
 
     def use_of(self, asker: GangRecord) -> Use:
         """What the asker's queue and all above it use now."""
@@ -60,7 +62,8 @@ class Growth:
             asks, bound = getattr(more, kind), self._entitled.share(name, account, kind)
             if account not in (flavor, ANY_FLAVOR) or not asks or bound is None:
                 continue
-            short = self._entitled.used(name, account, kind) + asks - max(was, bound)
+            most = 2 * bound - was if self._rounds and kind == "gpu_milli" else bound
+            short = self._entitled.used(name, account, kind) + asks - max(was, bound, most)
             if short > 0:
                 reason = Reason(Token.QUOTA, f"queue {name} would use more than it deserves")
                 return Passed(name, None, False, account, kind, short, reason)
@@ -79,9 +82,8 @@ class Growth:
         causes = {unit.cause for unit in units}
         if Cause.SHARED in causes and not self._is_fairer(asker, before, units):
             return True
-        rounds = Cause.SHARED in causes
         return asker.gang.preemptible and any(
-            now > before[key] and not self._may_have(key, now, before[key] if rounds else now)
+            now > before[key] and not self._may_have(key, now, before[key] if self._rounds else now)
             for key, now in self.use_of(asker).items()
         )
 

@@ -167,7 +167,9 @@ class _Search:
         """Thousandths of GPUs that could be taken in the best case."""
         own = self.running.milli(self.asker.gang.queue, self._highest(self.rights.preempt))
         # Lower classes of the own queue may leave first, and so make room in its share.
-        more = Usage(max(self.more.gpu_milli - own, 0))
+        least = max(self.more.gpu_milli - own, 0)
+        # A queue may pass its share by as much as it lacks of it: half of what is asked counts.
+        more = Usage(least if self._by_queue else -(-least // 2))
         within, queue = self.entitled.within_share, self.asker.gang.queue
         claim = any(within(queue, flavor, more) for flavor in self.flavors)
         found = 0
