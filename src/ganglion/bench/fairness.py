@@ -49,7 +49,7 @@ GPU_HOUR = 3_600_000
 
 _KAI = kai()
 POLICIES: dict[str, Policy] = {
-    "default": Policy(),
+    "default": Policy(timeshare=False),  # what is counted is stops between queues
     "kai": replace(_KAI, preemption=replace(_KAI.preemption, protected_ms=MIN_RUNTIME_MS)),
     "kueue": kueue(),
 }

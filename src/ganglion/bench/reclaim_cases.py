@@ -28,6 +28,7 @@ from ganglion.model.events import (
 )
 from ganglion.model.levels import Level
 from ganglion.model.plan import Plan
+from ganglion.model.policy import Policy
 from ganglion.model.queue import ANY_FLAVOR, Queue
 from ganglion.model.resources import Amount
 from ganglion.model.workload import Checkpoint, Gang, PodSet, Topology
@@ -170,7 +171,7 @@ def measure(name: str, nodes: int) -> Figures:
 
 def _full(case: Case, nodes: int) -> ClusterState:
     """A cluster whose every GPU is used by the queue that borrows."""
-    state = ClusterState()
+    state = ClusterState(Policy(timeshare=False))  # what is counted is stops between queues
     total, owed = nodes * GPUS_PER_NODE, case.quota(nodes)
     queues = (_queue(OWED, owed), _queue(BORROWER, total - owed))
     events: list[Event] = [QueueSet(0, queue) for queue in queues]
