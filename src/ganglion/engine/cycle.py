@@ -163,12 +163,28 @@ class _Round:
             patient = record.gang.submitted + rules_for(state, record.gang.queue).delay_ms
             if plan.at < patient:
                 state.alarm(patient, record.gang.id)
-            decide(state, state.future.plan(record, reason, plan.at), plan)
+            due = self._reserve(record, reason)
             undecided = self._dealer.is_undecided(record, plan.starts)
             ask_again = undecided or state.vetoes != vetoes
             turns.lane().sweep = state.sweep
             _keep_waiting(state, turns.lane(), record, reason, plan, ask_again=ask_again)
             turns.block(final=reason.never)
+            for gang in due:
+                turns.again(gang)
+
+    def _reserve(self, record: GangRecord, reason: Reason) -> list[str]:
+        """Reserve for a gang that is blocked.
+
+        Returns:
+            Gangs whose reservations begin now. One that was refused for the sake of a
+            reservation can start now where its holder has started elsewhere since.
+        """
+        state, plan, due = self._state, self._plan, []
+        for event in state.future.plan(record, reason, plan.at):
+            decide(state, [event], plan)
+            if event.placement and event.start_ms <= plan.at:
+                due.append(event.gang)
+        return due
 
     def _search(self, record: GangRecord) -> Found:
         """A place that neither quota nor reservations forbid, or the reason against any."""

@@ -26,7 +26,8 @@ from ganglion.engine.profile import Ground, Search, earliest
 from ganglion.engine.record import GangRecord
 from ganglion.engine.reservation import Reservation, is_about_room, overtakes, seniority
 from ganglion.engine.reservations import Apart, Reservations
-from ganglion.engine.room import Room, by_node, devices_of, fits_into
+from ganglion.engine.room import Room, by_node, fits_into
+from ganglion.engine.rooms import Rooms
 from ganglion.engine.sketch import Sketch
 from ganglion.model.events import StartPlanned
 from ganglion.model.placement import Placement, PodPlacement
@@ -60,7 +61,7 @@ class Future:
         self._ticked = -1
         self._in_vain: tuple[object, ...] = ()
         self._none_due = False
-        self._rooms: dict[tuple[str, str], tuple[tuple[int, int, int, int], Room]] = {}
+        self._rooms = Rooms(ground, self._held, kept)
 
     def reservation(self, gang: str) -> Reservation | None:
         """The reservation of a gang."""
@@ -76,7 +77,8 @@ class Future:
 
     def restore(self, held: dict[str, Reservation]) -> None:
         """Exactly these are held."""
-        self._rooms, self._renewed = {}, -1
+        self._renewed = -1
+        self._rooms.forget()
         self._held.swap(held)
 
     def apply(self, event: StartPlanned) -> bool:
@@ -93,7 +95,7 @@ class Future:
 
     def drop(self, gang: str) -> bool:
         """A gang keeps no place any more; whether it did."""
-        self._rooms = {}
+        self._rooms.forget()
         return self._held.drop(gang)
 
     def apart_from(self, *gangs: str) -> Apart:
@@ -202,7 +204,7 @@ class Future:
         for pod in placement.pods:
             pods.setdefault(pod.node, []).append(pod)
         for held in self._held.ahead(record.gang):
-            if held.start_ms < ends and not self._leaves_room(held, record, pods, now):
+            if held.start_ms < ends and not self._rooms.leaves_room(held, record, pods, now):
                 return overtakes(held, ends)
         return None
 
@@ -251,7 +253,7 @@ class Future:
     def _renewal(self, held: Reservation, now: int) -> Iterator[StartPlanned]:
         """An earlier start, or a later one if the present one cannot be kept."""
         record = held.record
-        sound = self._is_sound(held, now)
+        sound = self._rooms.is_sound(held, now)
         before = held.start_ms if sound else None
         if before is not None and before <= now:
             return
@@ -351,50 +353,3 @@ class Future:
             return []
         lowest = self._held.below(record.gang.priority) if most else None
         return [lowest] if lowest else None
-
-    def _is_sound(self, held: Reservation, now: int) -> bool:
-        """Whether a reservation can still be kept."""
-        at = max(held.start_ms, now)
-        tree = self._ground.state.tree
-        nodes = by_node(held.placement)
-        if any(node not in tree.index for node in nodes):
-            return False
-        closed = self._ground.bookings.closed(held.record.gang, at, tree)
-        if any(tree.index[node] in closed for node in nodes):
-            return False
-        return all(
-            self._room(held, node, now).holds(devices_of(pods)) for node, pods in nodes.items()
-        )
-
-    def _leaves_room(
-        self,
-        held: Reservation,
-        record: GangRecord,
-        pods: dict[str, list[PodPlacement]],
-        now: int,
-    ) -> bool:
-        """Whether a gang that starts now on these pods is not in the way of a reservation."""
-        for node, own in by_node(held.placement).items():
-            if node in pods:
-                room = self._room(held, node, now).copy()
-                if not fits_into(room, record, pods[node], devices_of(own)):
-                    return False
-        return True
-
-    def _room(self, held: Reservation, node: str, now: int) -> Room:
-        """What is free of a node when a reservation begins, its own place taken."""
-        key = (held.record.gang.id, node)
-        freed, joined = self._ground.state.freed, self._ground.occupants.version
-        version = (joined, freed, self._held.version, now)
-        known = self._rooms.get(key)
-        if known is None or known[0] != version:
-            at = max(held.start_ms, now)
-            others = [
-                each
-                for each in self._held
-                if each is held
-                or (each.start_ms <= at < each.end_ms and each.priority >= held.priority)
-            ]
-            others += self._kept.binding(held.record.gang)
-            known = self._rooms[key] = (version, self._ground.room(node, at, now, others))
-        return known[1]

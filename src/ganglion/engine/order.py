@@ -99,6 +99,26 @@ class Turns:
             heads.clear()
         self._again()
 
+    def again(self, gang: str) -> None:
+        """Hand a gang out again whose lane was set aside, as it can start by now."""
+        lane = self._state.lanes.of(gang)
+        head = self._head(lane) if lane else None
+        if lane is None or head is None or head[2][-1] != gang:
+            return
+        self._state.lanes.reopen(gang)
+        lane.sweep = -1
+        known = lane.queue in self._heads
+        heads = self._heads.setdefault(lane.queue, [])
+        if any(each is lane for *_, each in heads):
+            return
+        heappush(heads, head)
+        if not self._tournament:
+            if known:
+                self._rank_all()
+            else:
+                heappush(self._queues, self._rank(lane.queue))
+        self._ranked = ""
+
     def _is_strict(self, queue: str) -> bool:
         own = self._state.queues[queue].strict
         return self._state.policy.strict if own is None else own
