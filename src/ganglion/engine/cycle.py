@@ -69,9 +69,10 @@ def cycle(
     stage("clearing", lambda: clear(state, plan))
     stage("standby", lambda: keep(state, plan, before_others=True))
     state.again_at = None
-    stage("turns", lambda: _take_turns(state, plan, until))
+    effort = Effort(state.effort, state.missed_moves)
+    stage("turns", lambda: _take_turns(state, plan, effort, until))
     stage("standby", lambda: keep(state, plan, before_others=False))
-    stage("growth", lambda: grow(state, plan))
+    stage("growth", lambda: grow(state, plan, effort))
     stage("forecasts", lambda: _foretell(state, plan))
     stage("emptying", lambda: empty_nodes(state, plan))
     stage("time-sharing", lambda: state.sharers.arm(now))
@@ -80,11 +81,11 @@ def cycle(
     return plan
 
 
-def _take_turns(state: ClusterState, plan: Plan, until: str) -> None:
+def _take_turns(state: ClusterState, plan: Plan, effort: Effort, until: str) -> None:
     """Look at everything that waits and may start."""
     new_claims(state, plan.at)
     if state.policy.entitlement not in SIDE_BY_SIDE:
-        _Round(state, plan).run(until)
+        _Round(state, plan, effort).run(until)
     elif take_heads(state, plan, lambda head: _shut(state, head, plan), until):
         state.again_at = plan.at + 1
 
@@ -92,9 +93,8 @@ def _take_turns(state: ClusterState, plan: Plan, until: str) -> None:
 class _Round:
     """One look at everything that waits and may start."""
 
-    def __init__(self, state: ClusterState, plan: Plan) -> None:
-        self._state, self._plan = state, plan
-        self._effort = Effort(state.effort, state.missed_moves)
+    def __init__(self, state: ClusterState, plan: Plan, effort: Effort) -> None:
+        self._state, self._plan, self._effort = state, plan, effort
         self._dealer = Dealer(state, plan.at, self._effort)
         self._turns = Turns(state, plan.at)
         self._diagnoses = 0

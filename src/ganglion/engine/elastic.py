@@ -2,10 +2,11 @@
 
 The fair order decides who is next, anew after every slice. A gang grows within quota, limits
 and topology, never into a reserved place, and not beyond what its queue deserves while anybody
-waits who could take that back. Where nothing is idle, surplus pods of others may be taken for
-a gang by the same rules as for one that waits, but nobody is stopped; the gang grows once they
-have left. A gang that was just resized is left alone until it is back at work, and one that
-runs grows only if that pays within the policy's horizon.
+waits who could take that back. Where no idle place is large enough, gangs that fit elsewhere
+are moved for one that runs, if that pays; else surplus pods of others may be taken for it by
+the same rules as for one that waits. The gang grows once they have left. A gang that was just
+resized is left alone until it is back at work, and one that runs grows only if that pays within
+the policy's horizon.
 """
 
 from collections.abc import Iterator
@@ -15,20 +16,24 @@ from itertools import count
 from msgspec.structs import replace
 
 from ganglion.engine.acts import decide
-from ganglion.engine.extend import askers, place_beside
+from ganglion.engine.effort import Effort
+from ganglion.engine.trade import Trade
+from ganglion.engine.extend import askers, nodes_for, place_beside
 from ganglion.engine.price import gpu_milli
 from ganglion.engine.promise import is_clear
 from ganglion.engine.quota import asked
 from ganglion.engine.record import SETTLED, GangRecord
+from ganglion.engine.repack import Mover, Slice
 from ganglion.engine.rules import rules
+from ganglion.engine.seek import seek
 from ganglion.engine.standing_share import KaiStanding, Rank, ShareStanding
 from ganglion.engine.state import ClusterState
 from ganglion.engine.tentative import Tentative
 from ganglion.engine.trial import common
 from ganglion.engine.victims import Cause, Unit, Useful, may_stop
-from ganglion.model.events import GangResized
+from ganglion.model.events import GangReserved, GangResized, GangStopping
 from ganglion.model.placement import Placement, PodPlacement
-from ganglion.model.plan import Phase, Plan, Resize, Start
+from ganglion.model.plan import Phase, Plan, Resize, Start, Stop
 from ganglion.model.policy import Entitlement
 
 TRADES = 8
@@ -68,13 +73,19 @@ class _Grower:
         self.added += placement.pods if now else ()
 
 
-def grow(state: ClusterState, plan: Plan) -> None:
-    """Let elastic gangs grow, and add that to the plan of the cycle that ends."""
+def grow(state: ClusterState, plan: Plan, effort: Effort) -> None:
+    """Let elastic gangs grow, and add that to the plan of the cycle that ends.
+
+    Args:
+        state: changed by the decisions.
+        plan: they are added to it.
+        effort: what is left of the cycle's work; what is not reached goes on in the next cycle.
+    """
     if not state.policy.elastic:
         return
     growers = {each.gang.id: _Grower(each) for each in _elastic(state, plan.at)}
     if growers:
-        _Season(state, plan, growers).run()
+        _Season(state, plan, growers, effort).run()
 
 
 def _elastic(state: ClusterState, now: int) -> Iterator[GangRecord]:
@@ -93,8 +104,13 @@ def _elastic(state: ClusterState, now: int) -> Iterator[GangRecord]:
 class _Season:
     """One round of growth."""
 
-    def __init__(self, state: ClusterState, plan: Plan, growers: dict[str, _Grower]) -> None:
+    def __init__(
+        self, state: ClusterState, plan: Plan, growers: dict[str, _Grower], effort: Effort
+    ) -> None:
         self._state, self._plan, self._now = state, plan, plan.at
+        self._effort = effort
+        self._mover = Mover(state, plan.at, effort, seek)
+        self._moved: dict[str, tuple[GangRecord, Placement, GangRecord]] = {}
         self._growers = growers
         self._rules = rules()
         self._standing = _standing(state, plan.at)
@@ -134,6 +150,8 @@ class _Season:
     def _turn(self, grower: _Grower) -> list[Turn]:
         """Its place in the order of growth; none when it cannot grow any more."""
         record = grower.record
+        if record.gang.id in self._moved:
+            return []
         if any(unit.record is record for unit, _ in self._taken):
             return []
         if not askers(self._state, record, grower.pods):
@@ -152,6 +170,8 @@ class _Season:
             if place and self._keeps(grower, asker, place):
                 return self._seat(grower, asker, place)
         if wanted and not grower.added:
+            if self._move(grower, wanted[0]):
+                return True
             self._trade(grower, wanted[0])
         return False
 
@@ -193,6 +213,51 @@ class _Season:
         kept = not any(allows(state, each, unit, now) for each in rivals)
         self._tentative.unseat(asker, place)
         return kept
+
+    def _move(self, grower: _Grower, asker: GangRecord) -> bool:
+        """Have others go on elsewhere so that the gang can grow by a slice once they have left."""
+        state, record = self._state, grower.record
+        if not state.policy.repack.consolidate or record.gang.spare or not self._tries:
+            return False
+        gain = asked(asker).gpu_milli * state.policy.repack.horizon_ms - self._price(record)
+        # The gang must be at work when they have left.
+        if record.placed_at == self._now or gain <= 0:
+            return False
+        if state.totals.free_for(asker.shapes) < asked(asker).gpu_milli:
+            return False
+        nodes = nodes_for(state, record, asker, grower.pods)
+        fixed = {record.gang.id, *self._moved, *(unit.record.gang.id for unit, _ in self._taken)}
+        # Who grows now, or has a place kept for it, has counted on the nodes that it is on.
+        fixed |= {
+            name
+            for name, each in self._growers.items()
+            if each.record.placement and len(each.pods) > len(each.record.placement.pods)
+        }
+        more = Slice(asker, gain, nodes, fixed, lambda: self._place(grower, asker))
+        found = self._mover.room_beside(more)
+        if found and self._carry_out(grower, asker, found):
+            return True
+        self._tries -= 1
+        return False
+
+    def _carry_out(self, grower: _Grower, asker: GangRecord, trade: Trade) -> bool:
+        """Move gangs, unless what becomes free would be taken back from the one that grows."""
+        for unit in trade.units:
+            self._tentative.take(unit)
+        for record, place in trade.moves:
+            self._tentative.seat(record, place)
+        if not self._keeps(grower, asker, trade.placement):
+            for record, place in trade.moves:
+                self._tentative.unseat(record, place)
+            for unit in reversed(trade.units):
+                self._tentative.give_back(unit)
+            return False
+        self._gone |= {(unit.record.gang.id, pod) for unit in trade.units for pod in unit.pods}
+        for record, place in trade.moves:
+            self._moved[record.gang.id] = record, place, grower.record
+        self._tentative.seat(asker, trade.placement)
+        grower.take(trade.placement, now=False)
+        return True
 
     def _trade(self, grower: _Grower, asker: GangRecord) -> None:
         """Have others shrink so that the gang can grow by a slice once they have left.
@@ -242,7 +307,7 @@ class _Season:
             name = record.gang.id
             if unit.whole or record is grower.record or record.placed_at == self._now:
                 return False
-            if record.leaving or record.resized_at == self._now:
+            if record.leaving or record.resized_at == self._now or name in self._moved:
                 return False
             if name in self._growers and self._growers[name].added:
                 return False
@@ -262,19 +327,33 @@ class _Season:
             assert first.record.placement
             left = [pod for pod in first.record.placement.pods if pod not in gone]
             self._resize(first.record, left, f"{first.cause} for {asker.gang.id}")
+        self._emit_moves()
         for grower in self._growers.values():
             if grower.added and self._pays(grower):
                 assert grower.record.placement
                 pods = [*grower.record.placement.pods, *grower.added]
                 self._resize(grower.record, pods, GROWN)
 
+    def _emit_moves(self) -> None:
+        state, plan = self._state, self._plan
+        for record, _, asker in self._moved.values():
+            cause, gang = f"{Cause.MOVED} for {asker.gang.id}", record.gang.id
+            decide(state, [GangStopping(plan.at, gang, record.attempt, cause)], plan)
+            plan.stops.append(Stop(gang, record.attempt, cause))
+        for record, place, _ in self._moved.values():
+            decide(state, [GangReserved(plan.at, record.gang.id, place)], plan)
+
     def _pays(self, grower: _Grower) -> bool:
         """Whether what a running gang gains is worth that all of it has to start over."""
         record, policy = grower.record, self._state.policy
-        if record.placed_at == self._now or not record.placement:
+        if record.placed_at == self._now:
             return True
-        price = gpu_milli(record.placement.pods) * policy.evict.restart_ms
-        return gpu_milli(tuple(grower.added)) * policy.repack.horizon_ms >= price
+        return gpu_milli(tuple(grower.added)) * policy.repack.horizon_ms >= self._price(record)
+
+    def _price(self, record: GangRecord) -> int:
+        """GPU time that a running gang loses when its size changes."""
+        assert record.placement
+        return gpu_milli(record.placement.pods) * self._state.policy.evict.restart_ms
 
     def _resize(self, record: GangRecord, pods: list[PodPlacement], cause: str) -> None:
         state, plan = self._state, self._plan

@@ -62,7 +62,7 @@ def place_beside(
         now: the time in ms.
     """
     ranks = [state.tree.rank(pod.node) for pod in pods]
-    allowed = _allowed(state, record.gang, asker.gang.pod_sets[0].name, pods)
+    allowed = nodes_for(state, record, asker, pods)
     home = dict.fromkeys(rank for rank in ranks if allowed is None or rank in allowed)
     sight = state.table.sight(asker.shapes[0])
     if any(state.table.room(sight, state.tree.conditions[rank]) for rank in home):
@@ -70,6 +70,20 @@ def place_beside(
         if found:
             return found
     return _within(state, asker, allowed, now)
+
+
+def nodes_for(
+    state: ClusterState, record: GangRecord, asker: GangRecord, pods: Pods
+) -> dict[int, None] | None:
+    """Ranks of nodes on which one more slice may lie; None = all.
+
+    Args:
+        state: the fleet.
+        record: the gang.
+        asker: the slice, one of `askers`.
+        pods: what the gang has by now.
+    """
+    return _allowed(state, record.gang, asker.gang.pod_sets[0].name, pods)
 
 
 def _within(

@@ -1,6 +1,6 @@
 """Where room might be made for a gang: nodes and domains, the emptiest first."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from heapq import nlargest
 from typing import NamedTuple
 
@@ -32,8 +32,16 @@ class Ground(NamedTuple):
     free: int
 
 
-def grounds_of(state: ClusterState, asker: GangRecord) -> Iterator[Ground]:
-    """One node, then domains from narrow to wide."""
+def grounds_of(
+    state: ClusterState, asker: GangRecord, nodes: Container[int] | None = None
+) -> Iterator[Ground]:
+    """One node, then domains from narrow to wide.
+
+    Args:
+        state: the fleet.
+        asker: the gang.
+        nodes: ranks of the nodes on which it may lie; None = all.
+    """
     demand = Demand(asker.gang, asker.shapes)
     widest = max(demand.sets, key=lambda each: each.request.gpu.count * each.least)
     shape = demand.shapes[demand.sets.index(widest)]
@@ -43,7 +51,7 @@ def grounds_of(state: ClusterState, asker: GangRecord) -> Iterator[Ground]:
     if Level.NODE in levels or required_level(asker.gang) or total == 1:
         whole = shape if total == 1 else times(shape, total, None)
         rooms = state.empty().fits(whole, Rules()).rooms
-        ranks = [rank for rank, room in enumerate(rooms) if room]
+        ranks = [rank for rank, room in enumerate(rooms) if room and _is_among(rank, nodes)]
         yield _ground(ranks, state.table.sight(whole), 1, 1, free)
     if total == 1:
         return
@@ -52,9 +60,16 @@ def grounds_of(state: ClusterState, asker: GangRecord) -> Iterator[Ground]:
     bare = state.empty().fits(unit, rules)
     for level in (each for each in levels if DEPTH[each] < DEPTH[Level.NODE]):
         domains = [state.tree.ranks_in(each) for each in bare.domains(level, widest.least)]
+        if nodes is not None:
+            domains = [[rank for rank in each if rank in nodes] for each in domains]
+            domains = [ranks for ranks in domains if ranks]
         domains.sort(key=lambda ranks: (-sum(free[rank] for rank in ranks), ranks[0]))
         for ranks in domains[: state.policy.evict.tries]:
             yield _ground(ranks, sight, widest.least, total, free)
+
+
+def _is_among(rank: int, nodes: Container[int] | None) -> bool:
+    return nodes is None or rank in nodes
 
 
 def _free(state: ClusterState) -> list[int]:

@@ -3,22 +3,25 @@
 Only preemptible gangs are moved, each as a whole and at the size it has, and only when every
 one of them has a new place before anybody is touched. The gain is the waiting gang's GPUs over
 the policy's horizon; the moves must cost less. The cheapest moves win, then the fewest.
+An elastic gang that runs gets room for one more slice in the same way; the gain is the GPUs of
+the slice.
 
-Every move lets a waiting gang start, and a gang that was moved stays where it is for the
-horizon: without news moving comes to an end.
+Every move lets a waiting gang start or a running one grow, and a gang that was moved stays
+where it is for the horizon: without news moving comes to an end.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Container, Sequence
 from functools import partial
 from heapq import nlargest
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from ganglion.engine import price
 from ganglion.engine.effort import LOOK, Effort
 from ganglion.engine.evict import TRIED
-from ganglion.engine.find import find
+from ganglion.engine.find import Found
 from ganglion.engine.fits import Rules as PlaceRules
 from ganglion.engine.grounds import Ground, grounds_of
 from ganglion.engine.growth import BY_RIGHT, Growth, Use
@@ -45,6 +48,27 @@ _ANY = PlaceRules()
 
 ABOUT_ROOM = (Token.CAPACITY, Token.TOPOLOGY)
 
+Seek = Callable[[ClusterState, GangRecord, int, Reason | None], Found]
+"""Looks for a place that neither quota nor reservations forbid."""
+
+
+class Slice(NamedTuple):
+    """One more slice for an elastic gang that runs.
+
+    Attributes:
+        asker: the slice, as a gang of its own.
+        gain: the moves must cost less than this, in thousandths of GPUs x ms.
+        nodes: ranks of the nodes on which the slice may lie; None = all.
+        fixed: gangs that must not be moved.
+        place: finds a place for the slice as things stand.
+    """
+
+    asker: GangRecord
+    gain: int
+    nodes: Container[int] | None
+    fixed: Container[str]
+    place: Callable[[], Placement | None]
+
 
 class Mover:
     """Works out moves within one cycle.
@@ -53,19 +77,21 @@ class Mover:
         state: left as it is by every call.
         now: the time in ms.
         effort: counts the work.
+        seek: how places are found.
 
     Attributes:
         undecided: whether the last gang might fit once those can be moved that start just now.
     """
 
-    def __init__(self, state: ClusterState, now: int, effort: Effort) -> None:
-        self._state, self._now, self._effort = state, now, effort
+    def __init__(self, state: ClusterState, now: int, effort: Effort, seek: Seek) -> None:
+        self._state, self._now, self._effort, self._seek = state, now, effort, seek
         self.undecided = False
         self._most = state.policy.repack.moves
         self._rules: Rules | None = None
         self._growth = Growth(state)
         self._before: Use = {}
         self._bound: set[str] = set()
+        self._slice: Slice | None = None
 
     @property
     def _may_search(self) -> bool:
@@ -118,15 +144,27 @@ class Mover:
         self._effort.missed_moves += best is None
         return best
 
+    def room_beside(self, more: Slice) -> Trade | None:
+        """Moves that let a running gang grow by a slice; None = there are none."""
+        self._slice = more
+        try:
+            return self._best(more.asker, asked(more.asker).gpu_milli)
+        finally:
+            self._slice = None
+
     def _best(self, asker: GangRecord, milli: int, victims: Sequence[Unit] = ()) -> Trade | None:
         best: Trade | None = None
         gain = milli * self._state.policy.repack.horizon_ms
+        nodes: Container[int] | None = None
+        fixed: Container[str] = ()
+        if self._slice:
+            gain, nodes, fixed = self._slice.gain, self._slice.nodes, self._slice.fixed
         named = {each.record.gang.id for each in victims}
-        for ground in grounds_of(self._state, asker):
+        for ground in grounds_of(self._state, asker, nodes):
             units = [
                 each
                 for each in self._movable(ground.ranks)
-                if each.price < gain and self._may(asker, each)
+                if each.price < gain and each.record.gang.id not in fixed and self._may(asker, each)
             ]
             if not victims and not self._is_enough(units, max(milli - ground.free, 0), gain):
                 continue
@@ -226,7 +264,7 @@ class Mover:
             taken += done
             if len(taken) > self._most:
                 return None
-            if self._place(asker):
+            if self._seat(asker):
                 return taken
             if not done:
                 market.skip(offer)
@@ -250,7 +288,7 @@ class Mover:
     def _settle(self, asker: GangRecord, taken: list[Unit], tentative: Tentative) -> Trade | Unit:
         """Seat the asker, then everybody else anew; else whom there is no other place for."""
         units = self._thin(asker, taken, tentative)
-        place = self._place(asker)
+        place = self._seat(asker)
         assert place
         tentative.seat(asker, place)
         moves: list[tuple[GangRecord, Placement]] = []
@@ -286,18 +324,23 @@ class Mover:
             if not unit.whole and any(e.whole and e.record is unit.record for e in kept):
                 continue
             tentative.give_back(unit)
-            if self._place(asker):
+            if self._seat(asker):
                 kept = [each for each in kept if each is not unit]
             else:
                 tentative.take(unit)
         return kept
 
+    def _seat(self, asker: GangRecord) -> Placement | None:
+        """A place for the gang that asks, as things stand."""
+        if self._slice is None:
+            return self._place(asker)
+        self._effort.spend(LOOK)
+        return self._slice.place()
+
     def _place(self, record: GangRecord) -> Placement | None:
         """A place that neither quota nor reservations forbid."""
-        state, now = self._state, self._now
         self._effort.spend(LOOK)
-        found = find(state, record, now, TRIED)
-        return state.future.settle(record, now, found, lambda: find(state, record, now, TRIED))[1]
+        return self._seek(self._state, record, self._now, TRIED)[1]
 
 
 def _is_whole(unit: Unit) -> bool:

@@ -71,7 +71,7 @@ class Dealer:
         self._state, self._now = state, now
         self._spares: bool | None = None
         effort = effort or Effort(UNBOUNDED)
-        self._mover = Mover(state, now, effort)
+        self._mover = Mover(state, now, effort, seek)
         self._rules = rules()
         self._trader = Trader(state, self._rules, now, effort)
 
