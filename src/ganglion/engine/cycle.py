@@ -74,7 +74,7 @@ def cycle(
     stage("standby", lambda: keep(state, plan, before_others=False))
     stage("growth", lambda: grow(state, plan, effort))
     stage("forecasts", lambda: _foretell(state, plan))
-    stage("emptying", lambda: empty_nodes(state, plan))
+    stage("emptying", lambda: empty_nodes(state, plan, effort))
     stage("time-sharing", lambda: state.sharers.arm(now))
     if isolation.unfinished:
         state.again_at = now + 1

@@ -9,16 +9,14 @@ resized is left alone until it is back at work, and one that runs grows only if 
 the policy's horizon.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from heapq import heapify, heappop, heappush
-from itertools import count
 
 from msgspec.structs import replace
 
 from ganglion.engine.acts import decide
-from ganglion.engine.effort import Effort
-from ganglion.engine.trade import Trade
-from ganglion.engine.extend import askers, nodes_for, place_beside
+from ganglion.engine.effort import LOOK, Effort
+from ganglion.engine.extend import Grower, askers, nodes_for, place_beside
 from ganglion.engine.price import gpu_milli
 from ganglion.engine.promise import is_clear
 from ganglion.engine.quota import asked
@@ -29,6 +27,7 @@ from ganglion.engine.seek import seek
 from ganglion.engine.standing_share import KaiStanding, Rank, ShareStanding
 from ganglion.engine.state import ClusterState
 from ganglion.engine.tentative import Tentative
+from ganglion.engine.trade import Trade
 from ganglion.engine.trial import common
 from ganglion.engine.victims import Cause, Unit, Useful, may_stop
 from ganglion.model.events import GangReserved, GangResized, GangStopping
@@ -36,41 +35,10 @@ from ganglion.model.placement import Placement, PodPlacement
 from ganglion.model.plan import Phase, Plan, Resize, Start, Stop
 from ganglion.model.policy import Entitlement
 
-TRADES = 8
-"""Gangs for which no surplus of others helps before a cycle looks no further."""
-
 GROWN = "grown into idle GPUs"
 
 Turn = tuple[Rank, int, int, str]
 """Standing of its queue and its priority, pods above its least, age, id."""
-
-
-class _Grower:
-    """An elastic gang with what it gets.
-
-    Attributes:
-        record: the gang.
-        pods: what it has, and what will be its own once others have left.
-        added: pods that it gets now.
-    """
-
-    def __init__(self, record: GangRecord) -> None:
-        assert record.placement
-        self.record = record
-        self.pods = list(record.placement.pods)
-        self.added: list[PodPlacement] = []
-
-    def numbered(self, placement: Placement) -> Placement:
-        """A place for more pods, each with a number that the gang has not got yet."""
-        used = {pod.index for pod in self.pods if pod.pod_set == placement.pods[0].pod_set}
-        free = (number for number in count() if number not in used)
-        pods = (replace(pod, index=next(free)) for pod in placement.pods)
-        return replace(placement, pods=tuple(pods))
-
-    def take(self, placement: Placement, *, now: bool) -> None:
-        """One slice more."""
-        self.pods += placement.pods
-        self.added += placement.pods if now else ()
 
 
 def grow(state: ClusterState, plan: Plan, effort: Effort) -> None:
@@ -83,7 +51,7 @@ def grow(state: ClusterState, plan: Plan, effort: Effort) -> None:
     """
     if not state.policy.elastic:
         return
-    growers = {each.gang.id: _Grower(each) for each in _elastic(state, plan.at)}
+    growers = {each.gang.id: Grower(each) for each in _elastic(state, plan.at)}
     if growers:
         _Season(state, plan, growers, effort).run()
 
@@ -105,7 +73,7 @@ class _Season:
     """One round of growth."""
 
     def __init__(
-        self, state: ClusterState, plan: Plan, growers: dict[str, _Grower], effort: Effort
+        self, state: ClusterState, plan: Plan, growers: dict[str, Grower], effort: Effort
     ) -> None:
         self._state, self._plan, self._now = state, plan, plan.at
         self._effort = effort
@@ -118,7 +86,6 @@ class _Season:
         self._seats: list[Placement] = []
         self._taken: list[tuple[Unit, GangRecord]] = []
         self._gone: set[tuple[str, PodPlacement]] = set()
-        self._tries = TRADES
         self._claimants = list(_claimants(state))
         self._wishes = [
             wish for each in growers.values() for wish in askers(state, each.record, each.pods)[:1]
@@ -127,16 +94,31 @@ class _Season:
 
     def run(self) -> None:
         """Grow in order until nobody can grow any more."""
+        state, growers = self._state, self._growers
+        known = {name: freed for name, freed in state.unhelped.items() if name in growers}
+        state.unhelped = known
+        left = [name for name in growers if not (state.growth_cut and self._is_unhelped(name))]
         try:
-            self._deal()
+            state.growth_cut = not self._deal([growers[name] for name in left])
         finally:
             self._tentative.undo()
+        if state.growth_cut:
+            state.again_at = self._now + 1
         self._emit()
 
-    def _deal(self) -> None:
-        turns = [turn for each in self._growers.values() for turn in self._turn(each)]
+    def _is_unhelped(self, name: str) -> bool:
+        """Whether nothing helped the gang as things still stand."""
+        return self._state.unhelped.get(name) == self._state.freed
+
+    def _deal(self, growers: Iterable[Grower]) -> bool:
+        """Grow in order; whether nobody is left for whom there was no work left in this cycle."""
+        turns = [turn for each in growers for turn in self._turn(each)]
         heapify(turns)
+        first = True
         while turns:
+            if self._effort.is_spent and not first:
+                return False
+            first = False
             name = heappop(turns)[-1]
             grower = self._growers[name]
             for turn in self._turn(grower):
@@ -146,8 +128,12 @@ class _Season:
                 elif self._step(grower):
                     turns += self._turn(grower)
                     heapify(turns)
+                elif not grower.added and not self._plan.starts:
+                    # What starts now can be moved in the next cycle.
+                    self._state.unhelped[name] = self._state.freed
+        return True
 
-    def _turn(self, grower: _Grower) -> list[Turn]:
+    def _turn(self, grower: Grower) -> list[Turn]:
         """Its place in the order of growth; none when it cannot grow any more."""
         record = grower.record
         if record.gang.id in self._moved:
@@ -161,7 +147,7 @@ class _Season:
         surplus = len(grower.pods) - sum(each.least for each in record.gang.pod_sets)
         return [(rank, surplus, record.gang.submitted, record.gang.id)]
 
-    def _step(self, grower: _Grower) -> bool:
+    def _step(self, grower: Grower) -> bool:
         """One slice more; whether the gang may have another."""
         self._state.blame(grower.record.gang.id)
         wanted = askers(self._state, grower.record, grower.pods)
@@ -169,19 +155,20 @@ class _Season:
             place = self._place(grower, asker)
             if place and self._keeps(grower, asker, place):
                 return self._seat(grower, asker, place)
-        if wanted and not grower.added:
+        if wanted and not grower.added and not self._is_unhelped(grower.record.gang.id):
             if self._move(grower, wanted[0]):
                 return True
             self._trade(grower, wanted[0])
         return False
 
-    def _place(self, grower: _Grower, asker: GangRecord) -> Placement | None:
+    def _place(self, grower: Grower, asker: GangRecord) -> Placement | None:
         if self._state.totals.free_for(asker.shapes) < asked(asker).gpu_milli:
             return None
+        self._effort.spend(LOOK)
         place = place_beside(self._state, grower.record, asker, grower.pods, self._now)
         return place and grower.numbered(place)
 
-    def _seat(self, grower: _Grower, asker: GangRecord, place: Placement) -> bool:
+    def _seat(self, grower: Grower, asker: GangRecord, place: Placement) -> bool:
         """Take the place; one that others still have to leave is kept free, for a later cycle."""
         shrinking = {pod.node for _, pod in self._gone}
         clear = is_clear(self._state, asker, place, counted=False)
@@ -191,7 +178,7 @@ class _Season:
         grower.take(place, now=clear)
         return clear
 
-    def _keeps(self, grower: _Grower, asker: GangRecord, place: Placement) -> bool:
+    def _keeps(self, grower: Grower, asker: GangRecord, place: Placement) -> bool:
         """Whether nobody comes to have a right to what the gang would get.
 
         Who waits may have had such a right before, and found no use for it. Who grows, too,
@@ -214,10 +201,10 @@ class _Season:
         self._tentative.unseat(asker, place)
         return kept
 
-    def _move(self, grower: _Grower, asker: GangRecord) -> bool:
+    def _move(self, grower: Grower, asker: GangRecord) -> bool:
         """Have others go on elsewhere so that the gang can grow by a slice once they have left."""
         state, record = self._state, grower.record
-        if not state.policy.repack.consolidate or record.gang.spare or not self._tries:
+        if not state.policy.repack.consolidate or record.gang.spare:
             return False
         gain = asked(asker).gpu_milli * state.policy.repack.horizon_ms - self._price(record)
         # The gang must be at work when they have left.
@@ -235,12 +222,9 @@ class _Season:
         }
         more = Slice(asker, gain, nodes, fixed, lambda: self._place(grower, asker))
         found = self._mover.room_beside(more)
-        if found and self._carry_out(grower, asker, found):
-            return True
-        self._tries -= 1
-        return False
+        return found is not None and self._carry_out(grower, asker, found)
 
-    def _carry_out(self, grower: _Grower, asker: GangRecord, trade: Trade) -> bool:
+    def _carry_out(self, grower: Grower, asker: GangRecord, trade: Trade) -> bool:
         """Move gangs, unless what becomes free would be taken back from the one that grows."""
         for unit in trade.units:
             self._tentative.take(unit)
@@ -259,18 +243,19 @@ class _Season:
         grower.take(trade.placement, now=False)
         return True
 
-    def _trade(self, grower: _Grower, asker: GangRecord) -> None:
+    def _trade(self, grower: Grower, asker: GangRecord) -> None:
         """Have others shrink so that the gang can grow by a slice once they have left.
 
         They give no more than the slice: growth must not leave GPUs idle.
         """
         state, now, most = self._state, self._now, asked(asker).gpu_milli
-        if not (self._surplus and self._tries and state.policy.evict.enabled):
+        if not (self._surplus and state.policy.evict.enabled):
             return
         if self._rules.hopeless(state, asker, now):
             return
         taken: list[Unit] = []
         for unit in self._rules.victims(state, asker, now, self._useful(grower)):
+            self._effort.spend(1)
             if unit.gpu_milli > most or not self._rules.allows(state, asker, unit, now):
                 continue
             self._tentative.take(unit)
@@ -281,9 +266,8 @@ class _Season:
                 return
         for unit in reversed(taken):
             self._tentative.give_back(unit)
-        self._tries -= 1
 
-    def _settle(self, grower: _Grower, asker: GangRecord, taken: list[Unit]) -> None:
+    def _settle(self, grower: Grower, asker: GangRecord, taken: list[Unit]) -> None:
         """Drop whoever is not needed, and keep the place free."""
         kept = list(taken)
         for unit in reversed(taken[:-1]):
@@ -299,7 +283,7 @@ class _Season:
         self._tentative.seat(asker, place)
         self._seats.append(place)
 
-    def _useful(self, grower: _Grower) -> Useful:
+    def _useful(self, grower: Grower) -> Useful:
         asker = grower.record.gang
 
         def useful(unit: Unit) -> bool:
@@ -343,7 +327,7 @@ class _Season:
         for record, place, _ in self._moved.values():
             decide(state, [GangReserved(plan.at, record.gang.id, place)], plan)
 
-    def _pays(self, grower: _Grower) -> bool:
+    def _pays(self, grower: Grower) -> bool:
         """Whether what a running gang gains is worth that all of it has to start over."""
         record, policy = grower.record, self._state.policy
         if record.placed_at == self._now:

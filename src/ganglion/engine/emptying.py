@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from ganglion.engine import price
 from ganglion.engine.acts import decide
+from ganglion.engine.effort import LOOK, Effort
 from ganglion.engine.evict import TRIED
 from ganglion.engine.numbers import renumbered
 from ganglion.engine.record import SETTLED, GangRecord
@@ -29,8 +30,14 @@ TRIES = 8
 Moves = list[tuple[GangRecord, Placement]]
 
 
-def empty_nodes(state: ClusterState, plan: Plan) -> None:
-    """Empty the node that is used least, if that pays, and add that to the plan of a cycle."""
+def empty_nodes(state: ClusterState, plan: Plan, effort: Effort) -> None:
+    """Empty the node that is used least, if that pays, and add that to the plan of a cycle.
+
+    Args:
+        state: changed by the decisions.
+        plan: they are added to it.
+        effort: what is left of the cycle's work; at least one node is tried.
+    """
     if not state.policy.repack.empty_nodes or not _is_quiet(state):
         return
     tree = state.tree
@@ -40,6 +47,9 @@ def empty_nodes(state: ClusterState, plan: Plan) -> None:
         moves = _moves(state, on_node[rank], {rank, *bare}, plan.at)
         if moves:
             _carry_out(state, moves, tree.names[rank], plan)
+            return
+        effort.spend(LOOK * len(on_node[rank]))
+        if effort.is_spent:
             return
 
 

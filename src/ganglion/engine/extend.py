@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import count
 
 from msgspec.structs import replace
 
@@ -17,6 +18,34 @@ from ganglion.model.placement import Placement, PodPlacement
 from ganglion.model.workload import Gang, PodSet, Topology
 
 Pods = Sequence[PodPlacement]
+
+
+class Grower:
+    """An elastic gang with what it gets.
+
+    Attributes:
+        record: the gang.
+        pods: what it has, and what will be its own once others have left.
+        added: pods that it gets now.
+    """
+
+    def __init__(self, record: GangRecord) -> None:
+        assert record.placement
+        self.record = record
+        self.pods = list(record.placement.pods)
+        self.added: list[PodPlacement] = []
+
+    def numbered(self, placement: Placement) -> Placement:
+        """A place for more pods, each with a number that the gang has not got yet."""
+        used = {pod.index for pod in self.pods if pod.pod_set == placement.pods[0].pod_set}
+        free = (number for number in count() if number not in used)
+        pods = (replace(pod, index=next(free)) for pod in placement.pods)
+        return replace(placement, pods=tuple(pods))
+
+    def take(self, placement: Placement, *, now: bool) -> None:
+        """One slice more."""
+        self.pods += placement.pods
+        self.added += placement.pods if now else ()
 
 
 def askers(state: ClusterState, record: GangRecord, pods: Pods) -> list[GangRecord]:

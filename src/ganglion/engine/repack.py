@@ -332,10 +332,7 @@ class Mover:
 
     def _seat(self, asker: GangRecord) -> Placement | None:
         """A place for the gang that asks, as things stand."""
-        if self._slice is None:
-            return self._place(asker)
-        self._effort.spend(LOOK)
-        return self._slice.place()
+        return self._slice.place() if self._slice else self._place(asker)
 
     def _place(self, record: GangRecord) -> Placement | None:
         """A place that neither quota nor reservations forbid."""

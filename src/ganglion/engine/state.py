@@ -52,6 +52,8 @@ class ClusterState(Holdings):
         sweep: number of the present sweep; grows with every cycle that looks at all that waits.
         missed_moves: gangs of this sweep for which no moves were found that make room.
         over: queues that used more than they deserve when gangs were last looked at.
+        unhelped: elastic gang -> the `freed` counter when it could not grow.
+        growth_cut: whether the last cycle was out of work before all had their turn to grow.
     """
 
     def __init__(self, policy: Policy | None = None, plugins: Plugins | None = None) -> None:
@@ -61,6 +63,8 @@ class ClusterState(Holdings):
         self.effort, self.sweep = PER_CYCLE, 0
         self.missed_moves = 0
         self.over: frozenset[str] = frozenset()
+        self.unhelped: dict[str, int] = {}
+        self.growth_cut = False
         self.estimates = Estimates()
         self.stranded: dict[str, None] = {}
         self.bookings = Bookings(self.shares.path)
