@@ -119,8 +119,12 @@ class Contention:
         return plan
 
     def helped(self, victim: ev.GangStopping, plan: Plan) -> None:
-        """Whoever it was stopped for was promised a place in the same cycle."""
+        """Whoever it was stopped for was promised a place in the same cycle, or may grow."""
         asker = victim.cause.rpartition(" ")[2]
+        if victim.cause.startswith("moved for ") and asker in self.state.short:
+            record = self.state.records[victim.gang]
+            assert record.promise, f"{victim.gang} is moved nowhere"
+            return
         given = {each.gang for each in plan.decisions if isinstance(each, ev.GangReserved)}
         given |= {each.gang for each in plan.decisions if isinstance(each, ev.GangPlaced)}
         assert asker in given, f"{victim.gang} was stopped in vain: {victim.cause}"
