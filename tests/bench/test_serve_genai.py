@@ -8,8 +8,17 @@ import pytest
 
 from ganglion.bench import serve_tokens
 from ganglion.bench.registry import Bench, BenchOptions, load, silent
+from ganglion.bench.serve_genai import SCALING
 from ganglion.bench.serve_prompts import read_prompts
-from ganglion.bench.serve_requests import SPREAD_MS, Request, made_up, read_requests, repeated
+from ganglion.bench.serve_requests import (
+    SPREAD_MS,
+    Request,
+    made_up,
+    read_requests,
+    repeated,
+    within_days,
+)
+from ganglion.model.behaviour import Scaling
 from ganglion.model.errors import FieldError, NotFound
 
 REQUESTS = "arrival_s,exec_s,base_model\n0,30.0,M1\n700,10.5,M2\n650,20,M1\n"
@@ -70,6 +79,38 @@ def test_on_a_day_of_load_ganglion_keeps_its_promise_with_fewer_hours_than_react
     found = run("serve-genai", policies=("ganglion", "reactive"))["policies"]
     assert found["ganglion"]["on_time_pct"] > 99.4
     assert found["ganglion"]["replica_hours"] < found["reactive"]["replica_hours"]
+
+
+def test_on_a_day_of_load_ganglion_is_ahead_of_the_square_root_rule_with_fewer_starts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("ganglion.bench.serve_genai.made_up", lambda seed: made_up(seed, days=1))
+    found = run("serve-genai", policies=("ganglion", "sqrt-1", "sqrt-2"))["policies"]
+    ours, low, high = found["ganglion"], found["sqrt-1"], found["sqrt-2"]
+    assert ours["on_time_pct"] > high["on_time_pct"] > low["on_time_pct"]
+    assert ours["replica_hours"] < high["replica_hours"]
+    assert ours["starts"] < low["starts"]
+
+
+def test_days_of_a_trace_are_taken_alone_and_begin_at_nought(tmp_path: Path) -> None:
+    rows = "".join(f"{86_400 * day + 60},10,M1\n" for day in (0, 1, 2, 2, 3))
+    (tmp_path / "requests.csv").write_text("arrival_s,exec_s,base_model\n" + rows)
+    (tmp_path / "latency_quantiles_ms.csv").write_text(QUANTILES)
+    source = read_requests(tmp_path)
+    assert within_days(source, (1, 2)) == [
+        Request(60_000, 10_000, "M1"),
+        *[Request(86_460_000, 10_000, "M1")] * 2,
+    ]
+    assert within_days(source, None) == source
+    data = run("serve-genai", traces=tmp_path, days=(1, 2), policies=("reactive",))
+    assert (data["policies"]["reactive"]["requests"], data["days"]) == (60, (1, 2))
+    with pytest.raises(FieldError, match=r"no request on days 7\.\.9") as caught:
+        within_days(source, (7, 9))
+    assert caught.value.hint == "its last day is 3"
+
+
+def test_the_owner_asks_for_nothing_but_a_floor_and_a_promise() -> None:
+    assert Scaling(floor=0, ceiling=1_000, start_within_ms=10_000) == SCALING
 
 
 def test_a_file_without_a_column_is_named(tmp_path: Path) -> None:

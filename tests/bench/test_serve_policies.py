@@ -5,7 +5,14 @@ import pytest
 from ganglion.bench.serve_fleet import Seen
 from ganglion.bench.serve_hpa import Hpa, HpaSettings
 from ganglion.bench.serve_kpa import Kpa, KpaSettings
-from ganglion.bench.serve_policies import Oracle, Reactive, Static
+from ganglion.bench.serve_policies import (
+    Oracle,
+    Reactive,
+    SquareRoot,
+    Static,
+    hours_of_curve,
+    over_curve,
+)
 from ganglion.bench.serve_requests import Request
 
 SECOND = 1_000
@@ -126,3 +133,30 @@ def test_the_oracle_shares_replicas_where_they_take_several() -> None:
 
 def test_static_is_static() -> None:
     assert Static(4).desired(seen(0, 900, 1)) == 4
+
+
+def test_the_square_root_rule_keeps_its_most_of_a_minute() -> None:
+    rule = SquareRoot(1.5)
+    loads = [(0, 0), (15, 16), (30, 1), (75, 1), (90, 1)]
+    assert [rule.desired(seen(at, n, 0)) for at, n in loads] == [1, 23, 23, 23, 4]
+
+
+def test_the_square_root_rule_counts_in_what_one_replica_should_have() -> None:
+    assert SquareRoot(1.0, share=4.0).desired(seen(0, 64, 0)) == 21
+
+
+def test_a_curve_is_read_between_its_points_and_nowhere_else() -> None:
+    points = [(1.0, 100.0), (0.01, 300.0)]
+    assert hours_of_curve(points, 0.1) == pytest.approx(200)
+    assert hours_of_curve(points, 2.0) is None
+    assert hours_of_curve([], 0.1) is None
+
+
+def test_ganglion_is_compared_with_the_square_root_rule_at_its_own_lateness() -> None:
+    means = {
+        "ganglion": {"on_time_pct": 99.9, "replica_hours": 150.0},
+        "sqrt-1": {"on_time_pct": 99.0, "replica_hours": 100.0},
+        "sqrt-2": {"on_time_pct": 99.99, "replica_hours": 300.0},
+    }
+    assert over_curve(means) == pytest.approx(0.75)
+    assert over_curve({"ganglion": means["ganglion"]}) is None

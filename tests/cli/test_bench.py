@@ -51,6 +51,9 @@ def test_figures_go_to_a_file_and_to_stdout(ganglion: Ganglion, traces: Path) ->
         (("jct-muri", "--json", "/nowhere/x.json"), 1, "cannot write /nowhere/x.json"),
         (("jct-muri", "--workload", "1"), 2, "without traces"),
         (("jct-muri", "--seeds", "0"), 2, "0 is not in the range"),
+        (("jct-muri", "--days", "1..2"), 2, "jct-muri has its own number of days"),
+        (("serve-genai", "--days", "x"), 2, "'x' is not FIRST..LAST"),
+        (("serve-genai", "--days", "3..2"), 2, "'3..2' has no days"),
     ],
 )
 def test_mistakes_are_answered_in_words(

@@ -36,7 +36,7 @@ BENCHES: dict[str, str] = {
 }
 """Name -> `module:attribute`, in the order they are listed."""
 
-SIZES = ("nodes", "pods", "gangs")
+SIZES = ("nodes", "pods", "gangs", "days")
 """Fields of `BenchOptions` that say how large something is."""
 
 
@@ -58,6 +58,7 @@ class BenchOptions(Struct, frozen=True):
         nodes: how many nodes; None = the benchmark's own choice.
         pods: how many pods; None = the benchmark's own choice.
         gangs: how many gangs; None = the benchmark's own choice.
+        days: first and last day of a trace, from 0; None = all of them.
     """
 
     traces: Path | None = None
@@ -67,6 +68,7 @@ class BenchOptions(Struct, frozen=True):
     nodes: int | None = None
     pods: int | None = None
     gangs: int | None = None
+    days: tuple[int, int] | None = None
 
 
 class Table(Struct, frozen=True):

@@ -5,6 +5,7 @@ docs/benchmarks/serve-genai.md.
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from statistics import fmean
 from time import process_time
 from typing import Any
@@ -25,8 +26,23 @@ from ganglion.bench.serve_hpa import Hpa
 from ganglion.bench.serve_kpa import Kpa
 from ganglion.bench.serve_models import LOAD, MADE_UP, Loaded, Quantiles, drawn, read_quantiles
 from ganglion.bench.serve_ours import Ours
-from ganglion.bench.serve_policies import Oracle, Reactive
-from ganglion.bench.serve_requests import Request, busy_hours, made_up, read_requests, repeated
+from ganglion.bench.serve_policies import (
+    CURVE,
+    Oracle,
+    Reactive,
+    SquareRoot,
+    curve_name,
+    curve_note,
+    over_curve,
+)
+from ganglion.bench.serve_requests import (
+    Request,
+    busy_hours,
+    made_up,
+    read_requests,
+    repeated,
+    within_days,
+)
 from ganglion.model.behaviour import Scaling
 from ganglion.model.errors import FieldError
 from ganglion.worlds.simulated.metrics.records import quantile
@@ -40,18 +56,23 @@ SCALING = Scaling(
     floor=0,
     ceiling=1_000,
     start_within_ms=LATE_MS,
-    hold_down_ms=2 * COLD_START_MS,
-    idle_ms=2 * COLD_START_MS,
 )
 """What the owner of the service asks of Ganglion; the rest is left at its defaults."""
 
 Make = Callable[[Sequence[Request]], Policy]
+
+
+def _square_root(factor: float, requests: Sequence[Request]) -> Policy:
+    del requests
+    return SquareRoot(factor)
+
 
 POLICIES: dict[str, Make] = {
     "ganglion": lambda _: Ours(SCALING),
     "reactive": lambda _: Reactive(80, 300_000),
     "hpa": lambda _: Hpa(),
     "knative": lambda _: Kpa(),
+    **{curve_name(factor): partial(_square_root, factor) for factor in CURVE},
     "oracle": lambda requests: Oracle(requests, COLD_START_MS + EVERY_MS),
     "reactive-100-60s": lambda _: Reactive(100, 60_000),
     "reactive-80-60s": lambda _: Reactive(80, 60_000),
@@ -59,7 +80,7 @@ POLICIES: dict[str, Make] = {
 }
 """Ways to scale, by name."""
 
-USUAL = ("ganglion", "reactive", "hpa", "knative", "oracle")
+USUAL = ("ganglion", "reactive", "hpa", "knative", *map(curve_name, CURVE), "oracle")
 """Those that run when none is named."""
 
 WITHOUT_MODELS = ("fixed", "learnt")
@@ -112,7 +133,7 @@ def run(options: BenchOptions, progress: Progress) -> Report:
     for done, (seed, name) in enumerate(steps):
         progress(done, len(steps), f"{name} seed {seed}")
         if setting is None or setting.seed != seed:
-            requests = repeated(source or made_up(seed), seed)
+            requests = repeated(within_days(source or made_up(seed), options.days), seed)
             setting = _Setting(requests, loads, workload, seed)
         runs[name].append(_once(setting, POLICIES[name]))
     progress(len(steps), len(steps), "done")
@@ -172,9 +193,11 @@ def _data(
         "source": str(options.traces) if options.traces else "synthetic",
         "synthetic": options.traces is None,
         "workload": workload,
+        "days": options.days,
         "seeds": list(range(options.seeds)),
         "policies": means,
         "hours_over": _over(means),
+        "hours_over_curve": over_curve(means),
         "per_seed": runs,
     }
 
@@ -192,7 +215,8 @@ def _over(means: dict[str, dict[str, Any]]) -> dict[str, float]:
 def _notes(means: dict[str, dict[str, Any]]) -> tuple[str, ...]:
     listed = ", ".join(f"{over:.2f} x {name}" for name, over in _over(means).items())
     bound = (_ORACLE,) if "oracle" in means else ()
-    return (*_NOTES, *bound, *((f"Replica-hours of ganglion: {listed}.",) if listed else ()))
+    more = (*curve_note(means), *((f"Replica-hours of ganglion: {listed}.",) if listed else ()))
+    return (*_NOTES, *bound, *more)
 
 
 _COLUMNS = {
@@ -217,5 +241,6 @@ BENCH = Bench(
     "Replicas of an image service: requests begun on time against replica-hours.",
     run,
     tuple(POLICIES),
+    sizes=("days",),
 )
 """The benchmark."""

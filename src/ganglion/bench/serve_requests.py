@@ -18,6 +18,7 @@ SPREAD_MS = 600_000
 """Its copies arrive within so long, each at a time of its own."""
 
 HOUR = 3_600_000
+DAY = 24 * HOUR
 
 
 class Request(Struct, frozen=True):
@@ -54,6 +55,34 @@ def read_requests(folder: Path) -> list[Request]:
     except (OSError, UnicodeDecodeError) as error:
         raise FileError(f"cannot read {path}: {error}") from error
     return sorted(rows, key=lambda request: request.at)
+
+
+def within_days(requests: Sequence[Request], days: tuple[int, int] | None) -> list[Request]:
+    """The requests of some days of a trace, with time counted from the first of these days.
+
+    Args:
+        requests: of the whole trace.
+        days: first and last, from 0; None = all of them.
+
+    Raises:
+        FieldError: there is no request on these days.
+    """
+    if days is None:
+        return list(requests)
+    begin, end = days[0] * DAY, (days[1] + 1) * DAY
+    kept = [
+        Request(each.at - begin, each.takes, each.model)
+        for each in requests
+        if begin <= each.at < end
+    ]
+    if not kept:
+        last = max((each.at for each in requests), default=0) // DAY
+        raise FieldError(
+            f"the trace has no request on days {days[0]}..{days[1]}",
+            key="days",
+            hint=f"its last day is {last}",
+        )
+    return kept
 
 
 def _request(row: dict[str, str], path: Path, line: int) -> Request:

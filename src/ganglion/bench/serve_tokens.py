@@ -25,7 +25,15 @@ from ganglion.bench.serve_fleet import Policy, Rules
 from ganglion.bench.serve_hpa import Hpa, HpaSettings
 from ganglion.bench.serve_kpa import Kpa, KpaSettings
 from ganglion.bench.serve_ours import Ours
-from ganglion.bench.serve_policies import Oracle, Reactive
+from ganglion.bench.serve_policies import (
+    CURVE,
+    Oracle,
+    Reactive,
+    SquareRoot,
+    curve_name,
+    curve_note,
+    over_curve,
+)
 from ganglion.bench.serve_prompts import Model, Prompt, made_up, read_prompts, repeated
 from ganglion.bench.serve_requests import Request
 from ganglion.model.behaviour import Scaling, Signal, Target
@@ -39,7 +47,9 @@ RULES = Rules(every_ms=15_000, late_ms=2_000)
 WATCH_MS = 300_000
 """For so long everybody watches and keeps the replicas there are: all windows are filled then."""
 
-POLICIES = ("ganglion", "reactive", "hpa", "knative", "oracle")
+CURVES = {curve_name(factor): factor for factor in CURVE}
+
+POLICIES = ("ganglion", "reactive", "hpa", "knative", *CURVES, "oracle")
 
 
 class Case(Struct, frozen=True):
@@ -79,6 +89,8 @@ def policy(name: str, case: Case) -> Policy:
             return Hpa(HpaSettings(target=case.share))
         case "knative":
             return Kpa(KpaSettings(target=case.share))
+        case _ if name in CURVES:
+            return SquareRoot(CURVES[name], share=case.share)
         case _:
             return Oracle(case.requests(), RULES.cold_start() + RULES.every_ms, case.share)
 
@@ -122,7 +134,9 @@ def run(options: BenchOptions, progress: Progress) -> Report:
         workload: {name: _mean(entries) for name, entries in runs.items()}
         for workload, runs in found.items()
     }
-    return Report(_data(options, means, found), tuple(map(_table, means, means.values())), _NOTES)
+    over = [f"{name}: {note}" for name, each in means.items() for note in curve_note(each)]
+    tables = tuple(map(_table, means, means.values()))
+    return Report(_data(options, means, found), tables, (*_NOTES, *over))
 
 
 def _case(prompts: list[Prompt], seed: int) -> Case:
@@ -170,6 +184,7 @@ def _data(
         "copies": COPIES,
         "model": {"prefill": MODEL.prefill, "decode": MODEL.decode, "slots": MODEL.slots},
         "workloads": means,
+        "hours_over_curve": {name: over_curve(entries) for name, entries in means.items()},
         "per_seed": found,
     }
 

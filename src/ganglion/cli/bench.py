@@ -15,6 +15,20 @@ if TYPE_CHECKING:
     from ganglion.bench.registry import Bench, Report, Table
 
 
+def _days(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[int, int] | None:
+    """First and last day of `8..15`, or of one day: `8`."""
+    if value is None:
+        return None
+    first, _, last = value.partition("..")
+    try:
+        days = int(first), int(last or first)
+    except ValueError as error:
+        raise click.BadParameter(f"{value!r} is not FIRST..LAST", ctx, param) from error
+    if not 0 <= days[0] <= days[1]:
+        raise click.BadParameter(f"{value!r} has no days", ctx, param)
+    return days
+
+
 @command(
     "bench",
     "bench",
@@ -46,6 +60,9 @@ if TYPE_CHECKING:
 @click.option("--pods", type=click.IntRange(min=1), metavar="N", help="How many pods.")
 @click.option("--gangs", type=click.IntRange(min=1), metavar="N", help="How many gangs.")
 @click.option(
+    "--days", callback=_days, metavar="FIRST..LAST", help="Only these days of a trace, from 0."
+)
+@click.option(
     "--json",
     "target",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -61,6 +78,7 @@ def bench(
     nodes: int | None,
     pods: int | None,
     gangs: int | None,
+    days: tuple[int, int] | None,
     target: Path | None,
     form: str,
 ) -> None:
@@ -75,7 +93,7 @@ def bench(
         _list(form)
         return
     chosen = load(name)
-    options = BenchOptions(traces, workload, seeds, policies, nodes, pods, gangs)
+    options = BenchOptions(traces, workload, seeds, policies, nodes, pods, gangs, days)
     check_size(chosen, options)
     check_target(target)
     with bar() as progress:

@@ -48,7 +48,7 @@ class ScaleFile(Mapping):
     up: f.PaceOf = described("how fast replicas may come: `4/15s`, `4 or 100%/15s`", DEFAULT.up)
     down: f.PaceOf = described("how fast they may go: `50%/1m`, `any`", DEFAULT.down)
     hold_down: f.Duration = described(
-        "only what was too many for so long goes", DEFAULT.hold_down_ms
+        "only what was too many for so long goes; with start_within it fades", DEFAULT.hold_down_ms
     )
     zero_after: f.Duration = described(
         "where 0 replicas are allowed, the last goes after so long without a request",

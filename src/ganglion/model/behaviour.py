@@ -96,7 +96,8 @@ class Scaling(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
         panic_milli: this many thousandths of the ready replicas; nothing goes down then.
         up: most that come at a time.
         down: most that go at a time.
-        hold_down_ms: only what was too many for so long goes.
+        hold_down_ms: only what was too many for so long goes; with `start_within_ms` what is too
+            many fades, and a fifth of it is left after so long.
         idle_ms: with floor 0, the last replica goes after so long without a request.
         cold_start_ms: from decision to the first answer; 0 = it is learnt.
         start_within_ms: requests should be begun within so long; 0 = nobody said.

@@ -19,8 +19,8 @@ def taught(*counts: tuple[int, int], minutes: int = 1) -> Promise:
 
 
 def test_four_times_the_load_keeps_twice_as_much() -> None:
-    assert spare(4_000, 1_000, 1_000_000) == 3_000
-    assert spare(16_000, 1_000, 1_000_000) == 5_000
+    assert spare(4_000, 1_000, 1_000_000) == 3_500
+    assert spare(16_000, 1_000, 1_000_000) == 5_500
 
 
 def test_late_requests_ask_for_more_and_none_for_less() -> None:

@@ -45,6 +45,18 @@ class Promise(Struct):
     at: int = 0
 
 
+class Kept(Struct):
+    """What was wanted before, fading: what a service with a promise does not go below.
+
+    Attributes:
+        milli: thousandths of replicas.
+        at: when that was reckoned, in ms; -1 = never.
+    """
+
+    milli: int = 0
+    at: int = -1
+
+
 class Pass(Struct):
     """What was learnt of how long requests run.
 
@@ -69,7 +81,7 @@ class Memory(Struct):
     """Everything a decision depends on beside its arguments.
 
     It may be lost: what is learnt begins anew, and nothing goes down before as much time
-    has passed as `hold_down_ms` says.
+    has passed as `hold_down_ms` says, or where there is a promise all replicas fade over it.
 
     Attributes:
         since: when it began, in ms; -1 = not yet.
@@ -83,6 +95,7 @@ class Memory(Struct):
         arrived: requests so far, as last read; -1 = not known.
         started_ms: how long the last replicas took from decision to ready, oldest first.
         promise: what was learnt from late requests; None = nothing yet.
+        kept: what was wanted before and fades, where there is a promise.
         passed: what was learnt of how long requests run.
         doubt: why the last reading was not believed; empty = it was.
     """
@@ -98,5 +111,6 @@ class Memory(Struct):
     arrived: int = -1
     started_ms: list[int] = field(default_factory=list)
     promise: Promise | None = None
+    kept: Kept = field(default_factory=Kept)
     passed: Pass = field(default_factory=Pass)
     doubt: str = ""

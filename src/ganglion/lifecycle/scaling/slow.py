@@ -2,9 +2,15 @@
 
 from msgspec import Struct
 
-from ganglion.lifecycle.scaling.memory import Memory
+from ganglion.lifecycle.scaling.memory import Kept, Memory
 from ganglion.lifecycle.scaling.pace import fewest, most
 from ganglion.model.behaviour import Scaling
+
+FADING_PCT = 60
+"""Per cent of `hold_down_ms` in which an excess of replicas falls to 1/e (37 %)."""
+
+COUNTS_MILLI = 100
+"""Of a fading excess, more thousandths of a replica than these keep it."""
 
 
 class Bounds(Struct, frozen=True):
@@ -52,7 +58,7 @@ def slow(
         stay: nothing may go.
     """
     steps = (
-        (_stabilised(memory, replicas, wanted, stay=stay), "nothing goes yet"),
+        (_stabilised(scaling, memory, now, replicas, wanted, stay=stay), "nothing goes yet"),
         (_last(scaling, memory, now, replicas), "the last one stays a while"),
     )
     chosen, note = wanted, ""
@@ -68,11 +74,42 @@ def slow(
     return Slowed(final, f"; {note}" if note else "")
 
 
-def _stabilised(memory: Memory, replicas: int, wanted: int, *, stay: bool) -> int:
-    """Fewest there may be: the most that was wanted lately, but never more than there are."""
+def _stabilised(
+    scaling: Scaling, memory: Memory, now: int, replicas: int, wanted: int, *, stay: bool
+) -> int:
+    """Fewest there may be: what was wanted lately, but never more than there are."""
+    lately = max(want.replicas for want in memory.wants)
+    if memory.promise is not None:
+        lately = faded(memory.kept, now, wanted, replicas, scaling.hold_down_ms * FADING_PCT // 100)
     if wanted >= replicas:
         return 0
-    return replicas if stay else min(replicas, max(want.replicas for want in memory.wants))
+    return replicas if stay else min(replicas, lately)
+
+
+def faded(kept: Kept, now: int, wanted: int, replicas: int, time_ms: int) -> int:
+    """What is kept of what was wanted before: its excess over what is wanted fades.
+
+    The most of a window keeps a peak in full and then drops it at once: it pays for peaks that
+    are over, and starts replicas again for those that return after the window. A peak that fades
+    exponentially does neither (a leaky peak detector).
+
+    Args:
+        kept: what was kept; changed in place.
+        now: the time, in ms.
+        wanted: replicas that load asks for.
+        replicas: how many there are: where nothing is remembered, all of them are kept at first.
+        time_ms: in about so long the excess falls to 1/e.
+
+    Returns:
+        Replicas.
+    """
+    passed = now - kept.at if kept.at >= 0 else 0
+    before = kept.milli if kept.at >= 0 else replicas * 1_000
+    excess = max(0, before - wanted * 1_000)
+    # Dividing by the sum is stable for any time between two decisions, unlike subtracting.
+    kept.milli = wanted * 1_000 + (excess * time_ms // (time_ms + passed) if time_ms else 0)
+    kept.at = now
+    return (kept.milli + 999 - COUNTS_MILLI) // 1_000
 
 
 def _last(scaling: Scaling, memory: Memory, now: int, replicas: int) -> int:

@@ -28,14 +28,14 @@ FEWEST = 20_000
 
 
 def spare(milli: int, unit: int, spare_micro: int) -> int:
-    """What to keep beside a load: so many of its square roots, and one unit.
+    """What to keep beside a load: so many of its square roots, and one unit and a half.
 
     Args:
         milli: load, in thousandths.
         unit: thousandths that come and go at a time: of one request, or of one replica's share.
         spare_micro: square roots, in millionths.
     """
-    return spare_micro * isqrt(milli * unit) // 1_000_000 + unit
+    return spare_micro * isqrt(milli * unit) // 1_000_000 + unit * 3 // 2
 
 
 def learn(promise: Promise, reading: Reading, budget_milli: int) -> None:
