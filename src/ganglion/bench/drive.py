@@ -179,11 +179,18 @@ class _Drive:
         while action := self._heap.pop():
             kind, payload = action
             events.extend(self._do[kind](payload))
-            look = look or kind != COMMIT or self._somebody_waits()
+            look = look or self._matters(kind)
         while look:
             events = self._ask(events)
             look = bool(events)
         self._late = [*events, *self._late]
+
+    def _matters(self, kind: int) -> bool:
+        """Whether the engine has to be asked: a wake that a later plan put off is over."""
+        if kind == WAKE:
+            wake = self._state.next_wake()
+            return wake is not None and wake <= self._heap.now
+        return kind != COMMIT or self._somebody_waits()
 
     def _somebody_waits(self) -> bool:
         return self._submitted > self._done + len(self._running)

@@ -1,6 +1,7 @@
 """The cycle: events and the time in, a plan with reasons out."""
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
+from typing import NamedTuple
 
 from ganglion.engine.acts import decide, give, keep_promises
 from ganglion.engine.claims import new_claims, overtaken
@@ -98,6 +99,7 @@ class _Round:
         self._dealer = Dealer(state, plan.at, self._effort)
         self._turns = Turns(state, plan.at)
         self._diagnoses = 0
+        self._failed: dict[Hashable, _Failure] = {}
 
     def run(self, until: str) -> None:
         """Decide about one gang after the other, in order."""
@@ -145,27 +147,27 @@ class _Round:
     def _decide(self, record: GangRecord) -> None:
         state, plan, turns = self._state, self._plan, self._turns
         vetoes = state.vetoes
-        reason, placement = self._search(record)
+        known = self._known_failure(record)
+        reason, placement = (known, None) if known else self._search(record)
         if placement:
             give(state, record, placement, plan)
             turns.started()
-        elif trade := self._dealer.deal(record, reason):
+        elif trade := None if known else self._dealer.deal(record, reason):
             swap(state, record, trade, plan)
             turns.traded()
         else:
             assert reason
-            reason = self._dealer.proven(reason)
-            if self._dealer.wait_until:
-                state.alarm(self._dealer.wait_until, record.gang.id)
-            ripe = self._dealer.next_ripe(record)
-            if ripe:
-                state.alarm(ripe, record.gang.id)
+            reason = known or self._dealer.proven(reason)
+            if known is None:
+                self._look_again(record)
             patient = record.gang.submitted + rules_for(state, record.gang.queue).delay_ms
             if plan.at < patient:
                 state.alarm(patient, record.gang.id)
             due = self._reserve(record, reason)
-            undecided = self._dealer.is_undecided(record, plan.starts)
+            undecided = known is None and self._dealer.is_undecided(record, plan.starts)
             ask_again = undecided or state.vetoes != vetoes
+            if not ask_again and not self._dealer.wait_until and plan.at >= patient:
+                self._failed[_all_but_level(record)] = self._failure(reason)
             turns.lane().sweep = state.sweep
             _keep_waiting(state, turns.lane(), record, reason, plan, ask_again=ask_again)
             turns.block(final=reason.never)
@@ -186,6 +188,27 @@ class _Round:
                 due.append(event.gang)
         return due
 
+    def _look_again(self, record: GangRecord) -> None:
+        """Set alarms for when more is possible for a gang that fails now."""
+        for at in (self._dealer.wait_until, self._dealer.next_ripe(record)):
+            if at:
+                self._state.alarm(at, record.gang.id)
+
+    def _known_failure(self, record: GangRecord) -> Reason | None:
+        """Why a gang fails that may do less than an equal that just failed; None = unknown.
+
+        Gangs at higher levels of service may stop fewer others.
+        """
+        known = self._failed.get(_all_but_level(record))
+        if known is None or self._state.future.reservation(record.gang.id):
+            return None
+        now = self._failure(known.reason)
+        return known.reason if now.level >= known.level and now.changes == known.changes else None
+
+    def _failure(self, reason: Reason) -> "_Failure":
+        changes = (self._state.freed, len(self._plan.starts))
+        return _Failure(self._turns.lane().level, changes, reason)
+
     def _search(self, record: GangRecord) -> Found:
         """A place that neither quota nor reservations forbid, or the reason against any."""
         state, now, lane = self._state, self._plan.at, self._turns.lane()
@@ -197,6 +220,20 @@ class _Round:
             self._effort.spend(in_vain(len(state.tree.nodes)))
         self._diagnoses += found[0] is not known
         return found
+
+
+class _Failure(NamedTuple):
+    """A gang found no place, at a level of service, and what had changed until then."""
+
+    level: int
+    changes: tuple[int, int]
+    reason: Reason
+
+
+def _all_but_level(record: GangRecord) -> Hashable:
+    """What gangs that share time have in common with those at other levels."""
+    assert isinstance(record.lane, tuple)
+    return (*record.lane[:-2], record.lane[-1])
 
 
 def _shut(state: ClusterState, head: Head, plan: Plan) -> None:

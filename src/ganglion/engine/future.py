@@ -244,11 +244,11 @@ class Future:
         lanes, gang = self._ground.state.lanes, record.gang
         lane = lanes.of(gang.id)
         head = lane.head() if lane else None
-        if head is None or head[-1] in self._held:
+        if lane is None or head is None or head[-1] in self._held:
             return
         lanes.discard(gang.id)
         key = (BEFORE_EQUALS, gang.submitted, gang.index, gang.id)
-        lanes.add(record.lane, gang.queue, gang.priority, key, asked_by(gang))
+        lanes.add(record.lane, gang.queue, gang.priority, key, asked_by(gang), lane.level)
 
     def _renewal(self, held: Reservation, now: int) -> Iterator[StartPlanned]:
         """An earlier start, or a later one if the present one cannot be kept."""

@@ -142,7 +142,6 @@ class Holdings(Journaled):
                 raised += escalated(record, self.policy.escalate, now)
             elif record and record.phase is Phase.RUNNING:
                 self.freed += 1  # others may stop it from now on
-                self.sharers.took_turn(record, now)
         return raised
 
     def settle(self) -> None:
@@ -155,7 +154,8 @@ class Holdings(Journaled):
 
     def next_wake(self) -> int | None:
         """When the next back-off or alarm is due, in ms; None = there is none."""
-        return self._alarms.next()
+        found = (self._alarms.next(), self.sharers.next_turn())
+        return min((at for at in found if at is not None), default=None)
 
     def alarm(self, at: int, gang: str) -> None:
         """Look again at that time, in ms, as the time alone makes a difference for a gang."""
@@ -215,7 +215,7 @@ class Holdings(Journaled):
             pressing = self._pressing(record, max(now, self.clock))
             rank = rank if pressing is None else 2 * FIRST * _STEP + pressing
             order = (rank, gang.submitted, gang.index, gang.id)
-            self.lanes.add(record.lane, gang.queue, gang.priority, order, asked_by(gang))
+            self.lanes.add(record.lane, gang.queue, gang.priority, order, asked_by(gang), level)
 
     def _goes_to_sleep(self, gang: Gang) -> None:
         """From the first one on, it matters of all others how soon they leave."""

@@ -30,13 +30,24 @@ class Lane:
         reason: why the first of them waits; None = not looked at yet.
         shut_at: the state's `freed` counter when it was found that none can start; -1 = open.
         asked: (GPU types, thousandths of GPUs) that each of them asks for at most.
+        level: their level of attained service; 0 where they share their time with no other.
         sweep: the last sweep in which its first gang was searched for in full; -1 = none.
     """
 
-    __slots__ = ("_heap", "_live", "asked", "priority", "queue", "reason", "shut_at", "sweep")
+    __slots__ = (
+        "_heap",
+        "_live",
+        "asked",
+        "level",
+        "priority",
+        "queue",
+        "reason",
+        "shut_at",
+        "sweep",
+    )
 
-    def __init__(self, queue: str, priority: int, asked: Asked = ((), 0)) -> None:
-        self.queue, self.priority, self.asked = queue, priority, asked
+    def __init__(self, queue: str, priority: int, asked: Asked = ((), 0), level: int = 0) -> None:
+        self.queue, self.priority, self.asked, self.level = queue, priority, asked, level
         self.reason: Reason | None = None
         self.shut_at = self.sweep = -1
         self._heap: list[Key] = []
@@ -100,12 +111,18 @@ class Lanes:
         return len(self._where)
 
     def add(
-        self, lane_key: Hashable, queue: str, priority: int, key: Key, asked: Asked = ((), 0)
+        self,
+        lane_key: Hashable,
+        queue: str,
+        priority: int,
+        key: Key,
+        asked: Asked = ((), 0),
+        level: int = 0,
     ) -> None:
         """A gang begins to wait in the lane of its equals."""
         lane = self._all.get(lane_key)
         if lane is None:
-            lane = self._all[lane_key] = Lane(queue, priority, asked)
+            lane = self._all[lane_key] = Lane(queue, priority, asked, level)
             self._open[lane_key] = lane
             self._priorities[priority] = self._priorities.get(priority, 0) + 1
         lane.add(key)
@@ -172,3 +189,10 @@ class Lanes:
         lane_key = self._where[gang]
         lane = self._open[lane_key] = self._all[lane_key]
         lane.shut_at = -1
+
+    def reopen_levels(self, queue: str, priority: int, least: int, end: int) -> None:
+        """Lanes of a queue and priority from one level to below another are worth a look again."""
+        for lane_key, lane in self._all.items():
+            if lane.queue == queue and lane.priority == priority and least <= lane.level < end:
+                self._open[lane_key] = lane
+                lane.shut_at = -1

@@ -129,7 +129,6 @@ def started(state: Holdings, event: ev.GangStarted) -> bool:
     record.phase, record.started = Phase.RUNNING, event.at
     state.floors.runs(record)
     state.freed += bool(record.gang.floor)  # its siblings may be stopped for others from now on
-    state.sharers.took_turn(record, event.at)
     protected = protected_ms(state, record.gang)
     if protected:
         state.alarm(event.at + protected, event.gang)

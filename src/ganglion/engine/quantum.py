@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from ganglion.engine.price import attained, gpu_milli
-from ganglion.engine.record import SETTLED, GangRecord
+from ganglion.engine.record import GangRecord
 from ganglion.model.resources import WHOLE
 
 FACTOR = 4
@@ -60,11 +60,6 @@ class Levels(Struct, frozen=True):
         """The level of a service."""
         return self.levels[bisect_right(self.bounds, service) - 1]
 
-    def end(self, service: int) -> int:
-        """The service at which the level of a service ends."""
-        at = bisect_right(self.bounds, service)
-        return self.bounds[at] if at < len(self.bounds) else MOST
-
     def level(self, record: GangRecord, now: int) -> int:
         """The level that a gang has reached."""
         return self.of(attained(record, now))
@@ -75,17 +70,19 @@ class Levels(Struct, frozen=True):
         least = record.attained // (PART * max(milli, 1))
         return (record.started or record.placed_at) + max(self.slice_ms, least)
 
-    def next_change(self, record: GangRecord, now: int) -> int | None:
-        """When the set of gangs that a running gang yields to may next change, in ms."""
-        if record.phase not in SETTLED or not record.started or record.placement is None:
-            return None
-        milli = gpu_milli(record.placement.pods)
-        if not milli:
+    def passes(self, record: GangRecord, level: int, now: int) -> int | None:
+        """When a running gang first yields to gangs at a level, in ms; None = never."""
+        milli = gpu_milli(record.placement.pods) if record.placement else 0
+        if not record.started or not milli:
             return None
         has = attained(record, now)
-        grown = now - (has - self.end(has)) // milli
-        kept = self.keeps_until(record)
-        return min(grown, kept) if kept > now else grown
+        at = bisect_right(self.bounds, has) - 1
+        while self.levels[at] <= level:
+            at += 1
+            if at == len(self.levels):
+                return None
+        grown = now - min(has - self.bounds[at], 0) // milli
+        return max(grown, self.keeps_until(record))
 
 
 def fixed(quantum_ms: int) -> Levels:

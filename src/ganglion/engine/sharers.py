@@ -10,6 +10,8 @@ Sources: least attained service and Gittins index, see `quantum`; a lane of firs
 served against starvation as Tiresias' PromoteKnob (NSDI'19).
 """
 
+from bisect import bisect_left
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ganglion.engine.quantum import FEWEST, Levels, fixed, insert, learnt, prior
@@ -55,7 +57,11 @@ class Pool:
         returning: those that wait and have run before.
         overdue: those that go first.
         levels: what compares the others.
-        armed: whether alarms are set for when running gangs have had their turns.
+        passed_by: running gang -> the level below which those that wait may take its place, as
+            far as they know.
+        due_at: when the next running gang has had its turn for one that waits, in ms; None = no
+            such time.
+        overdue_at: when the next gang may become overdue, in ms; None = unknown.
         relearnt: whether the levels changed since the last cycle.
         quantum_ms: the first quantum that is set; 0 = it is learnt.
     """
@@ -66,8 +72,11 @@ class Pool:
         self.running: dict[str, GangRecord] = {}
         self.returning: dict[str, GangRecord] = {}
         self.overdue: dict[str, None] = {}
+        self.passed_by: dict[str, int] = {}
         self.levels = levels
-        self.relearnt = self.armed = False
+        self.relearnt = False
+        self.due_at: int | None = None
+        self.overdue_at: int | None = None
         self._services: list[int] = []
         self._recent: list[int] = []
         self._fresh: list[int] = []
@@ -105,7 +114,7 @@ class Pool:
 
     def drop(self, gang: str) -> None:
         """A gang shares time no more."""
-        for each in (self.live, self.running, self.returning, self.overdue):
+        for each in (self.live, self.running, self.returning, self.overdue, self.passed_by):
             each.pop(gang, None)
 
     def find_overdue(self, now: int, most_milli: int) -> dict[str, None]:
@@ -121,14 +130,43 @@ class Pool:
                 found[gang] = None
         return found
 
-    def due_next(self, now: int) -> tuple[int, str] | None:
-        """When the next gang may become overdue, in ms, and which."""
+    def due_next(self, now: int) -> int | None:
+        """When the next gang may become overdue, in ms."""
         longest = self.longest
-        for gang, record in self.live.items() if longest else ():
+        for record in self.live.values() if longest else ():
             for least in (longest, longest * LATE_PERMILLE // 1_000 + 1):
                 if record.gang.submitted + least > now:
-                    return record.gang.submitted + least, gang
+                    return record.gang.submitted + least
         return None
+
+    def take_turns(self, now: int) -> list[tuple[int, int]]:
+        """Which of the levels that wait may stop more gangs than before: (first, end)."""
+        found: set[tuple[int, int]] = set()
+        for gang, record in self.running.items():
+            if now < self.levels.keeps_until(record):
+                continue
+            before, level = self.passed_by.get(gang, FIRST), self.level(record, now)
+            self.passed_by[gang] = level
+            if before < level:
+                found.add((before, level))
+        return sorted(found)
+
+    def next_turn(self, waiting: Sequence[int], now: int) -> int | None:
+        """When the next running gang has had its turn for one that waits, in ms; None = never.
+
+        Args:
+            waiting: levels of those that wait, ascending.
+            now: the time in ms.
+        """
+        found: int | None = None
+        for gang, record in self.running.items() if waiting else ():
+            at = bisect_left(waiting, self.passed_by.get(gang, FIRST))
+            if at == len(waiting) or gang in self.overdue:
+                continue
+            due = self.levels.passes(record, waiting[at], now)
+            if due is not None and (found is None or due < found):
+                found = due
+        return None if found is None else max(found, now + max(self.levels.slice_ms // 2, 1))
 
 
 class Sharers:
@@ -226,6 +264,7 @@ class Sharers:
         pool = self.of(record.gang)
         if pool:
             pool.running.pop(record.gang.id, None)
+            pool.passed_by.pop(record.gang.id, None)
 
     def level(self, record: GangRecord) -> int:
         """The level of a gang that waits; it is looked at again when the levels change."""
@@ -236,15 +275,10 @@ class Sharers:
             pool.returning[record.gang.id] = record
         return pool.level(record, 0)
 
-    def took_turn(self, record: GangRecord, now: int) -> None:
-        """A running gang may have to yield by now, or has to be looked at again later."""
-        pool = self.of(record.gang)
-        if pool is None or not pool.armed:
-            return
-        change = pool.levels.next_change(record, now)
-        if change is not None:
-            soonest = now + pool.levels.slice_ms // 2
-            self._state.alarm(max(change, soonest), record.gang.id)
+    def next_turn(self) -> int | None:
+        """When a cycle may come to another decision by time-sharing, in ms; None = unknown."""
+        found = (at for pool in self._pools.values() for at in (pool.due_at, pool.overdue_at))
+        return min((at for at in found if at is not None), default=None)
 
     def check(self) -> None:
         """Compare the pools with the records. Raises InvariantBroken."""
@@ -257,33 +291,31 @@ class Sharers:
                 raise InvariantBroken(f"gang {gang} is {record.phase} and listed as {listed}")
 
     def arm(self, now: int) -> None:
-        """Set alarms for turns while gangs wait, and none else; at the end of a cycle."""
-        for pool in self._pools.values():
-            before, pool.armed = pool.armed, len(pool.live) > len(pool.running)
-            for record in pool.running.values() if pool.armed and not before else ():
-                self.took_turn(record, now)
+        """Say when the next gang has had its turn for one that waits; at the end of a cycle."""
+        levels: dict[tuple[str, int], set[int]] = {}
+        for lane in self._state.lanes:
+            levels.setdefault((lane.queue, lane.priority), set()).add(lane.level)
+        for key, pool in self._pools.items():
+            pool.due_at = pool.next_turn(sorted(levels.get(key, ())), now)
 
     def refresh(self, now: int) -> None:
-        """Apply new levels, and say who is overdue; at the beginning of a cycle."""
-        for pool in self._pools.values():
+        """Apply new levels, say who is overdue and who had a turn; at the beginning of a cycle."""
+        for key, pool in self._pools.items():
             changed = pool.returning if pool.relearnt else {}
-            if pool.relearnt:
-                pool.relearnt = False
-                for record in pool.running.values():
-                    self.took_turn(record, now)
+            pool.relearnt = False
             before = pool.overdue
             if pool.longest:
                 most = self._state.totals.capacity()[ANY_FLAVOR] // PART_OF_FLEET
                 pool.overdue = pool.find_overdue(now, most)
-                due = pool.due_next(now)
-                if due:
-                    self._state.alarm(*due)
+                pool.overdue_at = pool.due_next(now)
             moved = before.keys() ^ pool.overdue.keys()
             for gang in (*changed, *(each for each in pool.live if each in moved)):
                 record = pool.live[gang]
                 if self._state.lanes.of(gang) is not None:
                     self._state.wait(record)
             self._state.freed += bool(changed or moved)
+            for least, end in pool.take_turns(now):
+                self._state.lanes.reopen_levels(*key, least, end)
 
 
 def _milli(gang: Gang) -> int:

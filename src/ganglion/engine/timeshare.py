@@ -6,11 +6,13 @@ its place; it is priced like any other victim.
 """
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from ganglion.engine import price
 from ganglion.engine.holdings import Holdings
 from ganglion.engine.quota import asked
 from ganglion.engine.record import GangRecord
+from ganglion.engine.sharers import Pool
 from ganglion.engine.units import units_of
 from ganglion.engine.victims import Cause, Rules, Unit, Useful
 from ganglion.model.placement import PodPlacement
@@ -26,13 +28,15 @@ class TurnRules:
 
     def __init__(self, inner: Rules) -> None:
         self._inner = inner
+        self._had_turns: dict[tuple[str, int], list[_HadTurn]] = {}
+        self._made = -1
 
     def hopeless(self, state: Holdings, asker: GangRecord, now: int) -> Reason | None:
         """Why nobody may be stopped for this gang, by arithmetic alone; None = perhaps."""
         reason = self._inner.hopeless(state, asker, now)
         if reason is None or reason.token is Token.POLICY:
             return reason
-        held = sum(price.gpu_milli(each) for each in map(_pods, _yielding(state, asker, now)))
+        held = sum(each.milli for each in self._yielding(state, asker, now))
         free = state.totals.free_for(asker.shapes)
         return None if held and held + free >= asked(asker).gpu_milli else reason
 
@@ -54,7 +58,11 @@ class TurnRules:
         for unit in self._inner.victims(state, asker, now, useful):
             offered.add(unit.record.gang.id)
             yield unit
-        found = [each for each in _yielding(state, asker, now) if each.gang.id not in offered]
+        found = [
+            each.record
+            for each in self._yielding(state, asker, now)
+            if each.record.gang.id not in offered
+        ]
         restart = state.policy.evict.restart_ms
 
         def priced(record: GangRecord, pods: tuple[PodPlacement, ...], whole: bool) -> int:
@@ -65,17 +73,36 @@ class TurnRules:
         for record in sorted(found, key=lambda each: (-each.attained, each.gang.id)):
             yield from units_of(record, Cause.YIELDED, priced, useful)
 
+    def _yielding(self, state: Holdings, asker: GangRecord, now: int) -> list["_HadTurn"]:
+        """Gangs that have to yield to a gang if it needs their place."""
+        pool = state.sharers.of(asker.gang)
+        if pool is None:
+            return []
+        if now != self._made:
+            self._made = now
+            self._had_turns.clear()
+        key = (asker.gang.queue, asker.gang.priority)
+        found = self._had_turns.get(key)
+        if found is None:
+            found = self._had_turns[key] = list(_had_turns(pool, now))
+        mine, running = pool.level(asker, now), pool.running
+        return [
+            each
+            for each in found
+            if each.level > mine and running.get(each.record.gang.id) is each.record
+        ]
 
-def _pods(record: GangRecord) -> tuple[PodPlacement, ...]:
-    return record.placement.pods if record.placement else ()
+
+class _HadTurn(NamedTuple):
+    """A running gang that need not keep its place, its level and thousandths of GPUs."""
+
+    record: GangRecord
+    level: int
+    milli: int
 
 
-def _yielding(state: Holdings, asker: GangRecord, now: int) -> Iterator[GangRecord]:
-    """Gangs that have to yield to a gang if it needs their place."""
-    pool = state.sharers.of(asker.gang)
-    if pool is None:
-        return
-    mine = pool.level(asker, now)
+def _had_turns(pool: Pool, now: int) -> Iterator[_HadTurn]:
     for record in pool.running.values():
-        if pool.level(record, now) > mine and now >= pool.levels.keeps_until(record):
-            yield record
+        if now >= pool.levels.keeps_until(record):
+            pods = record.placement.pods if record.placement else ()
+            yield _HadTurn(record, pool.level(record, now), price.gpu_milli(pods))
