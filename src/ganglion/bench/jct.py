@@ -161,7 +161,7 @@ def report(
     limits = {cluster.name: bounds(cluster.jobs, cluster.gpus) for cluster in clusters}
     pooled_limits = pooled_bounds([(limits[each.name], len(each.jobs)) for each in clusters])
     by_policy = {name: [r for r in runs if r.policy == name] for name in _names(runs)}
-    pooled = {name: _entry(group, pooled_limits) for name, group in by_policy.items()}
+    pooled = _compared({name: _entry(group, pooled_limits) for name, group in by_policy.items()})
     data: dict[str, Any] = {
         "bench": bench,
         "source": str(source) if source else "synthetic",
@@ -189,9 +189,9 @@ def _cluster(cluster: Cluster, limits: Bounds, runs: Sequence[Run]) -> dict[str,
         "dropped": cluster.dropped,
         "gpu_hours": round(sum(job.work for job in cluster.jobs) / 3_600_000, 1),
         "bounds": to_builtins(limits),
-        "policies": {
-            run.policy: _entry([run], limits) for run in runs if run.cluster.name == cluster.name
-        },
+        "policies": _compared(
+            {run.policy: _entry([run], limits) for run in runs if run.cluster.name == cluster.name}
+        ),
     }
 
 
@@ -215,6 +215,16 @@ def _entry(runs: Sequence[Run], limits: Bounds) -> dict[str, Any]:
     }
 
 
+def _compared(entries: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Entries with the longest completion over that of FIFO with overtaking, where that ran."""
+    fifo = entries.get("fifo-overtaking")
+    longest = fifo["max_jct_s"] if fifo else 0
+    return {
+        name: entry | {"longest_over_fifo": entry["max_jct_s"] / longest if longest else None}
+        for name, entry in entries.items()
+    }
+
+
 def _eta(runs: Sequence[Run]) -> dict[str, Any] | None:
     """How often start bands held over all runs; None where none were told."""
     told = [run.schedule.eta for run in runs if run.schedule.eta.get("bands")]
@@ -235,6 +245,7 @@ def _eta(runs: Sequence[Run]) -> dict[str, Any] | None:
 _COLUMNS = {
     "avg JCT s": "avg_jct_s",
     "p99 JCT s": "p99_jct_s",
+    "longest s": "max_jct_s",
     "avg wait s": "avg_wait_s",
     "p99 wait s": "p99_wait_s",
 }
@@ -257,17 +268,28 @@ def _size(part: Mapping[str, Any]) -> str:
 def _table(title: str, part: Mapping[str, Any]) -> Table:
     limits = part["bounds"]
     rows = [_row(name, entry) for name, entry in part["policies"].items()]
-    least = (f"{limits['avg_jct_s']:,.0f}", "", "", "", "", "1.00")
+    blank = ("",) * len(_COLUMNS)
+    least = (f"{limits['avg_jct_s']:,.0f}", *blank, "", "1.00")
     rows.append(("lower bound", *least, f"{limits['makespan_s']:,.0f}", "", ""))
-    columns = ("policy", *_COLUMNS, "slowdown", "JCT / bound", "makespan s", "preempted", "wall s")
+    columns = (
+        "policy",
+        *_COLUMNS,
+        "longest / FIFO",
+        "slowdown",
+        "JCT / bound",
+        "makespan s",
+        "preempted",
+        "wall s",
+    )
     return Table(title, columns, tuple(rows))
 
 
 def _row(name: str, entry: Mapping[str, Any]) -> tuple[str, ...]:
-    over = entry["avg_jct_over_bound"]
+    over, longest = entry["avg_jct_over_bound"], entry["longest_over_fifo"]
     return (
         name,
         *(f"{entry[key]:,.0f}" for key in _COLUMNS.values()),
+        "" if longest is None else f"{longest:.2f}",
         f"{entry['avg_bounded_slowdown']:,.2f}",
         "" if over is None else f"{over:.2f}",
         f"{entry['makespan_s']:,.0f}",

@@ -46,7 +46,7 @@ class Figures(Struct, frozen=True):
 
     Attributes:
         jobs: how many ended.
-        avg_jct_s, p50_jct_s, p99_jct_s: job completion time.
+        avg_jct_s, p50_jct_s, p99_jct_s, max_jct_s: job completion time.
         avg_wait_s, p50_wait_s, p99_wait_s, max_wait_s: time not running.
         avg_bounded_slowdown: with a floor of 10 s.
         makespan_s: first submission to last end.
@@ -56,6 +56,7 @@ class Figures(Struct, frozen=True):
     avg_jct_s: float
     p50_jct_s: float
     p99_jct_s: float
+    max_jct_s: float
     avg_wait_s: float
     p50_wait_s: float
     p99_wait_s: float
@@ -79,6 +80,7 @@ def figures(done: Sequence[Done], makespan: int | None = None) -> Figures:
         avg_jct_s=sum(jcts) / count / 1000,
         p50_jct_s=quantile(jcts, 50) / 1000,
         p99_jct_s=quantile(jcts, 99) / 1000,
+        max_jct_s=jcts[-1] / 1000,
         avg_wait_s=sum(waits) / count / 1000,
         p50_wait_s=quantile(waits, 50) / 1000,
         p99_wait_s=quantile(waits, 99) / 1000,
