@@ -36,15 +36,12 @@ def test_levels_are_the_gittins_index_to_within_half_a_level(services: list[int]
 
 @settings(deadline=None)
 @given(st.lists(st.integers(1, 10**12), min_size=quantum.FEWEST + 1, max_size=64))
-def test_levels_are_steps_that_end_where_they_say(services: list[int]) -> None:
+def test_a_level_differs_from_the_one_before_it(services: list[int]) -> None:
     levels = quantum.learnt(sorted(services), RESTART)
     assert levels.bounds[0] == levels.levels[0] == 0
     assert list(levels.bounds) == sorted(set(levels.bounds))
-    for service in services:
-        end = levels.end(service)
-        assert end > service
-        assert levels.of(end - 1) == levels.of(service)
-        assert end == quantum.MOST or levels.of(end) != levels.of(service)
+    for bound in levels.bounds[1:]:
+        assert levels.of(bound - 1) != levels.of(bound)
 
 
 def test_gangs_of_one_known_length_do_not_take_turns() -> None:

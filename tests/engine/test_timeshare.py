@@ -1,5 +1,8 @@
 """Time-sharing among equals: who yields to whom, and how often at most."""
 
+from collections.abc import Sequence
+from copy import deepcopy
+from random import Random
 from typing import Any
 
 import pytest
@@ -7,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 
+from ganglion.bench.drive import Stage, drive
 from ganglion.engine import quantum
 from ganglion.engine.cycle import cycle
 from ganglion.engine.price import attained
@@ -16,6 +20,7 @@ from ganglion.model.plan import Phase, Plan
 from ganglion.model.policy import Backfill, Future, Order, Policy, Repack
 from ganglion.model.queue import Queue
 from ganglion.model.workload import Checkpoint, Gang, Kind
+from ganglion.worlds.simulated.job import SimJob
 from tests.engine.build import gang, node, state_of, submit
 
 HOUR = 3_600_000
@@ -133,21 +138,47 @@ def test_whoever_had_less_goes_first_when_room_comes_free() -> None:
 
 
 @settings(deadline=None, max_examples=60)
-@given(st.integers(1, 8), st.integers(1, 400), st.integers(1, 64))
-def test_the_next_change_is_when_something_changes(gpus: int, hours: int, before: int) -> None:
+@given(st.integers(1, 8), st.integers(1, 400), st.integers(1, 64), st.integers(0, 9))
+def test_a_gang_is_passed_as_soon_as_it_is_above_a_level_and_no_sooner(
+    gpus: int, hours: int, before: int, level: int
+) -> None:
     state = sharing(gpus=8)
     begin(state, saving("a", gpus=gpus))
     record = state.record("a/0")
     record.attained = before * HOUR * 100
     now = hours * HOUR // 10
     levels = quantum.fixed(HOUR)
-    at = levels.next_change(record, now)
+    at = levels.passes(record, level, now)
     assert at is not None
-    assert at > now
     kept = levels.keeps_until(record)
-    was = levels.level(record, now)
-    assert levels.level(record, at - 1) == was
-    assert levels.level(record, at) == was + 1 or at == kept
+    assert at >= kept
+    assert levels.level(record, at) > level
+    assert at in (now, kept) or levels.level(record, at - 1) <= level
+
+
+@settings(deadline=None, max_examples=3)
+@given(st.integers(0, 1 << 30))
+def test_a_lane_that_stays_shut_holds_no_gang_that_could_start(seed: int) -> None:
+    """Gangs of many lengths and sizes; after every cycle all lanes are opened in a copy."""
+    chance = Random(seed)
+    jobs, at = [], 0
+    for number in range(40):
+        at += chance.randrange(HOUR // 4)
+        gpus = chance.choice((1, 1, 2, 4))
+        gang = saving(f"j{number:02d}", gpus=gpus, submitted=at)
+        jobs.append(SimJob(gang, HOUR // 50 << chance.randrange(12)))
+
+    def look(state: ClusterState, _events: Sequence[Event], plan: Plan) -> None:
+        if plan.starts or plan.stops or state.again_at is not None:
+            return
+        other = deepcopy(state)
+        other.freed += 1
+        after = cycle(other, [], plan.at)
+        assert not after.starts
+        assert not after.stops
+
+    stage = Stage([node("n0", 8)], [Queue("team")], jobs, POLICY, lambda _: 1_000)
+    drive(stage, look=look)
 
 
 @settings(deadline=None, max_examples=25)
