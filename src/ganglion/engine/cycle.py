@@ -25,6 +25,7 @@ from ganglion.engine.swap import swap
 from ganglion.engine.trimming import trim
 from ganglion.model.events import Event, TypicalPods
 from ganglion.model.plan import Plan, Wait
+from ganglion.model.queue import Victims
 from ganglion.model.reasons import Reason, Token
 
 DIAGNOSES = 64
@@ -166,7 +167,7 @@ class _Round:
             due = self._reserve(record, reason)
             undecided = known is None and self._dealer.is_undecided(record, plan.starts)
             ask_again = undecided or state.vetoes != vetoes
-            if not ask_again and not self._dealer.wait_until and plan.at >= patient:
+            if not ask_again and plan.at >= patient and self._lasts(record, reason):
                 self._failed[_all_but_level(record)] = self._failure(reason)
             turns.lane().sweep = state.sweep
             _keep_waiting(state, turns.lane(), record, reason, plan, ask_again=ask_again)
@@ -204,6 +205,13 @@ class _Round:
             return None
         now = self._failure(known.reason)
         return known.reason if now.level >= known.level and now.changes == known.changes else None
+
+    def _lasts(self, record: GangRecord, reason: Reason) -> bool:
+        """Whether equals at higher levels fail for the same reason, whatever their age and name."""
+        state, rights = self._state, rules_for(self._state, record.gang.queue)
+        by_age = Victims.LOWER_OR_NEWER in (rights.preempt, rights.reclaim, rights.borrowing)
+        by_name = bool(state.plugins.preempts) or self._dealer.wait_until is not None
+        return _is_about_room(reason) and not by_age and not by_name
 
     def _failure(self, reason: Reason) -> "_Failure":
         changes = (self._state.freed, len(self._plan.starts))
