@@ -61,6 +61,8 @@ class Future:
         self._ticked = -1
         self._in_vain: tuple[object, ...] = ()
         self._none_due = False
+        self._scanned: tuple[object, ...] = ()
+        self._senior: GangRecord | None = None
         self._rooms = Rooms(ground, self._held, kept)
 
     def reservation(self, gang: str) -> Reservation | None:
@@ -122,7 +124,7 @@ class Future:
         due = any(self._ticked < each.start_ms <= now for each in self._held)
         state.freed += due or self._ground.bookings.changed(self._ticked, now)
         self._ticked = now
-        self._in_vain, self._none_due = (), False
+        self._in_vain, self._none_due, self._scanned = (), False, ()
         fresh, self._renewed = state.freed != self._renewed, state.freed
         for held in self._held.by_priority():
             state.attend(held.record.gang.id)
@@ -322,16 +324,39 @@ class Future:
         state = self._ground.state
         if self._policy.backfill is Backfill.CONSERVATIVE:
             return None if record.gang.id in self._held else record
-        waiting = [record]
-        for lane in () if self._none_due else state.lanes:
-            key = lane.head()
-            if key and lane.reason and not lane.reason.never and is_about_room(lane.reason):
-                waiting.append(state.records[key[-1]])
-        free = (r for r in waiting if r.gang.id not in self._held and self._is_due(r, now))
+        version = (self._ground.version(), state.lanes.changes)
+        senior: tuple[GangRecord, ...] = ()
+        if not self._none_due:
+            # In one cycle this is asked for every gang that is blocked.
+            known = self._senior if version == self._scanned else None
+            senior = (known,) if known and self._wants_room(known) else self._heads()
+        free = (
+            r for r in (record, *senior) if r.gang.id not in self._held and self._is_due(r, now)
+        )
         found = min(free, key=seniority, default=None)
+        self._scanned, self._senior = version, found
         # A gang that begins to wait for room within this cycle is asked about by itself.
         self._none_due = found is None
         return found
+
+    def _heads(self) -> tuple[GangRecord, ...]:
+        """The first gang of every lane that waits for room."""
+        state = self._ground.state
+        firsts = ((lane.head(), lane.reason) for lane in state.lanes)
+        return tuple(
+            state.records[key[-1]]
+            for key, reason in firsts
+            if key and reason and not reason.never and is_about_room(reason)
+        )
+
+    def _wants_room(self, record: GangRecord) -> bool:
+        """Whether a gang is still the first of its lane, and waits for room without a reservation."""
+        lane = self._ground.state.lanes.of(record.gang.id)
+        key = lane.head() if lane else None
+        if lane is None or lane.reason is None or key is None or key[-1] != record.gang.id:
+            return False
+        held = record.gang.id in self._held
+        return not held and not lane.reason.never and is_about_room(lane.reason)
 
     def _is_due(self, record: GangRecord, now: int) -> bool:
         """Whether a gang has waited for long enough to get a reservation."""
