@@ -350,7 +350,7 @@ class Future:
         )
 
     def _wants_room(self, record: GangRecord) -> bool:
-        """Whether a gang is still the first of its lane, and waits for room without a reservation."""
+        """Whether a gang still goes first in its lane, waits for room and holds no reservation."""
         lane = self._ground.state.lanes.of(record.gang.id)
         key = lane.head() if lane else None
         if lane is None or lane.reason is None or key is None or key[-1] != record.gang.id:
