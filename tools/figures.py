@@ -61,8 +61,12 @@ def _cell(found: Any, column: str) -> str:  # noqa: ANN401 - JSON
 
 
 def _at(data: Any, path: str) -> Any:  # noqa: ANN401 - JSON
-    for key in path.split(".") if path else ():
-        data = data[key]
+    keys = path.split(".") if path else []
+    while keys:
+        # A name may have a dot in it: the longest that is known counts (`sqrt-1.5`, not `sqrt-1`).
+        names = {count: ".".join(keys[:count]) for count in range(1, len(keys) + 1)}
+        count = max((n for n, name in names.items() if name in data), default=1)
+        data, keys = data[names[count]], keys[count:]
     return data
 
 
