@@ -1,6 +1,10 @@
 """The typical workload is learnt from submissions, rarely and the same way every time."""
 
+from collections import Counter
 from random import Random
+
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ganglion.engine.census import COVERED_PCT, FIRST, KEPT, Census
 from ganglion.engine.cycle import cycle
@@ -15,20 +19,44 @@ def test_nothing_is_learnt_from_a_few_pods() -> None:
     assert census.due() is None
 
 
-def test_the_common_requests_are_kept_and_the_rare_left_out() -> None:
+def test_the_rare_are_left_out_where_they_ask_for_no_gpus() -> None:
     census = Census()
     census.add(gang("common", pods=FIRST, gpus=1))
-    census.add(gang("rare", pods=FIRST * (100 - COVERED_PCT) // 200, gpus=8))
+    census.add(gang("rare", pods=FIRST * (100 - COVERED_PCT) // 200, gpus=0))
 
     assert [request.gpu.count for request, _ in census.due() or ()] == [1]
 
 
+def test_rare_requests_that_ask_the_same_of_gpus_are_one_with_their_mean_cpu() -> None:
+    census = Census()
+    census.add(gang("common", pods=100 * FIRST, gpus=1))
+    for cpu in (2, 4, 9):
+        census.add(gang(f"rare{cpu}", gpus=8, cpu=cpu))
+
+    _, (request, count) = census.due() or ()
+    assert (request.gpu.count, request.cpu_milli, count) == (8, 5, 3)
+
+
+@given(st.lists(st.tuples(st.integers(0, 8), st.integers(0, 99)), min_size=FIRST, max_size=200))
+def test_every_pod_with_gpus_is_counted_in_what_is_learnt(pods: list[tuple[int, int]]) -> None:
+    """Else the price of what they name is too low."""
+    census, asked = Census(), Counter[int]()
+    for number, (gpus, cpu) in enumerate(pods):
+        census.add(gang(f"g{number}", gpus=gpus, cpu=cpu))
+        asked[gpus] += 1
+
+    learnt = Counter[int]()
+    for request, count in census.due() or ():
+        learnt[request.gpu.count] += count
+    assert all(learnt[gpus] == asked[gpus] for gpus in range(1, 9))
+
+
 def test_the_number_of_requests_is_bounded() -> None:
     census = Census()
-    for cpu in range(FIRST):
-        census.add(gang(f"g{cpu}", cpu=cpu))
+    for cpu in range(4 * KEPT):
+        census.add(gang(f"g{cpu}", cpu=cpu, gpus=cpu % (2 * KEPT)))
 
-    assert len(census.due() or ()) == KEPT
+    assert len(census.due() or ()) == 2 * KEPT
 
 
 def test_the_order_of_submission_does_not_matter() -> None:

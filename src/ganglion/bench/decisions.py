@@ -2,6 +2,7 @@
 
 import gc
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from time import thread_time_ns
 from typing import Any, TypeVar
 
@@ -15,7 +16,11 @@ from ganglion.bench.bursts import (
     burst_table,
     measure_with,
 )
-from ganglion.bench.fleets import SIZES, fleet, gang, pods, rack_gang, request, sliced_gang
+from ganglion.bench.fleets import SIZES, US, fleet, gang, pods, rack_gang, request, sliced_gang
+from ganglion.bench.mixed import measure as measure_mixed
+from ganglion.bench.mixed import mixed_table, stand_in
+from ganglion.bench.pack_openb import WORKLOAD as OPENB_LIST
+from ganglion.bench.pack_openb import source as openb_source
 from ganglion.bench.registry import Bench, BenchOptions, Progress, Report, Table
 from ganglion.collector import relax
 from ganglion.engine.cycle import cycle
@@ -32,16 +37,21 @@ PODS = 3_000
 RACK_GANGS = 40
 SLICED = (500, 700, 900, 1_100, 1_300, 1_500)
 BACKLOG = 10_000
-US = 1_000
+MIXED = "mixed"
 
 T = TypeVar("T")
 
 
 def run(options: BenchOptions, progress: Progress) -> Report:
-    """Run the benchmark; it needs no traces. `workload` may name one fleet size, or one burst."""
+    """Run the benchmark. `workload` may name one fleet size, one burst, or the mixed fleet.
+
+    The mixed fleet is that of the openb lists where `traces` is their folder, else a made-up one.
+    """
     names = {f"burst-{nodes}": nodes for nodes in BURSTS}
     if options.workload in names:
         return _bursts((names[options.workload],), progress)
+    if options.workload == MIXED:
+        return _mixed(options.traces, progress)
     sizes = _sizes(options.workload)
     steps: list[tuple[str, Callable[[int], dict[str, float]]]] = [
         ("placement", _placement),
@@ -58,10 +68,23 @@ def run(options: BenchOptions, progress: Progress) -> Report:
             progress(number * len(steps) + index, total, f"{name} on {size} nodes")
             figures[name][str(size)] = _quietly(measure, size)
     bursts = _bursts(tuple(BURSTS) if options.workload is None else (), progress)
+    parts = (bursts,) if options.workload else (_mixed(options.traces, progress), bursts)
     progress(total, total, "done")
     data = {"bench": "decisions", "nodes": list(sizes), **figures, "growth": _growth(figures)}
-    tables = (_table(figures, sizes), *bursts.tables)
-    return Report(bursts.data | data, tables, (*_NOTES, *bursts.notes))
+    for part in parts:
+        data |= part.data
+    tables = (_table(figures, sizes), *(each for part in parts for each in part.tables))
+    return Report(data, tables, (*_NOTES, *(each for part in parts for each in part.notes)))
+
+
+def _mixed(traces: Path | None, progress: Progress) -> Report:
+    """Attempts a second on a fleet of many node classes, most pods taking a share of a GPU."""
+    progress(0, 1, "mixed fleet")
+    source = openb_source(traces, OPENB_LIST) if traces else stand_in()
+    name = "openb" if traces else "stand-in"
+    figures = _quietly(lambda _: measure_mixed(source), 0)
+    data = {"bench": "decisions", "mixed": {"fleet": name, **figures}}
+    return Report(data, (mixed_table(figures, name),), _MIXED_NOTES)
 
 
 def _bursts(sizes: tuple[int, ...], progress: Progress) -> Report:
@@ -86,6 +109,12 @@ _NOTES = (
 )
 
 
+_MIXED_NOTES = (
+    "mixed fleet: pods come as in pack-openb, one attempt each; an attempt is timed as `placement`"
+    " is. openb: its `default` list; stand-in: made in memory, where no --traces is given.",
+)
+
+
 def _sizes(workload: str | None) -> tuple[int, ...]:
     if workload is None:
         return NODES
@@ -93,7 +122,7 @@ def _sizes(workload: str | None) -> tuple[int, ...]:
         bursts = ", ".join(f"burst-{nodes}" for nodes in BURSTS)
         raise InputError(
             f"--workload {workload}: decisions takes a number of nodes, at least {NODES[0]},"
-            f" or one of {bursts}"
+            f" or one of {MIXED}, {bursts}"
         )
     return (int(workload),)
 

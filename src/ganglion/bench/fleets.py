@@ -11,6 +11,9 @@ from ganglion.model.queue import Queue
 from ganglion.model.resources import GpuRequest, PodRequest
 from ganglion.model.workload import Gang, PodSet, Slice, Topology
 
+US = 1_000
+"""Nanoseconds in a microsecond."""
+
 GPUS_PER_NODE = 8
 NODES_PER_RACK = 16
 RACKS_PER_BLOCK = 16

@@ -13,7 +13,7 @@ from typing import Any
 from ganglion.bench.pack_bound import upper_bound
 from ganglion.bench.pack_protocol import OVERLOAD_PCT, Curve, gpu_milli
 from ganglion.bench.pack_published import PUBLISHED
-from ganglion.bench.pack_run import Outcomes, Source, read, run_once
+from ganglion.bench.pack_run import LEARNT, Outcomes, Source, read, run_once
 from ganglion.bench.registry import (
     Bench,
     BenchOptions,
@@ -25,7 +25,7 @@ from ganglion.bench.registry import (
 from ganglion.bench.traces import choose, csv_files, workload_files
 from ganglion.model.errors import FieldError
 
-POLICIES = ("ganglion", "fgd", "bestfit", "packing", "random")
+POLICIES = ("ganglion", LEARNT, "fgd", "bestfit", "packing", "random")
 USUAL = ("ganglion", "fgd", "bestfit", "packing")
 """Those that run when none is named; `random` is asked about every node and takes minutes."""
 
@@ -51,19 +51,20 @@ def run(options: BenchOptions, progress: Progress) -> Report:
     """
     policies = check_policies(BENCH, options.policies or USUAL)
     workload = options.workload or WORKLOAD
-    source = _source(options.traces, workload)
+    lists = source(options.traces, workload)
     seeds = list(range(FIRST_SEED, FIRST_SEED + options.seeds))
     found: dict[str, list[Outcomes]] = {}
     steps = [(policy, seed) for policy in policies for seed in seeds]
     for done, (policy, seed) in enumerate(steps):
         progress(done, len(steps), f"{policy} seed {seed}")
-        found.setdefault(policy, []).append(run_once(source, policy, seed))
+        found.setdefault(policy, []).append(run_once(lists, policy, seed))
     progress(len(steps), len(steps), "done")
-    data = _data(workload, seeds, source, {name: _figures(each) for name, each in found.items()})
+    data = _data(workload, seeds, lists, {name: _figures(each) for name, each in found.items()})
     return Report(data, (_table(data),), _NOTES)
 
 
-def _source(traces: Path | None, workload: str) -> Source:
+def source(traces: Path | None, workload: str) -> Source:
+    """The cluster and one list of pods. Raises InputError, NotFound: no such folder or file."""
     if traces is None:
         raise FieldError(
             "pack-openb needs traces",

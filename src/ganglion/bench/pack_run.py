@@ -43,6 +43,9 @@ from ganglion.worlds.simulated.readers.openb import read_nodes, read_pods
 
 QUEUE = "openb"
 
+LEARNT = "learnt"
+"""`ganglion`, but its typical pods are learnt from those that have arrived, as a server does."""
+
 CHUNK = 512
 """Node states measured at once: keeps the arrays small."""
 
@@ -101,7 +104,7 @@ def run_once(source: Source, policy: str, seed: int) -> Outcomes:
     order = arrivals(source.pods, source.capacity, rng)
     state = cluster(source, policy, rng)
     begin = perf_counter()
-    log = [attempt(state, gang) for gang in order]
+    log = [attempt(state, gang, learn=policy == LEARNT) for gang in order]
     wall = perf_counter() - begin
     state.validate()
     return Outcomes(_curve(state, source, order, log), len(order), wall)
@@ -109,23 +112,34 @@ def run_once(source: Source, policy: str, seed: int) -> Outcomes:
 
 def cluster(source: Source, policy: str, rng: Random) -> ClusterState:
     """An empty cluster that places by one score."""
-    chosen = Policy(scores=(Weighted(policy),))
+    chosen = Policy(scores=(Weighted("ganglion" if policy == LEARNT else policy),))
     state = ClusterState(chosen, builtin_plugins(chosen))
     state.apply(QueueSet(0, Queue(QUEUE)))
     for node in shuffled_names(source.nodes, rng):
         state.apply(NodeAdded(0, node))
-    state.apply(TypicalPods(0, source.typical))
+    if policy != LEARNT:
+        state.apply(TypicalPods(0, source.typical))
     state.settle()
     return state
 
 
-def attempt(state: ClusterState, gang: Gang) -> tuple[Condition, Condition] | None:
+def attempt(
+    state: ClusterState, gang: Gang, *, learn: bool = False
+) -> tuple[Condition, Condition] | None:
     """Submit a pod; it starts for ever, or is sent away.
+
+    Args:
+        state: the cluster.
+        gang: the pod.
+        learn: whether typical pods are learnt first, as the decision cycle does.
 
     Returns:
         The state of its node before and after it; None when it was sent away.
     """
     state.apply(GangSubmitted(0, gang))
+    pods = state.census.due() if learn else None
+    if pods is not None:
+        state.apply(TypicalPods(0, pods, learnt=True))
     demand = Demand(gang, state.record(gang.id).shapes)
     found = place(state.indexes, demand, state.policy.tries, state.turn)
     if found is None:

@@ -5,18 +5,20 @@ call it the target workload). It is learnt anew each time the number of pods see
 so that scores change rarely and ever more rarely.
 """
 
+from collections.abc import Iterable, Sequence
+
 from ganglion.engine.plugins import Typical
-from ganglion.model.resources import PodRequest
+from ganglion.model.resources import GpuRequest, PodRequest
 from ganglion.model.workload import Gang
 
-FIRST = 256
+FIRST = 64
 """Pods to see before anything is learnt."""
 
 KEPT = 64
-"""Most distinct requests in the typical workload."""
+"""Most distinct requests that the typical workload lists as they are, and most merged ones."""
 
 COVERED_PCT = 95
-"""Share of the pods that the typical workload covers."""
+"""Share of the pods that these requests cover."""
 
 REMEMBERED = 4096
 """Distinct requests counted before the rarest are dropped."""
@@ -51,14 +53,38 @@ class Census:
         """The typical workload, when it is time to learn it anew."""
         if self._told or self._seen < self._next:
             return None
-        found, covered = [], 0
-        for request, count in self._ranked()[:KEPT]:
+        ranked = self._ranked()
+        covered = kept = 0
+        for _, count in ranked[:KEPT]:
             if covered * 100 >= self._seen * COVERED_PCT:
                 break
             covered += count
-            found.append((request, count))
-        return tuple(found)
+            kept += 1
+        return (*ranked[:kept], *_merged(ranked[kept:]))
 
     def _ranked(self) -> list[tuple[PodRequest, int]]:
-        """The most frequent first; ties by the request itself, so that order never matters."""
-        return sorted(self._counts.items(), key=lambda item: (-item[1], str(item[0])))
+        return _by_count(self._counts.items())
+
+
+def _merged(rare: Sequence[tuple[PodRequest, int]]) -> list[tuple[PodRequest, int]]:
+    """One request for all rare ones that ask the same of GPUs, with their mean CPU and memory.
+
+    Requests that name a device type are spread over many sizes: each is rare, and without them
+    the price of the type (`scores/scarcity.py`) is too low.
+    """
+    sums: dict[GpuRequest, tuple[int, int, int]] = {}
+    for request, count in rare:
+        if request.gpu.count:
+            cpu, memory, pods = sums.get(request.gpu, (0, 0, 0))
+            cpu, memory = cpu + request.cpu_milli * count, memory + request.memory_mib * count
+            sums[request.gpu] = (cpu, memory, pods + count)
+    found = [
+        (PodRequest(cpu_milli=cpu // pods, memory_mib=memory // pods, gpu=gpu), pods)
+        for gpu, (cpu, memory, pods) in sums.items()
+    ]
+    return _by_count(found)[:KEPT]
+
+
+def _by_count(requests: Iterable[tuple[PodRequest, int]]) -> list[tuple[PodRequest, int]]:
+    """The most frequent first; ties by the request itself, so that order never matters."""
+    return sorted(requests, key=lambda item: (-item[1], str(item[0])))

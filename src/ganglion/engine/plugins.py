@@ -5,7 +5,7 @@ groups `ganglion.filters`, `ganglion.scores`, `ganglion.permits`, `ganglion.pree
 Plugins live inside the pure engine: same input, same answer; no clock, I/O or randomness.
 """
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -125,6 +125,37 @@ class Score(Protocol):
 
     def score(self, pod: PodRequest, rows: Rows, typical: Typical, turn: int) -> Ints:
         """Return int64[R]. `turn` counts the decisions so far (0 for cacheable scores)."""
+
+
+Choice = tuple[int, tuple[int, ...], int]
+"""Devices that a pod may take of a node: the one it would share (-1: none), all of them, and the
+thousandths it takes of each."""
+
+
+Best = Callable[[int, int], tuple[int, int]]
+"""(score, position) of the best choice, the first of equals, by thousandths of a core that the node
+has free before and after the pod. The score is that of the row in `Score.score`."""
+
+
+class Appraisal(Protocol):
+    """A cacheable score, one node condition at a time."""
+
+    def ways(self, node_class: int, free: tuple[int, ...], choices: Sequence[Choice]) -> Best:
+        """The best of these choices on a node of a class with so much free on each device."""
+
+    @property
+    def size(self) -> int:
+        """How much it remembers."""
+
+
+@runtime_checkable
+class Appraising(Protocol):
+    """A Score that can rate few conditions faster than by rows."""
+
+    def appraisal(
+        self, typical: Typical, classes: Sequence[NodeClass], supply: Mapping[str, int]
+    ) -> Appraisal | None:
+        """The same score for this workload and fleet; None where it depends on host memory."""
 
 
 @runtime_checkable

@@ -8,7 +8,8 @@ from ganglion.engine.builtin import builtin_score
 from ganglion.engine.condition import Sight
 from ganglion.engine.conditions import Conditions
 from ganglion.engine.devices import pick
-from ganglion.engine.plugins import Ints, Rows, Score
+from ganglion.engine.plugins import Appraising, Ints, Rows, Score
+from ganglion.engine.singly import Singly
 from ganglion.model.errors import PluginError
 from ganglion.model.kinds import Weighted
 from ganglion.model.resources import WHOLE
@@ -24,6 +25,7 @@ class Rating:
     def __init__(self, table: Conditions) -> None:
         self._table = table
         self._scores: dict[tuple[Weighted, ...], Scores] = {(): table.plugins.scores}
+        self._singly: dict[tuple[Weighted, ...], Singly | None] = {}
 
     def is_cacheable(self, sight: Sight) -> bool:
         """Whether all scores of a shape may be remembered."""
@@ -31,6 +33,10 @@ class Rating:
 
     def rate(self, sight: Sight, condition_ids: Iterable[int]) -> None:
         """Score the best way to place one pod, for all conditions not rated yet."""
+        singly = self._singly_of(sight)
+        if singly and singly.ready():
+            singly.rate(sight, condition_ids)
+            return
         fitting = []
         for each in condition_ids:
             if each in sight.scores:
@@ -115,6 +121,18 @@ class Rating:
                 (loaded.get(each.name) or builtin_score(each.name), each.weight) for each in named
             )
         return found
+
+    def _singly_of(self, sight: Sight) -> Singly | None:
+        """What rates conditions for a shape one at a time; None where its scores cannot."""
+        named = sight.shape.scores
+        if named not in self._singly:
+            scores = self._scores_of(sight)
+            self._singly[named] = None
+            if len(scores) == 1:
+                score, weight = scores[0]
+                if score.cacheable and isinstance(score, Appraising):
+                    self._singly[named] = Singly(self._table, score, weight, self._picked)
+        return self._singly[named]
 
     def _ways(self, sight: Sight, here: list[int], nodes: Ints) -> Ways:
         """Every way to place one pod on nodes in these conditions, in all of which it fits."""

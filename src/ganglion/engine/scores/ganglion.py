@@ -1,13 +1,14 @@
 """The default score: keep the free GPUs usable."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from ganglion.engine.plugins import Ints, Rows, Typical
+from ganglion.engine.plugins import Ints, NodeClass, Rows, Typical
 from ganglion.engine.scores.bestfit import fit, left_on_device
 from ganglion.engine.scores.offers import UNIT, Offers
 from ganglion.engine.scores.scarcity import Scarcity
+from ganglion.engine.scores.tables import Tables, Weights
 from ganglion.engine.scores.target import Latest, Side, Target, before_and_after
 from ganglion.model.resources import PodRequest
 
@@ -47,6 +48,17 @@ class GanglionScore:
         lost = -(self._worth.lost(rows) // -STEP)
         return 100 * fit(rows) - POINTS * lost - left_on_device(rows) // 10
 
+    def appraisal(
+        self, typical: Typical, classes: Sequence[NodeClass], supply: Mapping[str, int]
+    ) -> Tables | None:
+        """The same score from tables; None where typical pods ask for memory."""
+        width = max((len(each.devices) for each in classes), default=0)
+        target = Target(typical, classes, max(width, 1))
+        if target.memory_on.any():
+            return None
+        weights = Weights(OFFERS_WEIGHT, STEP, POINTS)
+        return Tables(target, classes, max(width, 1), supply, weights)
+
 
 class _Worth:
     """The measures, made ready for one target."""
@@ -64,7 +76,10 @@ class _Worth:
 
     def lost(self, rows: Rows) -> Ints:
         """Thousandths made unusable beyond what the pod takes, and the price of those, int64[R]."""
-        both = self._usable(before_and_after(rows))
+        sides = before_and_after(rows)
+        # Pods keep what a node that came back smaller no longer has: nothing is free there.
+        sides.cpu, sides.memory = np.maximum(sides.cpu, 0), np.maximum(sides.memory, 0)
+        both = self._usable(sides)
         count = len(rows.device)
         taken = (rows.gpu_free - rows.gpu_after).sum(axis=1) * (1 + OFFERS_WEIGHT)
         drop = -((both[count:] - both[:count]) // (UNIT * self._everyone))

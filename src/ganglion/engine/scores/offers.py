@@ -34,24 +34,31 @@ class Offers:
         target: the typical pods.
         classes: all node classes, as for the target.
         width: devices per row.
+
+    Attributes:
+        levels: int64[L], free CPU from which a level applies.
+        needs: by kind of device, what each form takes of one.
+        kind_of: int64[C, D], kind of each device.
+        tables: int64[K, L, 1001], worth by kind, level and thousandths free.
     """
 
     def __init__(self, target: Target, classes: Sequence[NodeClass], width: int) -> None:
         single = target.count[target.form] == 1
-        self._levels = np.unique(np.concatenate(([0], target.cpu[single])))
-        self._kind_of = np.zeros((len(classes), width), dtype=np.int64)
+        self.levels = np.unique(np.concatenate(([0], target.cpu[single])))
+        self.kind_of = np.zeros((len(classes), width), dtype=np.int64)
         numbers: dict[tuple[int, ...], int] = {}
         for number, node in enumerate(classes):
             for index, (kind, memory, _, _) in enumerate(node.devices):
                 needs = tuple(need_on(form, kind, memory) for form in target.forms)
-                self._kind_of[number, index] = numbers.setdefault(needs, len(numbers))
+                self.kind_of[number, index] = numbers.setdefault(needs, len(numbers))
+        self.needs = list(numbers)
         tables = [self._table(target, np.array(each, dtype=np.int64)) for each in numbers]
-        self._worth = np.stack(tables or [np.zeros((len(self._levels), WHOLE + 1), np.int64)])
+        self.tables = np.stack(tables or [np.zeros((len(self.levels), WHOLE + 1), np.int64)])
 
     def worth(self, side: Side) -> Ints:
         """Thousandths x `UNIT` that will be filled on all devices of a node, int64[R]."""
-        level = np.searchsorted(self._levels, side.cpu, side="right") - 1
-        each: Ints = self._worth[self._kind_of[side.class_of], level[:, None], side.gpu]
+        level = np.searchsorted(self.levels, side.cpu, side="right") - 1
+        each: Ints = self.tables[self.kind_of[side.class_of], level[:, None], side.gpu]
         total: Ints = each.sum(axis=1)
         return total
 
@@ -59,10 +66,10 @@ class Offers:
         """int64[levels, 1001] for devices of which the forms need so much."""
         of_pod = np.where(target.count == 1, need, NEVER)[target.form]
         sizes = np.unique(of_pod[of_pod < NEVER])
-        fits = target.cpu <= self._levels[:, None]
+        fits = target.cpu <= self.levels[:, None]
         weights = [((of_pod == size) & fits) @ target.weight for size in sizes]
         everyone = int(target.weight.sum())
-        worth = np.zeros((len(self._levels), WHOLE + 1), dtype=np.int64)
+        worth = np.zeros((len(self.levels), WHOLE + 1), dtype=np.int64)
         for known, (low, high) in enumerate(pairwise([*sizes.tolist(), WHOLE + 1]), start=1):
             _fill(worth, sizes[:known], np.stack(weights[:known], axis=1), everyone, low, high)
         return worth
