@@ -68,3 +68,12 @@ def test_a_burst_is_measured_with_and_without_a_bound(monkeypatch: pytest.Monkey
         assert 0 < each["started"] <= each["gangs"] == 40
         assert 0 < each["p99_s"] <= each["max_s"] <= each["total_s"]
         assert each["victims"] > 0
+
+
+def test_the_mixed_fleet_is_made_up_where_no_traces_are_given() -> None:
+    figures = BENCH.run(BenchOptions(workload="mixed"), silent).data["mixed"]
+
+    assert figures["fleet"] == "stand-in"
+    assert 0 < figures["placed"] < figures["attempts"]
+    assert figures["p50_us"] <= figures["p99_us"]
+    assert figures["per_s"] == pytest.approx(1e6 / figures["mean_us"])

@@ -19,8 +19,9 @@ from ganglion.bench.pack_protocol import (
     typical_pods,
 )
 from ganglion.bench.pack_published import PUBLISHED
-from ganglion.bench.pack_run import attempt, cluster, read, run_once
+from ganglion.bench.pack_run import LEARNT, attempt, cluster, read, run_once
 from ganglion.bench.registry import BenchOptions, load, silent
+from ganglion.engine.census import FIRST
 from ganglion.model.errors import FieldError, FileError, NotFound
 from ganglion.model.node import Node
 from ganglion.model.resources import GpuRequest, PodRequest
@@ -150,6 +151,15 @@ def test_a_pod_gets_one_attempt(traces: Path) -> None:
     assert attempt(state, gang("never", gpus=5)) is None
     assert [str(record.phase) for record in state.records.values()] == ["starting", "ended"]
     state.validate()
+
+
+def test_learnt_is_told_nothing_and_learns_from_what_arrives(traces: Path) -> None:
+    source = read(traces / "openb_node_list_gpu_node.csv", traces / "openb_pod_list_default.csv")
+    state = cluster(source, LEARNT, Random(1))
+    assert state.table.typical == ()
+    for number in range(FIRST):
+        attempt(state, gang(f"p{number}"), learn=True)
+    assert state.table.typical == ((request_of(gang("p")), FIRST),)
 
 
 @pytest.mark.parametrize("policy", BENCH.policies)
