@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from ganglion.engine.census import COVERED_PCT, FIRST, KEPT, Census
 from ganglion.engine.cycle import cycle
 from ganglion.model.events import GangSubmitted, TypicalPods
+from ganglion.model.resources import GpuRequest, PodRequest
 from tests.engine.build import gang, node, state_of
 
 
@@ -19,30 +20,36 @@ def test_nothing_is_learnt_from_a_few_pods() -> None:
     assert census.due() is None
 
 
-def test_the_rare_are_left_out_where_they_ask_for_no_gpus() -> None:
+def named(gpus: int, cpu: int = 0) -> PodRequest:
+    return PodRequest(cpu_milli=cpu, gpu=GpuRequest(gpus, types=("H100",)))
+
+
+def test_the_common_requests_are_kept_and_the_rare_that_name_no_type_left_out() -> None:
     census = Census()
     census.add(gang("common", pods=FIRST, gpus=1))
-    census.add(gang("rare", pods=FIRST * (100 - COVERED_PCT) // 200, gpus=0))
+    census.add(gang("rare", pods=FIRST * (100 - COVERED_PCT) // 200, gpus=8))
 
     assert [request.gpu.count for request, _ in census.due() or ()] == [1]
 
 
-def test_rare_requests_that_ask_the_same_of_gpus_are_one_with_their_mean_cpu() -> None:
+def test_rare_requests_for_the_same_gpus_by_name_are_one_with_their_mean_cpu() -> None:
     census = Census()
     census.add(gang("common", pods=100 * FIRST, gpus=1))
     for cpu in (2, 4, 9):
-        census.add(gang(f"rare{cpu}", gpus=8, cpu=cpu))
+        census.add(gang(f"rare{cpu}", request=named(8, cpu)))
 
     _, (request, count) = census.due() or ()
     assert (request.gpu.count, request.cpu_milli, count) == (8, 5, 3)
 
 
 @given(st.lists(st.tuples(st.integers(0, 8), st.integers(0, 99)), min_size=FIRST, max_size=200))
-def test_every_pod_with_gpus_is_counted_in_what_is_learnt(pods: list[tuple[int, int]]) -> None:
+def test_every_pod_that_names_a_type_is_counted_in_what_is_learnt(
+    pods: list[tuple[int, int]],
+) -> None:
     """Else the price of what they name is too low."""
     census, asked = Census(), Counter[int]()
     for number, (gpus, cpu) in enumerate(pods):
-        census.add(gang(f"g{number}", gpus=gpus, cpu=cpu))
+        census.add(gang(f"g{number}", request=named(gpus, cpu)))
         asked[gpus] += 1
 
     learnt = Counter[int]()
@@ -54,7 +61,7 @@ def test_every_pod_with_gpus_is_counted_in_what_is_learnt(pods: list[tuple[int, 
 def test_the_number_of_requests_is_bounded() -> None:
     census = Census()
     for cpu in range(4 * KEPT):
-        census.add(gang(f"g{cpu}", cpu=cpu, gpus=cpu % (2 * KEPT)))
+        census.add(gang(f"g{cpu}", request=named(cpu % (2 * KEPT) + 1, cpu)))
 
     assert len(census.due() or ()) == 2 * KEPT
 
