@@ -47,7 +47,7 @@ preemption: {preempt: never, protected: 10m, delay: 30s, threshold: 20}
 evict: {enabled: true, victims: price-first, restart: 2m, dead_zone: 5%, checkpoint_wait: 1m,
   move: false, tries: 4}
 future: {backfill: conservative, reservations: 5, learn: true, ageing: 1h, assumed: 2d,
-  patience: 50%}
+  patience: 50%, starving: 200%}
 repack: {consolidate: false, horizon: 30m, moves: 3, empty_nodes: true}
 usage: {half_life: 7d, levels: user}
 queues:

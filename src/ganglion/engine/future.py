@@ -36,12 +36,15 @@ from ganglion.model.policy import Backfill
 from ganglion.model.reasons import Reason
 
 PATIENCE = 30
-"""So many times the run time assumed of an unknown gang does one wait for a reservation that
-rests on guesses."""
+"""A gang that has waited for this many times `assumed` starves."""
+
+STARVING_MS = 1_800_000
+"""No place is drained for a gang that has waited for less."""
 
 CONSERVATIVE_DEPTH = 256
 """Reservations held at most where everybody gets one."""
 
+_LATE = "its place is not free in time"
 Found = tuple[Reason | None, Placement | None]
 """Either a reason to wait or a placement."""
 
@@ -88,7 +91,8 @@ class Future:
         if event.placement is None:
             return self.drop(event.gang)
         record = self._ground.state.record(event.gang)
-        made = Reservation(record, event.placement, event.start_ms, event.end_ms)
+        times = (event.start_ms, event.end_ms, event.drains)
+        made = Reservation(record, event.placement, *times)
         if not self._held.put(made):
             return False
         if self._held.below(record.gang.priority):
@@ -164,7 +168,8 @@ class Future:
             yield StartPlanned(now, each.record.gang.id, None, cause="a higher priority came")
         found = self._worthwhile(first, without if first is record else (), now)
         if found:
-            yield self._planned(first, *found, now, "")
+            start, placement, drains = found
+            yield self._planned(first, start, placement, now, "", drains=drains)
 
     def settle(
         self, record: GangRecord, now: int, found: Found, search: Callable[[], Found]
@@ -206,7 +211,9 @@ class Future:
         for pod in placement.pods:
             pods.setdefault(pod.node, []).append(pod)
         for held in self._held.ahead(record.gang):
-            if held.start_ms < ends and not self._rooms.leaves_room(held, record, pods, now):
+            if held.keeps_off(record.gang, ends) and not self._rooms.leaves_room(
+                held, record, pods, now
+            ):
                 return overtakes(held, ends)
         return None
 
@@ -219,7 +226,7 @@ class Future:
         ends = now + ground.clock.length(record.gang)
         sketch = Sketch(ground.state)
         for held in self._held.binding(record.gang):
-            if held.start_ms < ends:
+            if held.keeps_off(record.gang, ends):
                 sketch.come(held.record, held.placement.pods)
         sketch.shut(ground.bookings.closed(record.gang, now, ground.state.tree))
         return sketch
@@ -255,6 +262,9 @@ class Future:
     def _renewal(self, held: Reservation, now: int) -> Iterator[StartPlanned]:
         """An earlier start, or a later one if the present one cannot be kept."""
         record = held.record
+        if held.drains:
+            yield from self._drained(held, now)
+            return
         sound = self._rooms.is_sound(held, now)
         before = held.start_ms if sound else None
         if before is not None and before <= now:
@@ -264,8 +274,7 @@ class Future:
         )
         found = earliest(self._ground, search, now)
         if found:
-            cause = "" if sound else "its place is not free in time"
-            yield self._planned(record, *found, now, cause)
+            yield self._planned(record, *found, now, "" if sound else _LATE)
         elif not sound:
             yield StartPlanned(now, record.gang.id, None, cause="its place is gone")
 
@@ -280,32 +289,68 @@ class Future:
         return tuple(each for each in state.totals.flavors() if kept and each not in kept)
 
     def _planned(
-        self, record: GangRecord, start: int, placement: Placement, now: int, cause: str
+        self,
+        record: GangRecord,
+        start: int,
+        placement: Placement,
+        now: int,
+        cause: str,
+        *,
+        drains: bool = False,
     ) -> StartPlanned:
         end = start + self._ground.clock.length(record.gang)
-        return StartPlanned(now, record.gang.id, placement, start, end, cause)
+        return StartPlanned(now, record.gang.id, placement, start, end, cause, drains)
+
+    def _drained(self, held: Reservation, now: int) -> Iterator[StartPlanned]:
+        """A place that is drained is kept, unless the gang can start elsewhere at once.
+
+        Another domain would have to be drained from the beginning.
+        """
+        record, ground = held.record, self._ground
+        search = Search(
+            record, self._held.binding(record.gang), self._flavors_left_out(held), now + 1
+        )
+        found = earliest(ground, search, now)
+        if found:
+            yield self._planned(record, *found, now, "")
+        elif not self._rooms.is_open(held, now):
+            yield StartPlanned(now, record.gang.id, None, cause="its place is gone")
+        elif held.start_ms <= now:
+            stay = ground.occupants
+            there = {gang: None for node in by_node(held.placement) for gang in stay.on(node)}
+            ends = [ground.clock.end(stay.records[gang], now) for gang in there]
+            start = max([now + STARVING_MS, *ends])
+            yield self._planned(record, start, held.placement, now, _LATE, drains=True)
 
     def _worthwhile(
         self, record: GangRecord, without: tuple[str, ...], now: int
-    ) -> tuple[int, Placement] | None:
-        """The earliest start of a gang, if limits vouch for it.
+    ) -> tuple[int, Placement, bool] | None:
+        """The earliest start of a gang and whether it is a guess; only one that starves guesses.
 
-        For a guess GPUs idle only after a very long wait. In one cycle the same gang is asked
-        about for every gang that is blocked, so a search in vain is not repeated.
+        In one cycle the same gang is asked about for every gang that is blocked, so a search in
+        vain is not repeated.
         """
         ground, others = self._ground, self._held.binding(record.gang)
-        patience = PATIENCE * self._policy.assumed_ms
-        guesses = now - record.gang.submitted >= patience
+        guesses = self._starves(record, now)
         version = (record.gang.id, without, others, ground.version())
         if version == self._in_vain:
             return None
         certain = guesses or ground.foresees(others, now)
         search = Search(record, others, without, None if certain else now + 1)
         found = earliest(ground, search, now)
-        if found and (guesses or ground.is_vouched_for(found[1], found[0], now)):
-            return found
+        vouched = found is not None and ground.is_vouched_for(found[1], found[0], now)
+        if found and (guesses or vouched):
+            return *found, not vouched
         self._in_vain = version
         return None
+
+    def _starves(self, record: GangRecord, now: int) -> bool:
+        """Whether a place is drained for a gang: for one gang at a time, as GPUs idle for it."""
+        if any(each.drains for each in self._held):
+            return False
+        waited, part = now - record.gang.submitted, self._policy.starving_permille
+        overdue = part > 0 and 1000 * waited >= part * record.turn_ms
+        return (overdue and waited >= STARVING_MS) or waited >= PATIENCE * self._policy.assumed_ms
 
     def _most(self) -> int:
         policy = self._policy

@@ -138,7 +138,9 @@ def _times(ground: Ground, search: Search, sketch: Sketch, now: int) -> Iterator
             left = ends[done][1]
             sketch.leave(ground.occupants.records[left], ground.occupants.pods(left))
             done += 1
-        _meet(sketch, present, [r for r in others if r.start_ms < at + length and r.end_ms > at])
+        _meet(
+            sketch, present, [r for r in others if r.keeps_off(gang, at + length) and r.end_ms > at]
+        )
         sketch.shut(ground.bookings.closed(gang, at, ground.state.tree))
         yield at
 

@@ -6,6 +6,7 @@ from ganglion.engine.bookings import BOOKED
 from ganglion.engine.record import GangRecord
 from ganglion.model.placement import Placement
 from ganglion.model.reasons import Reason, Token
+from ganglion.model.workload import Gang
 
 FOREVER = 1 << 60
 """End of what is kept without one, in ms."""
@@ -19,12 +20,18 @@ class Reservation(Struct, frozen=True):
         placement: where it will start.
         start_ms: the latest time at which it does.
         end_ms: when it will have ended, counted from `start_ms`.
+        drains: whether `start_ms` is a guess; gangs without time limits do not start there.
     """
 
     record: GangRecord
     placement: Placement
     start_ms: int
     end_ms: int
+    drains: bool = False
+
+    def keeps_off(self, gang: Gang, ends: int) -> bool:
+        """Whether a gang that starts now and ends by then may be in the way."""
+        return self.start_ms < ends or (self.drains and not gang.time_limit_ms)
 
     @property
     def priority(self) -> int:

@@ -73,6 +73,11 @@ class FutureFile(Mapping):
         " fleet needed for the work ahead of it when it was submitted; 0% = at once",
         750,
     )
+    starving: r.Permille = described(
+        "a blocked gang that has waited for this part of that time, and for 30 minutes, starves:"
+        " without time limits that say when room comes, its place is drained; 0% = never",
+        0,
+    )
 
 
 class RepackFile(Mapping):

@@ -41,7 +41,11 @@ def kueue() -> Policy:
         preemption=NOBODY,
         evict=Evict(victims=VictimOrder.NEWEST, move=False),
         future=Future(
-            backfill=Backfill.ANY, reservations=0, learn=False, ageing_ms=0, patience_permille=0
+            backfill=Backfill.ANY,
+            reservations=0,
+            learn=False,
+            ageing_ms=0,
+            patience_permille=0,
         ),
         repack=Repack(consolidate=False),
         elastic=False,
@@ -77,6 +81,7 @@ def slurm_like() -> Policy:
             learn=False,
             ageing_ms=DAY,
             patience_permille=0,
+            starving_permille=3000,
         ),
         repack=Repack(consolidate=False),
         usage=Usage(half_life_ms=7 * DAY),

@@ -127,7 +127,8 @@ class StartPlanned(_Event, frozen=True, tag="start_planned"):
 
     It starts there by then at the latest, and nobody may start who would be in its way.
     `start_ms` is the time told, `end_ms` when it ends at the latest; `cause` says why a
-    reservation was moved to a later time.
+    reservation was moved to a later time. `drains` says that the times are guesses: the place
+    is kept until it is free, however late that is.
     """
 
     gang: str
@@ -135,6 +136,7 @@ class StartPlanned(_Event, frozen=True, tag="start_planned"):
     start_ms: int = 0
     end_ms: int = 0
     cause: str = ""
+    drains: bool = False
 
 
 class StartExpected(_Event, frozen=True, tag="start_expected"):

@@ -114,6 +114,8 @@ class Future(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
         patience_permille: a blocked gang gets a reservation once it has waited for this part of
             the time that the fleet needed, when it was submitted, for all work ahead of it; in
             thousandths, 0 = at once.
+        starving_permille: a gang that has waited for this part of that time starves: its
+            reservation may rest on guesses, and its place is drained; in thousandths, 0 = never.
     """
 
     backfill: Backfill = Backfill.EASY
@@ -122,6 +124,7 @@ class Future(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     ageing_ms: int = 86_400_000
     assumed_ms: int = 86_400_000
     patience_permille: int = 750
+    starving_permille: int = 0
 
 
 class Repack(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
