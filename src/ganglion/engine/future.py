@@ -19,6 +19,7 @@ EASY: Lifka, JSSPP 1995. Conservative backfill: Mu'alem and Feitelson, TPDS 2001
 
 from collections.abc import Callable, Iterator
 
+from ganglion.engine.draining import later, starves
 from ganglion.engine.equals import asked_by
 from ganglion.engine.keeping import KeptPlaces
 from ganglion.engine.lanes import BEFORE_EQUALS
@@ -34,12 +35,6 @@ from ganglion.model.placement import Placement, PodPlacement
 from ganglion.model.plan import Phase
 from ganglion.model.policy import Backfill
 from ganglion.model.reasons import Reason
-
-PATIENCE = 30
-"""A gang that has waited for this many times `assumed` starves."""
-
-STARVING_MS = 1_800_000
-"""No place is drained for a gang that has waited for less."""
 
 CONSERVATIVE_DEPTH = 256
 """Reservations held at most where everybody gets one."""
@@ -270,23 +265,13 @@ class Future:
         if before is not None and before <= now:
             return
         search = Search(
-            record, self._held.binding(record.gang), self._flavors_left_out(held), before
+            record, self._held.binding(record.gang), self._rooms.flavors_left_out(held), before
         )
         found = earliest(self._ground, search, now)
         if found:
             yield self._planned(record, *found, now, "" if sound else _LATE)
         elif not sound:
             yield StartPlanned(now, record.gang.id, None, cause="its place is gone")
-
-    def _flavors_left_out(self, held: Reservation) -> tuple[str, ...]:
-        """Where quotas decide about flavors, a reservation stays with those it has."""
-        state = self._ground.state
-        if not state.shares.is_governed(held.record.gang.queue):
-            return ()
-        tree = state.tree
-        ranks = [tree.index[pod.node] for pod in held.placement.pods if pod.node in tree.index]
-        kept = {tree.flavors[rank] for rank in ranks}
-        return tuple(each for each in state.totals.flavors() if kept and each not in kept)
 
     def _planned(
         self,
@@ -308,7 +293,7 @@ class Future:
         """
         record, ground = held.record, self._ground
         search = Search(
-            record, self._held.binding(record.gang), self._flavors_left_out(held), now + 1
+            record, self._held.binding(record.gang), self._rooms.flavors_left_out(held), now + 1
         )
         found = earliest(ground, search, now)
         if found:
@@ -316,10 +301,7 @@ class Future:
         elif not self._rooms.is_open(held, now):
             yield StartPlanned(now, record.gang.id, None, cause="its place is gone")
         elif held.start_ms <= now:
-            stay = ground.occupants
-            there = {gang: None for node in by_node(held.placement) for gang in stay.on(node)}
-            ends = [ground.clock.end(stay.records[gang], now) for gang in there]
-            start = max([now + STARVING_MS, *ends])
+            start = later(ground, held, now)
             yield self._planned(record, start, held.placement, now, _LATE, drains=True)
 
     def _worthwhile(
@@ -331,7 +313,7 @@ class Future:
         vain is not repeated.
         """
         ground, others = self._ground, self._held.binding(record.gang)
-        guesses = self._starves(record, now)
+        guesses = starves(record, self._held, self._policy, now)
         version = (record.gang.id, without, others, ground.version())
         if version == self._in_vain:
             return None
@@ -343,14 +325,6 @@ class Future:
             return *found, not vouched
         self._in_vain = version
         return None
-
-    def _starves(self, record: GangRecord, now: int) -> bool:
-        """Whether a place is drained for a gang: for one gang at a time, as GPUs idle for it."""
-        if any(each.drains for each in self._held):
-            return False
-        waited, part = now - record.gang.submitted, self._policy.starving_permille
-        overdue = part > 0 and 1000 * waited >= part * record.turn_ms
-        return (overdue and waited >= STARVING_MS) or waited >= PATIENCE * self._policy.assumed_ms
 
     def _most(self) -> int:
         policy = self._policy

@@ -26,6 +26,16 @@ class Rooms:
         """Work everything out anew."""
         self._known = {}
 
+    def flavors_left_out(self, held: Reservation) -> tuple[str, ...]:
+        """Where quotas decide about flavors, a reservation stays with those it has."""
+        state = self._ground.state
+        if not state.shares.is_governed(held.record.gang.queue):
+            return ()
+        tree = state.tree
+        ranks = [tree.index[pod.node] for pod in held.placement.pods if pod.node in tree.index]
+        kept = {tree.flavors[rank] for rank in ranks}
+        return tuple(each for each in state.totals.flavors() if kept and each not in kept)
+
     def is_open(self, held: Reservation, now: int) -> bool:
         """Whether the fleet has the nodes of a reservation, and no booking closes them then."""
         at = max(held.start_ms, now)
