@@ -69,7 +69,7 @@ def test_every_key_is_understood(tmp_path: Path) -> None:
     assert found.policy.priorities["prod"] == PriorityClass(90, preemptible=False)
     assert found.policy.preemption == rules
     assert found.policy.evict == Evict(True, VictimOrder.PRICE_FIRST, 120_000, 50, 60_000, False, 4)
-    assert found.policy.future == Future("conservative", 5, True, 3_600_000, 172_800_000, 500)  # type: ignore[arg-type]
+    assert found.policy.future == Future("conservative", 5, True, 3_600_000, 172_800_000, 500, 2000)  # type: ignore[arg-type]
     assert found.policy.repack == Repack(False, 1_800_000, 3, True)
     assert found.policy.usage == Usage(604_800_000, ("user",))
     assert found.queues is not None
