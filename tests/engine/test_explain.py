@@ -14,7 +14,7 @@ from ganglion.engine.suggest import tried
 from ganglion.model import events as ev
 from ganglion.model.levels import Level
 from ganglion.model.plan import Phase
-from ganglion.model.policy import Entitlement, Order, Policy
+from ganglion.model.policy import Entitlement, Future, Order, Policy
 from ganglion.model.queue import Queue
 from ganglion.model.resources import GpuRequest, PodRequest
 from ganglion.model.workload import Constraints, Topology
@@ -99,7 +99,7 @@ def test_a_running_gang_has_nothing_to_explain() -> None:
 
 
 def test_who_is_behind_others_is_not_sent_to_wait_for_what_they_wait_for() -> None:
-    state = state_of(node("n0"), node("n1"))
+    state = state_of(node("n0"), node("n1"), policy=Policy(future=Future(patience_permille=0)))
     fixed = {"gpus": 8, "preemptible": False}
     limits = {"soon": 1_000, "late": 10_000_000}
     submit(state, *(gang(each, time_limit_ms=ms, **fixed) for each, ms in limits.items()))

@@ -49,7 +49,7 @@ class Engine(RuleBasedStateMachine):
         for event in events:
             if event not in rejected:
                 self.twin.apply(event)
-        self.twin.wake(self.now)
+        self.twin.again(self.now)
         for event in plan.decisions:
             self.twin.apply(event)
         return plan

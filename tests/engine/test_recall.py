@@ -13,7 +13,7 @@ from ganglion.engine.state import ClusterState
 from ganglion.model import events as ev
 from ganglion.model.booking import Booking
 from ganglion.model.plan import Phase, Plan
-from ganglion.model.policy import Evict, Policy, Rights
+from ganglion.model.policy import Evict, Future, Policy, Rights
 from ganglion.model.queue import Queue
 from ganglion.model.reasons import Token
 from ganglion.model.resources import Amount, GpuRequest, PodRequest
@@ -23,6 +23,8 @@ from tests.engine.build import end, gang, node, started, state_of, submit, where
 MINUTE = 60_000
 SAVES = Checkpoint(grace_ms=30_000)
 SLOW = Checkpoint(grace_ms=2 * MINUTE)
+AT_ONCE = Policy(future=Future(patience_permille=0))
+"""The first that is blocked gets a reservation, however short its wait."""
 
 
 def sleeper(name: str = "chat", gpus: int = 8, **more: Any) -> Gang:
@@ -439,7 +441,7 @@ def test_lost_pods_are_replaced_on_a_kept_place_only_where_they_would_leave_in_t
 
 
 def test_a_reservation_does_not_lie_on_a_kept_place() -> None:
-    state = state_of(node("n0"), node("n1"))
+    state = state_of(node("n0"), node("n1"), policy=AT_ONCE)
     submit(state, gang("runs", gpus=8, time_limit_ms=MINUTE), sleeper())
     (home,) = kept(state)
     run_all(state, 2)
@@ -450,7 +452,7 @@ def test_a_reservation_does_not_lie_on_a_kept_place() -> None:
 
 
 def test_a_place_is_not_kept_where_one_is_reserved() -> None:
-    state = state_of(node("n0"))
+    state = state_of(node("n0"), policy=AT_ONCE)
     submit(state, gang("runs", gpus=4, time_limit_ms=MINUTE, preemptible=False))
     run_all(state, 2)
     submit(state, gang("next", gpus=8, priority=90, preemptible=False), now=3)

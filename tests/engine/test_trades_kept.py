@@ -5,14 +5,14 @@ from ganglion.engine.state import ClusterState
 from ganglion.model.booking import Booking
 from ganglion.model.events import BookingSet, GangEnded, GangStarted, GangSubmitted, Outcome
 from ganglion.model.plan import Phase, Plan
-from ganglion.model.policy import Order, Policy, Repack
+from ganglion.model.policy import Future, Order, Policy, Repack
 from ganglion.model.queue import Queue
 from ganglion.model.resources import Amount
 from ganglion.model.workload import Gang
 from tests.engine.build import gang, node, state_of
 
 HOUR = 3_600_000
-STAY = Policy(repack=Repack(consolidate=False))
+STAY = Policy(repack=Repack(consolidate=False), future=Future(patience_permille=0))
 
 
 def queue(name: str, gpus: int) -> Queue:

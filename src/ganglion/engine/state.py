@@ -194,6 +194,12 @@ class ClusterState(Holdings):
         clock = Clock(self.estimates, self.policy.future)
         self.future = Future(Ground(self, self.occupants, clock, self.bookings), self.kept)
 
+    def again(self, now: int) -> None:
+        """What the time alone does to the state at the beginning of a cycle, in a replay."""
+        self.settle()
+        self.wake(now)
+        self.sharers.refresh(now)
+
     def next_wake(self) -> int | None:
         """When the time alone makes a difference next, in ms; None = never."""
         times = (super().next_wake(), self.future.next_wake(self.clock), self.again_at)

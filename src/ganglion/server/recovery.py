@@ -88,7 +88,7 @@ def _again(mind: Mind, cycle: Cycle, where: str, noted: Callable[[Event], None])
         for event in cycle.incoming:
             _heard(mind, event)
             noted(event)
-        mind.state.wake(cycle.at)
+        mind.state.again(cycle.at)
         for event in cycle.decisions:
             mind.state.apply(event)
             mind.book.note(event)
