@@ -53,6 +53,8 @@ FORMS: dict[str, Json] = {
     "dead_zone": PERCENT,
     "correction": PERCENT,
     "priorities": CLASSES,
+    "kinds": {"type": "object", "maxProperties": 16, "additionalProperties": ANYTHING},
+    "escalate": ANYTHING,
     "scores": ANYTHING,
     "preset": {"type": "string", "enum": [*PRESETS]},
     "levels": {"type": "array", "items": {"type": "string", "enum": ["queue", "user"]}},
