@@ -1,12 +1,16 @@
 """`backfill-swf`: the engine's disciplines agree with the textbook, and the report adds up."""
 
+from pathlib import Path
+
 import pytest
+from msgspec.structs import replace
 
 from ganglion.bench import backfill_swf
 from ganglion.bench.backfill_jobs import made_up
 from ganglion.bench.backfill_swf import BENCH
 from ganglion.bench.registry import BenchOptions, silent
 from ganglion.bench.rigid_jobs import Rigid
+from ganglion.model.errors import FieldError, NotFound
 
 
 @pytest.fixture(autouse=True)
@@ -28,6 +32,20 @@ def test_the_default_is_compared_with_easy() -> None:
     data = BENCH.run(BenchOptions(seeds=1, policies=("easy", "default")), silent).data
     ours, easy = (data["policies"][name]["mean_wait_s"] for name in ("default", "easy"))
     assert data["over_easy"]["default"]["mean_wait_s"] == pytest.approx(ours / easy)
+
+
+def test_any_days_of_a_log_can_be_replayed(tmp_path: Path) -> None:
+    lines = [f"{n} {n * 43_200} 0 600 4 -1 -1 4 900 -1 1 1 1 1 1 1 -1 -1" for n in range(8)]
+    (tmp_path / "hpc2n_few.swf").write_text("\n".join(lines) + "\n")
+    options = BenchOptions(traces=tmp_path, workload="hpc2n-130", policies=("easy",), days=(1, 2))
+    data = BENCH.run(options, silent).data
+    (log,) = data["logs"].values()
+    assert log["policies"]["easy"]["jobs"] == 4
+    assert (data["workload"], data["days"]) == ("hpc2n-130", (1, 2))
+    with pytest.raises(NotFound, match=r"days 9\.\.9"):
+        BENCH.run(replace(options, days=(9, 9)), silent)
+    with pytest.raises(FieldError, match="no log 'sdsc'"):
+        BENCH.run(replace(options, workload="sdsc"), silent)
 
 
 def test_made_up_estimates_are_never_below_the_run_time() -> None:

@@ -18,8 +18,8 @@ from ganglion.worlds.simulated.readers.swf import read_metacentrum, read_swf
 
 QUEUE = "jobs"
 CPUS = 1280
-DAYS = 59
-"""Jobs submitted later are left out."""
+OPEN = (0, 58)
+"""First and last day of the open part of the MetaCentrum log."""
 
 HPC2N_CPUS = 240
 DAY_MS = 86_400_000
@@ -85,8 +85,8 @@ def expecting_the_limit(jobs: Sequence[SimJob]) -> list[SimJob]:
     ]
 
 
-def read_log(folder: Path) -> Log:
-    """The open part of the MetaCentrum log.
+def read_log(folder: Path, days: tuple[int, int] = OPEN) -> Log:
+    """Some days of the MetaCentrum log.
 
     A job is named after the queue it was submitted to, which is the nearest to a name of
     what it runs; an estimate below the run time counts as the run time. Estimates are made
@@ -98,14 +98,10 @@ def read_log(folder: Path) -> Log:
     """
     path = main_file(folder, "metacentrum_wagap_2013")
     found = read_metacentrum(path, cpus_per_node=CPUS)
-    kept = [job for job in found if job.gang.submitted < DAYS * DAY_MS]
-    if not kept:
-        raise NotFound(f"{path} has no job that is submitted before day {DAYS}")
-    jobs = tuple(_settled(number, job) for number, job in enumerate(kept))
-    return Log(path.name.partition(".")[0], jobs, CPUS)
+    return _log(path, _within(found, days, path), CPUS)
 
 
-def read_log_swf(folder: Path, cpus: int = HPC2N_CPUS) -> Log:
+def read_log_swf(folder: Path, cpus: int = HPC2N_CPUS, days: tuple[int, int] | None = None) -> Log:
     """A log in SWF, of HPC2N's cluster, as the MetaCentrum log is read.
 
     Raises:
@@ -115,8 +111,21 @@ def read_log_swf(folder: Path, cpus: int = HPC2N_CPUS) -> Log:
     if path is None:
         raise NotFound(f"{folder} has no log hpc2n*.swf")
     found = read_swf(path, cpus_per_node=cpus)
-    jobs = tuple(_settled(number, job) for number, job in enumerate(found))
-    return Log(path.name.partition(".")[0], jobs, cpus)
+    return _log(path, _within(found, days, path) if days else found, cpus)
+
+
+def _within(jobs: Sequence[SimJob], days: tuple[int, int], path: Path) -> list[SimJob]:
+    """The jobs that are submitted on some days, first and last included. Raises NotFound."""
+    begin, end = days[0] * DAY_MS, (days[1] + 1) * DAY_MS
+    kept = [job for job in jobs if begin <= job.gang.submitted < end]
+    if not kept:
+        raise NotFound(f"{path} has no job that is submitted on days {days[0]}..{days[1]}")
+    return kept
+
+
+def _log(path: Path, jobs: Sequence[SimJob], cpus: int) -> Log:
+    settled = tuple(_settled(number, job) for number, job in enumerate(jobs))
+    return Log(path.name.partition(".")[0], settled, cpus)
 
 
 def _settled(number: int, job: SimJob) -> SimJob:

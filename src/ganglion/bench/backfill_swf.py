@@ -1,22 +1,27 @@
 """`backfill-swf`: what may overtake whom, on a batch log with its users' estimates.
 
-The open part of MetaCentrum's log of 2013 (59 days) on one pool of 1,280 processors. Every
-textbook discipline also runs in a replay without the engine. See docs/benchmarks/backfill.md.
+The open part of MetaCentrum's log of 2013 (59 days) on one pool of 1,280 processors, other days of
+it, or HPC2N's log. Every textbook discipline also runs in a replay without the engine. See
+docs/benchmarks/backfill.md.
 """
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from time import process_time
 from typing import Any
 
 from msgspec import Struct, to_builtins
 
 from ganglion.bench.backfill_jobs import (
+    HPC2N_CPUS,
+    OPEN,
     QUEUE,
     Log,
     exactly,
     expecting_the_limit,
     made_up,
     read_log,
+    read_log_swf,
 )
 from ganglion.bench.bands import Told
 from ganglion.bench.drive import Outcomes, Stage, drive
@@ -31,6 +36,7 @@ from ganglion.bench.registry import (
 from ganglion.bench.rigid import starts_of
 from ganglion.bench.rigid_jobs import First, Overtaking, Pool
 from ganglion.bench.waits import Waited, WaitFigures, wait_figures
+from ganglion.model.errors import FieldError
 from ganglion.model.kinds import Weighted
 from ganglion.model.policy import Backfill, Future, Order, Policy, Repack
 from ganglion.model.queue import Queue
@@ -94,6 +100,10 @@ DISCIPLINES: dict[str, Discipline] = {
 USUAL = ("fcfs", "easy", "easy-sjf", "conservative", "default")
 """Those that run when none is named."""
 
+METACENTRUM = "metacentrum"
+HPC2N = {"hpc2n": HPC2N_CPUS, "hpc2n-160": 160, "hpc2n-130": 130}
+"""Log of HPC2N by the processors of the pool: its own are too many for jobs to wait."""
+
 _NOTES = (
     "replay: the same discipline without the engine, by counting processors.",
     "p50, p90: of the jobs that had to wait and were told when to expect their start, those that"
@@ -109,7 +119,7 @@ def run(options: BenchOptions, progress: Progress) -> Report:
         InputError, NotFound: no such folder, file or policy, or a value of the file.
     """
     policies = check_policies(BENCH, options.policies or USUAL)
-    logs = [read_log(options.traces)] if options.traces else _made_up(options)
+    logs = [_log(options.traces, options)] if options.traces else _made_up(options)
     total, before = len(policies) * sum(len(log.jobs) for log in logs), 0
     found: dict[str, dict[str, Any]] = {}
     for log in logs:
@@ -125,6 +135,17 @@ def run(options: BenchOptions, progress: Progress) -> Report:
     return Report(data, tuple(_table(log, found[log.name]) for log in logs), _NOTES)
 
 
+def _log(folder: Path, options: BenchOptions) -> Log:
+    """The log that `--workload` names, on the days that `--days` gives."""
+    wanted, days = options.workload or METACENTRUM, options.days
+    if wanted == METACENTRUM:
+        return read_log(folder, days or OPEN)
+    if wanted not in HPC2N:
+        hint = f"it has {', '.join((METACENTRUM, *HPC2N))}"
+        raise FieldError(f"backfill-swf has no log {wanted!r}", key="workload", hint=hint)
+    return read_log_swf(folder, HPC2N[wanted], days)
+
+
 def _made_up(options: BenchOptions) -> list[Log]:
     return [made_up(seed) for seed in range(options.seeds)]
 
@@ -138,6 +159,8 @@ def _data(
         "bench": "backfill-swf",
         "source": str(options.traces) if options.traces else "synthetic",
         "synthetic": options.traces is None,
+        "workload": options.workload,
+        "days": options.days,
         "logs": {
             log.name: {
                 "jobs": len(log.jobs),
@@ -231,4 +254,5 @@ BENCH = Bench(
     "Waits on a batch log under backfilling with users' estimates.",
     run,
     tuple(DISCIPLINES),
+    sizes=("days",),
 )

@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from ganglion.bench.backfill_jobs import QUEUE, read_log, read_log_swf
+from ganglion.bench.backfill_jobs import QUEUE, Log, read_log, read_log_swf
 from ganglion.bench.backfill_jobs import made_up as made_up_log
 from ganglion.bench.drive import Course, Stage, drive
 from ganglion.bench.jct_engine import stage_of
@@ -234,7 +234,10 @@ def _stages(options: BenchOptions) -> dict[str, Stage]:
 
 
 def _batch_logs(folder: Path, wanted: str | None) -> dict[str, Stage]:
-    readers = {"metacentrum": read_log, "hpc2n": read_log_swf}
+    readers: dict[str, Callable[[Path], Log]] = {
+        "metacentrum": read_log,
+        "hpc2n": read_log_swf,
+    }
     if wanted is not None and wanted not in readers:
         raise NotFound(f"no log {wanted!r}", f"there are: {', '.join(readers)}")
     logs = {name: read(folder) for name, read in readers.items() if wanted in (None, name)}
