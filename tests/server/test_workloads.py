@@ -234,8 +234,9 @@ def test_one_trial_of_a_sweep_can_be_cancelled(client: TestClient, rig: Rig) -> 
     post(client, "s", kind="sweep", params={"lr": [1, 2, 3]})
     wait_for(client, "s", "RUNNING")
     assert client.post(f"{API}/workloads/s/1/cancel").status_code == 200
-    shown = until(lambda: (d := detail(client, "s"))["failed"] == 1 and d)
+    shown = until(lambda: (d := detail(client, "s"))["cancelled"] == 1 and d)
     assert [gang["outcome"] for gang in shown["gangs"]] == [None, "cancelled", None]
+    assert shown["failed"] == 0
     problem(client.post(f"{API}/workloads/s/9/cancel"), 404, "state.not_found", "no gang 9")
 
 
