@@ -94,6 +94,16 @@ def test_only_gangs_with_a_checkpoint_contract_share_time(quantum_ms: int | None
         assert not submit(state, gang("late", checkpoint=contract["late"]), now=100 * HOUR).stops
 
 
+def test_gangs_that_save_at_intervals_share_time_only_where_their_queue_says_how() -> None:
+    by_the_clock = Checkpoint(interval_ms=HOUR)
+    for quantum_ms, yields in ((None, False), (HOUR, True)):
+        queues = (Queue("team", timeshare_ms=quantum_ms),)
+        state = state_of(node("n0", 1), queues=queues, policy=POLICY)
+        begin(state, gang("long", checkpoint=by_the_clock))
+        plan = submit(state, gang("late", checkpoint=by_the_clock), now=100 * HOUR)
+        assert bool(plan.stops) is yields
+
+
 def test_services_do_not_share_time_by_default() -> None:
     state = state_of(node("n0", 1), queues=(Queue("team"),), policy=POLICY)
     begin(state, saving("chat", kind=Kind.SERVICE))

@@ -200,7 +200,9 @@ class Sharers:
         policy, own = self._state.policy, self._state.queues[gang.queue].timeshare_ms
         if own is not None:
             return own or None
-        by_default = policy.timeshare and policy.order is not Order.FIFO
+        # What saves by the clock alone would lose work at every turn.
+        saves = not gang.checkpoint.interval_ms
+        by_default = policy.timeshare and policy.order is not Order.FIFO and saves
         return 0 if by_default and gang.kind in RUNS_TO_AN_END else None
 
     def enter(self, record: GangRecord) -> None:

@@ -147,7 +147,8 @@ class Knobs(Mapping):
         "pods that a gang lost with a node are replaced while the rest goes on", False
     )
     timeshare: f.Flag = described(
-        "gangs with a checkpoint contract share time with their equals; not with order fifo", True
+        "gangs that save when they are told to stop share time with equals; not with order fifo",
+        True,
     )
     sleeping: r.RightsRule = described(
         f"what a queue is charged for places kept for replicas that sleep: {r.among(Rights)}",

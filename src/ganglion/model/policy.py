@@ -223,8 +223,8 @@ class Policy(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
         preemption: what gangs may do to others where their queue does not say.
         evict, future, repack, usage, failures: see there.
         repair: whether the pods that a gang lost with a node are replaced while the rest goes on.
-        timeshare: whether gangs with a checkpoint contract share time with their equals where
-            their queue does not say; not with the order `fifo`.
+        timeshare: whether gangs that save when they are told to stop share time with their equals
+            where their queue does not say; not with the order `fifo`.
         elastic: whether elastic gangs grow into idle GPUs after their start.
         sleeping: what a queue is charged for the kept places of gangs that sleep.
         priorities: named priorities beside the built-in ones, by name.
