@@ -12,9 +12,9 @@ from tests.cli import answers
 from tests.cli.harness import NOW_S, FakeServer, Ganglion
 
 from ganglion.cli import screen
-from ganglion.cli.explanation import reason_lines
-from ganglion.cli.formats import clock
-from ganglion.model.reasons import Reason, Token
+from ganglion.cli.explanation import deadline_lines, explanation_lines, reason_lines
+from ganglion.cli.formats import clock, now_ms
+from ganglion.model.reasons import Band, Explanation, Raise, Reason, Token
 
 GOLDEN = Path(__file__).parent / "golden"
 WRITE = os.environ.get("GANGLION_GOLDEN") == "write"
@@ -125,3 +125,38 @@ def test_evidence_is_printed_in_units_of_people_never_in_raw_ms() -> None:
     assert shown.plain == (
         f"reserved from {at}, until {at}, limit 1h30m, recall 30s, asked 2Gi, free 1.5, nodes 3"
     )
+
+
+@pytest.mark.parametrize(
+    ("due_s", "end", "told"),
+    [
+        (7200, (1800, 3600), "in 2h00m; likely to be met: nine times in ten it ends within 1h00m"),
+        (7200, (3600, 9000), "in 2h00m; an even chance: expected to end in about 1h00m"),
+        (7200, (9000, 9900), "in 2h00m; unlikely to be met: expected to end in about 2h30m"),
+        (7200, None, "in 2h00m; whether it is met is unknown, as its start or its run time is"),
+        (-60, (60, 90), "1m00s ago; unlikely to be met: expected to end in about 1m00s"),
+    ],
+)
+def test_a_deadline_comes_with_the_chance_that_it_is_met(
+    due_s: int, end: tuple[int, int] | None, told: str
+) -> None:
+    now = 10_000_000
+    band = Band(now + 1000 * end[0], now + 1000 * end[1]) if end else None
+    found = Explanation("a/0", "PENDING", deadline_ms=now + 1000 * due_s, end=band)
+    assert [(label, text.plain) for label, text in deadline_lines(found, now)] == [
+        ("Deadline", told)
+    ]
+
+
+def test_each_step_of_an_escalation_is_named() -> None:
+    now = now_ms()
+    found = Explanation(
+        "a/0",
+        "PENDING",
+        Reason(Token.CAPACITY, "full"),
+        raised=(Raise(now - 3_600_000, 70, 50),),
+        next_raise=Raise(now + 7_200_000, 90),
+    )
+    lines = [text.plain for label, text in explanation_lines(found) if label in ("Priority", "")]
+    assert "70, raised from 50 1h00m ago" in lines
+    assert any(line.startswith("90 in 1h59m") or line.startswith("90 in 2h00m") for line in lines)

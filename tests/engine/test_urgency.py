@@ -4,12 +4,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ganglion.engine.cycle import cycle
+from ganglion.engine.explain import explain
 from ganglion.engine.order import waiting_in_order
 from ganglion.engine.state import ClusterState
 from ganglion.engine.urgency import NEAR, due_rank, latest_start, urgent_from
 from ganglion.model.events import GangEnded, GangStarted, GangUpdated, Outcome, PolicySet
 from ganglion.model.policy import Escalation, Future, Order, Policy
 from ganglion.model.queue import Preemption, Queue, Victims
+from ganglion.model.reasons import Chance, Raise, chance_of
 from ganglion.model.resources import Amount
 from ganglion.model.workload import Gang
 from tests.engine.build import end, gang, node, started, state_of, submit
@@ -167,3 +169,28 @@ def test_an_escalated_gang_may_stop_what_its_priority_allows() -> None:
     state = busy(gang("g", gpus=8, submitted=1), policy=policy)
     plan = cycle(state, [], HOUR + 1)
     assert [stop.gang for stop in plan.stops] == ["holder/0"]
+
+
+def test_why_names_the_deadline_the_expected_end_and_every_step() -> None:
+    state = busy(due("due", 9, submitted=2), policy=ESCALATING)
+    for now in (HOUR + 2, HOUR + 3):
+        cycle(state, [], now)
+    found = explain(state, "due/0", HOUR + 3)
+    assert found.deadline_ms == 9 * HOUR
+    assert [(each.before, each.to) for each in found.raised] == [(50, 70)]
+    assert found.next_raise == Raise(3 * HOUR + 2, 90)
+    end(state, "holder", now=2 * HOUR)
+    state.apply(GangStarted(2 * HOUR, "due/0", 1))
+    running = explain(state, "due/0", 2 * HOUR)
+    assert running.end
+    assert running.end.p90 == 3 * HOUR
+    assert chance_of(running.deadline_ms, running.end) is Chance.LIKELY
+    assert running.next_raise is None
+
+
+def test_without_history_and_limit_the_chance_is_unknown() -> None:
+    state = state_of(node("n"))
+    submit(state, gang("g", deadline_ms=HOUR))
+    found = explain(state, "g/0", 2)
+    assert (found.deadline_ms, found.end) == (HOUR, None)
+    assert chance_of(found.deadline_ms, found.end) is Chance.UNKNOWN

@@ -9,7 +9,14 @@ from rich.text import Text
 from ganglion.cli.formats import DASH, age, clock, memory, milli, now_ms, plural, preempted, ranges
 from ganglion.cli.screen import out
 from ganglion.cli.tables import print_table
-from ganglion.model.reasons import Explanation, Reason, Remedy, Suggestion
+from ganglion.model.reasons import (
+    Chance,
+    Explanation,
+    Reason,
+    Remedy,
+    Suggestion,
+    chance_of,
+)
 
 if TYPE_CHECKING:
     from ganglion.client.views import Explained, Why
@@ -52,7 +59,7 @@ def suggestion_lines(suggestions: Sequence[Suggestion]) -> list[tuple[str, Text]
 def explanation_lines(explanation: Explanation) -> list[tuple[str, Text]]:
     """Return the rows that describe why one gang waits."""
     if explanation.reason is None:
-        return []
+        return deadline_lines(explanation, now_ms())
     return [
         *reason_lines(explanation.reason),
         *([("Position", Text(_position(explanation)))] if explanation.position else []),
@@ -117,10 +124,41 @@ def _when(explanation: Explanation, now: int) -> list[tuple[str, Text]]:
         rows.append(("Expected", Text(f"in about {likely}; nine times in ten within {late}")))
     elif explanation.position and explanation.reason and not explanation.reason.never:
         rows.append(("Expected", Text(_unknown(explanation.guesses))))
+    rows += deadline_lines(explanation, now)
+    rows += _escalation(explanation, now)
     if explanation.reserved_ms:
         ahead = age(max(explanation.reserved_ms - now, 0))
         rows.append(("Reserved", Text(f"its place in {ahead}, or before")))
     return rows
+
+
+def deadline_lines(explanation: Explanation, now: int) -> list[tuple[str, Text]]:
+    """When it should have ended, and the chance that it will have."""
+    due, end = explanation.deadline_ms, explanation.end
+    if not due:
+        return []
+    when = f"in {age(due - now)}" if due > now else f"{age(now - due)} ago"
+    chance = chance_of(due, end)
+    if chance is Chance.UNKNOWN or end is None:
+        told = "whether it is met is unknown, as its start or its run time is"
+    elif chance is Chance.LIKELY:
+        told = f"likely to be met: nine times in ten it ends within {age(max(end.p90 - now, 0))}"
+    else:
+        word = "an even chance" if chance is Chance.EVEN else "unlikely to be met"
+        told = f"{word}: expected to end in about {age(max(end.p50 - now, 0))}"
+    return [("Deadline", Text(f"{when}; {told}"))]
+
+
+def _escalation(explanation: Explanation, now: int) -> list[tuple[str, Text]]:
+    """The steps by which waiting raised its priority, and the next one."""
+    steps = [
+        f"{each.to}, raised from {each.before} {age(now - each.at)} ago"
+        for each in explanation.raised
+    ]
+    coming = explanation.next_raise
+    if coming:
+        steps.append(f"{coming.to} in {age(max(coming.at - now, 0))}, if it still waits")
+    return [("Priority" if not number else "", Text(each)) for number, each in enumerate(steps)]
 
 
 def _unknown(guesses: Sequence[str]) -> str:

@@ -67,6 +67,8 @@ def carry_out(client: "Client", jobs: "Sequence[Job]", mode: Mode) -> int:
     for answer in dated:
         _say_scheduled(answer)
     answers = [answer for answer in answers if not answer.due]
+    if not mode.where and any(job.document.get("deadline") for job in jobs):
+        _say_deadlines(client, answers)
     if not mode.detach:
         return _stay(client, answers, mode)
     _say_submitted(answers, mode.where)
@@ -102,6 +104,17 @@ def _say_submitted(answers: "Sequence[Submitted]", where: str) -> None:
         click.echo(answer.id)
     if len(answers) == 1:
         note(next_commands(answers[0].id + where))
+
+
+def _say_deadlines(client: "Client", answers: "Sequence[Submitted]") -> None:
+    """Print the chance that each of them meets its deadline."""
+    from ganglion.cli.explanation import deadline_lines
+    from ganglion.cli.formats import now_ms
+
+    for answer in answers:
+        first = client.why(answer.id).explanations[0]
+        for label, text in deadline_lines(first, now_ms()):
+            note(f"  {label.lower()} of {answer.id} {text.plain}")
 
 
 def _say_scheduled(answer: "Submitted") -> None:

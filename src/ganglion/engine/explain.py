@@ -1,15 +1,20 @@
 """Why not, and what would help: explanations on demand and verdicts before a submission."""
 
+from typing import TypedDict
+
+from ganglion.engine import bands
 from ganglion.engine.condition import Sight
+from ganglion.engine.estimates import Source
 from ganglion.engine.holders import holders_of
 from ganglion.engine.order import waiting_in_order
 from ganglion.engine.promise import blockers
-from ganglion.engine.record import GangRecord
+from ganglion.engine.record import SETTLED, GangRecord
 from ganglion.engine.seek import Dealer, seek
 from ganglion.engine.state import ClusterState
 from ganglion.engine.suggest import NOT_HELPED, sketch, suggestions, try_out
+from ganglion.engine.urgency import next_step
 from ganglion.model.plan import Phase, Verdict
-from ganglion.model.reasons import Band, Explanation, Reason, Token
+from ganglion.model.reasons import Band, Explanation, Raise, Reason, Token
 from ganglion.model.workload import Gang
 
 AHEAD = 5
@@ -40,7 +45,7 @@ def explain(state: ClusterState, gang: str, now: int, *, trials: bool = True) ->
     if record.phase is Phase.RESERVED:
         return _promised(state, record)
     if record.phase is not Phase.PENDING:
-        return Explanation(gang, record.phase)
+        return Explanation(gang, record.phase, **_urgency(state, record, None, now))
     state.tree.settle()
     state.deserved.refresh(now)
     reason = record.reason or _present_reason(state, record, now)
@@ -64,7 +69,48 @@ def explain(state: ClusterState, gang: str, now: int, *, trials: bool = True) ->
         reservation.start_ms if reservation else 0,
         band.guesses if band else (),
         closed(state, record),
+        **_urgency(state, record, band, now),
     )
+
+
+class _Urgency(TypedDict):
+    """What the time alone makes of a gang, as fields of an `Explanation`."""
+
+    deadline_ms: int
+    end: Band | None
+    raised: tuple[Raise, ...]
+    next_raise: Raise | None
+
+
+def _urgency(
+    state: ClusterState, record: GangRecord, start: bands.Band | None, now: int
+) -> _Urgency:
+    """The deadline with the expected end, and the steps of its escalation."""
+    step = next_step(record, state.policy.escalate, now) if record.phase is Phase.PENDING else None
+    return _Urgency(
+        deadline_ms=record.gang.deadline_ms,
+        end=_end(state, record, start, now) if record.gang.deadline_ms else None,
+        raised=tuple(Raise(at, to, before) for at, before, to in record.raised),
+        next_raise=Raise(record.waits_since + step.after_ms, step.to) if step else None,
+    )
+
+
+def _end(
+    state: ClusterState, record: GangRecord, start: bands.Band | None, now: int
+) -> Band | None:
+    """When a gang is expected to end; None where its start or its run time is unknown."""
+    if record.phase in SETTLED:
+        ran = max(now - (record.started or record.placed_at), 0)
+        left = state.estimates.remaining(record.gang, ran)
+        begin = Band(now, now)
+    elif start and start.known:
+        left = state.estimates.estimate(record.gang)
+        begin = Band(start.p50_ms, start.p90_ms)
+    else:
+        return None
+    if left.source is Source.PRIOR and not record.gang.time_limit_ms:
+        return None
+    return Band(begin.p50 + left.p50_ms, begin.p90 + left.p90_ms)
 
 
 def verdict(state: ClusterState, gang: Gang, now: int) -> Verdict:

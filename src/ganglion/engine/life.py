@@ -70,7 +70,10 @@ def updated(state: Holdings, event: ev.GangUpdated) -> bool:
     if changes.get("recall_ms") == 0:
         state.asleep.pop(event.gang, None)
     state.lanes.discard(event.gang)
+    before = record.gang.priority
     state.sharers.change(record, replace(record.gang, **changes))
+    step = (event.at, before, record.gang.priority)
+    record.raised += (step,) if event.escalated else ()
     record.fault = ""
     if "held" in changes:
         record.held_for = event.cause if event.held else ""

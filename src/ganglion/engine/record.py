@@ -54,6 +54,7 @@ class GangRecord(Struct):
         pledged: what its promise uses, by flavor.
         number: gangs that were submitted up to it.
         fault: how the engine failed over it, which is why it is set apart; empty = it did not.
+        raised: (when in ms, priority before, priority after) of each time that waiting raised it.
         waits_since: when it was submitted, or last had to wait again, in ms.
         turn_ms: time that the fleet needed at its submission for all work ahead of it.
     """
@@ -88,4 +89,5 @@ class GangRecord(Struct):
     number: int = 0
     fault: str = ""
     waits_since: int = 0
+    raised: tuple[tuple[int, int, int], ...] = ()
     turn_ms: int = 0

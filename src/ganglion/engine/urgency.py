@@ -72,6 +72,14 @@ def changes(
             yield max(record.waits_since + step.after_ms, now + 1)
 
 
+def next_step(record: GangRecord, steps: tuple[Escalation, ...], now: int) -> Escalation | None:
+    """The step by which waiting raises the priority of a gang next; None = there is none."""
+    gang = record.gang
+    higher = [step for step in steps if step.to > gang.priority and not gang.spare]
+    later = [step for step in higher if record.waits_since + step.after_ms > now]
+    return min(later, key=lambda step: (step.after_ms, -step.to), default=None)
+
+
 def escalated(record: GangRecord, steps: tuple[Escalation, ...], now: int) -> Iterator[GangUpdated]:
     """The priority that a gang has waited long enough for, if it is above its own."""
     gang = record.gang
@@ -79,4 +87,4 @@ def escalated(record: GangRecord, steps: tuple[Escalation, ...], now: int) -> It
     best = max(earned, key=lambda step: step.to, default=None)
     if best and best.to > gang.priority and not gang.spare:
         cause = f"escalated from {gang.priority}"
-        yield GangUpdated(now, gang.id, priority=best.to, cause=cause)
+        yield GangUpdated(now, gang.id, priority=best.to, cause=cause, escalated=True)

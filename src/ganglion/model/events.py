@@ -77,6 +77,7 @@ class GangUpdated(_Event, frozen=True, tag="gang_updated"):
 
     `counts` are pods wanted by pod set: a running gang keeps what it has of them and grows or
     shrinks to the new number. `cause` says why, for people: `suspended: idle for 30 min`.
+    `escalated` says that waiting raised the priority, as the policy has it.
     """
 
     gang: str
@@ -89,6 +90,7 @@ class GangUpdated(_Event, frozen=True, tag="gang_updated"):
     floor: int | None = None
     recall_ms: int | None = None
     cause: str = ""
+    escalated: bool = False
 
 
 class GangPlaced(_Event, frozen=True, tag="gang_placed"):

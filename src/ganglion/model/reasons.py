@@ -74,6 +74,35 @@ class Band(Struct, frozen=True):
     p90: int
 
 
+class Chance(StrEnum):
+    """Whether a deadline will be met, as far as start band and run time tell."""
+
+    LIKELY = "likely"
+    """Nine of ten such gangs end in time."""
+    EVEN = "even"
+    """Half of them do, and fewer than nine of ten."""
+    UNLIKELY = "unlikely"
+    """Fewer than half do."""
+    UNKNOWN = "unknown"
+
+
+def chance_of(deadline_ms: int, end: Band | None) -> Chance:
+    """The chance to meet a deadline, from when the gang is expected to end; None = unknown."""
+    if end is None:
+        return Chance.UNKNOWN
+    if end.p90 <= deadline_ms:
+        return Chance.LIKELY
+    return Chance.EVEN if end.p50 <= deadline_ms else Chance.UNLIKELY
+
+
+class Raise(Struct, frozen=True):
+    """One step by which waiting raises a priority: when, in ms, and to which."""
+
+    at: int
+    to: int
+    before: int = 0
+
+
 class Explanation(Struct, frozen=True, omit_defaults=True):
     """Everything known about one gang's wait.
 
@@ -93,6 +122,10 @@ class Explanation(Struct, frozen=True, omit_defaults=True):
         reserved_ms: when its reservation begins; 0 = it holds none.
         suggestions: up to three verified changes.
         closed: node -> why it takes nothing new, of those that it could use, the first few.
+        deadline_ms: when it should have ended; 0 = no matter when.
+        end: when it is expected to end, for gangs with a deadline; None = unknown.
+        raised: steps by which waiting raised its priority so far.
+        next_raise: the next such step; None = there is none.
     """
 
     gang: str
@@ -109,3 +142,7 @@ class Explanation(Struct, frozen=True, omit_defaults=True):
     reserved_ms: int = 0
     guesses: tuple[str, ...] = ()
     closed: dict[str, str] = field(default_factory=dict)
+    deadline_ms: int = 0
+    end: Band | None = None
+    raised: tuple[Raise, ...] = ()
+    next_raise: Raise | None = None

@@ -16,7 +16,7 @@ from ganglion.model.events import AlarmSet
 from ganglion.model.node import Device, Node
 from ganglion.model.plan import Phase
 from ganglion.model.queue import Queue
-from ganglion.model.reasons import Explanation, Suggestion
+from ganglion.model.reasons import Explanation, Raise, Suggestion, chance_of
 from ganglion.model.resources import WHOLE, Amount, Usage
 from ganglion.server import schemas, schemas_fleet
 from ganglion.server.drains import CORDONED, PREFIX, drains, leaving
@@ -103,8 +103,17 @@ def explanation(
         reserved_ms=found.reserved_ms,
         guesses=found.guesses,
         closed={node: _closed(state, node, why) for node, why in found.closed.items()},
+        deadline_ms=found.deadline_ms,
+        end=found.end and schemas.Band(p50=found.end.p50, p90=found.end.p90),
+        chance=chance_of(found.deadline_ms, found.end) if found.deadline_ms else None,
+        raised=tuple(_raise(each) for each in found.raised),
+        next_raise=found.next_raise and _raise(found.next_raise),
         text=_text(found) + _leaving(state, gang, now),
     )
+
+
+def _raise(step: Raise) -> schemas.Raise:
+    return schemas.Raise(at=step.at, to=step.to, before=step.before)
 
 
 def _closed(state: ClusterState, node: str, why: str) -> str:

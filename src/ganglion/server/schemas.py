@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import Field
 
+from ganglion.model.reasons import Chance
 from ganglion.server.schema_base import Model
 from ganglion.server.schemas_services import Scaling
 
@@ -43,6 +44,14 @@ class Band(Model):
 
     p50: int
     p90: int
+
+
+class Raise(Model):
+    """A step by which waiting raises a priority: when, in ms, to which, and from which."""
+
+    at: int
+    to: int
+    before: int = 0
 
 
 class PodPlacement(Model):
@@ -209,6 +218,15 @@ class Explanation(Model):
     closed: dict[str, str] = Field(
         {}, description="nodes that it could use but that take nothing new, and how that ends"
     )
+    deadline_ms: int = Field(0, description="when it should have ended; 0 = no matter when")
+    end: Band | None = Field(
+        None, description="when it is expected to end, where it has a deadline; null = unknown"
+    )
+    chance: Chance | None = Field(
+        None, description="whether it meets its deadline; null = it has none"
+    )
+    raised: tuple[Raise, ...] = Field((), description="steps by which waiting raised its priority")
+    next_raise: Raise | None = Field(None, description="the next such step; null = none")
     preemptions: int = Field(0, description="attempts stopped for others")
     lost_gpu_ms: int = Field(0, description="GPU time that these threw away")
     text: str
