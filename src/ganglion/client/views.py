@@ -9,7 +9,7 @@ from msgspec import Struct, field
 
 from ganglion.model.capacity import FlavorReport
 from ganglion.model.placement import Placement
-from ganglion.model.reasons import Explanation, Reason
+from ganglion.model.reasons import Chance, Explanation, Reason
 from ganglion.model.resources import Amount
 
 ENDED = frozenset({"SUCCEEDED", "FAILED", "CANCELLED", "TIMED_OUT"})
@@ -210,11 +210,13 @@ class Explained(Explanation, frozen=True, kw_only=True):
     """An explanation and the sentence that sums it up.
 
     Attributes:
+        chance: whether it meets its deadline; None = it has none.
         preemptions: attempts of the gang that were stopped for others.
         lost_gpu_ms: GPU time that these threw away.
         text: the sentence.
     """
 
+    chance: Chance | None = None
     preemptions: int = 0
     lost_gpu_ms: int = 0
     text: str = ""

@@ -76,8 +76,7 @@ class GangUpdated(_Event, frozen=True, tag="gang_updated"):
     """Properties of a live gang changed; None leaves one as it is.
 
     `counts` are pods wanted by pod set: a running gang keeps what it has of them and grows or
-    shrinks to the new number. `cause` says why, for people: `suspended: idle for 30 min`.
-    `escalated` says that waiting raised the priority, as the policy has it.
+    shrinks to the new number. `cause` says why, for people. `escalated`: waiting raised it.
     """
 
     gang: str
