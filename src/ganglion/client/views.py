@@ -207,13 +207,11 @@ class WorkloadDetail(WorkloadBase):
 
 
 class Explained(Explanation, frozen=True, kw_only=True):
-    """An explanation and the sentence that sums it up.
+    """An explanation and, as `text`, the sentence that sums it up.
 
     Attributes:
         chance: whether it meets its deadline; None = it has none.
-        preemptions: attempts of the gang that were stopped for others.
-        lost_gpu_ms: GPU time that these threw away.
-        text: the sentence.
+        preemptions, lost_gpu_ms: attempts stopped for others, and GPU time that was lost by it.
     """
 
     chance: Chance | None = None
