@@ -4,10 +4,7 @@ Virtual clusters of Microsoft's Philly trace with the deadlines of Chronus (SoCC
 the jobs has one, the rest are best effort. See docs/benchmarks/deadlines.md.
 """
 
-import csv
-import gzip
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from io import StringIO
 from pathlib import Path
 from random import Random
 from time import process_time
@@ -34,11 +31,21 @@ from ganglion.model.policy import Policy
 from ganglion.model.queue import Queue
 from ganglion.model.workload import Gang
 from ganglion.worlds.simulated.job import Shapes, SimJob
+from ganglion.worlds.simulated.readers.text import Row, Table, as_number
 
 MINUTE_MS = 60_000
 LOAD = 0.9
 FILE = "MIX2"
 """Strict and soft deadlines and jobs without any."""
+COLUMNS = (
+    "submit_min",
+    "duration_min",
+    "num_gpus",
+    "expect_time_list",
+    "job_type",
+    "model",
+    "vc",
+)
 CHOSEN_ON = 3
 """Virtual clusters, the first by name, on which the engine's constants were chosen."""
 
@@ -140,21 +147,30 @@ def read_due(path: Path) -> dict[str, Jobs]:
     """Read the jobs of a Chronus table, by virtual cluster; jobs without GPUs are left out.
 
     Raises:
-        FieldError: a value is missing or no number.
+        FileError: the file is unreadable, or a needed column is missing.
+        FieldError: a value is no number.
     """
-    text = gzip.decompress(path.read_bytes()).decode() if path.suffix == ".gz" else path.read_text()
+    table = Table(path)
+    submit, duration, gpus, dues, sort, model, vc = (table.find((name,), name) for name in COLUMNS)
     found: dict[str, list[Due]] = {}
-    for line, row in enumerate(csv.DictReader(StringIO(text)), start=2):
-        try:
-            gpus, submitted = int(row["num_gpus"]), MINUTE_MS * int(row["submit_min"])
-            first = row["expect_time_list"].partition("-")[0]
-            due = 0 if row["job_type"] == "best" else submitted + MINUTE_MS * int(first)
-            job = Due(submitted, MINUTE_MS * int(row["duration_min"]), gpus, row["model"], due)
-        except (KeyError, ValueError) as error:
-            raise FieldError(f"not a job: {error}", file=path.name, line=line) from error
-        if gpus:
-            found.setdefault(row["vc"], []).append(job)
-    return {vc: sorted(found[vc], key=lambda job: job.submitted) for vc in sorted(found)}
+    for row in table:
+        submitted = MINUTE_MS * row.number(submit, "submit_min")
+        job = Due(
+            submitted,
+            MINUTE_MS * row.number(duration, "duration_min"),
+            row.number(gpus, "num_gpus"),
+            row.text(model),
+            0 if row.text(sort) == "best" else submitted + _allowed(row, dues),
+        )
+        if job.gpus:
+            found.setdefault(row.text(vc), []).append(job)
+    return {name: sorted(found[name], key=lambda job: job.submitted) for name in sorted(found)}
+
+
+def _allowed(row: Row, place: int) -> int:
+    """Time from submission to the first of the deadlines of a job, in ms."""
+    first = row.text(place).partition("-")[0]
+    return MINUTE_MS * as_number(first, "expect_time_list", str(row.path), row.line)
 
 
 def made_up(seed: int, count: int = 400) -> Jobs:

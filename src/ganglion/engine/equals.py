@@ -4,6 +4,7 @@ from collections.abc import Hashable
 
 from ganglion.engine.lanes import Asked
 from ganglion.engine.record import GangRecord
+from ganglion.engine.width import gpus_of
 from ganglion.model.workload import Gang
 
 NEVER_LENT_TO = -1
@@ -43,6 +44,5 @@ def asked_by(gang: Gang) -> Asked:
     """GPU types and thousandths of GPUs of a gang at its largest; a spare one claims nothing."""
     if gang.spare:
         return (), 0
-    gpus = [(each.request.gpu, each.count) for each in gang.pod_sets]
-    types = next((gpu.types for gpu, _ in gpus if gpu.count), ())
-    return types, sum(gpu.count * gpu.milli * count for gpu, count in gpus)
+    gpus = (each.request.gpu for each in gang.pod_sets)
+    return next((gpu.types for gpu in gpus if gpu.count), ()), gpus_of(gang)

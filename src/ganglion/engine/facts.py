@@ -121,16 +121,13 @@ def policy_set(state: Holdings, event: ev.PolicySet) -> bool:
     """Another policy is in force. Its plugins are those the state was made with."""
     if state.policy == event.policy:
         return False
-    before, state.policy = state.policy, event.policy
+    state.policy = event.policy
     state.past.change(event.policy.usage.half_life_ms, state.clock)
     state.sharers.regroup()
     for record in state.records.values():
         record.fault = ""
         if record.phase is Phase.PENDING:
-            if before.kinds == event.policy.kinds:
-                state.wait(record)
-            else:
-                reshape(state, record)
+            reshape(state, record)
     state.freed += 1
     return True
 
