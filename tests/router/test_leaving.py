@@ -8,10 +8,11 @@ from tests.router.stage import Wire, act, ok, request, says, stage, until
 
 def test_a_caller_that_goes_away_before_the_answer_ends_the_work() -> None:
     async def story() -> None:
-        ended = asyncio.Event()
+        begun, ended = asyncio.Event(), asyncio.Event()
 
         async def script(wire: Wire) -> None:
             await wire.head()
+            begun.set()
             await wire.ended()
             ended.set()
 
@@ -19,7 +20,8 @@ def test_a_caller_that_goes_away_before_the_answer_ends_the_work() -> None:
             the.route(await the.actor("chat/0", script))
             wire = await the.call()
             await wire.send(request("POST", "/chat/", b"think"))
-            await until(lambda: the.stats().running == 1)
+            await begun.wait()
+            assert the.stats().running == 1
             wire.close()
             await ended.wait()
             await until(lambda: the.stats().running == 0)
@@ -54,10 +56,11 @@ def test_a_caller_that_goes_away_amid_the_answer_ends_the_work() -> None:
 
 def test_a_caller_that_goes_away_amid_its_upload_ends_it() -> None:
     async def story() -> None:
-        ended = asyncio.Event()
+        begun, ended = asyncio.Event(), asyncio.Event()
 
         async def script(wire: Wire) -> None:
             await wire.head()
+            begun.set()
             await wire.ended()
             ended.set()
 
@@ -65,7 +68,8 @@ def test_a_caller_that_goes_away_amid_its_upload_ends_it() -> None:
             the.route(await the.actor("chat/0", script))
             wire = await the.call()
             await wire.send(request("POST", "/chat/", extra="Content-Length: 1000\r\n") + b"some")
-            await until(lambda: the.stats().running == 1)
+            await begun.wait()
+            assert the.stats().running == 1
             wire.close()
             await ended.wait()
             await until(lambda: the.stats().running == 0)
