@@ -5,10 +5,10 @@ import inspect
 import msgspec
 import pytest
 
-from ganglion.client import policy_views, views
+from ganglion.client import daily_views, node_views, policy_views, views
 from ganglion.model.capacity import FlavorReport
 from ganglion.model.plan import Verdict
-from ganglion.server import schemas, schemas_fleet, schemas_services
+from ganglion.server import schemas, schemas_daily, schemas_fleet, schemas_services
 from ganglion.server.schema_base import Model
 
 PAIRS = [
@@ -20,17 +20,20 @@ PAIRS = [
     (views.Scaling, schemas_services.Scaling),
     (views.GangView, schemas.GangView),
     (views.Saved, schemas.Saved),
+    (views.Spent, schemas.Spent),
+    (daily_views.HistoryItem, schemas_daily.HistoryItem),
+    (daily_views.HistoryPage, schemas_daily.HistoryPage),
     (views.Explained, schemas.Explanation),
     (views.Why, schemas.Why),
     (views.OrderItem, schemas.OrderItem),
     (views.OrderPage, schemas.OrderPage),
     (views.QueueView, schemas.QueueView),
     (views.QueuePage, schemas.QueuePage),
-    (views.DeviceView, schemas_fleet.DeviceView),
-    (views.NodeView, schemas_fleet.NodeView),
-    (views.NodePage, schemas_fleet.NodePage),
+    (node_views.DeviceView, schemas_fleet.DeviceView),
+    (node_views.NodeView, schemas_fleet.NodeView),
+    (node_views.NodePage, schemas_fleet.NodePage),
     (FlavorReport, schemas_fleet.FlavorView),
-    (views.CapacityPage, schemas_fleet.CapacityPage),
+    (node_views.CapacityPage, schemas_fleet.CapacityPage),
     (views.Health, schemas.Health),
     (views.Version, schemas.VersionView),
     (Verdict, schemas.Verdict),
@@ -52,7 +55,7 @@ def test_client_and_server_agree_on_the_keys(
 
 
 def test_every_view_is_compared() -> None:
-    modules = {views.__name__: views, policy_views.__name__: policy_views}
+    modules = {each.__name__: each for each in (views, daily_views, node_views, policy_views)}
     members = (inspect.getmembers(each, inspect.isclass) for each in modules.values())
     local = {cls for each in members for _, cls in each if cls.__module__ in modules}
     compared = {ours for ours, _ in PAIRS}

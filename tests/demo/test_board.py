@@ -9,7 +9,8 @@ import pytest
 from rich.console import Console
 
 from ganglion.client import Client
-from ganglion.client.views import GangView, NodeView, WorkloadDetail, WorkloadPage, WorkloadView
+from ganglion.client.node_views import NodeView
+from ganglion.client.views import GangView, WorkloadDetail, WorkloadPage, WorkloadView
 from ganglion.demo.board import Board, promises
 from ganglion.demo.checks import Check
 from ganglion.demo.scene import DemoFailed, Scene, Watch

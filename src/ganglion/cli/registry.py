@@ -51,7 +51,11 @@ COMMANDS: dict[str, Entry] = {
     "logs": Entry("ganglion.cli.logs:logs", "Print what a workload wrote.", LOOK),
     "describe": Entry("ganglion.cli.describe:describe", "Tell everything about a workload.", LOOK),
     "get": Entry("ganglion.cli.get:get", "Print a workload as data.", LOOK),
+    "history": Entry(
+        "ganglion.cli.history:history", "List what has ended, with waits and GPU-hours.", LOOK
+    ),
     "events": Entry("ganglion.cli.events:events", "Print what happened, and what happens.", LOOK),
+    "wait": Entry("ganglion.cli.wait:wait", "Wait until workloads end or run.", LOOK),
     "cancel": Entry("ganglion.cli.cancel:cancel", "Stop workloads.", CHANGE),
     "suspend": Entry(
         "ganglion.cli.suspend:suspend", "Stop workspaces until they are resumed.", CHANGE

@@ -8,13 +8,13 @@ from urllib.parse import quote
 from uuid import uuid4
 
 import httpx2
-import msgspec
 
 from ganglion.client.again import Again
+from ganglion.client.daily import Daily, read_events
 from ganglion.client.drain_views import DrainPage, DrainView
-from ganglion.client.errors import ended, fault_of
 from ganglion.client.home import home, no_server, read_server, read_token
 from ganglion.client.http import Http
+from ganglion.client.node_views import CapacityPage, NodePage, NodeView
 from ganglion.client.policy_views import (
     BookingPage,
     BookingView,
@@ -24,11 +24,8 @@ from ganglion.client.policy_views import (
     PolicyView,
 )
 from ganglion.client.views import (
-    CapacityPage,
     EventView,
     Health,
-    NodePage,
-    NodeView,
     OrderItem,
     OrderPage,
     QueuePage,
@@ -93,6 +90,11 @@ class Client:
     def again(self) -> Again:
         """What is submitted anew: schedules, and what failed."""
         return Again(self._http)
+
+    @property
+    def daily(self) -> Daily:
+        """What ended, what is used, and terminals of what runs."""
+        return Daily(self._http)
 
     @property
     def url(self) -> str:
@@ -380,14 +382,7 @@ class Client:
         """
         params = {"after": after, "follow": follow}
         with self._http.stream("/events", params) as response:
-            try:
-                for event in httpx2.EventSource(response):
-                    if event.event == "end":
-                        raise ended(event.data)
-                    if event.data:
-                        yield EventView(int(event.id), msgspec.json.decode(event.data))
-            except httpx2.TransportError as error:
-                raise fault_of(error, self.url) from error
+            yield from read_events(response, self.url)
 
 
 def _path(*parts: str) -> str:

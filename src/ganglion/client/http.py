@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from ipaddress import ip_address
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import httpx2
 import msgspec
@@ -12,7 +12,8 @@ from ganglion.client.errors import error_of, fault_of
 from ganglion.model.errors import EnvironmentFault, InputError
 
 T = TypeVar("T")
-Params = Mapping[str, str | int | bool | None]
+Value = str | int | bool | tuple[str, ...]
+Params = Mapping[str, Value | None]
 
 PREFIX = "/api/v1"
 TIMEOUT_S = 30.0
@@ -122,7 +123,7 @@ def _route(path: str) -> str:
     return path[1:] if path.startswith("//") else PREFIX + path
 
 
-def _given(params: Params | None) -> dict[str, str | int | bool]:
+def _given(params: Params | None) -> dict[str, Any]:
     return {name: value for name, value in (params or {}).items() if value is not None}
 
 

@@ -7,7 +7,6 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from ganglion.model.capacity import FlavorReport
 from ganglion.model.placement import Placement
 from ganglion.model.reasons import Chance, Explanation, Reason
 from ganglion.model.resources import Amount
@@ -188,6 +187,22 @@ class Scaling(Struct):
     cause: str = ""
 
 
+class Spent(Struct):
+    """What a workload used in its life.
+
+    Attributes:
+        wait_ms: time in which none of its gangs ran.
+        run_ms: time in which at least one of its gangs ran.
+        gpu_ms: GPU time that its gangs held.
+        attempts: attempts of its gangs that were placed.
+    """
+
+    wait_ms: int
+    run_ms: int
+    gpu_ms: int
+    attempts: int
+
+
 class WorkloadDetail(WorkloadBase):
     """Everything about one workload.
 
@@ -197,6 +212,7 @@ class WorkloadDetail(WorkloadBase):
         url: where all its replicas are reached; empty = nowhere.
         use: whether a workspace is idle, busy or unknown, and why.
         scaling: None = it has always had its replicas.
+        spent: None = it has not ended, or it is unknown.
     """
 
     gangs: tuple[GangView, ...] = ()
@@ -204,6 +220,7 @@ class WorkloadDetail(WorkloadBase):
     url: str = ""
     use: str = ""
     scaling: Scaling | None = None
+    spent: Spent | None = None
 
 
 class Explained(Explanation, frozen=True, kw_only=True):
@@ -319,73 +336,6 @@ class QueuePage(Struct):
     """All queues."""
 
     items: tuple[QueueView, ...] = ()
-
-
-class DeviceView(Struct):
-    """One GPU of a node.
-
-    Attributes:
-        index: its number on the node.
-        free_milli: thousandths that are free.
-        gangs: ids of those that use it.
-    """
-
-    index: int
-    type: str
-    memory_mib: int = 0
-    numa: int = 0
-    island: int = 0
-    uuid: str = ""
-    healthy: bool = True
-    free_milli: int = 0
-    gangs: tuple[str, ...] = ()
-
-
-class NodeView(Struct):
-    """One node and what is free on it.
-
-    Attributes:
-        name: unique in the fleet.
-        flavor: kind of node that quota is given in.
-        state: `ready`, `cordoned`, `draining`, `drained` or `lost`.
-        reason: why it is cordoned, or what is odd about it.
-        deadline: when it is to be empty, in ms; 0 = it does not drain.
-        domains: the named domain it lies in, by level.
-        labels: free-form labels that constraints match.
-        gpu_total_milli, gpu_free_milli: thousandths of GPUs.
-        cpu_total_milli, cpu_free_milli: thousandths of cores.
-        memory_total_mib, memory_free_mib: host memory.
-        pods: pods on it.
-        devices: its GPUs.
-    """
-
-    name: str
-    flavor: str = ""
-    state: str = "ready"
-    reason: str = ""
-    deadline: int = 0
-    domains: dict[str, str] = field(default_factory=dict)
-    labels: dict[str, str] = field(default_factory=dict)
-    gpu_total_milli: int = 0
-    gpu_free_milli: int = 0
-    cpu_total_milli: int = 0
-    cpu_free_milli: int = 0
-    memory_total_mib: int = 0
-    memory_free_mib: int = 0
-    pods: int = 0
-    devices: tuple[DeviceView, ...] = ()
-
-
-class NodePage(Struct):
-    """All nodes."""
-
-    items: tuple[NodeView, ...] = ()
-
-
-class CapacityPage(Struct):
-    """All flavors."""
-
-    items: tuple[FlavorReport, ...] = ()
 
 
 class EventView(Struct):

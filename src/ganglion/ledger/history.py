@@ -1,9 +1,12 @@
 """The workloads that ever were."""
 
+import re
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
-from sqlalchemy import Engine, Row, Select, select
+from msgspec import Struct
+from sqlalchemy import Engine, Row, Select, and_, or_, select
 
 from ganglion.ledger.faults import faults
 from ganglion.ledger.records import Filed
@@ -11,6 +14,23 @@ from ganglion.ledger.tables import workloads
 from ganglion.model.workload import Workload
 
 _DECODE = msgspec.json.Decoder(Workload)
+
+
+class Wanted(Struct, frozen=True):
+    """Which ended workloads to list.
+
+    Attributes:
+        since, until: they ended at or after, and before this time in ms; `until` 0 = now.
+        states: states that they ended in; empty = any.
+        equal: values that columns (`queue`, `user`, `kind`) must have.
+        name: pattern of the name, in which `*` is any text and `?` any character.
+    """
+
+    since: int = 0
+    until: int = 0
+    states: tuple[str, ...] = ()
+    equal: Mapping[str, str] = {}
+    name: str = ""
 
 
 class History:
@@ -39,6 +59,30 @@ class History:
             found = found.where(workloads.c[column] == value)
         return self._read(found.order_by(workloads.c.number.desc()).limit(limit))
 
+    def page(self, wanted: "Wanted", after: tuple[int, int] | None, limit: int) -> list[Filed]:
+        """Ended workloads by their end, the last first.
+
+        Args:
+            wanted: which.
+            after: end and number of the last workload of the page before; None = the first page.
+            limit: at most so many.
+        """
+        table = workloads.c
+        found = select(workloads).where(table.ended.is_not(None), table.ended >= wanted.since)
+        found = found.where(table.ended < wanted.until) if wanted.until else found
+        if wanted.states:
+            found = found.where(table.state.in_(wanted.states))
+        for column, value in wanted.equal.items():
+            found = found.where(table[column] == value)
+        if wanted.name:
+            found = found.where(table.name.like(_like(wanted.name), escape="\\"))
+        if after:
+            at, number = after
+            found = found.where(
+                or_(table.ended < at, and_(table.ended == at, table.number < number))
+            )
+        return self._read(found.order_by(table.ended.desc(), table.number.desc()).limit(limit))
+
     def by_id(self, workload: str) -> Filed | None:
         """The workload of that id."""
         return self._one(select(workloads).where(workloads.c.id == workload))
@@ -65,6 +109,12 @@ class History:
         with faults(self._where), self._engine.connect() as connection:
             rows = connection.execute(query).all()
         return [_filed(row) for row in rows]
+
+
+def _like(pattern: str) -> str:
+    """A glob as the pattern of LIKE."""
+    escaped = re.sub(r"([\\%_])", r"\\\1", pattern)
+    return escaped.replace("*", "%").replace("?", "_")
 
 
 def _filed(row: Row[Any]) -> Filed:

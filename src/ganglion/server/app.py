@@ -18,6 +18,7 @@ from ganglion.server import (
     routes_bookings,
     routes_cluster,
     routes_drains,
+    routes_history,
     routes_policy,
     routes_schedules,
     routes_services,
@@ -62,6 +63,7 @@ def make_app(context: Context) -> FastAPI:
     app.include_router(routes_bookings.router, prefix=PREFIX)
     app.include_router(routes_schedules.router, prefix=PREFIX)
     app.include_router(routes_drains.router, prefix=PREFIX)
+    app.include_router(routes_history.router, prefix=PREFIX)
     app.include_router(routes_cluster.public, prefix=PREFIX)
     app.include_router(routes_cluster.public, include_in_schema=False)
     app.include_router(routes_cluster.probes, include_in_schema=False)

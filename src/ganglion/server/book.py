@@ -33,6 +33,7 @@ from ganglion.model.placement import Placement
 from ganglion.model.plan import SavePoint
 from ganglion.model.workload import Checkpoint, Workload
 from ganglion.server.replicas import Replicas
+from ganglion.server.spending import Spending
 from ganglion.server.standing import Schedules
 
 
@@ -87,6 +88,7 @@ class Book:
         trails: by gang id.
         policies: every version of the policy, oldest first.
         replicas: of services.
+        spending: what workloads have used.
         schedules: what is submitted again and again.
         alarms: what needs a person, by (subject, alarm); those of workloads end with them.
     """
@@ -100,6 +102,7 @@ class Book:
         self._names: dict[str, dict[str, None]] = {}
         self.schedules = Schedules()
         self.replicas = Replicas()
+        self.spending = Spending()
         self._open: dict[str, int] = {}
         self._over: dict[str, int] = {}
 
@@ -152,6 +155,7 @@ class Book:
     def note(self, event: Event) -> None:
         """Take in an event that the engine's state has accepted."""
         self.replicas.note(event)
+        self.spending.note(event)
         self.schedules.note(event)
         match event:
             case GangSubmitted(gang=gang):
@@ -221,6 +225,7 @@ class Book:
         del self.trails[gang]
         if not left:
             del self.gangs[workload], self._open[workload]
+            self.spending.close(workload)
             self._leave(workload)
 
     def _leave(self, workload: str) -> None:
@@ -250,6 +255,7 @@ class Book:
                 state.forget(gang)
                 del self.trails[gang]
             self.replicas.close(workload)
+            self.spending.close(workload)
             del self._open[workload]
             self._leave(workload)
         self._over.clear()

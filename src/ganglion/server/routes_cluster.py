@@ -147,10 +147,11 @@ def events(
     here: Here,
     after: Annotated[int, Query(ge=0, le=MOST, description="number of an event")] = 0,
     follow: Annotated[bool, Query(description="false = end with the newest event")] = True,
+    now: Annotated[bool, Query(description="begin with what happens from now on")] = False,
     last_event_id: Annotated[str, Header(alias="Last-Event-ID", pattern=r"^[0-9]{0,18}$")] = "",
 ) -> Response:
     """Stream what happened after an event, then what happens; Last-Event-ID wins over `after`."""
-    start = int(last_event_id) if last_event_id else after
+    start = int(last_event_id) if last_event_id else here.feed.head if now else after
     here.feed.check(start)
     return Patient(
         here.feed.stream(start, follow=follow),

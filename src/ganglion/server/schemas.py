@@ -173,6 +173,15 @@ class GangView(Model):
     draining: bool = Field(False, description="it gets no more requests, then it stops")
 
 
+class Spent(Model):
+    """What a workload used in its life."""
+
+    wait_ms: int = Field(description="time in which none of its gangs ran")
+    run_ms: int = Field(description="time in which at least one of its gangs ran")
+    gpu_ms: int = Field(description="GPU time that its gangs held")
+    attempts: int = Field(description="attempts of its gangs that were placed")
+
+
 class WorkloadDetail(Base):
     """Everything about one workload."""
 
@@ -181,6 +190,7 @@ class WorkloadDetail(Base):
     url: str = Field("", description="where all its replicas are reached; empty = nowhere")
     use: str = Field("", description="whether a workspace is idle, busy or unknown, and why")
     scaling: Scaling | None = Field(None, description="null = it has always had its replicas")
+    spent: Spent | None = Field(None, description="null = it has not ended, or it is unknown")
 
 
 class Suspension(Model):

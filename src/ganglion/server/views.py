@@ -16,10 +16,11 @@ from ganglion.model.plan import Phase
 from ganglion.model.reasons import Reason
 from ganglion.model.resources import WHOLE
 from ganglion.model.workload import Gang, Kind
-from ganglion.server import schemas, schemas_services
+from ganglion.server import schemas, schemas_daily, schemas_services
 from ganglion.server.book import Entry, Trail
 from ganglion.server.draft import Mind
 from ganglion.server.replicas import Past
+from ganglion.server.spending import Spent
 
 
 def gpus_of(state: ClusterState, record: GangRecord) -> float:
@@ -111,6 +112,21 @@ def detail(
         position=min(waiting, default=None),
         url=f"{url}/{entry.workload.name}/" if url and entry.workload.run.port else "",
         scaling=_scaling(mind, entry),
+        spent=_spent(mind, entry),
+    )
+
+
+def _spent(mind: Mind, entry: Entry) -> schemas.Spent | None:
+    """What a workload used whose gangs have all ended; None while one lives."""
+    ended = mind.book.over().get(entry.id)
+    if ended is None:
+        return None
+    spent = mind.book.spending.of.get(entry.id, Spent())
+    return schemas.Spent(
+        wait_ms=max(ended - entry.at - spent.run_ms, 0),
+        run_ms=spent.run_ms,
+        gpu_ms=spent.gpu_ms,
+        attempts=spent.attempts,
     )
 
 
@@ -146,13 +162,23 @@ def filed_detail(filed: Filed) -> schemas.WorkloadDetail:
 
 def filed_view(filed: Filed) -> schemas.WorkloadView:
     """One line about a workload that has ended."""
+    told = _line(filed)
+    told.pop("spent", None)
+    return schemas.WorkloadView.model_validate(told)
+
+
+def history_item(filed: Filed) -> schemas_daily.HistoryItem:
+    """One line about a workload that has ended, with what it used."""
+    return schemas_daily.HistoryItem.model_validate(_line(filed))
+
+
+def _line(filed: Filed) -> dict[str, object]:
     shown = msgspec.json.decode(filed.detail, type=dict[str, msgspec.Raw])
     # Of thousands of trials only the number is wanted: none of them is read.
     gangs = len(msgspec.json.decode(shown.pop("gangs"), type=list[msgspec.Raw]))
     for key in ("document", "url", "use", "scaling"):
         shown.pop(key, None)
-    told = {key: msgspec.json.decode(value) for key, value in shown.items()}
-    return schemas.WorkloadView.model_validate({**told, "gangs": gangs})
+    return {**{key: msgspec.json.decode(value) for key, value in shown.items()}, "gangs": gangs}
 
 
 def _base(mind: Mind, entry: Entry) -> dict[str, object]:

@@ -1,0 +1,93 @@
+"""Daily verbs: what has ended, and events from now on."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import httpx2
+import msgspec
+
+from ganglion.client.daily_views import HistoryItem, HistoryPage
+from ganglion.client.errors import ended, fault_of
+from ganglion.client.views import EventView
+
+if TYPE_CHECKING:
+    from ganglion.client.http import Http
+
+PAGE = 1000
+"""Most rows that one request may ask for."""
+
+
+class Daily:
+    """Part of `Client`; every method raises what its methods raise.
+
+    Args:
+        http: the connection.
+    """
+
+    def __init__(self, http: "Http") -> None:
+        self._http = http
+
+    def history(
+        self,
+        *,
+        since_ms: int = 0,
+        until_ms: int = 0,
+        states: Sequence[str] = (),
+        queue: str | None = None,
+        user: str | None = None,
+        kind: str | None = None,
+        name: str | None = None,
+        limit: int | None = None,
+    ) -> list[HistoryItem]:
+        """List workloads that have ended, the one that ended last first.
+
+        Args:
+            since_ms: they ended at this time or later.
+            until_ms: they ended before this time; 0 = now.
+            states: states that they ended in; empty = any.
+            queue: only of this queue.
+            user: only of this user.
+            kind: only of this kind.
+            name: pattern of their names: `*` is any text, `?` any character.
+            limit: at most so many; None = all.
+        """
+        given = {"since": since_ms, "until": until_ms, "queue": queue, "user": user}
+        given |= {"kind": kind, "name": name}
+        found: list[HistoryItem] = []
+        after: str | None = None
+        while limit is None or len(found) < limit:
+            left = PAGE if limit is None else min(limit - len(found), PAGE)
+            params = {**given, "state": tuple(states) or None, "limit": left, "after": after}
+            page = self._http.call("GET", "/history", HistoryPage, params=params)
+            found += page.items
+            after = page.next
+            if not after:
+                break
+        return found
+
+    @contextmanager
+    def happening(self) -> Iterator[Iterator[EventView]]:
+        """Open the stream of what happens from now on; it is open when the block begins.
+
+        Raises:
+            EnvironmentFault: the stream broke off, as the server shuts down.
+        """
+        with self._http.stream("/events", {"now": True}) as response:
+            yield read_events(response, self._http.url)
+
+
+def read_events(response: httpx2.Response, url: str) -> Iterator[EventView]:
+    """Yield the events of an open stream.
+
+    Raises:
+        EnvironmentFault: the stream broke off.
+    """
+    try:
+        for event in httpx2.EventSource(response):
+            if event.event == "end":
+                raise ended(event.data)
+            if event.data:
+                yield EventView(int(event.id), msgspec.json.decode(event.data))
+    except httpx2.TransportError as error:
+        raise fault_of(error, url) from error
