@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+import msgspec
 import pytest
 from fastapi.routing import APIRoute
 
@@ -23,6 +24,7 @@ from ganglion.model.errors import (
     InputError,
     NotFound,
 )
+from ganglion.model.problem import problem_of
 from ganglion.server import routes_cluster, routes_workloads
 
 VIEW = {"id": "a-1", "name": "a", "kind": "batch", "queue": "q", "user": "u", "priority": 50}
@@ -105,19 +107,38 @@ def _tree(root: type[GanglionError]) -> list[type[GanglionError]]:
     return [root, *(cls for child in root.__subclasses__() for cls in _tree(child))]
 
 
-CLASSES = [cls for _, cls in inspect.getmembers(errors, inspect.isclass)]
+CLASSES = [
+    cls for _, cls in inspect.getmembers(errors, inspect.isclass) if issubclass(cls, GanglionError)
+]
+BODIES: dict[str, Callable[[type[GanglionError]], Any]] = {
+    "RFC 9457": lambda cls: msgspec.to_builtins(problem_of(cls("m", hint="h"), 400, "r1")),
+    "former": lambda cls: {"code": cls.code, "message": "m", "hint": "h"},
+}
 
 
+@pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
 @pytest.mark.parametrize("cls", CLASSES)
 def test_every_error_comes_back_as_its_class_with_code_message_and_hint(
-    cls: type[GanglionError],
+    cls: type[GanglionError], body: Callable[[type[GanglionError]], Any]
 ) -> None:
-    connection, _ = answering({"code": cls.code, "message": "m", "hint": "h"}, 400)
+    connection, _ = answering(body(cls), 400)
     with pytest.raises(GanglionError) as caught:
         connection.nodes()
     error = caught.value
     assert type(error) is cls
     assert (error.code, error.message, error.hint) == (cls.code, "m", "h")
+
+
+def test_every_wrong_key_of_a_problem_comes_back_with_its_line_and_the_id_of_the_request() -> None:
+    first = FieldError("m", key="a.b", file="f.yaml", line=3, hint="h")
+    second = FieldError("n", key="c", line=7)
+    answer = msgspec.to_builtins(problem_of(first.among([second]), 422, "r1"))
+    connection, _ = answering(answer, 422)
+    with pytest.raises(FieldError) as caught:
+        connection.nodes()
+    found = [(e.key, e.file, e.line, e.problem, e.hint) for e in caught.value.errors]
+    assert found == [("a.b", "f.yaml", 3, "m", "h"), ("c", "", 7, "n", "")]
+    assert (caught.value.message, caught.value.request) == ("f.yaml:3:a.b: m", "r1")
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,10 @@ import msgspec
 import pytest
 
 from ganglion.client import daily_views, node_views, policy_views, views
+from ganglion.model import problem
 from ganglion.model.capacity import FlavorReport
 from ganglion.model.plan import Verdict
-from ganglion.server import schemas, schemas_daily, schemas_fleet, schemas_services
+from ganglion.server import schemas, schemas_daily, schemas_fleet, schemas_problem, schemas_services
 from ganglion.server.schema_base import Model
 
 PAIRS = [
@@ -36,6 +37,8 @@ PAIRS = [
     (node_views.CapacityPage, schemas_fleet.CapacityPage),
     (views.Health, schemas.Health),
     (views.Version, schemas.VersionView),
+    (problem.Problem, schemas_problem.Problem),
+    (problem.Wrong, schemas_problem.Wrong),
     (Verdict, schemas.Verdict),
     (policy_views.PolicyChange, schemas.PolicyChange),
     (policy_views.PolicyOutcome, schemas.PolicyOutcome),

@@ -175,7 +175,7 @@ def test_a_body_over_the_limit_is_refused_before_it_is_sent() -> None:
             the.route(actor, body_bytes=10)
             head, body = await the.fetch(request("POST", "/chat/", b"x" * 11))
             assert head.startswith(b"HTTP/1.1 413 ")
-            assert json.loads(body)["message"] == "the body has more than 10 bytes"
+            assert json.loads(body)["detail"] == "the body has more than 10 bytes"
             assert actor.connections == 0
 
     act(story())
@@ -220,10 +220,16 @@ def test_an_unknown_service_is_named() -> None:
             the.publish(Service("chat"))
             head, body = await the.fetch(request("GET", "/chta/v1"))
             assert head.startswith(b"HTTP/1.1 404 ")
+            assert b"Content-Type: application/problem+json" in head
             assert json.loads(body) == {
+                "type": "urn:ganglion:problem:router.unknown",
+                "title": "Not Found",
+                "status": 404,
+                "detail": "no service is at /chta/v1 of here",
+                "instance": "",
                 "code": "router.unknown",
-                "message": "no service is at /chta/v1 of here",
                 "hint": "services are at /NAME/ and at http://NAME.localhost:PORT/",
+                "errors": [],
             }
 
     act(story())

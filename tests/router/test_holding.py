@@ -47,9 +47,14 @@ def test_whoever_waited_long_enough_is_told_to_come_again() -> None:
             assert head.startswith(b"HTTP/1.1 503 ")
             assert b"Retry-After: 5\r\n" in head
             assert json.loads(body) == {
+                "type": "urn:ganglion:problem:router.unserved",
+                "title": "Service Unavailable",
+                "status": 503,
+                "detail": "chat has no replica that is ready",
+                "instance": "",
                 "code": "router.unserved",
-                "message": "chat has no replica that is ready",
                 "hint": "see `ganglion describe chat`",
+                "errors": [],
             }
             assert (the.stats().waiting, the.stats().unserved) == (0, 1)
 
@@ -88,7 +93,7 @@ def test_a_full_queue_pushes_back() -> None:
             head, body = await the.fetch(request("GET", "/chat/"))
             assert head.startswith(b"HTTP/1.1 429 ")
             assert b"\r\nRetry-After: " in head
-            assert json.loads(body)["message"] == "2 requests wait for chat already"
+            assert json.loads(body)["detail"] == "2 requests wait for chat already"
             for _ in calls:
                 gate.let.release()
             for call in calls:

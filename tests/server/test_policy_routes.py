@@ -51,11 +51,19 @@ def test_a_policy_is_checked_applied_shown_and_rolled_back(client: TestClient) -
 def test_a_refusal_names_file_line_key_and_what_to_do(client: TestClient) -> None:
     answer = client.put(f"{API}/policy", json={"text": "evict:\n  restat: 1m", "file": "p.yaml"})
     assert answer.status_code == 422
-    assert answer.json() == {
-        "code": "input.field",
-        "message": "p.yaml:2:evict.restat: unknown key `restat`",
-        "hint": "did you mean `restart`?",
-    }
+    said = answer.json()
+    assert (said["code"], said["status"]) == ("input.field", 422)
+    assert said["detail"] == "p.yaml:2:evict.restat: unknown key `restat`"
+    assert said["hint"] == "did you mean `restart`?"
+    assert said["errors"] == [
+        {
+            "detail": "unknown key `restat`",
+            "key": "evict.restat",
+            "hint": "did you mean `restart`?",
+            "file": "p.yaml",
+            "line": 2,
+        }
+    ]
     assert client.get(f"{API}/policy/versions/7").status_code == 404
     assert client.post(f"{API}/policy/rollback", json={"version": 7}).status_code == 404
 
@@ -89,14 +97,14 @@ def test_a_queue_is_set_with_every_rule_and_keeps_the_policys_for_the_rest(
     above = {"parent": "blue", "quota": {"H100": 5}}
     answer = client.put(f"{API}/queues/team", json=above)
     assert answer.status_code == 422
-    assert "above that of its parent `blue`: 5 GPUs of 4" in answer.json()["message"]
+    assert "above that of its parent `blue`: 5 GPUs of 4" in answer.json()["detail"]
 
 
 def test_a_priority_class_of_the_policy_may_be_used_at_once(client: TestClient) -> None:
     job = {"name": "a", "run": "true", "priority": "prod"}
     refused = client.post(f"{API}/workloads", json=job)
     assert (refused.status_code, refused.json()["code"]) == (422, "input.field")
-    assert "there is no priority class `prod`" in refused.json()["message"]
+    assert "there is no priority class `prod`" in refused.json()["detail"]
     put(client, "priorities: {prod: 99}")
     accepted = client.post(f"{API}/workloads", json=job).json()
     assert client.get(f"{API}/workloads/{accepted['id']}").json()["priority"] == 99
@@ -114,7 +122,7 @@ def test_rules_of_a_queue_may_name_only_scores_that_are_loaded(client: TestClien
     kinds = {"train": {"scores": ["absent"]}}
     refused = client.put(f"{API}/queues/team", json={"kinds": kinds})
     assert (refused.status_code, refused.json()["code"]) == (422, "input.field")
-    assert "score absent" in refused.json()["message"]
+    assert "score absent" in refused.json()["detail"]
     kinds = {"train": {"scores": ["memory"]}}
     assert client.put(f"{API}/queues/team", json={"kinds": kinds}).status_code == 200
 
@@ -123,7 +131,7 @@ def test_a_deadline_that_has_passed_is_refused(client: TestClient) -> None:
     job = {"name": "a", "run": "true", "deadline": "1970-01-01T00:00:00.001Z"}
     refused = client.post(f"{API}/workloads", json=job)
     assert (refused.status_code, refused.json()["code"]) == (422, "input.field")
-    assert refused.json()["message"] == "deadline: 1970-01-01T00:00:00.001Z has passed"
+    assert refused.json()["detail"] == "deadline: 1970-01-01T00:00:00.001Z has passed"
     assert client.post(f"{API}/workloads", json=job | {"deadline": "12h"}).status_code == 201
 
 
@@ -165,5 +173,5 @@ def test_a_booking_that_makes_no_sense_is_refused(client: TestClient) -> None:
     ):
         answer = client.put(f"{API}/bookings/x", json=good | wrong)
         assert answer.status_code == 422, wrong
-        assert says in answer.json()["message"]
+        assert says in answer.json()["detail"]
     assert client.get(f"{API}/bookings").json() == {"items": []}

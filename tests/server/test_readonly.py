@@ -146,7 +146,7 @@ def test_while_another_keeps_the_state_views_name_it_and_probes_are_well(kept: K
             answer = views.get(f"/v1/{path}")
             assert answer.status_code == 503
             assert answer.json()["code"] == "environment.standby"
-            assert answer.json()["message"] == "east leads"
+            assert answer.json()["detail"] == "east leads"
         assert views.get("/readyz").status_code == views.get("/metrics").status_code == 200
         leads[0] = ""
         assert views.get("/v1/queues").status_code == 200

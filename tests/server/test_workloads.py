@@ -36,9 +36,12 @@ def problem(
 ) -> None:
     assert response.status_code == status, response.text
     body = response.json()
-    assert set(body) == {"code", "message", "hint"}
+    assert response.headers["content-type"] == "application/problem+json"
+    assert body["type"] == f"urn:ganglion:problem:{code}"
     assert body["code"] == code
-    assert message in body["message"]
+    assert body["status"] == status
+    assert body["title"]
+    assert message in body["detail"]
     assert hint in body["hint"]
 
 

@@ -10,13 +10,16 @@ from ganglion.model.errors import (
     GanglionError,
     InputError,
     NotFound,
+    Stale,
 )
+from ganglion.model.problem import Problem
+from ganglion.model.problem import error_of as raised
 
 TOKEN_HINT = "is $GANGLION_TOKEN set to another token, or the server another user's?"
 
 
-class ErrorBody(msgspec.Struct):
-    """The body of every error answer."""
+class FormerBody(msgspec.Struct):
+    """The body of an error answer of servers before problems of RFC 9457; read until 0.3."""
 
     code: str
     message: str
@@ -29,6 +32,7 @@ _BY_STATUS: dict[int, type[GanglionError]] = {
     403: EnvironmentFault,
     404: NotFound,
     409: Conflict,
+    412: Stale,
     413: InputError,
     422: InputError,
     503: EnvironmentFault,
@@ -36,13 +40,36 @@ _BY_STATUS: dict[int, type[GanglionError]] = {
 
 
 def error_of(response: httpx2.Response) -> GanglionError:
-    """Return the exception that an error answer stands for, with its code, message and hint."""
-    try:
-        body = msgspec.json.decode(response.content, type=ErrorBody)
-    except msgspec.DecodeError:
+    """Return the exception that an error answer stands for.
+
+    It has the code, message and hint, the wrong keys, and the id of the request of the answer.
+    """
+    status = response.status_code
+    error = _problem(response.content, status) or _former(response.content, status)
+    if error is None:
         return _foreign(response)
-    hint = TOKEN_HINT if response.status_code == 401 else body.hint
-    error = _class_of(body.code, response.status_code)(body.message, hint=hint)
+    if status == 401:
+        error.hint = TOKEN_HINT
+    if isinstance(error, Stale):
+        error.etag = response.headers.get("etag", "")
+    return error
+
+
+def _problem(content: bytes, status: int) -> GanglionError | None:
+    """The exception that a problem of RFC 9457 stands for; None = it is none."""
+    try:
+        found = msgspec.json.decode(content, type=Problem)
+    except msgspec.DecodeError:
+        return None
+    return raised(found, _class_of(found.code, status))
+
+
+def _former(content: bytes, status: int) -> GanglionError | None:
+    try:
+        body = msgspec.json.decode(content, type=FormerBody)
+    except msgspec.DecodeError:
+        return None
+    error = _class_of(body.code, status)(body.message, hint=body.hint)
     error.code = body.code
     return error
 
@@ -82,5 +109,5 @@ def fault_of(error: httpx2.TransportError, url: str) -> EnvironmentFault:
 
 def ended(data: str) -> EnvironmentFault:
     """Return the exception for a stream that the server ended, with the reason it gave."""
-    body = msgspec.json.decode(data, type=ErrorBody)
+    body = msgspec.json.decode(data, type=FormerBody)
     return EnvironmentFault(f"the stream of events ended: {body.message}", body.hint)

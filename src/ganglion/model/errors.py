@@ -7,10 +7,14 @@ GanglionError
 ├── StateError        the request is well formed, but not now      exit code 1
 │   ├── NotFound
 │   ├── Conflict          duplicate name, wrong phase
+│   │   └── Stale             changed since it was read
 │   └── InvariantBroken   a bug in Ganglion: state contradicts itself
 ├── PluginError       a plugin failed or misbehaved                exit code 1
 └── EnvironmentFault  the machine refuses: port, disk, server down exit code 1
 """
+
+from collections.abc import Iterable
+from typing import Self
 
 
 class GanglionError(Exception):
@@ -19,15 +23,24 @@ class GanglionError(Exception):
     Args:
         message: one sentence that names the thing that is wrong.
         hint: what to do about it; empty when there is nothing to suggest.
+
+    Attributes:
+        request: id of the request that a server refused; empty = no request was refused.
     """
 
     code = "ganglion"
     exit_code = 1
+    request = ""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
         self.message = message
         self.hint = hint
+
+    @property
+    def errors(self) -> tuple["FieldError", ...]:
+        """Every wrong key or value that it reports; empty = it is none of the input."""
+        return ()
 
 
 class InputError(GanglionError):
@@ -52,9 +65,13 @@ class FieldError(InputError):
         file: the file as the user named it; empty when the input was no file.
         line: 1-based line in the file; 0 when unknown.
         hint: what to write instead.
+
+    Attributes:
+        others: further errors of the same input, in their order.
     """
 
     code = "input.field"
+    others: tuple["FieldError", ...] = ()
 
     def __init__(
         self, message: str, *, key: str = "", file: str = "", line: int = 0, hint: str = ""
@@ -62,6 +79,16 @@ class FieldError(InputError):
         place = ":".join(part for part in (file, str(line) if line else "", key) if part)
         super().__init__(f"{place}: {message}" if place else message, hint)
         self.key, self.file, self.line, self.problem = key, file, line, message
+
+    @property
+    def errors(self) -> tuple["FieldError", ...]:
+        """It and the further errors of the same input."""
+        return (self, *self.others)
+
+    def among(self, others: Iterable["FieldError"]) -> Self:
+        """Report further errors of the same input with this one."""
+        self.others = tuple(others)
+        return self
 
 
 class StateError(GanglionError):
@@ -80,6 +107,17 @@ class Conflict(StateError):
     """Something of that name exists, or is in a phase that forbids the request."""
 
     code = "state.conflict"
+
+
+class Stale(Conflict):
+    """The thing was changed since the client read it.
+
+    Attributes:
+        etag: the present one; empty = the thing does not exist.
+    """
+
+    code = "state.stale"
+    etag = ""
 
 
 class InvariantBroken(StateError):

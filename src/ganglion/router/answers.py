@@ -2,9 +2,11 @@
 
 from http import HTTPStatus
 
-import msgspec
 from aiohttp import hdrs, web
 from aiohttp.http import HttpVersion10
+
+from ganglion.model.errors import GanglionError
+from ganglion.model.problem import MEDIA_TYPE, encode, problem_of
 
 
 class Refusal(Exception):
@@ -27,14 +29,15 @@ class Refusal(Exception):
 
     def answer(self) -> web.Response:
         """It as an answer, in the form of the server's."""
-        said = {"code": self.code, "message": self.message, "hint": self.hint}
+        error = GanglionError(self.message, self.hint)
+        error.code = self.code
         headers = {hdrs.SERVER: "ganglion"}
         if self.retry_after_s:
             headers[hdrs.RETRY_AFTER] = str(self.retry_after_s)
         found = web.Response(
             status=self.status,
-            body=msgspec.json.encode(said),
-            content_type="application/json",
+            body=encode(problem_of(error, self.status)),
+            content_type=MEDIA_TYPE,
             headers=headers,
         )
         if self.status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:

@@ -53,7 +53,14 @@ class Control:
         if not secrets.compare_digest(given, self._expected):
             message = "the token is missing or wrong"
             return Refusal(HTTPStatus.UNAUTHORIZED, "auth", message).answer()
-        return await handler(request)
+        try:
+            return await handler(request)
+        except web.HTTPException as error:
+            message = f"{request.method} {request.path}: {error.reason}"
+            answer = Refusal(HTTPStatus(error.status), "http", message).answer()
+            if hdrs.ALLOW in error.headers:
+                answer.headers[hdrs.ALLOW] = error.headers[hdrs.ALLOW]
+            return answer
 
     async def _stats(self, request: web.Request) -> web.StreamResponse:
         """The stats, at once or when there is news beyond `news`, at most `wait_ms` later."""

@@ -21,6 +21,8 @@ from ganglion.model.workload import Kind
 from ganglion.server import cluster_views, problems, schemas, schemas_fleet
 from ganglion.server.draft import Mind
 from ganglion.server.metrics import Gauges
+from ganglion.server.openapi import described
+from ganglion.server.paths import known_query
 from ganglion.server.views import detail, view
 
 PREFIX = "/v1"
@@ -83,7 +85,7 @@ def _nowhere() -> str:
 
 
 Here = Annotated[Source, Depends(_source)]
-router = APIRouter(prefix=PREFIX, responses=problems.ERRORS)
+router = APIRouter(prefix=PREFIX, responses=problems.ERRORS, dependencies=[Depends(_keeps)])
 probes = APIRouter()
 
 
@@ -98,15 +100,18 @@ def make_readonly_app(source: Source, elsewhere: Callable[[], str] = _nowhere) -
     app = FastAPI(
         title="Ganglion",
         version=__version__,
+        dependencies=[Depends(known_query)],
+        generate_unique_id_function=lambda route: route.name,
         openapi_url=f"{PREFIX}/openapi.json",
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
     )
     app.state.source, app.state.elsewhere = source, elsewhere
-    problems.install(app)
-    app.include_router(router, dependencies=[Depends(_keeps)])
-    app.include_router(probes)
+    paths = problems.install(app)
+    paths.include(router)
+    paths.include(probes)
+    app.openapi = lambda: described(app)  # type: ignore[method-assign]  # how FastAPI is told
     source.registry.register(_gauges(source))
     return app
 
@@ -149,7 +154,7 @@ def list_workloads(
 
 
 @router.get("/workloads/{ref:path}/why")
-def why(here: Here, ref: str) -> schemas.Why:
+def explain_workload(here: Here, ref: str) -> schemas.Why:
     """Say why a workload waits: gang by gang, what waits first, at most 20 of them."""
     with here.read() as mind:
         workload, gang = find(mind, ref)
@@ -162,7 +167,7 @@ def why(here: Here, ref: str) -> schemas.Why:
 
 
 @router.get("/workloads/{ref:path}")
-def show(here: Here, ref: str) -> schemas.WorkloadDetail:
+def show_workload(here: Here, ref: str) -> schemas.WorkloadDetail:
     """Show everything about a workload."""
     with here.read() as mind:
         workload, _ = find(mind, ref)
@@ -243,20 +248,20 @@ def list_gpus(here: Here) -> schemas_fleet.CapacityPage:
 
 
 @router.get("/order")
-def order(here: Here) -> schemas.OrderPage:
+def list_order(here: Here) -> schemas.OrderPage:
     """List everything that waits, in order."""
     with here.read() as mind:
         return cluster_views.order_page(mind.state)
 
 
 @probes.get("/healthz", responses={503: {"model": schemas.Health}})
-def health(here: Here) -> Response:
+def show_health(here: Here) -> Response:
     """Say whether it works; 503 = it should be started anew."""
     return _health(here.trouble())
 
 
 @probes.get("/readyz", responses={503: {"model": schemas.Health}})
-def ready(here: Here) -> Response:
+def show_readiness(here: Here) -> Response:
     """Say whether its answers are of use, and what they leave out; 503 = not yet."""
     return _health(here.trouble() or here.unready(), here.lacking())
 
@@ -267,13 +272,13 @@ def _health(trouble: str, lacking: str = "") -> Response:
 
 
 @probes.get("/version")
-def version() -> schemas.VersionView:
+def show_version() -> schemas.VersionView:
     """Say which version it has."""
     return schemas.VersionView(version=__version__)
 
 
 @probes.get("/metrics", include_in_schema=False)
-def metrics(here: Here) -> Response:
+def show_metrics(here: Here) -> Response:
     """Everything Prometheus may ask."""
     text = generate_latest(here.registry)
     return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")

@@ -8,7 +8,7 @@ import anyio
 from fastapi import APIRouter, Header, Query, Response
 from fastapi.responses import JSONResponse
 from msgspec.structs import replace
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from ganglion import __version__
 from ganglion.engine.record import HOLDING
@@ -21,12 +21,14 @@ from ganglion.server import cluster_views, commands, schemas, schemas_fleet
 from ganglion.server.apart import told_apart
 from ganglion.server.context import Context, Document, Here, document_body
 from ganglion.server.feed import Patient
+from ganglion.server.guard import METRICS
 from ganglion.server.policies import flavors_of
 from ganglion.server.problems import ERRORS
+from ganglion.server.schema_base import Input
 
 router = APIRouter(tags=["cluster"], responses=ERRORS)
 public = APIRouter(tags=["server"])
-probes = APIRouter()
+probes = APIRouter(tags=["server"])
 
 MOST = (1 << 63) - 1
 """Largest number that databases hold."""
@@ -34,18 +36,14 @@ DRAIN_S = 0.1
 """How often a shutdown looks whether all jobs have stopped."""
 
 
-class Cordon(BaseModel):
+class Cordon(Input):
     """Why nothing new may start."""
-
-    model_config = ConfigDict(extra="forbid")
 
     reason: str = Field(min_length=1, max_length=500)
 
 
-class Shutdown(BaseModel):
+class Shutdown(Input):
     """What becomes of jobs."""
-
-    model_config = ConfigDict(extra="forbid")
 
     cancel: bool = Field(False, description="stop all jobs first; otherwise they run on")
 
@@ -111,14 +109,14 @@ def list_nodes(here: Here) -> schemas_fleet.NodePage:
 
 
 @router.post("/nodes/{name}/cordon")
-def cordon(here: Here, name: str, why: Cordon) -> schemas.Done:
+def cordon_node(here: Here, name: str, why: Cordon) -> schemas.Done:
     """Start nothing new on a node; what runs there runs on."""
     here.service.ask(lambda draft: commands.cordon(draft, name, why.reason))
     return schemas.Done()
 
 
 @router.post("/nodes/{name}/uncordon")
-def uncordon(here: Here, name: str) -> schemas.Done:
+def uncordon_node(here: Here, name: str) -> schemas.Done:
     """Let a node take work again."""
     here.service.ask(lambda draft: commands.cordon(draft, name, ""))
     return schemas.Done()
@@ -132,7 +130,7 @@ def list_gpus(here: Here) -> schemas_fleet.CapacityPage:
 
 
 @router.get("/order")
-def order(here: Here) -> schemas.OrderPage:
+def list_order(here: Here) -> schemas.OrderPage:
     """List everything that waits, in order."""
     with here.service.read() as mind:
         return cluster_views.order_page(mind.state)
@@ -143,7 +141,7 @@ def order(here: Here) -> schemas.OrderPage:
     response_class=Response,
     responses={200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}}},
 )
-def events(
+def stream_events(
     here: Here,
     after: Annotated[int, Query(ge=0, le=MOST, description="number of an event")] = 0,
     follow: Annotated[bool, Query(description="false = end with the newest event")] = True,
@@ -161,7 +159,7 @@ def events(
 
 
 @router.post("/shutdown", status_code=202)
-async def shutdown(here: Here, how: Shutdown | None = None) -> schemas.Done:
+async def shut_down(here: Here, how: Shutdown | None = None) -> schemas.Done:
     """End the server; with `cancel`, once all jobs have stopped."""
     if how and how.cancel:
         await anyio.to_thread.run_sync(
@@ -185,14 +183,14 @@ def _holds(here: Context) -> bool:
 
 
 @public.get("/healthz")
-def health(here: Here) -> schemas.Health:
+def show_health(here: Here) -> schemas.Health:
     """Say whether the server works."""
     trouble = here.service.trouble
     return schemas.Health(status="trouble" if trouble else "ok", trouble=trouble)
 
 
 @probes.get("/readyz")
-def ready(here: Here) -> Response:
+def show_readiness(here: Here) -> Response:
     """Say whether requests are accepted, and which gangs are set apart; 503 = they are not."""
     trouble = here.service.trouble
     if trouble:
@@ -207,11 +205,16 @@ def _readiness(status: str, trouble: str, code: int) -> Response:
 
 
 @public.get("/version")
-def version() -> schemas.VersionView:
+def show_version() -> schemas.VersionView:
     """Say which version the server has."""
     return schemas.VersionView(version=__version__)
 
 
-def metrics(here: Here) -> Response:
-    """Everything Prometheus may ask."""
+@probes.get(
+    METRICS,
+    response_class=Response,
+    responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
+)
+def show_metrics(here: Here) -> Response:
+    """Measure the server, in the text format of Prometheus."""
     return Response(here.metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")

@@ -4,21 +4,20 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path
 from msgspec import to_builtins
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from ganglion.server import drains, schemas, schemas_fleet
 from ganglion.server.context import Here
 from ganglion.server.problems import ERRORS
+from ganglion.server.schema_base import Input
 
 router = APIRouter(tags=["nodes"], responses=ERRORS)
 
 What = Annotated[str, Path(max_length=400)]
 
 
-class DrainWish(BaseModel):
+class DrainWish(Input):
     """How a node or domain is to be emptied."""
-
-    model_config = ConfigDict(extra="forbid")
 
     by: int = Field(ge=0, le=1 << 62, description="when what is still there is stopped, in ms")
     reason: str = Field("maintenance", min_length=1, max_length=500)
@@ -35,14 +34,14 @@ def list_drains(here: Here) -> schemas_fleet.DrainPage:
 
 
 @router.put("/drains/{what}")
-def drain(here: Here, what: What, wish: DrainWish) -> schemas_fleet.DrainView:
+def drain_nodes(here: Here, what: What, wish: DrainWish) -> schemas_fleet.DrainView:
     """Empty a node or domain: nothing new starts, what runs leaves after a checkpoint."""
     found = here.service.ask(lambda draft: drains.drain(draft, what, wish.by, wish.reason))
     return _view(found)
 
 
 @router.delete("/drains/{what}")
-def undrain(here: Here, what: What) -> schemas.Done:
+def undrain_nodes(here: Here, what: What) -> schemas.Done:
     """Let its nodes take work again."""
     here.service.ask(lambda draft: drains.undrain(draft, what))
     return schemas.Done()

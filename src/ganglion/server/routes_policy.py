@@ -3,22 +3,21 @@
 from typing import Annotated
 
 from fastapi import APIRouter, Path
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from ganglion.files.policy import PolicyFile, parse_policy
 from ganglion.server import policies, policy_views, schemas
 from ganglion.server.context import Context, Here
 from ganglion.server.problems import ERRORS
+from ganglion.server.schema_base import Input
 
 router = APIRouter(tags=["policy"], responses=ERRORS)
 
 Number = Annotated[int, Path(ge=0, le=(1 << 53))]
 
 
-class Proposal(BaseModel):
+class Proposal(Input):
     """A policy file."""
-
-    model_config = ConfigDict(extra="forbid")
 
     text: str = Field(min_length=1, description="YAML or JSON")
     file: str = Field("", max_length=1000, description="what errors call it")
@@ -30,10 +29,8 @@ class Wish(Proposal):
     allow_unknown_flavors: bool = Field(False, description="take flavors that no node has")
 
 
-class Return(BaseModel):
+class Return(Input):
     """Which version is to be in force again."""
-
-    model_config = ConfigDict(extra="forbid")
 
     version: int = Field(ge=0, le=(1 << 53))
 
@@ -46,14 +43,14 @@ def show_policy(here: Here) -> schemas.PolicyView:
 
 
 @router.get("/policy/versions")
-def list_versions(here: Here) -> schemas.PolicyHistory:
+def list_policy_versions(here: Here) -> schemas.PolicyHistory:
     """List every policy that was set, and what it changed."""
     with here.service.read() as mind:
         return policy_views.history(mind)
 
 
 @router.get("/policy/versions/{number}")
-def show_version(here: Here, number: Number) -> schemas.PolicyView:
+def show_policy_version(here: Here, number: Number) -> schemas.PolicyView:
     """Tell a policy that was once in force."""
     with here.service.read() as mind:
         return policy_views.former(policies.version(mind, number))
@@ -87,7 +84,7 @@ def _understood(here: Context, proposal: Proposal) -> PolicyFile:
 
 
 @router.post("/policy/rollback")
-def roll_back(here: Here, to: Return) -> schemas.PolicyOutcome:
+def roll_back_policy(here: Here, to: Return) -> schemas.PolicyOutcome:
     """Put a former policy in force again, as a new version."""
     found = here.service.ask(lambda draft: policies.roll_back(draft, to.version, here.user))
     return policy_views.outcome(found)

@@ -3,7 +3,7 @@
 from typing import Annotated
 
 from fastapi import APIRouter
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from ganglion.files.grammar.ranges import parse_span
 from ganglion.model.errors import FieldError
@@ -12,14 +12,13 @@ from ganglion.server.context import Here
 from ganglion.server.problems import ERRORS
 from ganglion.server.routes_workloads import shown
 from ganglion.server.scale import MOST_REPLICAS, Span, scale
+from ganglion.server.schema_base import Input
 
 router = APIRouter(tags=["workloads"], responses=ERRORS)
 
 
-class Scale(BaseModel):
+class Scale(Input):
     """How many replicas there should be."""
-
-    model_config = ConfigDict(extra="forbid")
 
     replicas: (
         Annotated[int, Field(strict=True, ge=0, le=MOST_REPLICAS)]
@@ -27,7 +26,7 @@ class Scale(BaseModel):
     ) = Field(description="a number, or a new floor and ceiling: `2..8`")
 
 
-@router.post("/workloads/{ref:path}/scale")
+@router.post("/workloads/{ref:ref}/scale")
 def scale_service(here: Here, ref: str, wanted: Scale) -> schemas.WorkloadDetail:
     """Give a service another number of replicas, or another floor and ceiling."""
     span = _span(wanted.replicas)

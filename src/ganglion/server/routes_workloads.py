@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Query, Response
 from fastapi.responses import JSONResponse
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from ganglion.engine.record import WAITING
 from ganglion.files.grammar.durations import parse_duration
@@ -20,6 +20,7 @@ from ganglion.server.draft import Mind
 from ganglion.server.feed import Patient
 from ganglion.server.problems import ERRORS
 from ganglion.server.refs import resolve
+from ganglion.server.schema_base import Input
 from ganglion.server.views import (
     detail,
     filed_detail,
@@ -42,10 +43,8 @@ Key = Annotated[
 ]
 
 
-class Update(BaseModel):
+class Update(Input):
     """What to change; keys left out stay as they are."""
-
-    model_config = ConfigDict(extra="forbid")
 
     priority: int | None = Field(None, ge=0, le=100)
     queue: str | None = Field(None, max_length=1000, description="a leaf queue, by name or path")
@@ -53,10 +52,8 @@ class Update(BaseModel):
     held: bool | None = Field(None, description="true = do not start it; false = release it")
 
 
-class Cancel(BaseModel):
+class Cancel(Input):
     """How to stop."""
-
-    model_config = ConfigDict(extra="forbid")
 
     force: bool = Field(False, description="leave no grace")
 
@@ -138,8 +135,8 @@ def _live(
         return {each.number: view(mind, each.id, places) for each in islice(fitting, limit)}
 
 
-@router.get("/workloads/{ref:path}/why")
-def why(here: Here, ref: str) -> schemas.Why:
+@router.get("/workloads/{ref:ref}/why")
+def explain_workload(here: Here, ref: str) -> schemas.Why:
     """Say why a workload waits: gang by gang, what waits first, at most 20 of them."""
     with here.service.read() as mind:
         found = resolve(mind, here.service.ledger, ref)
@@ -187,7 +184,7 @@ def _ended(filed: bytes) -> list[tuple[int, schemas.Explanation]]:
 
 
 @router.get(
-    "/workloads/{ref:path}/logs",
+    "/workloads/{ref:ref}/logs",
     response_class=Response,
     responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
 )
@@ -226,23 +223,23 @@ def _duration(text: str, key: str) -> int:
         raise FieldError(error.problem, key=key, hint=error.hint) from error
 
 
-@router.post("/workloads/{ref:path}/cancel")
-def cancel(here: Here, ref: str, how: Cancel | None = None) -> schemas.WorkloadDetail:
+@router.post("/workloads/{ref:ref}/cancel")
+def cancel_workload(here: Here, ref: str, how: Cancel | None = None) -> schemas.WorkloadDetail:
     """End what waits and stop what runs of a workload, or of one gang of it."""
     force = bool(how and how.force)
     workload = here.service.ask(lambda draft: commands.cancel(draft, ref, here.user, force=force))
     return shown(here, workload)
 
 
-@router.post("/workloads/{ref:path}/retry", status_code=201)
-def retry(here: Here, ref: str, idempotency_key: Key = "") -> schemas.Accepted:
+@router.post("/workloads/{ref:ref}/retry", status_code=201)
+def retry_workload(here: Here, ref: str, idempotency_key: Key = "") -> schemas.Accepted:
     """Submit what failed of a workload, as a workload of its own: of a sweep those trials only."""
     key = idempotency_key
     return here.service.ask(lambda draft: retries.retry(draft, ref, here.user, key))
 
 
-@router.patch("/workloads/{ref:path}")
-def update(here: Here, ref: str, changes: Update) -> schemas.WorkloadDetail:
+@router.patch("/workloads/{ref:ref}")
+def update_workload(here: Here, ref: str, changes: Update) -> schemas.WorkloadDetail:
     """Change a live workload."""
     given = _changes(changes)
     workload = here.service.ask(lambda draft: commands.change(draft, ref, given))
@@ -259,8 +256,8 @@ def _changes(changes: Update) -> commands.Changes:
     )
 
 
-@router.get("/workloads/{ref:path}")
-def show(here: Here, ref: str) -> schemas.WorkloadDetail:
+@router.get("/workloads/{ref:ref}")
+def show_workload(here: Here, ref: str) -> schemas.WorkloadDetail:
     """Show everything about a workload."""
     return shown(here, ref)
 

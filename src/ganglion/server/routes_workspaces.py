@@ -12,8 +12,8 @@ from ganglion.server.routes_workloads import shown
 router = APIRouter(tags=["workloads"], responses=ERRORS)
 
 
-@router.post("/workloads/{ref:path}/suspend")
-def suspend(
+@router.post("/workloads/{ref:ref}/suspend")
+def suspend_workspace(
     here: Here,
     ref: str,
     dry_run: Annotated[bool, Query(description="only say what would be lost")] = False,
@@ -26,8 +26,8 @@ def suspend(
     return schemas.Suspension(id=asked.workload, loss=loss)
 
 
-@router.post("/workloads/{ref:path}/resume")
-def resume(here: Here, ref: str) -> schemas.WorkloadDetail:
+@router.post("/workloads/{ref:ref}/resume")
+def resume_workspace(here: Here, ref: str) -> schemas.WorkloadDetail:
     """Let a suspended workspace start again."""
     cause = f"resumed by {here.user}"
     workload = here.service.ask(lambda draft: workspaces.resume(draft, ref, cause))

@@ -12,14 +12,6 @@ from ganglion.server.schema_base import Model
 from ganglion.server.schemas_services import Scaling
 
 
-class ErrorBody(Model):
-    """Every failure looks like this."""
-
-    code: str = Field(description="stable, dotted: `state.not_found`", examples=["input.field"])
-    message: str = Field(description="one sentence that names what is wrong")
-    hint: str = Field("", description="what to do about it")
-
-
 class Reason(Model):
     """Why something waits."""
 

@@ -26,7 +26,7 @@ PAUSE_S = 0.05
 UNAVAILABLE = 503
 """Of one that stands by, or of the proxy when it met one that is gone."""
 
-_SAID = re.compile(r'"message": ?"([^"]*)"')
+_SAID = re.compile(r'"(?:detail|message)": ?"([^"]*)"')
 _WHERE = re.compile(r"([a-z0-9-]+)/([a-z0-9-]+):([a-z0-9-]+)")
 
 

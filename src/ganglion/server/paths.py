@@ -1,0 +1,165 @@
+"""The paths of an application: which methods each takes, and the parameters of its query."""
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+
+from fastapi import APIRouter, FastAPI, Request
+from fastapi.routing import APIRoute
+from msgspec import Struct
+from starlette.convertors import Convertor, register_url_convertor
+from starlette.routing import compile_path
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from ganglion.model.errors import FieldError
+
+
+class RefConvertor(Convertor[str]):
+    """A reference of a workload or gang in a path: `llama-7`, `sweep-12/4`.
+
+    What follows the second slash is a number, so that `llama-7/cancel` is no reference.
+    """
+
+    regex = "[^/]+(?:/[0-9]+)?"
+
+    def convert(self, value: str) -> str:
+        """The reference as it stands in the path."""
+        return value
+
+    def to_string(self, value: str) -> str:
+        """The reference as it stands in the path."""
+        return value
+
+
+register_url_convertor("ref", RefConvertor())
+
+
+class Path(Struct):
+    """One path.
+
+    Attributes:
+        template: as `/api/v1/workloads/{ref}`.
+        pattern: what fits it.
+        methods: that it takes, without HEAD.
+    """
+
+    template: str
+    pattern: re.Pattern[str]
+    methods: set[str]
+
+
+class Paths:
+    """All paths of an application, in the order in which they are tried.
+
+    Args:
+        app: the application; its OpenAPI page says which parameters a query may have.
+    """
+
+    def __init__(self, app: FastAPI) -> None:
+        self._app = app
+        self._all: dict[str, Path] = {}
+
+    def include(self, router: APIRouter, prefix: str = "", *, shown: bool = True) -> None:
+        """Serve the routes of a router.
+
+        Args:
+            router: the routes.
+            prefix: put before their paths.
+            shown: whether the OpenAPI page has them.
+        """
+        self._app.include_router(router, prefix=prefix, include_in_schema=shown)
+        self.note(prefix, (each for each in router.routes if isinstance(each, APIRoute)))
+
+    def note(self, prefix: str, routes: Iterable[APIRoute]) -> None:
+        """Take in routes that the application serves already."""
+        for route in routes:
+            pattern, template, _ = compile_path(prefix + route.path)
+            known = self._all.setdefault(template, Path(template, pattern, set()))
+            known.methods |= (route.methods or set()) - {"HEAD"}
+
+    def __iter__(self) -> Iterator[Path]:
+        return iter(self._all.values())
+
+    def template(self, path: str, method: str) -> str:
+        """The template that a request fits; empty = none."""
+        wanted = "GET" if method == "HEAD" else method
+        fitting = [each for each in self._all.values() if each.pattern.match(path)]
+        chosen = [each for each in fitting if wanted in each.methods] or fitting
+        return chosen[0].template if chosen else ""
+
+    def methods(self, path: str) -> list[str]:
+        """The methods that a path takes, by all templates that it fits."""
+        fitting = (each.methods for each in self._all.values() if each.pattern.match(path))
+        found = set[str]().union(*fitting)
+        return sorted(found | {"HEAD"} if "GET" in found else found)
+
+    def check_query(self, request: Request) -> None:
+        """Raises FieldError when a query has a parameter that its route does not know."""
+        template = self.template(request.url.path, request.method)
+        known = self._queries.get((template, request.method))
+        if known is None:
+            return  # it is not on the OpenAPI page, as /healthz
+        unknown = [key for key in request.query_params if key not in known]
+        if unknown:
+            listed = ", ".join(sorted(known))
+            hint = f"parameters of {template} are {listed}" if known else "it takes no query"
+            first, *others = [
+                FieldError("unknown parameter of the query", key=key, hint=hint) for key in unknown
+            ]
+            raise first.among(others)
+
+    @cached_property
+    def _queries(self) -> dict[tuple[str, str], frozenset[str]]:
+        page = self._app.openapi()
+        return {
+            (template, method.upper()): frozenset(
+                each["name"] for each in operation.get("parameters", ()) if each["in"] == "query"
+            )
+            for template, operations in page["paths"].items()
+            for method, operation in operations.items()
+        }
+
+
+def known_query(request: Request) -> None:
+    """Refuse parameters of a query that the route does not know, for every route."""
+    if request.url.query:
+        found: Paths = request.app.state.paths
+        found.check_query(request)
+
+
+class Heads:
+    """Answers HEAD as GET without the body.
+
+    Args:
+        app: the application.
+        paths: of it.
+    """
+
+    def __init__(self, app: ASGIApp, paths: Paths) -> None:
+        self._app, self._paths = app, paths
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer, or pass the request on."""
+        if scope["type"] != "http" or scope["method"] != "HEAD":
+            await self._app(scope, receive, send)
+            return
+        started = False
+
+        async def heads(message: Message) -> None:
+            nonlocal started
+            if started:
+                # Ends answers that would go on for ever, as those of events.
+                raise _Enough
+            started = message["type"] == "http.response.start"
+            await send(message)
+            if started:
+                await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+        try:
+            await self._app({**scope, "method": "GET"}, receive, heads)
+        except* _Enough:
+            pass
+
+
+class _Enough(Exception):
+    """The head of an answer has been sent; its body is not wanted."""

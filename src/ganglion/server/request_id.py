@@ -1,0 +1,59 @@
+"""The id of the request that is being served: from the client to the log and to the ledger."""
+
+import re
+from contextvars import ContextVar
+from uuid import uuid4
+
+import structlog
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+HEADER = "X-Request-Id"
+_FIT = re.compile(r"[A-Za-z0-9._:-]{1,64}")
+
+_current: ContextVar[str] = ContextVar("request_id", default="")
+
+
+def request_id() -> str:
+    """The id of the request that this task or thread serves; empty = it serves none."""
+    return _current.get()
+
+
+def begin(given: str) -> str:
+    """Take the id that a client made, or make one where that is missing or not fit to be logged.
+
+    Args:
+        given: value of the header; empty = none.
+
+    Returns:
+        the id.
+    """
+    found = given if _FIT.fullmatch(given) else uuid4().hex
+    _current.set(found)
+    return found
+
+
+class Identified:
+    """Gives every request its id: in the log, in problems, and in the answer's header.
+
+    Args:
+        app: the application.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        found = begin(Headers(scope=scope).get(HEADER, ""))
+
+        async def marked(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message)[HEADER] = found
+            await send(message)
+
+        with structlog.contextvars.bound_contextvars(request=found):
+            await self._app(scope, receive, marked)

@@ -1,0 +1,136 @@
+"""What every route promises: problems, methods, strict types, ids of requests."""
+
+import json
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from ganglion.server.app import make_app
+from ganglion.server.context import Context
+from tests.server.test_workloads import API, post, problem
+
+
+def every_path(client: TestClient) -> dict[str, Any]:
+    return client.get(f"{API}/openapi.json").json()["paths"]
+
+
+def test_a_path_names_all_its_methods_when_it_refuses_one(client: TestClient) -> None:
+    post(client)
+    for path, methods in {
+        "/workloads/a": "GET, HEAD, PATCH",
+        "/workloads/a/0": "GET, HEAD, PATCH",
+        "/workloads/a/cancel": "POST",
+        "/workloads/a/0/cancel": "POST",
+        "/workloads/a/why": "GET, HEAD",
+        "/workloads": "GET, HEAD, POST",
+        "/queues/default": "DELETE, PUT",
+    }.items():
+        for method in {"DELETE", "GET", "PATCH", "POST", "PUT"} - set(methods.split(", ")):
+            refused = client.request(method, API + path)
+            problem(refused, 405, "http.method", f"{method} {API}{path}", "Allow")
+            assert refused.headers["allow"] == methods, (method, path)
+
+
+def test_every_operation_is_known_to_the_paths(client: TestClient, context: Context) -> None:
+    app = make_app(context)
+    known = {(each.template, method) for each in app.state.paths for method in each.methods}
+    described = {
+        (path, method.upper()) for path, methods in every_path(client).items() for method in methods
+    }
+    assert described <= known
+
+
+def test_a_path_that_does_not_exist_is_a_problem(client: TestClient) -> None:
+    problem(client.get(f"{API}/nothing"), 404, "http.not_found", "/nothing: not found")
+    problem(client.get(f"{API}/workloads/a/nothing"), 404, "http.not_found", "not found")
+
+
+def test_head_is_get_without_its_body_wherever_get_is(client: TestClient) -> None:
+    post(client)
+    values = {"{ref}": "a", "{name}": "default", "{number}": "0"}
+    tried = 0
+    for path, methods in every_path(client).items():
+        if "get" not in methods:
+            continue
+        url = path
+        for template, value in values.items():
+            url = url.replace(template, value)
+        # Answers of events have no end: HEAD ends all the same.
+        query = "?follow=false" if path.endswith("/events") else ""
+        whole, head = client.get(url + query), client.head(url)
+        assert (head.status_code, head.content) == (whole.status_code, b""), path
+        assert head.headers["content-type"] == whole.headers["content-type"], path
+        tried += 1
+    assert tried >= 19
+    assert client.head("/healthz").status_code == 200
+    assert client.head(f"{API}/nothing").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "key"),
+    [
+        ("POST", "/policy/rollback", {"version": False}, "version"),
+        ("POST", "/policy/rollback", {"version": "1"}, "version"),
+        ("POST", "/policy/rollback", {"version": 1.0}, "version"),
+        ("PATCH", "/workloads/a", {"priority": "5"}, "priority"),
+        ("PATCH", "/workloads/a", {"priority": True}, "priority"),
+        ("PATCH", "/workloads/a", {"held": 1}, "held"),
+        ("PATCH", "/workloads/a", {"hold": True}, "hold"),
+        ("POST", "/workloads/a/cancel", {"force": "yes"}, "force"),
+        ("PUT", "/policy", {"text": "strict: true", "allow_unknown_flavors": 1}, "allow_unknown"),
+        ("PUT", "/drains/n0", {"by": "1"}, "by"),
+        ("POST", "/nodes/n0/cordon", {"reason": 5}, "reason"),
+        ("POST", "/workloads", {"name": "b", "run": "true", "priority": True}, "priority"),
+        ("PUT", "/queues/q", {"priority": False}, "priority"),
+        ("PUT", "/bookings/b", {"nodes": ["n0"], "begin": True, "end": 5}, "begin"),
+    ],
+)
+def test_nothing_is_converted_and_the_key_is_named(
+    client: TestClient, method: str, path: str, body: Any, key: str
+) -> None:
+    post(client)
+    refused = client.request(method, API + path, json=body)
+    problem(refused, 422, "input.field", key)
+    assert refused.json()["errors"][0]["key"].startswith(key)
+
+
+def test_every_wrong_key_of_a_body_is_named(client: TestClient) -> None:
+    post(client)
+    body = {"priority": 101, "held": "no", "speed": 5}
+    refused = client.patch(f"{API}/workloads/a", json=body)
+    found = {each["key"]: each["detail"] for each in refused.json()["errors"]}
+    assert found == {
+        "priority": "should be less than or equal to 100",
+        "held": "should be a valid boolean",
+        "speed": "unknown key",
+    }
+
+
+def test_a_parameter_that_the_query_of_a_route_does_not_know_is_named(client: TestClient) -> None:
+    refused = client.get(f"{API}/workloads?limit=5&folow=true&x=1")
+    problem(refused, 422, "input.field", "folow: unknown parameter", "limit")
+    assert [each["key"] for each in refused.json()["errors"]] == ["folow", "x"]
+    problem(client.get(f"{API}/nodes?all=true"), 422, "input.field", "all", "it takes no query")
+
+
+def test_the_id_of_a_request_is_the_clients_and_names_the_refusal(client: TestClient) -> None:
+    refused = client.get(f"{API}/workloads/none", headers={"X-Request-Id": "mine-7"})
+    assert refused.headers["x-request-id"] == "mine-7"
+    assert refused.json()["instance"] == "urn:ganglion:request:mine-7"
+    stranger = client.get(f"{API}/nodes", headers={"Authorization": "", "X-Request-Id": "mine-8"})
+    assert (stranger.status_code, stranger.headers["x-request-id"]) == (401, "mine-8")
+
+
+@pytest.mark.parametrize("given", ["", "a b", 'a"', "x" * 65])
+def test_an_id_that_is_not_fit_for_the_log_is_replaced(client: TestClient, given: str) -> None:
+    made = client.get(f"{API}/nodes", headers={"X-Request-Id": given}).headers["x-request-id"]
+    assert len(made) == 32
+    assert made != given
+
+
+def test_a_problem_has_the_keys_of_its_schema(client: TestClient) -> None:
+    page = client.get(f"{API}/openapi.json").json()
+    said = client.get(f"{API}/workloads/none").json()
+    assert set(page["components"]["schemas"]["Problem"]["properties"]) == set(said)
+    assert json.dumps(page).count("ErrorBody") == 0
