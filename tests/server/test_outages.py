@@ -126,3 +126,31 @@ def test_a_node_is_emptied_and_its_job_moves_at_once_when_it_can_save(place: Pla
     assert place.nodes(job) != [home]
     until(lambda: place.state_of(home)["state"] == "drained")
     assert place.state_of(home)["deadline"] == by
+
+
+def test_misspelt_programs_take_no_node_away(place: Place) -> None:
+    for number in range(12):
+        job = place.submit(f"typo{number}", run=f"pyhton{number} train.py")
+        until(lambda job=job: place.api.patiently("GET", f"/workloads/{job}")["state"] == "FAILED")
+    listed = place.api.patiently("GET", "/nodes")["items"]
+    assert {each["name"]: each["state"] for each in listed} == dict.fromkeys(NODES, "ready")
+
+
+def test_a_node_that_is_lost_three_times_says_what_it_was_and_how_to_end_it(place: Place) -> None:
+    until(lambda: place.state_of("n1"))
+    for _ in range(3):
+        take_away(place.home, "n1")
+        until(lambda: place.state_of("n1")["state"] == "lost")
+        bring_back(place.home, "n1")
+        until(lambda: place.state_of("n1")["state"] != "lost")
+    until(lambda: place.state_of("n1")["state"] == "cordoned")
+    reason = place.state_of("n1")["reason"]
+    assert reason.startswith("quarantined, as it was lost again and again; until ")
+    assert reason.endswith(" UTC, or `ganglion uncordon n1`")
+    assert reason in (place.home / "server.log").read_text()
+    for number in range(3):  # the third finds no room on the nodes that are open
+        last = place.submit(f"a{number}", resources={"gpus": 4})
+    (explained,) = place.api.patiently("GET", f"/workloads/{last}/why")["explanations"]
+    assert explained["closed"] == {"n1": reason}
+    place.api.patiently("POST", "/nodes/n1/uncordon")
+    assert place.state_of("n1")["state"] == "ready"

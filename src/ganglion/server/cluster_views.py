@@ -122,7 +122,7 @@ def _closed(state: ClusterState, node: str, why: str) -> str:
         return why
     drained = next((each for each in drains(state) if node in each.nodes), None)
     command = f"undrain {drained.name.removeprefix(PREFIX)}" if drained else f"uncordon {node}"
-    return f"{why}; ganglion {command} opens it"
+    return why if command in why else f"{why}; ganglion {command} opens it"
 
 
 def suggestions(found: tuple[Suggestion, ...]) -> tuple[schemas.Suggestion, ...]:

@@ -1,12 +1,16 @@
 """Looks after nodes: quarantine, spares and hints, as `lifecycle.failures` decides them."""
 
-from ganglion.lifecycle.failures.guard import Guard
-from ganglion.model.events import AlarmSet, Event
+import structlog
+
+from ganglion.lifecycle.failures.guard import QUARANTINED, Guard
+from ganglion.model.events import AlarmSet, Event, NodeCordoned
 from ganglion.server.draft import Draft
 from ganglion.server.drains import shut_again
 
 ROUNDS = 4
 """A decision may make room for another one; so many in a turn, the rest in the next."""
+
+log = structlog.get_logger(__name__)
 
 
 class FailuresKeeper:
@@ -37,5 +41,12 @@ class FailuresKeeper:
                 if isinstance(event, AlarmSet):
                     draft.record(event)
                 else:
+                    _logged(event)
                     draft.apply(event)
         return self._guard.next_due(draft.now)
+
+
+def _logged(event: Event) -> None:
+    """An operator who reads the log finds when the fleet lost a node, and why."""
+    if isinstance(event, NodeCordoned) and event.reason.startswith(QUARANTINED):
+        log.warning("node quarantined", node=event.name, reason=event.reason)

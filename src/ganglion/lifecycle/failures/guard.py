@@ -114,7 +114,10 @@ class Guard:
         for name, shut in self._watch.shut(now).items():
             if name in state.nodes and self._cordons.get(name, "") in ("", SPARE):
                 until = datetime.fromtimestamp(shut.until / 1000, UTC)
-                yield ev.NodeCordoned(now, name, f"{shut.why}; until {until:%Y-%m-%d %H:%M} UTC")
+                said = (
+                    f"{shut.why}; until {until:%Y-%m-%d %H:%M} UTC, or `ganglion uncordon {name}`"
+                )
+                yield ev.NodeCordoned(now, name, said)
 
     def _reopened(self, state: ClusterState, now: int) -> Iterator[ev.Event]:
         shut = self._watch.shut(now)

@@ -2,13 +2,13 @@
 
 from msgspec import Struct, field
 
+from ganglion.lifecycle.failures.causes import CRASH_LOOP, GPU, NODE, OOM
 from ganglion.model.events import GangEnded, Outcome
+
+__all__ = ["CRASH_LOOP", "GPU", "NODE", "OOM", "History", "cause_of"]
 
 QUICK_MS = 10_000
 """An attempt that fails within so long of its start has not come to work."""
-
-OOM, GPU, CRASH_LOOP = "oom", "gpu", "crash_loop"
-"""Causes of ends that `GangEnded.cause` names."""
 
 BY_OUTCOME = {
     Outcome.FAILED: "failure",

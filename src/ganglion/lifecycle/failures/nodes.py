@@ -1,8 +1,8 @@
 """Which nodes to distrust, by everything that happens to and on them.
 
-What a node does itself (it is lost, its GPU falls sick) counts by itself. What ends on it
-(starts that fail, programs that crash) counts once per workload: a job that crashes
-everywhere says nothing about any node.
+What a node does itself counts by itself: it is lost, its GPU falls sick, it cannot start a
+program (no disk, no memory, an I/O error). What programs do counts only by comparison with other
+nodes (`comparison`): the exit codes of a program that does well nowhere say nothing about a node.
 """
 
 from collections.abc import Callable, Mapping
@@ -10,12 +10,19 @@ from typing import Any
 
 from msgspec import Struct
 
+from ganglion.lifecycle.failures.causes import NODE
+from ganglion.lifecycle.failures.comparison import Comparison, Finding
 from ganglion.lifecycle.failures.quarantine import Quarantine
 from ganglion.model import events as ev
 from ganglion.model.policy import Failures
 
 CRASHES = 3
-"""Crashes of programs weigh less than what a node does itself: so many count as one."""
+"""Programs that fail on a node alone weigh less than what it does itself: so many count as one."""
+SAID = 100
+"""Most characters of a failed start that a reason quotes."""
+
+_WELL = (ev.Outcome.SUCCEEDED, ev.Outcome.TIMED_OUT)
+"""Ends of programs that came to work."""
 
 
 class Shut(Struct, frozen=True):
@@ -36,6 +43,9 @@ class Watch:
     def __init__(self, settings: Failures) -> None:
         self._made(settings)
         self._nodes: dict[str, frozenset[str]] = {}
+        self._kinds: dict[str, str] = {}
+        self._cordoned: set[str] = set()
+        self._programs: dict[str, tuple[str, str]] = {}
         self._on: dict[str, tuple[str, ...]] = {}
         self._lost: dict[str, int] = {}
 
@@ -44,6 +54,7 @@ class Watch:
         enough, term, window = settings.quarantine_after, settings.quarantine_ms, settings.window_ms
         self._quarantine = Quarantine(enough, term, window)
         self._crashes = Quarantine(CRASHES, term, window)
+        self._comparison = Comparison(window)
 
     def lost_at(self, node: str) -> int | None:
         """When a node that is away was lost, in ms; None = it is there."""
@@ -64,7 +75,18 @@ class Watch:
             str(index) for index, device in enumerate(event.node.devices) if device.healthy
         )
         self._nodes[event.node.name] = healthy
+        self._kinds[event.node.name] = event.node.kind
+        self._set_cordon(event.node.name, event.node.cordoned)
         self._lost.pop(event.node.name, None)
+
+    def _cordon(self, event: ev.NodeCordoned) -> None:
+        self._set_cordon(event.name, event.reason)
+
+    def _set_cordon(self, node: str, reason: str) -> None:
+        if reason:
+            self._cordoned.add(node)
+        else:
+            self._cordoned.discard(node)
 
     def _gone(self, event: ev.NodeLost) -> None:
         if event.name in self._nodes and event.name not in self._lost:
@@ -80,36 +102,54 @@ class Watch:
             self._strike(event.node, why, event.at)
         self._nodes[event.node] = known | {name} if event.healthy else known - {name}
 
+    def _submitted(self, event: ev.GangSubmitted) -> None:
+        """Runs of one user under one name are runs of one program, as in run-time estimates."""
+        gang = event.gang
+        self._programs[gang.id] = (gang.user, gang.name or gang.workload)
+
     def _placed(self, event: ev.GangPlaced | ev.GangResized) -> None:
         self._on[event.gang] = tuple(dict.fromkeys(pod.node for pod in event.placement.pods))
 
     def _ended(self, event: ev.GangEnded) -> None:
-        nodes = self._on.pop(event.gang, ())
-        if len(nodes) != 1 or event.cause:
+        nodes, workload = self._on.pop(event.gang, ()), event.gang.rpartition("/")[0]
+        known = self._programs.pop if not event.requeue else self._programs.get
+        by = known(event.gang, ("", workload))
+        if len(nodes) != 1:
             return  # which of several nodes is to blame cannot be told
-        workload = event.gang.rpartition("/")[0]
-        if event.outcome is ev.Outcome.START_FAILED:
-            self._strike(nodes[0], "starts of several workloads failed there", event.at, workload)
-        elif event.outcome is ev.Outcome.FAILED and self._crashes.strike(
-            nodes[0], "", event.at, workload
-        ):
-            why = "programs of several workloads failed there"
-            self._strike(nodes[0], why, event.at)
+        node, failed = nodes[0], event.outcome in (ev.Outcome.FAILED, ev.Outcome.START_FAILED)
+        if failed and event.cause == NODE:
+            why = f"it could not start programs, the last time: {event.message[:SAID]}"
+            self._strike(node, why, event.at, workload)
+        elif (failed and not event.cause) or event.outcome in _WELL:
+            for finding in self._comparison.ended(by, node, event.at, well=not failed):
+                self._found(finding, event.at)
+
+    def _found(self, finding: Finding, at: int) -> None:
+        """What programs show counts like a failure of the node once enough of them show it."""
+        if finding.is_black_hole:
+            why = "programs of several users failed there in a row that do well on other nodes"
+            self._strike(finding.node, why, at)
+        elif self._crashes.strike(finding.node, "", at, "/".join(finding.by)):
+            why = "several programs failed there that did well on other nodes"
+            self._strike(finding.node, why, at)
 
     def _strike(self, node: str, why: str, at: int, by: str = "") -> None:
-        """Count it; the fleet is never shut because of it."""
+        """Count it; neither the fleet nor the last node of a kind is shut because of it."""
         if not self.settings.quarantine_after:
             return
         most = max(len(self._nodes) * self.settings.most_permille // 1000, 1)
-        others = [each for each in self._quarantine.shut_now(at) if each != node]
-        if len(others) >= min(most, len(self._nodes) - 1):
-            return
-        self._quarantine.strike(node, why, at, by)
+        others = {each for each in self._quarantine.shut_now(at) if each != node}
+        kind = self._kinds.get(node)
+        away = others | self._cordoned | self._lost.keys() | {node}
+        left = any(each == kind and name not in away for name, each in self._kinds.items())
+        if left and len(others) < most:
+            self._quarantine.strike(node, why, at, by)
 
     def pardon(self, node: str) -> None:
         """A person says that a node is well."""
         self._quarantine.pardon(node)
         self._crashes.pardon(node)
+        self._comparison.forget(node)
 
     def shut(self, now: int) -> dict[str, Shut]:
         """Nodes to leave alone, by name."""
@@ -127,7 +167,9 @@ _HANDLERS: Mapping[type, Callable[[Watch, Any], None]] = {
     ev.PolicySet: Watch._policy,
     ev.NodeAdded: Watch._added,
     ev.NodeLost: Watch._gone,
+    ev.NodeCordoned: Watch._cordon,
     ev.DeviceHealth: Watch._device,
+    ev.GangSubmitted: Watch._submitted,
     ev.GangPlaced: Watch._placed,
     ev.GangResized: Watch._placed,
     ev.GangEnded: Watch._ended,

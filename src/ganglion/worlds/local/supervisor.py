@@ -15,6 +15,7 @@ import sys
 import time
 from pathlib import Path
 
+from ganglion.lifecycle.failures.causes import NODE
 from ganglion.lifecycle.failures.oom import ran_out, sentence
 from ganglion.worlds.local import records
 from ganglion.worlds.local.hook import Hook
@@ -54,7 +55,7 @@ class End:
         message: one sentence for the user.
         code: exit code that the workload reports; None = there is none.
         grace_s: time between the signal and SIGKILL.
-        cause: what the outcome does not tell: `oom`.
+        cause: what the outcome does not tell: `oom`, `node`.
     """
 
     def __init__(
@@ -103,7 +104,8 @@ class Attempt:
             end = End("failed", f"its checkpoints are missing: {error.message}", None, 0.0)
         except StartError as error:
             outcome = "start_failed" if error.passing else "failed"
-            end = End(outcome, error.message, error.code, 0.0)
+            cause = NODE if error.passing else ""
+            end = End(outcome, error.message, error.code, 0.0, cause)
             self._signal(signal.SIGKILL)
         except OSError as error:
             end = End("failed", f"its supervisor could not go on: {error}", None, 0.0)

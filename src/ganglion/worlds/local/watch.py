@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import ganglion
+from ganglion.lifecycle.failures.causes import NODE
 from ganglion.lifecycle.reports.hearing import REPLACED, Activity
 from ganglion.model.events import (
     AlarmSet,
@@ -202,14 +203,14 @@ class Watched:
             self._looked = 0.0  # look again at the next call, not after a while
             return None
         if self._tries >= TRIES:
-            return self._end(Outcome.START_FAILED, "its supervisor did not start")
+            return self._end(Outcome.START_FAILED, "its supervisor did not start", NODE)
         self._spawn()
         return None
 
-    def _end(self, outcome: Outcome, message: str) -> Record:
+    def _end(self, outcome: Outcome, message: str, cause: str = "") -> Record:
         line = last_line(self.run / SUPERVISOR_LOG)
         message = f"{message}: {line}" if line else message
-        end = _record(outcome, message)
+        end = _record(outcome, message) | {"cause": cause}
         records.write(self.run / records.EXIT, end, durable=True)
         return end
 

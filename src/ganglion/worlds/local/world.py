@@ -9,6 +9,7 @@ import structlog
 from msgspec import Struct, structs
 
 from ganglion.lifecycle.expand import run_of as expanded_run
+from ganglion.lifecycle.failures.causes import NODE
 from ganglion.lifecycle.reports.hearing import Activity
 from ganglion.model.behaviour import Idle
 from ganglion.model.errors import EnvironmentFault, GanglionError, InputError, NotFound
@@ -260,9 +261,10 @@ class LocalWorld:
         except InputError as error:
             self._fail(gang, attempt, Outcome.FAILED, error.message)
         except GanglionError as error:
-            self._fail(gang, attempt, Outcome.START_FAILED, error.message)
+            self._fail(gang, attempt, Outcome.START_FAILED, error.message, NODE)
         except OSError as error:
-            self._fail(gang, attempt, Outcome.START_FAILED, f"cannot prepare the run: {error}")
+            said = f"cannot prepare the run: {error}"
+            self._fail(gang, attempt, Outcome.START_FAILED, said, NODE)
 
     def _resize(self, resize: Resize, workloads: Mapping[str, Workload]) -> None:
         gang, attempt = resize.gang.id, resize.attempt
@@ -281,9 +283,12 @@ class LocalWorld:
             log.error("cannot resize", gang=gang, attempt=attempt, error=str(error))
             watched.stop(Outcome.NODE_LOST, f"cannot run on other pods: {error}", force=False)
 
-    def _fail(self, gang: str, attempt: int, outcome: Outcome, message: str) -> None:
+    def _fail(
+        self, gang: str, attempt: int, outcome: Outcome, message: str, cause: str = ""
+    ) -> None:
         self._attempts.note_over(gang, attempt)
-        self._facts.append(GangEnded(self.now(), gang, attempt, outcome, message=message))
+        ended = GangEnded(self.now(), gang, attempt, outcome, message=message, cause=cause)
+        self._facts.append(ended)
 
     def _lose(self, missing: set[Key]) -> tuple[str, ...]:
         for gang, attempt in sorted(missing):
