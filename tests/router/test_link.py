@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -151,13 +151,14 @@ def test_a_router_of_another_version_is_replaced_and_finishes_what_it_has(
         old = record.read(tmp_path)
         assert old
         record.write(tmp_path, msgspec.structs.replace(old, version="another"))
-        with linked(tmp_path, port=old.port) as second:
+        with launch.control(tmp_path, old) as client, ExitStack() as stack:
+            client.get("/stats").raise_for_status()  # it has a connection from before
+            second = stack.enter_context(linked(tmp_path, port=old.port))
             assert pid_of(tmp_path) != old.pid
             assert second.url == first.url
             # The old one still has a request, and is told of the replica it waits for.
             body = msgspec.json.encode(Table(2, (Service("chat", (replica,)),)))
-            with launch.control(old) as client:
-                client.put("/table", content=body).raise_for_status()
+            client.put("/table", content=body).raise_for_status()
             assert call.result(PATIENCE_S).text == "hello"
             until(lambda: not psutil.pid_exists(old.pid))
     first.stop()

@@ -127,5 +127,7 @@ def client(context: Context) -> Iterator[TestClient]:
     """A client that knows the token."""
     app = guarded(make_app(context), "secret", loopback=True)
     headers = {"Authorization": "Bearer secret"}
-    with TestClient(app, headers=headers, raise_server_exceptions=False) as made:  # type: ignore[arg-type]
+    with TestClient(
+        app, "http://localhost", headers=headers, raise_server_exceptions=False
+    ) as made:  # type: ignore[arg-type]
         yield made

@@ -47,7 +47,7 @@ class Nursery:
     """
 
     def __init__(self, home: Path, port: int = 0) -> None:
-        self.home, self._port = home, port
+        self.home, self.port = home, port
         self._cluster = home.parent / "cluster.yaml"
         self._cluster.write_text(CLUSTER)
         with (home.parent / "stderr").open("ab") as errors:
@@ -64,7 +64,7 @@ class Nursery:
         """Begin to start a server."""
         assert self._process.stdin
         assert self._process.stdout
-        line = f"--home {self.home} --cluster {self._cluster} --port {self._port}\n"
+        line = f"--home {self.home} --cluster {self._cluster} --port {self.port}\n"
         self._process.stdin.write(line)
         self._process.stdin.flush()
         self.pid = int(self._process.stdout.readline())

@@ -116,7 +116,7 @@ def test_everything_else_needs_the_token(client: TestClient, given: str) -> None
 
 def test_metrics_need_the_token_when_others_can_connect(context: Context) -> None:
     app = guarded(make_app(context), "secret", loopback=False)
-    with TestClient(app) as stranger:  # type: ignore[arg-type]
+    with TestClient(app, "http://localhost") as stranger:  # type: ignore[arg-type]
         assert stranger.get("/metrics").status_code == 401
         assert stranger.get("/metrics", headers={"Authorization": "Bearer secret"}).is_success
 

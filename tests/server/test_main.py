@@ -101,11 +101,12 @@ def test_a_damaged_ledger_keeps_the_server_from_starting(
     assert "ledger.db is not a ledger" in said
 
 
-def test_the_token_is_for_its_owner_and_stays_the_same(tmp_path: Path) -> None:
+def test_the_token_is_for_its_owner_and_another_one_at_every_start(tmp_path: Path) -> None:
     home = Home(tmp_path / "h")
-    token = home.token()
+    token = home.new_token()
     assert len(token) >= 40
-    assert home.token() == token
+    assert (tmp_path / "h" / "token").read_text().strip() == token
+    assert home.new_token() != token
     assert stat.S_IMODE((tmp_path / "h" / "token").stat().st_mode) == 0o600
     assert stat.S_IMODE((tmp_path / "h").stat().st_mode) == 0o700
 

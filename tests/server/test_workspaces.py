@@ -346,7 +346,8 @@ def client(office: Office) -> Iterator[TestClient]:
         rig.service, rig.home, rig.feed, rig.metrics, "ada", look_at=office.keeper.look_at
     )
     app = guarded(make_app(context), "secret", loopback=True)
-    with TestClient(app, headers={"Authorization": "Bearer secret"}) as made:  # type: ignore[arg-type]
+    headers = {"Authorization": "Bearer secret"}
+    with TestClient(app, "http://localhost", headers=headers) as made:  # type: ignore[arg-type]
         yield made
     rig.service.stop()
 

@@ -13,6 +13,7 @@ BELOW_SERVER = CORE | {
     "lifecycle",
     "ledger",
     "router",
+    "transport",
 }
 
 MAY_IMPORT: dict[str, frozenset[str]] = {
@@ -25,10 +26,11 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "compat": frozenset({"model", "files"}),
     "lifecycle": CORE,
     "ledger": CORE,
-    "router": frozenset({"model", "collector"}),
+    "transport": frozenset({"model"}),
+    "router": frozenset({"model", "collector", "transport"}),
     "worlds": CORE | {"lifecycle", "files"},
     "server": BELOW_SERVER,
-    "client": frozenset({"model", "files"}),
+    "client": frozenset({"model", "files", "transport"}),
     "bench": BELOW_SERVER,
     "scenarios": CORE | {"files"},
     "demo": frozenset({"model", "client", "files", "checkpoint"}),

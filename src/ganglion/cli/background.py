@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 
 from ganglion.client import Client
-from ganglion.client.home import ServerRecord, read_server, read_token
+from ganglion.client.home import ServerRecord, read_server
 from ganglion.model.errors import EnvironmentFault, GanglionError, InputError
 
 START_S = 60.0
@@ -21,11 +21,11 @@ def running(folder: Path) -> ServerRecord | None:
     record = read_server(folder)
     if record is None or not psutil.pid_exists(record.pid):
         return None
-    with Client(record.url, read_token(folder), timeout_s=5.0) as client:
-        try:
+    try:
+        with Client.of_home(folder, timeout_s=5.0) as client:
             client.health()
-        except GanglionError:
-            return None
+    except GanglionError:
+        return None
     return record
 
 

@@ -31,6 +31,7 @@ class Wish(NamedTuple):
     policy: str = ""
     port: int = PORT
     services_port: int | None = None
+    host_name: tuple[str, ...] = ()
     db: str = ""
 
     def arguments(self) -> list[str]:
@@ -38,10 +39,15 @@ class Wish(NamedTuple):
         from ganglion.files.presets import is_preset
 
         paths = {"cluster", "queues"} | (set() if is_preset(self.policy) else {"policy"})
-        given = {key: value for key, value in self._asdict().items() if value not in (None, "")}
+        given = {
+            key: value if isinstance(value, tuple) else (value,)
+            for key, value in self._asdict().items()
+            if value not in (None, "")
+        }
         return [
             part
-            for key, value in given.items()
+            for key, values in given.items()
+            for value in values
             for part in (
                 f"--{key.replace('_', '-')}",
                 str(Path(value).absolute()) if key in paths else str(value),
@@ -83,9 +89,15 @@ class Wish(NamedTuple):
     metavar="PORT",
     help="Where services are reached; the port after --port otherwise.",
 )
+@click.option(
+    "--host-name",
+    multiple=True,
+    metavar="NAME",
+    help="A name it answers to beside localhost, as gpu-box or gpu-box:7077.",
+)
 @click.option("--db", default="", metavar="URL", help="Keep the ledger there, as postgresql://…")
 @click.option("--foreground", is_flag=True, help="Stay in this terminal until Ctrl-C.")
-def up(foreground: bool, **flags: int | float | str | None) -> None:
+def up(foreground: bool, **flags: int | float | str | tuple[str, ...] | None) -> None:
     """Start the server on this machine.
 
     It goes on in the background and schedules this machine's CPUs and GPUs. Without a GPU,
@@ -111,6 +123,7 @@ def _serve(wish: Wish) -> None:
         policy=_policy(wish, cluster),
         port=wish.port,
         services_port=wish.services_port,
+        host_names=wish.host_name,
         database_url=wish.db,
         ready=lambda url: note(f"Ganglion listens on {url}. Ctrl-C stops it; jobs go on."),
     )

@@ -1,8 +1,10 @@
 """One class with one typed method per route of the server."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
 from typing import Any, Self
 from urllib.parse import quote
 from uuid import uuid4
@@ -12,7 +14,7 @@ import httpx2
 from ganglion.client.again import Again
 from ganglion.client.daily import Daily, read_events
 from ganglion.client.drain_views import DrainPage, DrainView
-from ganglion.client.home import home, no_server, read_server, read_token
+from ganglion.client.home import home, read_token, server_of
 from ganglion.client.http import Http
 from ganglion.client.node_views import CapacityPage, NodePage, NodeView
 from ganglion.client.policy_views import (
@@ -49,42 +51,44 @@ class Client:
 
     Args:
         url: where the server is, as `http://127.0.0.1:7077`.
-        token: what the server wants to see.
+        token: what the server wants to see, or what reads it: every start makes another one.
         timeout_s: longest silence of the server, in seconds.
+        unix: socket of the server on this machine, in place of the URL and the token.
         transport: replaces the network, for tests.
 
-    Every method raises the `GanglionError` that the server answered with, or
-    `EnvironmentFault` when no server can be reached.
+    Methods raise the `GanglionError` that the server answered, or `EnvironmentFault` without one.
     """
 
     def __init__(
         self,
         url: str,
-        token: str = "",
+        token: str | Callable[[], str] = "",
         *,
         timeout_s: float = 30.0,
+        unix: Path | None = None,
         transport: httpx2.BaseTransport | None = None,
     ) -> None:
-        self._http = Http(url, token, timeout_s, transport)
+        self._http = Http(url, token, timeout_s, unix, transport)
 
     @classmethod
     def from_home(cls, *, timeout_s: float = 30.0) -> Self:
-        """Connect to the server of this user.
+        """Connect to the server of this user, by its Unix socket where it has one.
 
         `$GANGLION_URL` and `$GANGLION_TOKEN` win over what the home directory says.
 
         Raises:
             EnvironmentFault: no server is running.
         """
-        folder = home()
-        url = os.environ.get("GANGLION_URL", "")
+        url, token = os.environ.get("GANGLION_URL"), os.environ.get("GANGLION_TOKEN")
         if not url:
-            record = read_server(folder)
-            if record is None:
-                raise no_server()
-            url = record.url
-        token = os.environ.get("GANGLION_TOKEN") or read_token(folder)
-        return cls(url, token, timeout_s=timeout_s)
+            return cls.of_home(home(), timeout_s=timeout_s)
+        return cls(url, token or partial(read_token, home()), timeout_s=timeout_s)
+
+    @classmethod
+    def of_home(cls, folder: Path, *, timeout_s: float = 30.0) -> Self:
+        """Connect to the server of a home directory, as `from_home` does."""
+        url, unix = server_of(folder)
+        return cls(url, partial(read_token, folder), timeout_s=timeout_s, unix=unix)
 
     @property
     def again(self) -> Again:

@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 
 from ganglion.model.errors import EnvironmentFault, FileError
+from ganglion.transport.unix import SUPPORTED
 
 NO_SERVER = "no server is running"
 START_HINT = "start one with: ganglion up"
@@ -22,11 +23,13 @@ class ServerRecord(msgspec.Struct, frozen=True):
         pid: its process.
         url: where it listens, as `http://127.0.0.1:7077`.
         started_ms: when it started.
+        socket: name of its Unix socket in the home; empty = it has none.
     """
 
     pid: int
     url: str
     started_ms: int = 0
+    socket: str = ""
 
 
 def home() -> Path:
@@ -55,6 +58,18 @@ def read_server(folder: Path) -> ServerRecord | None:
         raise EnvironmentFault(f"{path}: {error.strerror}", "set GANGLION_HOME") from error
     except msgspec.DecodeError as error:
         raise FileError(f"{path}: {error}", "remove the file, then: ganglion up") from error
+
+
+def server_of(folder: Path) -> tuple[str, Path | None]:
+    """Return the URL of the server of a home, and its Unix socket if it is reached by one.
+
+    Raises:
+        EnvironmentFault: no server is running.
+    """
+    record = read_server(folder)
+    if record is None:
+        raise no_server()
+    return record.url, folder / record.socket if record.socket and SUPPORTED else None
 
 
 def read_token(folder: Path) -> str:

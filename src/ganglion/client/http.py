@@ -1,8 +1,8 @@
 """Requests to one server: token, time-outs, repeats that are safe, errors as exceptions."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from ipaddress import ip_address
+from pathlib import Path
 from typing import Any, TypeVar
 
 import httpx2
@@ -10,6 +10,7 @@ import msgspec
 
 from ganglion.client.errors import error_of, fault_of
 from ganglion.model.errors import EnvironmentFault, InputError
+from ganglion.transport.http import Bearer, proven_transport, unix_transport
 
 T = TypeVar("T")
 Value = str | int | bool | tuple[str, ...]
@@ -18,6 +19,8 @@ Params = Mapping[str, Value | None]
 PREFIX = "/api/v1"
 TIMEOUT_S = 30.0
 CONNECT_S = 5.0
+UNIX_URL = "http://localhost"
+"""What requests through a Unix socket say in `Host`."""
 TRIES = 3
 """How often a request that may be repeated is sent before a lost connection is an error."""
 
@@ -25,27 +28,36 @@ TRIES = 3
 class Http:
     """One connection pool to one server.
 
+    Through a Unix socket no token is sent: the kernel tells the server who calls. Over plain TCP
+    the server shows that it knows the token before it is sent. Over TLS its certificate does.
+
     Args:
         url: where the server is, as `http://127.0.0.1:7077`.
-        token: sent as a bearer token; empty = none.
+        token: the token, or what reads it; an empty one is not sent.
         timeout_s: longest silence of the server, in seconds.
+        unix: socket of the server on this machine; None = it is reached by its URL.
         transport: replaces the network, for tests.
     """
 
     def __init__(
         self,
         url: str,
-        token: str,
+        token: str | Callable[[], str],
         timeout_s: float = TIMEOUT_S,
+        unix: Path | None = None,
         transport: httpx2.BaseTransport | None = None,
     ) -> None:
         self.url = _checked(url)
+        bearer = None if unix else Bearer(token if callable(token) else lambda: token)
+        if unix and transport is None:
+            transport = unix_transport(unix)
+        elif bearer and transport is None and self.url.startswith("http:"):
+            transport = proven_transport(bearer)
         self._client = httpx2.Client(
-            base_url=self.url,
-            headers={"Authorization": f"Bearer {token}"} if token else {},
+            base_url=UNIX_URL if unix else self.url,
+            auth=bearer if bearer and bearer.token else None,
             timeout=httpx2.Timeout(timeout_s, connect=min(CONNECT_S, timeout_s)),
             limits=httpx2.Limits(max_connections=None),  # every followed log holds one
-            trust_env=not _is_loopback(self.url),
             transport=transport,
         )
 
@@ -135,13 +147,3 @@ def _checked(url: str) -> str:
     if parsed.scheme not in ("http", "https") or not parsed.host:
         raise InputError(f"not the URL of a server: {url!r}", "as http://127.0.0.1:7077")
     return url.rstrip("/")
-
-
-def _is_loopback(url: str) -> bool:
-    host = httpx2.URL(url).host
-    if host == "localhost":
-        return True
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return False

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ganglion.client import Client
-from ganglion.client.home import read_server, read_token
+from ganglion.client.home import read_server
 from ganglion.model.errors import EnvironmentFault, GanglionError
 
 CLUSTER = ("--cluster", str(files("ganglion.demo") / "cluster.yaml"))
@@ -96,7 +96,7 @@ def _connect(home: Path, process: subprocess.Popen[bytes], log: Path) -> Client:
     while time.monotonic() < deadline and process.poll() is None:
         record = read_server(home)
         if record is not None:
-            client = Client(record.url, read_token(home))
+            client = Client.of_home(home)
             if client.healthy():
                 return client
             client.close()

@@ -1,6 +1,7 @@
 """Where a server feeds and reads its router: on this machine only, with a token."""
 
 import secrets
+import socket
 from collections.abc import Awaitable, Callable
 from http import HTTPStatus
 
@@ -12,6 +13,7 @@ from ganglion.router.answers import Refusal
 from ganglion.router.metrics import CONTENT_TYPE, exposition
 from ganglion.router.switch import Switch
 from ganglion.router.table import Table, check
+from ganglion.transport import unix
 
 LONGEST_MS = 30_000
 """Nobody waits longer for news."""
@@ -49,6 +51,11 @@ class Control:
         return app
 
     async def _guarded(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        connected: socket.socket | None = request.get_extra_info("socket")
+        if connected is not None and connected.family == socket.AF_UNIX:
+            uid = unix.peer_uid(connected)
+            if not unix.may_call(uid):
+                return Refusal(HTTPStatus.FORBIDDEN, "auth", f"user {uid} may not call").answer()
         given = request.headers.get(hdrs.AUTHORIZATION, "").encode("utf-8", "replace")
         if not secrets.compare_digest(given, self._expected):
             message = "the token is missing or wrong"

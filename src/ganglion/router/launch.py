@@ -13,6 +13,7 @@ from ganglion import __version__
 from ganglion.model.errors import EnvironmentFault
 from ganglion.router import record
 from ganglion.router.record import Record
+from ganglion.transport.http import Unproven, unix_transport
 
 START_S = 30.0
 LEAVE_S = 10.0
@@ -32,30 +33,33 @@ def adopt_or_start(home: Path, host: str, port: int) -> Record:
         EnvironmentFault: none came up; the message says why.
     """
     found = record.read(home)
-    if found and answers(found):
+    if found and answers(home, found):
         wanted = (__version__, host, port or found.port)
         if (found.version, found.host, found.port) == wanted:
             return found
-        end(found)
+        end(home, found)
     return _start(home, host, port)
 
 
-def answers(found: Record) -> bool:
+def answers(home: Path, found: Record) -> bool:
     """Whether that router lives and is the one that wrote the record."""
     try:
-        with control(found) as client:
+        with control(home, found) as client:
             return client.get("/stats", timeout=ANSWER_S).status_code == httpx2.codes.OK
-    except httpx2.HTTPError:
+    except (httpx2.HTTPError, Unproven):
         return False
 
 
-def control(found: Record) -> httpx2.Client:
-    """A client of a router's control side."""
+def control(home: Path, found: Record) -> httpx2.Client:
+    """A client of a router's control side; the kernel tells who listens at a Unix socket."""
     headers = {"Authorization": f"Bearer {found.token}"}
-    return httpx2.Client(base_url=found.control, headers=headers, trust_env=False)
+    if found.control.startswith("http:"):
+        return httpx2.Client(base_url=found.control, headers=headers, trust_env=False)
+    transport = unix_transport(home / found.control)
+    return httpx2.Client(base_url="http://localhost", headers=headers, transport=transport)
 
 
-def end(found: Record) -> None:
+def end(home: Path, found: Record) -> None:
     """Have a router take no more connections, finish its requests and go.
 
     Returns once it listens no more; what it still has it finishes by itself.
@@ -64,10 +68,10 @@ def end(found: Record) -> None:
         EnvironmentFault: it does not obey.
     """
     try:
-        with control(found) as client:
+        with control(home, found) as client:
             client.post("/leave", timeout=LEAVE_S).raise_for_status()
     except httpx2.HTTPError as error:
-        if psutil.pid_exists(found.pid) and answers(found):
+        if psutil.pid_exists(found.pid) and answers(home, found):
             raise EnvironmentFault(
                 f"the router (pid {found.pid}) does not leave: {error}"
             ) from error
@@ -86,7 +90,7 @@ def _start(home: Path, host: str, port: int) -> Record:
     deadline = time.monotonic() + START_S
     while process.poll() is None and time.monotonic() < deadline:
         found = record.read(home)
-        if found and found.pid == process.pid and answers(found):
+        if found and found.pid == process.pid and answers(home, found):
             return found
         time.sleep(POLL_S)
     if process.poll() is None:

@@ -17,6 +17,7 @@ from ganglion.router import launch
 from ganglion.router.record import Record
 from ganglion.router.stats import Stats
 from ganglion.router.table import Service, Table, check
+from ganglion.transport.http import Unproven
 
 PORT = 7078
 """Where routers listen unless told otherwise."""
@@ -75,7 +76,7 @@ class RouterLink:
         """
         self._record = launch.adopt_or_start(self._home, self._host, self._port)
         # Versions go on from those of the server before.
-        with launch.control(self._record) as client:
+        with launch.control(self._home, self._record) as client:
             self._hear(_fetch(client, 0, 0.0))
         # Whoever asked for any port keeps the one that callers know by now.
         self._port = self._record.port
@@ -93,7 +94,7 @@ class RouterLink:
         for thread in self._threads:
             thread.join()
         if router and self._record:
-            launch.end(self._record)
+            launch.end(self._home, self._record)
 
     @property
     def url(self) -> str:
@@ -139,7 +140,7 @@ class RouterLink:
         try:
             with self._client() as client:
                 client.put("/table", content=body, timeout=READ_S * 5).raise_for_status()
-        except httpx2.HTTPError as error:
+        except (httpx2.HTTPError, Unproven) as error:
             log.warning("the router does not take a table", error=str(error))
             self._leaving.wait(PAUSE_S)
             return False
@@ -151,7 +152,7 @@ class RouterLink:
                 with self._client() as client:
                     while not self._leaving.is_set():
                         self._hear(_fetch(client, self._stats.news, READ_S))
-            except (httpx2.HTTPError, msgspec.DecodeError) as error:
+            except (httpx2.HTTPError, Unproven, msgspec.DecodeError) as error:
                 self._silent(error)
 
     def _hear(self, stats: Stats) -> None:
@@ -167,7 +168,7 @@ class RouterLink:
         if self._leaving.wait(PAUSE_S):
             return
         quiet_s = time.monotonic() - self._heard
-        if self._record and launch.answers(self._record) and quiet_s < GIVE_UP_S:
+        if self._record and launch.answers(self._home, self._record) and quiet_s < GIVE_UP_S:
             return
         log.warning("the router is gone; another one is started", error=str(error))
         try:
@@ -178,7 +179,7 @@ class RouterLink:
 
     def _client(self) -> httpx2.Client:
         assert self._record is not None
-        return launch.control(self._record)
+        return launch.control(self._home, self._record)
 
 
 def _fetch(client: httpx2.Client, news: int, wait_s: float) -> Stats:

@@ -26,6 +26,7 @@ from ganglion.router.front import Front
 from ganglion.router.probe import Prober
 from ganglion.router.record import Record
 from ganglion.router.switch import Switch
+from ganglion.transport import unix
 
 LOOPBACK = "127.0.0.1"
 IDLE_S = 1.5
@@ -103,7 +104,7 @@ class Router:
         Raises:
             EnvironmentFault: the port is taken, the home cannot be written.
         """
-        taken, own = bind(self._host, self._port), bind(LOOPBACK, 0)
+        taken, own = bind(self._host, self._port), _private(self._home)
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, self._left.set)
         async with connections() as session:
@@ -136,7 +137,7 @@ class Router:
             host=host,
             port=port,
             url=f"http://{shown}:{port}",
-            control=f"http://{LOOPBACK}:{own.getsockname()[1]}",
+            control=_name_of(own),
             token=token,
         )
         try:
@@ -163,6 +164,22 @@ async def controlled(control: Control, own: socket.socket) -> AsyncIterator[None
         yield
     finally:
         await runner.cleanup()
+
+
+def _private(home: Path) -> socket.socket:
+    """Where the server calls: a Unix socket, or a port where there can be none."""
+    if unix.SUPPORTED:
+        try:
+            return unix.bind(home / record.SOCKET)
+        except OSError as error:
+            log.warning("no Unix socket: the control side has a port", error=str(error))
+    return bind(LOOPBACK, 0)
+
+
+def _name_of(own: socket.socket) -> str:
+    if own.family == socket.AF_UNIX:
+        return record.SOCKET
+    return f"http://{LOOPBACK}:{own.getsockname()[1]}"
 
 
 def bind(host: str, port: int) -> socket.socket:

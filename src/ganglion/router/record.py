@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 
 FILE = "router.json"
+SOCKET = "router.sock"
 LOG = "router.log"
 
 
@@ -17,7 +18,8 @@ class Record(msgspec.Struct, frozen=True):
         version: Ganglion's version that it runs.
         host, port: what it listens on.
         url: where callers reach services.
-        control: where it is fed and read, on this machine only.
+        control: where it is fed and read: the name of a Unix socket in the home. Where the
+            system has none, and of routers of earlier versions, a URL on this machine.
         token: what `control` asks for.
     """
 

@@ -19,6 +19,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--port", type=int, default=PORT, help="0 = any free one")
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
     parser.add_argument("--public", action="store_true", help="allow other machines to connect")
+    parser.add_argument("--host-name", action="append", default=[], help="a name it answers to")
     parser.add_argument("--database", default="", help="URL of the ledger's database")
     return parser
 
@@ -36,6 +37,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             port=args.port,
             host=args.host,
             public=args.public,
+            host_names=args.host_name,
             database_url=args.database,
         )
     except GanglionError as error:

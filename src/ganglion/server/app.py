@@ -24,6 +24,7 @@ from ganglion.server import (
 from ganglion.server.cluster_views import waiting_by_reason
 from ganglion.server.context import Context
 from ganglion.server.guard import PREFIX, Guard
+from ganglion.server.hosts import Hosts
 from ganglion.server.metrics import Gauges
 from ganglion.server.openapi import described
 from ganglion.server.paths import known_query
@@ -77,15 +78,16 @@ def make_app(context: Context) -> FastAPI:
     return app
 
 
-def guarded(app: ASGIApp, token: str, *, loopback: bool) -> ASGIApp:
+def guarded(app: ASGIApp, token: str, hosts: Hosts | None = None, *, loopback: bool) -> ASGIApp:
     """The application behind the token; every request has an id.
 
     Args:
         app: as `make_app` built it.
         token: what clients must send.
+        hosts: names that the server answers to; None = those of loopback.
         loopback: whether only this machine can connect, so that metrics may be open.
     """
-    return Identified(Guard(app, token, open_metrics=loopback))
+    return Identified(Guard(app, token, hosts or Hosts(), open_metrics=loopback))
 
 
 def _gauges(context: Context) -> Gauges:

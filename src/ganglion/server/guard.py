@@ -1,19 +1,24 @@
 """Who may ask, and how much at once: before any route is looked at."""
 
 import secrets
+from urllib.parse import parse_qs
 
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from ganglion.server.connections import PEER
+from ganglion.server.hosts import Hosts
 from ganglion.server.problems import problem
+from ganglion.transport import proof
 
 MOST_BYTES = 1 << 20
 """Largest body of a request."""
 
 PREFIX = "/api/v1"
 OPEN = frozenset(
-    {"/healthz", "/readyz", "/version", f"{PREFIX}/healthz", f"{PREFIX}/version"},
+    {"/healthz", "/readyz", "/version", f"{PREFIX}/healthz", f"{PREFIX}/version", proof.PATH},
 )
 """Paths that need no token."""
 
@@ -21,16 +26,20 @@ METRICS = "/metrics"
 
 
 class Guard:
-    """Asks for the token and bounds bodies.
+    """Asks for the token, shows that the server knows it, and bounds bodies.
+
+    Callers on the Unix socket need no token: the kernel has told who they are.
 
     Args:
         app: what is guarded.
         token: what clients must send.
+        hosts: names that the server answers to.
         open_metrics: whether metrics need no token.
     """
 
-    def __init__(self, app: ASGIApp, token: str, *, open_metrics: bool) -> None:
-        self._app, self._token = app, token.encode()
+    def __init__(self, app: ASGIApp, token: str, hosts: Hosts, *, open_metrics: bool) -> None:
+        self._app, self._secret, self._token = app, token, token.encode()
+        self._hosts = hosts
         self._open = OPEN | {METRICS} if open_metrics else OPEN
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -38,13 +47,37 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        headers = Headers(scope=scope)
-        if scope["path"] not in self._open and not self._knows(headers):
-            await _unauthorized()(scope, receive, send)
-        elif _length(headers) > MOST_BYTES:
-            await _too_large()(scope, receive, send)
+        refusal = self._refusal(scope)
+        if refusal:
+            await refusal(scope, receive, send)
+        elif scope["path"] == proof.PATH and scope["method"] == "GET":
+            await self._proof(scope)(scope, receive, send)
         else:
             await self._app(scope, _bounded(receive), send)
+
+    def _refusal(self, scope: Scope) -> ASGIApp | None:
+        """Why a request is not passed on; None = it is."""
+        headers = Headers(scope=scope)
+        if _is_local(scope):
+            known = True
+        else:
+            authority, address = headers.get("host", ""), scope["server"]
+            if not self._hosts.answers_to(authority, address):
+                return _misdirected(f"this server does not answer to {authority!r}")
+            known = scope["path"] in self._open or self._knows(headers)
+        if not known:
+            return _unauthorized()
+        return _too_large() if _length(headers) > MOST_BYTES else None
+
+    def _proof(self, scope: Scope) -> ASGIApp:
+        """The answer to a challenge, for the address that the client connected to."""
+        given = parse_qs(scope["query_string"].decode("ascii", "replace")).get("nonce", [""])[0]
+        authority = Headers(scope=scope).get("host", "")
+        if not proof.is_nonce(given):
+            return problem(422, "input.field", "nonce: should be 16 to 128 letters and digits")
+        if not _is_local(scope) and not self._hosts.is_address_of(authority, scope["server"]):
+            return _misdirected(f"this server is not at {authority!r}")
+        return JSONResponse({"proof": proof.proof(self._secret, given, authority)})
 
     def _knows(self, headers: Headers) -> bool:
         kind, _, given = headers.get("authorization", "").partition(" ")
@@ -71,6 +104,17 @@ def _bounded(receive: Receive) -> Receive:
         return message
 
     return counted
+
+
+def _is_local(scope: Scope) -> bool:
+    """Whether the kernel told that the caller is a user who may call."""
+    return PEER in scope.get("state", {})
+
+
+def _misdirected(message: str) -> ASGIApp:
+    return problem(
+        421, "http.host", message, "give the server that name: ganglion up --host-name NAME[:PORT]"
+    )
 
 
 def _unauthorized() -> ASGIApp:

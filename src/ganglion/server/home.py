@@ -2,6 +2,7 @@
 
 import os
 import secrets
+import stat
 from pathlib import Path
 
 import msgspec
@@ -10,6 +11,11 @@ import psutil
 from ganglion.model.errors import EnvironmentFault
 
 TOKEN_BYTES = 32
+OTHERS = stat.S_IRWXG | stat.S_IRWXO
+TREES = ("runs", "logs")
+"""Folders with many files of the server's own."""
+SOCKET = "api.sock"
+"""Name of the Unix socket of the API in the home."""
 
 
 class ServerRecord(msgspec.Struct, frozen=True):
@@ -18,6 +24,7 @@ class ServerRecord(msgspec.Struct, frozen=True):
     pid: int
     url: str
     started_ms: int
+    socket: str = ""
 
 
 class Home:
@@ -34,6 +41,7 @@ class Home:
         self.root = root.absolute()
         try:
             self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
+            close_to_others(self.root)
             probe = self.root / f".probe.{os.getpid()}"
             probe.touch()
             probe.unlink()
@@ -48,23 +56,20 @@ class Home:
         """The event store, unless another database is named."""
         return self.root / "ledger.db"
 
-    def token(self) -> str:
-        """Read the token, or make one.
+    def new_token(self) -> str:
+        """Make the token of this start; the one before is worth nothing from now on.
 
         Raises:
-            EnvironmentFault: it cannot be read or written.
+            EnvironmentFault: it cannot be written.
         """
-        path = self.root / "token"
+        path, made = self.root / "token", secrets.token_urlsafe(TOKEN_BYTES)
         try:
-            found = path.read_text(encoding="ascii").strip() if path.exists() else ""
-            if not found:
-                found = secrets.token_urlsafe(TOKEN_BYTES)
-                _write(path, found.encode() + b"\n")
-        except (OSError, UnicodeDecodeError) as error:
+            _write(path, made.encode() + b"\n")
+        except OSError as error:
             raise EnvironmentFault(
-                f"cannot use {path}: {error}", "remove the file; a new one is made"
+                f"cannot write {path}: {error.strerror}", "check the folder and its disk"
             ) from error
-        return found
+        return made
 
     def announce(self, record: ServerRecord) -> None:
         """Tell clients where the server is."""
@@ -82,6 +87,36 @@ class Home:
             return msgspec.json.decode((self.root / "server.json").read_bytes(), type=ServerRecord)
         except (OSError, msgspec.DecodeError):
             return None
+
+
+def close_to_others(root: Path) -> None:
+    """Take all rights of other users from a home that an earlier version or a copy left open.
+
+    Folders of runs and logs are only entered when the home was open: otherwise they could not
+    be reached, and there may be very many.
+
+    Raises:
+        OSError: it belongs to somebody else.
+    """
+    if _closed(root.resolve()):
+        for folder in TREES:
+            for at, _, names in os.walk(root / folder):
+                for name in (".", *names):
+                    _closed(Path(at, name))
+    for path in root.iterdir():
+        _closed(path)
+
+
+def _closed(path: Path) -> bool:
+    """Take rights of other users from one file or folder; returns whether there were some."""
+    try:
+        mode = path.lstat().st_mode
+        if stat.S_ISLNK(mode) or not mode & OTHERS:
+            return False
+        path.chmod(stat.S_IMODE(mode) & ~OTHERS)
+    except FileNotFoundError:  # a job that runs has removed it
+        return False
+    return True
 
 
 def _write(path: Path, content: bytes) -> None:

@@ -1,4 +1,4 @@
-"""Serving until told to end: uvicorn on a socket that was taken."""
+"""Serving until told to end: uvicorn on sockets that were taken."""
 
 import signal
 import socket
@@ -7,6 +7,8 @@ from types import FrameType
 
 import uvicorn
 from starlette.types import ASGIApp
+
+from ganglion.server.connections import Connection
 
 LAST_WORDS_S = 3
 """How long requests may take to finish once the server is told to end."""
@@ -27,6 +29,8 @@ class Listener(uvicorn.Server):
         super().__init__(
             uvicorn.Config(
                 app,
+                http=Connection,
+                proxy_headers=False,  # nobody in front is trusted to say who calls
                 log_config=None,
                 access_log=False,
                 lifespan="on",
@@ -52,13 +56,13 @@ class Listener(uvicorn.Server):
         self._leaving()
         self.should_exit = True
 
-    def serve_until_told(self, taken: socket.socket) -> None:
+    def serve_until_told(self, *taken: socket.socket) -> None:
         """Serve; returns after SIGTERM, SIGINT or `halt`."""
         # uvicorn raises the signals again that it was ended by; here they have done their work.
         heeded = (signal.SIGTERM, signal.SIGINT)
         before = {number: signal.signal(number, self._told) for number in heeded}
         try:
-            self.run(sockets=[taken])
+            self.run(sockets=list(taken))
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)

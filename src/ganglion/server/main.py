@@ -2,6 +2,7 @@
 
 import getpass
 import os
+import socket
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -28,7 +29,8 @@ from ganglion.server.draft import Draft
 from ganglion.server.eyes import Eyes
 from ganglion.server.failures_keeper import FailuresKeeper
 from ganglion.server.feed import Feed
-from ganglion.server.home import Home, ServerRecord
+from ganglion.server.home import SOCKET, Home, ServerRecord
+from ganglion.server.hosts import Hosts
 from ganglion.server.journal import close_journal, open_journal
 from ganglion.server.keepers import Keeper
 from ganglion.server.listen import Listener
@@ -43,6 +45,7 @@ from ganglion.server.strict import isolates
 from ganglion.server.sweeps_keeper import SweepsKeeper
 from ganglion.server.workspace_figures import WorkspaceFigures
 from ganglion.server.workspaces_keeper import WorkspaceKeeper
+from ganglion.transport import unix
 from ganglion.worlds.local.world import LocalWorld
 from ganglion.worlds.world import ServedWorld
 
@@ -50,6 +53,7 @@ PORT = 7077
 """Where servers listen unless told otherwise."""
 
 LAST_PORT = 65_535
+UMASK = 0o077
 
 log = structlog.get_logger(__name__)
 
@@ -64,6 +68,7 @@ def serve(
     services_port: int | None = None,
     host: str = "127.0.0.1",
     public: bool = False,
+    host_names: Sequence[str] = (),
     database_url: str = "",
     world: Callable[[Home], ServedWorld] | None = None,
     ready: Callable[[str], None] = lambda _url: None,
@@ -83,6 +88,7 @@ def serve(
         services_port: where services are reached, all of them; None = the port after `port`.
         host: address to listen on.
         public: allow an address that other machines can reach.
+        host_names: names that requests may address the server by, beside those of loopback.
         database_url: where the ledger lies instead of the home.
         world: carries plans out instead of this machine.
         ready: called with the URL once clients can connect.
@@ -94,14 +100,18 @@ def serve(
     _check_host(host, public)
     relax()
     with ExitStack() as stack:
+        # Whatever is made from here on is for its owner only; jobs get back what users set.
+        umask = os.umask(UMASK)
+        stack.callback(os.umask, umask)
         place = Home(home)
         stack.callback(FileLock(place.root / "server.lock", str(place.root)).release)
         stack.callback(close_journal, open_journal(place.root / "server.log"))
-        taken = stack.enter_context(bind(host, port))
+        taken = [stack.enter_context(bind(host, port))]
+        taken += _beneath(stack, place.root / SOCKET)
         ledger = Ledger.open(database_url or place.ledger)
         stack.callback(ledger.close)
         feed, metrics = Feed(ledger), Metrics()
-        made = world(place) if world else LocalWorld(place.root, nodes, run_of=run_of)
+        made = world(place) if world else LocalWorld(place.root, nodes, run_of=run_of, umask=umask)
         stack.callback(made.close)
         door = _door(stack, place, host, _beside(port) if services_port is None else services_port)
         eyes = stack.enter_context(Eyes().open())
@@ -113,16 +123,31 @@ def serve(
         )
         user = _user()
         stack.enter_context(_running(service, lambda d: _brought(d, policy, tuple(queues), user)))
-        url = url_of(taken, host)
+        url = url_of(taken[0], host)
         context = Context(service, place, feed, metrics, user, url=lambda: door.url)
         context.look_at, context.use_of = workspaces.look_at, workspaces.use_of
-        app = guarded(make_app(context), place.token(), loopback=is_loopback(host))
-        listener = Listener(app, lambda: _announce(place, url, made.now(), ready), feed.close)
+        hosts = Hosts(host_names)
+        app = guarded(make_app(context), place.new_token(), hosts, loopback=is_loopback(host))
+        record = ServerRecord(os.getpid(), url, made.now(), SOCKET if taken[1:] else "")
+        listener = Listener(app, lambda: _announce(place, record, ready), feed.close)
         context.halt = listener.halt
         stack.callback(place.withdraw)
         log.info("serving", url=url, events=ledger.head, pid=os.getpid())
-        listener.serve_until_told(taken)
+        listener.serve_until_told(*taken)
         log.info("ended", events=ledger.head)
+
+
+def _beneath(stack: ExitStack, path: Path) -> list[socket.socket]:
+    """The Unix socket in the home; none where the file system or the kernel has no such thing."""
+    if not unix.SUPPORTED:
+        return []
+    try:
+        taken = stack.enter_context(unix.bind(path))
+    except OSError as error:
+        log.warning("no Unix socket: clients use the port", path=str(path), error=str(error))
+        return []
+    stack.callback(path.unlink, missing_ok=True)
+    return [taken]
 
 
 def _beside(port: int) -> int:
@@ -165,9 +190,9 @@ def _brought(draft: Draft, policy: PolicyFile | None, queues: tuple[Queue, ...],
     commands.keep_queues(draft, () if policies.owns_queues(draft.mind) else queues)
 
 
-def _announce(home: Home, url: str, now: int, ready: Callable[[str], None]) -> None:
-    home.announce(ServerRecord(os.getpid(), url, now))
-    ready(url)
+def _announce(home: Home, record: ServerRecord, ready: Callable[[str], None]) -> None:
+    home.announce(record)
+    ready(record.url)
 
 
 def _check_host(host: str, public: bool) -> None:

@@ -38,9 +38,9 @@ class Hook:
         pod = self._spec["pods"][0]
         argv = [shutil.which("bash") or "/bin/sh", "-c", line]
         env = self._spec["env"] | pod["ranks"][0]["env"]
-        log = Path(self._spec["log_dir"]) / f"{NAME}.log"
+        log, umask = Path(self._spec["log_dir"]) / f"{NAME}.log", self._spec.get("umask", -1)
         try:
-            self._process = Process(NO_RANK, argv, env, pod["workdir"], log)
+            self._process = Process(NO_RANK, argv, env, pod["workdir"], log, umask)
         except (StartError, OSError) as error:
             log.with_suffix(".error").write_text(f"{error}\n", encoding="utf-8")
             return False

@@ -27,12 +27,14 @@ class Ground(Struct, frozen=True):
         gpus: node name -> its devices in the node's order.
         inherited: environment that every job starts from.
         run_of: what gang number i of a workload executes.
+        umask: of jobs; -1 = that of the server.
     """
 
     home: Path
     gpus: Mapping[str, tuple[Gpu, ...]]
     inherited: Mapping[str, str]
     run_of: Callable[[Workload, int], Run]
+    umask: int = -1
 
 
 def prepare(ground: Ground, start: Start, workload: Workload, taken: set[int]) -> Record:
@@ -75,6 +77,7 @@ def prepare(ground: Ground, start: Start, workload: Workload, taken: set[int]) -
         "ports": [facts.master_port, facts.service_port],
         "service_port": facts.service_port,
         "env": dict(ground.inherited),
+        "umask": ground.umask,
         "pods": _pods(gang, table, run, facts, ground.inherited),
     }
     furnish(home, gang, workload, run, spec)

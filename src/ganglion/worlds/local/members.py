@@ -100,7 +100,7 @@ class Members:
     def _spawn(self, pod: Record, rank: Record, argv: list[str]) -> Process:
         env = self._spec["env"] | rank["env"] | self._resumed
         log = Path(self._spec["log_dir"]) / f"rank-{rank['rank']}.log"
-        process = Process(rank["rank"], argv, env, pod["workdir"], log)
+        process = Process(rank["rank"], argv, env, pod["workdir"], log, self._spec.get("umask", -1))
         with (self._run / records.PIDS).open("a", encoding="ascii") as file:
             file.write(f"{process.pid} {records.start_time(process.pid)}\n")
         return process

@@ -50,15 +50,22 @@ class Process:
         env: whole environment.
         workdir: directory to run in.
         log: file that standard output and error are appended to.
+        umask: of the process; -1 = that of this one.
 
     Raises:
         StartError: the command or the directory does not exist, or may not be used.
     """
 
     def __init__(
-        self, rank: int, argv: list[str], env: dict[str, str], workdir: str, log: Path
+        self,
+        rank: int,
+        argv: list[str],
+        env: dict[str, str],
+        workdir: str,
+        log: Path,
+        umask: int = -1,
     ) -> None:
-        self.rank, self.log = rank, log
+        self.rank, self.log, self._umask = rank, log, umask
         self.code: int | None = None
         self._marked, self._gone = 0, False
         _check_directory(workdir)
@@ -76,6 +83,7 @@ class Process:
                     stdout=output,
                     stderr=subprocess.STDOUT,
                     start_new_session=True,
+                    umask=self._umask,
                 )
             except FileNotFoundError:
                 raise StartError(_not_found(argv[0]), NOT_FOUND) from None

@@ -66,6 +66,7 @@ class LocalWorld:
         clock: the time in ms; the wall clock unless given.
         run_of: what gang number i of a workload executes.
         environ: environment that jobs inherit from, without what describes a job.
+        umask: of jobs; -1 = that of this process.
 
     Raises:
         EnvironmentFault: another server uses this home, or it cannot be written.
@@ -79,10 +80,11 @@ class LocalWorld:
         clock: Callable[[], int] = records.now_ms,
         run_of: Callable[[Workload, int], Run] = expanded_run,
         environ: Mapping[str, str] = os.environ,
+        umask: int = -1,
     ) -> None:
         self.nodes = tuple(nodes)
         self._home, self._clock = home.absolute(), clock
-        self._ground = Ground(self._home, _numbered(nodes), inheritable(environ), run_of)
+        self._ground = Ground(self._home, _numbered(nodes), inheritable(environ), run_of, umask)
         self._lock = _only_one(self._home)
         self._attempts = Attempts(self._home)
         self._outages = Outages(self._home, self.nodes)

@@ -1,0 +1,57 @@
+"""Which names a server answers to, so that no web page reaches it under a name of its own.
+
+A page of `evil.example` may have its name resolve to 127.0.0.1 ("DNS rebinding"); its requests
+then say `Host: evil.example`. Addresses cannot be rebound, names can.
+"""
+
+from collections.abc import Iterable
+from ipaddress import ip_address
+
+LOCAL = "localhost"
+
+
+class Hosts:
+    """The names of one server: those of this machine's loopback, and those it was given.
+
+    Args:
+        names: as `gpu-box` or `gpu-box:7077`; with a port only that one counts.
+    """
+
+    def __init__(self, names: Iterable[str] = ()) -> None:
+        self._given = frozenset(name.lower().rstrip(".") for name in names)
+
+    def answers_to(self, authority: str, address: tuple[str, int]) -> bool:
+        """Whether a request for `authority` is meant for this server.
+
+        Args:
+            authority: the header `Host`, with or without a port.
+            address: address and port that the request came in by.
+        """
+        host, _ = split(authority)
+        return host in self._given or authority.lower() in self._given or is_own(host, address[0])
+
+    def is_address_of(self, authority: str, address: tuple[str, int]) -> bool:
+        """The same, and the port has to be right too: for a proof of who answers."""
+        host, port = split(authority)
+        if authority.lower() in self._given:
+            return True
+        return port == address[1] and (host in self._given or is_own(host, address[0]))
+
+
+def is_own(host: str, address: str) -> bool:
+    """Whether a host names this machine's loopback, or the address that a request came in by."""
+    if host == LOCAL or host.endswith(f".{LOCAL}"):
+        return True
+    try:
+        found = ip_address(host)
+        return found.is_loopback or found == ip_address(address)
+    except ValueError:
+        return False
+
+
+def split(authority: str) -> tuple[str, int]:
+    """Host, in lower case and without brackets, and port of a `Host` header; 80 = not said."""
+    host, colon, port = authority.lower().rpartition(":")
+    if not colon or not port.isascii() or not port.isdigit():
+        host, port = authority.lower(), "80"
+    return host.strip("[]").rstrip("."), int(port)

@@ -1,0 +1,182 @@
+"""HTTP connections that find out who answers before they send anything."""
+
+import http.client
+import json
+import socket
+import ssl
+from collections.abc import Callable, Generator, Iterable
+from pathlib import Path
+
+import httpcore2
+import httpx2
+
+from ganglion.model.errors import EnvironmentFault
+from ganglion.transport import unix
+from ganglion.transport.proof import PATH, matches, nonce
+
+LARGEST_ANSWER = 4_096
+"""Bytes of the answer to a challenge."""
+KEPT, KEPT_S = 20, 5.0
+"""Idle connections that are kept, and for how long; the defaults of httpx2."""
+UNAUTHORIZED = 401
+MISDIRECTED = 421
+
+
+class Unproven(EnvironmentFault):
+    """Another program than the server listens there; it was sent no token."""
+
+    code = "environment.unproven"
+
+
+class Bearer(httpx2.Auth):
+    """The token, read anew when the server no longer takes it: every start makes another one.
+
+    Args:
+        read: where the token is.
+    """
+
+    def __init__(self, read: Callable[[], str]) -> None:
+        self._read = read
+        self.token = read()
+
+    def renew(self) -> bool:
+        """Read it anew; returns whether it has changed."""
+        before, self.token = self.token, self._read()
+        return self.token != before
+
+    def auth_flow(
+        self, request: httpx2.Request
+    ) -> Generator[httpx2.Request, httpx2.Response, None]:
+        """Send the token, and once more if it has changed."""
+        sent = self.token
+        request.headers["Authorization"] = f"Bearer {sent}"
+        response = yield request
+        if response.status_code == UNAUTHORIZED and (self.renew() or self.token != sent):
+            request.headers["Authorization"] = f"Bearer {self.token}"
+            yield request
+
+
+class _Unix(httpcore2.SyncBackend):
+    """Connects to one Unix socket whose listener is checked."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def connect_unix_socket(
+        self,
+        path: str,
+        timeout: float | None = None,
+        socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,
+    ) -> httpcore2.NetworkStream:
+        """Connect; `path` may be longer than an address can be, so that of this object counts."""
+        del path
+        try:
+            with unix.address(self._path) as short:
+                stream = super().connect_unix_socket(short, timeout, socket_options)
+        except OSError as error:  # the folder is gone
+            raise httpcore2.ConnectError(str(error)) from error
+        try:
+            unix.check_server(stream.get_extra_info("socket"), self._path)
+        except OSError as error:
+            stream.close()
+            raise Unproven(f"{error}; nothing was sent", "who may write that folder?") from error
+        return stream
+
+
+class _Proven(httpcore2.SyncBackend):
+    """Connects over TCP and has the server prove itself on that very connection."""
+
+    def __init__(self, bearer: Bearer) -> None:
+        self._bearer = bearer
+
+    def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,
+    ) -> httpcore2.NetworkStream:
+        """Connect; raises Unproven unless the server knows the token."""
+        stream = super().connect_tcp(host, port, timeout, local_address, socket_options)
+        if not self._bearer.token:
+            return stream
+        try:
+            _challenge(stream.get_extra_info("socket"), _authority(host, port), self._bearer)
+        except TimeoutError as error:
+            stream.close()
+            raise httpcore2.ConnectTimeout(str(error)) from error
+        except (OSError, http.client.HTTPException) as error:
+            stream.close()
+            raise httpcore2.ConnectError(str(error)) from error
+        except BaseException:
+            stream.close()
+            raise
+        return stream
+
+
+def _authority(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def _challenge(connected: socket.socket, authority: str, bearer: Bearer) -> None:
+    """Raises Unproven unless the other end knows the token, or the one that is read anew."""
+    challenge = nonce()
+    connected.sendall(
+        f"GET {PATH}?nonce={challenge} HTTP/1.1\r\nHost: {authority}\r\n\r\n".encode()
+    )
+    answer = http.client.HTTPResponse(connected)
+    answer.begin()
+    body = answer.read(LARGEST_ANSWER)
+    answer.close()
+    given = _field(body, "proof")
+    if matches(given, bearer.token, challenge, authority):
+        return
+    if given and bearer.renew() and matches(given, bearer.token, challenge, authority):
+        return
+    if answer.status == MISDIRECTED:
+        raise Unproven(_field(body, "detail"), _field(body, "hint"))
+    raise Unproven(
+        f"what listens at {authority} does not know the token; it was not sent",
+        "is that the server you mean? check $GANGLION_URL and $GANGLION_TOKEN",
+    )
+
+
+def _field(body: bytes, key: str) -> str:
+    """A text of a JSON answer; empty = there is none."""
+    try:
+        found = json.loads(body)
+    except ValueError:
+        return ""
+    said = found.get(key) if isinstance(found, dict) else None
+    return said if isinstance(said, str) else ""
+
+
+def unix_transport(path: Path) -> httpx2.BaseTransport:
+    """Requests through a Unix socket, to a server of this user only."""
+    return _Direct(_Unix(path), str(path))
+
+
+def proven_transport(bearer: Bearer) -> httpx2.BaseTransport:
+    """Requests over TCP, to a server that knows the token only; no proxy, no TLS."""
+    return _Direct(_Proven(bearer))
+
+
+class _Direct(httpx2.HTTPTransport):
+    """Connections that a backend of ours makes.
+
+    httpx2 has no argument for the backend, so that its pool is replaced.
+    """
+
+    def __init__(self, backend: httpcore2.NetworkBackend, uds: str | None = None) -> None:
+        # Never used, and making the default one reads all certificates of the system.
+        unused = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        super().__init__(verify=unused, trust_env=False)
+        self._pool = httpcore2.ConnectionPool(
+            ssl_context=unused,
+            max_connections=None,  # every followed log holds one
+            max_keepalive_connections=KEPT,
+            keepalive_expiry=KEPT_S,
+            uds=uds,
+            network_backend=backend,
+        )

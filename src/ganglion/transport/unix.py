@@ -1,0 +1,74 @@
+"""Unix sockets in Ganglion's home: their addresses, and the user at the other end."""
+
+import os
+import socket
+import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+SUPPORTED = hasattr(socket, "SO_PEERCRED") and Path("/proc/self/fd").is_dir()
+"""Whether this system has Unix sockets whose peer's user the kernel tells (Linux does)."""
+LONGEST = 100
+"""Bytes of a path that go into a socket address as they are; Linux takes 107 (unix(7))."""
+MODE = 0o600
+_CREDENTIALS = struct.Struct("=iII")
+"""`struct ucred`: pid, uid, gid (unix(7))."""
+
+
+@contextmanager
+def address(path: Path) -> Iterator[str]:
+    """A path of at most `LONGEST` bytes to a socket, however deep its folder is."""
+    if len(os.fsencode(path)) <= LONGEST:
+        yield str(path)
+        return
+    folder = os.open(path.parent, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        yield f"/proc/self/fd/{folder}/{path.name}"
+    finally:
+        os.close(folder)
+
+
+def bind(path: Path) -> socket.socket:
+    """Make a socket that only its owner may connect to; it does not listen yet.
+
+    Args:
+        path: replaced when it exists: the caller holds the lock of the folder.
+
+    Raises:
+        OSError: the file system has no sockets, or the folder cannot be written.
+    """
+    made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        path.unlink(missing_ok=True)
+        with address(path) as name:
+            made.bind(name)
+        # Nobody can connect before the socket listens, so the mode is in time.
+        path.chmod(MODE)
+    except OSError:
+        made.close()
+        raise
+    return made
+
+
+def check_server(connected: socket.socket, path: Path) -> None:
+    """Compare who listens with who should: this user, or for root the owner of the folder.
+
+    Raises:
+        PermissionError: another user listens.
+    """
+    found, own = peer_uid(connected), os.geteuid()
+    if found != own and not (own == 0 and found == path.parent.stat().st_uid):
+        raise PermissionError(f"{path} belongs to a process of user {found}, not {own}")
+
+
+def peer_uid(connected: socket.socket) -> int:
+    """The user whose process made the other end, as the kernel tells it."""
+    found = connected.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+    uid: int = _CREDENTIALS.unpack(found)[1]
+    return uid
+
+
+def may_call(uid: int) -> bool:
+    """Whether a user may use what this process serves: itself and root."""
+    return uid in (os.geteuid(), 0)
