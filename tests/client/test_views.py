@@ -5,11 +5,18 @@ import inspect
 import msgspec
 import pytest
 
-from ganglion.client import daily_views, node_views, policy_views, views
+from ganglion.client import daily_views, node_views, policy_views, use_views, views
 from ganglion.model import problem
 from ganglion.model.capacity import FlavorReport
 from ganglion.model.plan import Verdict
-from ganglion.server import schemas, schemas_daily, schemas_fleet, schemas_problem, schemas_services
+from ganglion.server import (
+    schemas,
+    schemas_daily,
+    schemas_fleet,
+    schemas_problem,
+    schemas_services,
+    schemas_use,
+)
 from ganglion.server.schema_base import Model
 
 PAIRS = [
@@ -35,6 +42,10 @@ PAIRS = [
     (node_views.NodePage, schemas_fleet.NodePage),
     (FlavorReport, schemas_fleet.FlavorView),
     (node_views.CapacityPage, schemas_fleet.CapacityPage),
+    *(
+        (getattr(use_views, name), getattr(schemas_use, name))
+        for name in ("DeviceUse", "GangUse", "UsePage", "Occupant", "NodeDetail")
+    ),
     (views.Health, schemas.Health),
     (views.Version, schemas.VersionView),
     (problem.Problem, schemas_problem.Problem),
@@ -58,7 +69,9 @@ def test_client_and_server_agree_on_the_keys(
 
 
 def test_every_view_is_compared() -> None:
-    modules = {each.__name__: each for each in (views, daily_views, node_views, policy_views)}
+    modules = {
+        each.__name__: each for each in (views, daily_views, node_views, policy_views, use_views)
+    }
     members = (inspect.getmembers(each, inspect.isclass) for each in modules.values())
     local = {cls for each in members for _, cls in each if cls.__module__ in modules}
     compared = {ours for ours, _ in PAIRS}

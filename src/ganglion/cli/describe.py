@@ -17,17 +17,32 @@ MOST_GANGS = 20
 """Gangs shown one by one; of larger workloads the rest is counted."""
 
 
-@command("describe", "describe train", "describe sweep-12 -o json")
-@click.argument("job", shell_complete=complete_jobs)
+@command("describe", "describe train", "describe sweep-12 -o json", "describe node n1")
+@click.argument(
+    "words", nargs=-1, required=True, metavar="JOB | node NAME", shell_complete=complete_jobs
+)
 @context_options
 @output("text", "json", "yaml")
-def describe(job: str, form: str, where: Where | None) -> None:
-    """Tell everything about a workload.
+def describe(words: tuple[str, ...], form: str, where: Where | None) -> None:
+    """Tell everything about a workload or a node.
 
-    Its state and times, where its gangs run, why they wait, and what was submitted.
+    Of a workload its state and times, where its gangs run, why they wait, and what was
+    submitted. Of a node who is on it, what waits for it, and how it takes work again.
 
     JOB is an id, the beginning of one, or a name.
     """
+    kind, name = ("job", words[0]) if len(words) == 1 else words[:2]
+    if len(words) > 2 or kind not in ("job", "node"):
+        raise click.UsageError("give one JOB, or: node NAME")
+    if kind == "node":
+        from ganglion.cli.node import describe_node
+
+        describe_node(name, form, where)
+        return
+    _describe_job(name, form, where)
+
+
+def _describe_job(job: str, form: str, where: Where | None) -> None:
     with connect(where=where) as client:
         view = client.workload(job)
     if form == "text":

@@ -49,7 +49,10 @@ COMMANDS: dict[str, Entry] = {
     ),
     "why": Entry("ganglion.cli.why:why", "Say why a workload waits and what would help.", LOOK),
     "logs": Entry("ganglion.cli.logs:logs", "Print what a workload wrote.", LOOK),
-    "describe": Entry("ganglion.cli.describe:describe", "Tell everything about a workload.", LOOK),
+    "describe": Entry(
+        "ganglion.cli.describe:describe", "Tell everything about a workload or a node.", LOOK
+    ),
+    "top": Entry("ganglion.cli.top:top", "Show what jobs, users and GPUs use now.", LOOK),
     "get": Entry("ganglion.cli.get:get", "Print a workload as data.", LOOK),
     "history": Entry(
         "ganglion.cli.history:history", "List what has ended, with waits and GPU-hours.", LOOK

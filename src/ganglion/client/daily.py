@@ -3,12 +3,14 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 import httpx2
 import msgspec
 
 from ganglion.client.daily_views import HistoryItem, HistoryPage
 from ganglion.client.errors import ended, fault_of
+from ganglion.client.use_views import NodeDetail, UsePage
 from ganglion.client.views import EventView
 
 if TYPE_CHECKING:
@@ -65,6 +67,14 @@ class Daily:
             if not after:
                 break
         return found
+
+    def use(self) -> UsePage:
+        """Return what gangs and GPUs use now; takes half a second if none asked before."""
+        return self._http.call("GET", "/use", UsePage)
+
+    def node(self, name: str) -> NodeDetail:
+        """Return everything about a node."""
+        return self._http.call("GET", f"/nodes/{quote(name, safe='')}", NodeDetail)
 
     @contextmanager
     def happening(self) -> Iterator[Iterator[EventView]]:

@@ -18,6 +18,7 @@ from ganglion.server import (
     routes_policy,
     routes_schedules,
     routes_services,
+    routes_use,
     routes_workloads,
     routes_workspaces,
 )
@@ -40,6 +41,7 @@ _ROUTES = (
     routes_schedules,
     routes_drains,
     routes_history,
+    routes_use,
 )
 
 

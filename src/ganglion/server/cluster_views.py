@@ -12,6 +12,7 @@ from ganglion.engine.report import capacity
 from ganglion.engine.state import ClusterState
 from ganglion.files.policy_print import queue_document
 from ganglion.lifecycle.reserved import reason_of
+from ganglion.model.booking import Booking
 from ganglion.model.events import AlarmSet
 from ganglion.model.node import Device, Node
 from ganglion.model.plan import Phase
@@ -120,9 +121,14 @@ def _closed(state: ClusterState, node: str, why: str) -> str:
     """Why a node takes nothing new, with the command that ends that."""
     if state.tree.is_gone(node):
         return why
-    drained = next((each for each in drains(state) if node in each.nodes), None)
-    command = f"undrain {drained.name.removeprefix(PREFIX)}" if drained else f"uncordon {node}"
+    command = opens(state, node)
     return why if command in why else f"{why}; ganglion {command} opens it"
+
+
+def opens(state: ClusterState, node: str) -> str:
+    """The command, without `ganglion`, that lets a node take work again."""
+    drained = next((each for each in drains(state) if node in each.nodes), None)
+    return f"undrain {drained.name.removeprefix(PREFIX)}" if drained else f"uncordon {node}"
 
 
 def suggestions(found: tuple[Suggestion, ...]) -> tuple[schemas.Suggestion, ...]:
@@ -278,4 +284,19 @@ def capacity_page(state: ClusterState) -> schemas_fleet.CapacityPage:
         items=tuple(
             schemas_fleet.FlavorView(**msgspec.structs.asdict(report)) for report in capacity(state)
         )
+    )
+
+
+def booking_view(booking: Booking, now: int) -> schemas.BookingView:
+    """A booking as it is at a time in ms."""
+    running = "active" if now < booking.end else "over"
+    return schemas.BookingView(
+        name=booking.name,
+        nodes=booking.nodes,
+        begin=booking.begin,
+        end=booking.end,
+        queues=booking.queues,
+        users=booking.users,
+        reason=booking.reason,
+        state="planned" if now < booking.begin else running,
     )

@@ -14,6 +14,7 @@ from ganglion.server.feed import Feed
 from ganglion.server.home import Home
 from ganglion.server.metrics import Metrics
 from ganglion.server.service import Service
+from ganglion.worlds.local.use import UseReader
 
 
 class Context(Struct):
@@ -29,6 +30,7 @@ class Context(Struct):
         url: where services are reached; empty = nowhere yet.
         look_at: what a workspace was last seen to hold, by its gang.
         use_of: whether a workspace is used, for people, by its gang.
+        uses: reads what this machine uses.
         tasks: what goes on after the answer.
     """
 
@@ -41,6 +43,7 @@ class Context(Struct):
     url: Callable[[], str] = lambda: ""
     look_at: Callable[[str], Look | None] = lambda _gang: None
     use_of: Callable[[str], str] = lambda _gang: ""
+    uses: UseReader = field(default_factory=UseReader)
     tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
 

@@ -5,9 +5,9 @@ from typing import Annotated
 from fastapi import APIRouter, Path
 
 from ganglion.files.bookings import parse_booking
-from ganglion.model.booking import Booking
 from ganglion.model.errors import FieldError
 from ganglion.server import bookings, schemas
+from ganglion.server.cluster_views import booking_view
 from ganglion.server.context import Document, Here, document_body
 from ganglion.server.problems import ERRORS
 
@@ -22,7 +22,7 @@ def list_bookings(here: Here) -> schemas.BookingPage:
     now = here.service.now()
     with here.service.read() as mind:
         found = mind.state.bookings.all()
-    return schemas.BookingPage(items=tuple(_view(each, now) for each in found))
+    return schemas.BookingPage(items=tuple(booking_view(each, now) for each in found))
 
 
 @router.put("/bookings/{name}", openapi_extra=document_body("BookingFile"))
@@ -34,7 +34,7 @@ def set_booking(here: Here, name: Name, body: Document) -> schemas.BookingView:
         )
     file, wrong = parse_booking({**body.data, "name": name})
     found = here.service.ask(lambda draft: bookings.set_booking(draft, file, wrong))
-    return _view(found, here.service.now())
+    return booking_view(found, here.service.now())
 
 
 @router.delete("/bookings/{name}")
@@ -42,17 +42,3 @@ def remove_booking(here: Here, name: Name) -> schemas.Done:
     """Take a booking back."""
     here.service.ask(lambda draft: bookings.remove_booking(draft, name))
     return schemas.Done()
-
-
-def _view(booking: Booking, now: int) -> schemas.BookingView:
-    running = "active" if now < booking.end else "over"
-    return schemas.BookingView(
-        name=booking.name,
-        nodes=booking.nodes,
-        begin=booking.begin,
-        end=booking.end,
-        queues=booking.queues,
-        users=booking.users,
-        reason=booking.reason,
-        state="planned" if now < booking.begin else running,
-    )

@@ -1,0 +1,107 @@
+"""What the server answers about present use, and about one node, as typed values."""
+
+from msgspec import Struct
+
+from ganglion.client.node_views import NodeView
+from ganglion.client.policy_views import BookingView
+
+
+class DeviceUse(Struct):
+    """One GPU now; None = unknown.
+
+    Attributes:
+        node, index: which.
+        uuid: the vendor's identifier; empty = a pretend GPU.
+        gangs, users: who holds it.
+        busy_milli: thousandths of the time in which it computed.
+        memory_mib, memory_total_mib: memory in use, and all of it.
+        power_mw, power_limit_mw: power drawn, and its limit.
+        strangers: processes on it that belong to no gang.
+    """
+
+    node: str
+    index: int
+    type: str
+    uuid: str = ""
+    gangs: tuple[str, ...] = ()
+    users: tuple[str, ...] = ()
+    busy_milli: int | None = None
+    memory_mib: int | None = None
+    memory_total_mib: int = 0
+    power_mw: int | None = None
+    power_limit_mw: int | None = None
+    strangers: tuple[int, ...] = ()
+
+
+class GangUse(Struct):
+    """One gang that holds resources, now; None = unknown.
+
+    Attributes:
+        gpus: GPUs that it holds.
+        gpu_busy_milli: mean over its GPUs, where it has them alone.
+        gpu_memory_mib: by its processes.
+        power_mw: of its GPUs, where it has them alone.
+        cpu_milli: thousandths of a core.
+        memory_mib: resident memory.
+        processes: how many it has.
+    """
+
+    gang: str
+    workload: str
+    user: str
+    queue: str
+    phase: str
+    nodes: tuple[str, ...] = ()
+    gpus: int | float = 0
+    gpu_busy_milli: int | None = None
+    gpu_memory_mib: int | None = None
+    power_mw: int | None = None
+    cpu_milli: int | None = None
+    memory_mib: int | None = None
+    processes: int | None = None
+
+
+class UsePage(Struct):
+    """What is used at one moment, in ms."""
+
+    at: int
+    devices: tuple[DeviceUse, ...] = ()
+    gangs: tuple[GangUse, ...] = ()
+
+
+class Occupant(Struct):
+    """A gang on a node.
+
+    Attributes:
+        since: when it was placed, in ms.
+        pods: its pods on this node.
+        devices: its devices there.
+        milli: what it has of each, in thousandths.
+    """
+
+    gang: str
+    user: str
+    queue: str
+    phase: str
+    since: int = 0
+    pods: int = 0
+    devices: tuple[int, ...] = ()
+    milli: int = 0
+
+
+class NodeDetail(Struct):
+    """Everything about one node.
+
+    Attributes:
+        node: as lists show it.
+        opens: command that lets it take work again; empty = it takes work.
+        occupants: who is on it.
+        awaiting: who starts there once others have left.
+        bookings: for whom or what it is kept.
+    """
+
+    node: NodeView
+    opens: str = ""
+    occupants: tuple[Occupant, ...] = ()
+    awaiting: tuple[Occupant, ...] = ()
+    bookings: tuple[BookingView, ...] = ()
