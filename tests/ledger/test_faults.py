@@ -6,6 +6,7 @@ import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 
+from ganglion.ledger.audit import audited
 from ganglion.ledger.ledger import Ledger
 from ganglion.ledger.lock import FileLock
 from ganglion.ledger.migrate import migrate
@@ -40,26 +41,32 @@ def test_a_damaged_ledger_is_refused_before_anything_is_built_on_it(tmp_path: Pa
     assert "backup" in caught.value.hint
 
 
-def test_a_ledger_that_lost_events_is_refused(tmp_path: Path) -> None:
+def test_events_that_are_gone_are_named_and_the_others_are_read(tmp_path: Path) -> None:
     path = tmp_path / "ledger.db"
     filled(path, 10)
     with sqlite3.connect(path) as raw:
-        raw.execute("DELETE FROM events WHERE seq = 5")
+        raw.execute("DELETE FROM events WHERE seq IN (5, 6)")
     ledger = Ledger.open(path)
-    with pytest.raises(EnvironmentFault, match="events are missing after number 0"):
-        list(ledger.replay())
+    (cycle,) = ledger.cycles()
     ledger.close()
+    assert [(flaw.seq, flaw.problem) for flaw in cycle.flaws] == [(5, "events 5..6 are missing")]
+    assert [*cycle.seqs] == [1, 2, 3, 4, 7, 8, 9, 10]
+    assert len(cycle.incoming) == 8
 
 
-def test_an_event_of_an_unknown_kind_is_refused(tmp_path: Path) -> None:
+def test_an_event_of_an_unknown_kind_is_named_and_the_others_are_read(tmp_path: Path) -> None:
     path = tmp_path / "ledger.db"
     filled(path, 3)
     with sqlite3.connect(path) as raw:
-        raw.execute("UPDATE events SET body = ? WHERE seq = 2", (b'{"type":"new","at":1}',))
+        body = '{"type":"new","at":1,"gang":"a-1/0","attempt":3}'
+        raw.execute("UPDATE events SET body = ? WHERE seq = 2", (body,))
     ledger = Ledger.open(path)
-    with pytest.raises(EnvironmentFault, match=r"an event of 1\.\.3 cannot be read"):
-        list(ledger.replay())
+    (cycle,) = ledger.cycles()
     ledger.close()
+    assert cycle.incoming == [NodeLost(1, "node-0"), NodeLost(1, "node-2")]
+    (flaw,) = cycle.flaws
+    assert (flaw.seq, flaw.gang, flaw.attempt) == (2, "a-1/0", 3)
+    assert "cannot be read" in flaw.problem
 
 
 def test_a_ledger_of_a_newer_version_is_left_alone(tmp_path: Path) -> None:
@@ -153,15 +160,22 @@ def test_a_ledger_of_an_older_version_is_brought_up_to_date_with_all_that_is_in_
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "ledger.db"
-    filled(path, 3)
+    filled(path, 12_000)
     index = "CREATE UNIQUE INDEX one_live_workload_of_a_name ON workloads (name)"
     with sqlite3.connect(path) as raw:
+        before = raw.execute("SELECT * FROM events ORDER BY seq").fetchall()
+        raw.execute("ALTER TABLE events DROP COLUMN checksum")
+        raw.execute("DROP TABLE snapshots")
         raw.execute(f"{index} WHERE ended IS NULL")
         raw.execute("UPDATE alembic_version SET version_num = '0001'")
-    ledger = Ledger.open(path)
-    assert ledger.head == 3
+    told: list[tuple[int, int]] = []
+    ledger = Ledger.open(path, lambda _what, done, of: told.append((done, of)))
+    assert ledger.head == 12_000
+    assert audited(ledger).flaws == []
     ledger.close()
+    assert told == [(5_000, 12_000), (10_000, 12_000), (12_000, 12_000)]
     with sqlite3.connect(path) as raw:
-        assert raw.execute("SELECT version_num FROM alembic_version").fetchall() == [("0002",)]
+        assert raw.execute("SELECT version_num FROM alembic_version").fetchall() == [(SCHEMA,)]
+        assert raw.execute("SELECT * FROM events ORDER BY seq").fetchall() == before
         names = raw.execute("SELECT name FROM sqlite_master WHERE type = 'index'").fetchall()
     assert ("one_live_workload_of_a_name",) not in names

@@ -100,10 +100,20 @@ def file_lock(url: URL) -> FileLock | None:
     Raises:
         EnvironmentFault: another server holds it.
     """
+    path = file_of(url)
+    return FileLock(path.with_name(path.name + ".lock"), str(path)) if path else None
+
+
+def file_of(url: URL) -> Path | None:
+    """The file of a SQLite database; None for others and for one in memory."""
     if url.get_backend_name() != "sqlite" or url.database in (None, "", ":memory:"):
         return None
-    path = Path(str(url.database).removeprefix("file:"))
-    return FileLock(path.with_name(path.name + ".lock"), str(path))
+    return Path(str(url.database).removeprefix("file:"))
+
+
+def shown(url: URL) -> str:
+    """The database as messages name it, without a password."""
+    return str(url.database) if url.get_backend_name() == "sqlite" else str(url)
 
 
 def check(connection: Connection, where: str) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 from msgspec import Struct
-from sqlalchemy import Engine, Row, Select, and_, or_, select
+from sqlalchemy import Connection, Engine, Row, Select, and_, or_, select
 
 from ganglion.ledger.faults import faults
 from ganglion.ledger.records import Filed
@@ -36,8 +36,8 @@ class Wanted(Struct, frozen=True):
 class History:
     """Reads workloads; safe from any thread. Every call may raise `EnvironmentFault`."""
 
-    def __init__(self, engine: Engine, where: str) -> None:
-        self._engine, self._where = engine, where
+    def __init__(self, engine: Engine, where: str, pinned: Connection | None = None) -> None:
+        self._engine, self._where, self._pinned = engine, where, pinned
 
     def live(self) -> list[Filed]:
         """All that have not ended, oldest first."""
@@ -106,8 +106,11 @@ class History:
         return found[0] if found else None
 
     def _read(self, query: Select[Any]) -> list[Filed]:
-        with faults(self._where), self._engine.connect() as connection:
-            rows = connection.execute(query).all()
+        with faults(self._where):
+            if self._pinned:
+                return [_filed(row) for row in self._pinned.execute(query)]
+            with self._engine.connect() as connection:
+                rows = connection.execute(query).all()
         return [_filed(row) for row in rows]
 
 

@@ -1,66 +1,62 @@
 """The event store: gapless, one transaction per scheduling cycle, one writer."""
 
-from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 from typing import Any, Self
 
 import msgspec
-from sqlalchemy import Column, Connection, Engine, func, insert, select, update
+from sqlalchemy import Column, Connection, Engine, delete, func, insert, select, text, update
 
 from ganglion.ledger import database
+from ganglion.ledger.chain import GENESIS, Progress, chained, silent
 from ganglion.ledger.faults import faults
-from ganglion.ledger.history import History
 from ganglion.ledger.lock import FileLock
 from ganglion.ledger.migrate import migrate
-from ganglion.ledger.records import Batch, Changed, Cycle, Ended, Entry, Submitted
-from ganglion.ledger.tables import cycles, events, workloads
-from ganglion.model.errors import EnvironmentFault
+from ganglion.ledger.reader import Reader
+from ganglion.ledger.records import Batch, Changed, Ended, Entry, Snapshot, Submitted
+from ganglion.ledger.tables import cycles, events, snapshots, workloads
 from ganglion.model.events import Event
 
 _ENCODE = msgspec.json.Encoder()
-_DECODE = msgspec.json.Decoder(list[Event])
-_PAGE = 5_000
 
 
-class Ledger:
+class Ledger(Reader):
     """Everything that happened, in order, for ever.
 
     `seq` and `cycle` count from 1 without gaps. One ledger has one writer: opening takes a
     lock. Reading is safe from any thread, `append` from one.
 
     Attributes:
-        where: the database as messages name it.
         head: `seq` of the newest event; 0 = none.
         cycle: number of the newest cycle; 0 = none.
-        history: the workloads.
+        checksum: of the newest event.
     """
 
     def __init__(
         self, engine: Engine, writer: Connection, where: str, lock: FileLock | None
     ) -> None:
-        self._engine, self._writer, self._lock = engine, writer, lock
-        self.where = where
-        self.history = History(engine, where)
+        super().__init__(engine, where)
+        self._writer, self._lock = writer, lock
         self.refresh()
 
     @classmethod
-    def open(cls, target: str | Path) -> Self:
+    def open(cls, target: str | Path, progress: Progress = silent) -> Self:
         """Open or make a ledger and bring it to the newest schema.
 
         Args:
             target: path of a SQLite file, or a database URL.
+            progress: told how far a long migration is.
 
         Raises:
             InputError: a URL of something that cannot hold a ledger.
             EnvironmentFault: it is damaged, read-only, in use, from a newer version, or gone.
         """
         url = database.parse(target)
-        where = str(url.database) if url.get_backend_name() == "sqlite" else str(url)
+        where = database.shown(url)
         lock = database.file_lock(url)
         engine = database.connect(url)
         try:
-            return cls._opened(engine, where, lock)
+            return cls._opened(engine, where, lock, progress)
         except BaseException:
             engine.dispose()
             if lock:
@@ -68,11 +64,11 @@ class Ledger:
             raise
 
     @classmethod
-    def _opened(cls, engine: Engine, where: str, lock: FileLock | None) -> Self:
+    def _opened(cls, engine: Engine, where: str, lock: FileLock | None, progress: Progress) -> Self:
         writer = database.writer(engine, where)
         try:
             database.check(writer, where)
-            migrate(writer, where)
+            migrate(writer, where, progress)
             return cls(engine, writer, where, lock)
         except BaseException:
             writer.close()
@@ -85,19 +81,25 @@ class Ledger:
         if self._lock:
             self._lock.release()
 
+    def _connected(self) -> None:
+        """Connect again where the connection is lost, and take the lock again."""
+        if self._writer.invalidated or self._writer.closed:
+            self._writer.close()
+            self._writer = database.writer(self._engine, self.where)
+
     def refresh(self) -> None:
         """Read again where the ledger ends, after a failed `append` or a lost connection.
 
         Raises:
             EnvironmentFault: the database does not answer, or another server took over.
         """
-        if self._writer.invalidated or self._writer.closed:
-            self._writer.close()
-            self._writer = database.writer(self._engine, self.where)
+        self._connected()
         with faults(self.where), self._writer.begin():
             self.head = self._top(events.c.seq)
             self.cycle = self._top(cycles.c.cycle)
             self._numbers = count(self._top(workloads.c.number) + 1)
+            newest = select(events.c.checksum).where(events.c.seq == self.head)
+            self.checksum = bytes(self._writer.scalar(newest) or GENESIS)
 
     def _top(self, column: Column[int]) -> int:
         return int(self._writer.scalar(select(func.max(column))) or 0)
@@ -125,14 +127,17 @@ class Ledger:
             self._write_workloads(batch)
         self.head += len(entries)
         self.cycle += 1
+        self.checksum = entries[-1].checksum or self.checksum if entries else self.checksum
         return entries
 
     def _entries(self, batch: Batch) -> list[Entry]:
         happened = (*batch.incoming, *batch.decisions)
-        return [
-            Entry(seq, event.at, self.cycle + 1, _kind(event), _ENCODE.encode(event))
+        rows = [
+            (seq, event.at, self.cycle + 1, _kind(event), _ENCODE.encode(event))
             for seq, event in enumerate(happened, self.head + 1)
         ]
+        sums = chained(self.checksum, rows, batch.at, len(batch.incoming))
+        return [Entry(*row, checksum) for row, checksum in zip(rows, sums, strict=True)]
 
     def _write_events(self, batch: Batch, entries: list[Entry]) -> None:
         cycle = {"cycle": self.cycle + 1, "at": batch.at, "incoming": len(batch.incoming)}
@@ -151,87 +156,28 @@ class Ledger:
     def _change(self, workload: str, values: dict[str, Any]) -> None:
         self._writer.execute(update(workloads).where(workloads.c.id == workload).values(values))
 
-    def replay(self) -> Iterator[Event]:
-        """Every event from the first on.
+    def keep(self, snapshot: Snapshot) -> None:
+        """Write a snapshot; of those before it, only the newest stays.
 
         Raises:
-            EnvironmentFault: an event cannot be read.
+            EnvironmentFault: it was not written.
         """
-        for cycle in self.cycles():
-            yield from cycle.incoming
-            yield from cycle.decisions
+        older = select(func.max(snapshots.c.seq)).where(snapshots.c.seq < snapshot.seq)
+        with faults(self.where), self._writer.begin():
+            known = self._writer.scalar(older) or snapshot.seq
+            gone = (snapshots.c.seq < known) | (snapshots.c.seq >= snapshot.seq)
+            self._writer.execute(delete(snapshots).where(gone))
+            self._writer.execute(insert(snapshots), msgspec.structs.asdict(snapshot))
 
-    def cycles(self) -> Iterator[Cycle]:
-        """Every cycle from the first on; those that recorded no event are left out.
+    def probe(self) -> None:
+        """Find out whether the database accepts writes.
 
         Raises:
-            EnvironmentFault: an event cannot be read.
+            EnvironmentFault: it does not, or another server took over.
         """
-        now, head, gathered = 0, (0, 0), list[Event]()
-        for page in self._pages():
-            heads = self._heads(page[0].cycle, page[-1].cycle)
-            for entry, event in zip(page, self._decoded(page), strict=True):
-                if entry.cycle != now:
-                    if gathered:
-                        yield _cycle(now, head, gathered)
-                    now, head, gathered = entry.cycle, heads[entry.cycle], []
-                gathered.append(event)
-        if gathered:
-            yield _cycle(now, head, gathered)
-
-    def _heads(self, first: int, last: int) -> dict[int, tuple[int, int]]:
-        """Cycle -> (its time, how many of its events came from outside)."""
-        wanted = select(cycles).where(cycles.c.cycle.between(first, last))
-        with faults(self.where), self._engine.connect() as connection:
-            return {row.cycle: (row.at, row.incoming) for row in connection.execute(wanted)}
-
-    def newest(self, kind: type[Event]) -> Event | None:
-        """The newest event of a sort; None = there is none.
-
-        Raises:
-            EnvironmentFault: the database does not answer, or the event cannot be read.
-        """
-        tag = str(kind.__struct_config__.tag)
-        found = select(events).where(events.c.kind == tag).order_by(events.c.seq.desc()).limit(1)
-        with faults(self.where), self._engine.connect() as connection:
-            rows = connection.execute(found).all()
-        return self._decoded([Entry(*row) for row in rows])[0] if rows else None
-
-    def _pages(self) -> Iterator[list[Entry]]:
-        after = 0
-        while page := self.events(after, _PAGE):
-            if page[0].seq != after + 1 or page[-1].seq != after + len(page):
-                raise EnvironmentFault(
-                    f"{self.where} is damaged: events are missing after number {after}",
-                    "put back a backup; see 'damaged ledger' in docs/runbooks/server.md",
-                )
-            yield page
-            after = page[-1].seq
-
-    def _decoded(self, page: list[Entry]) -> list[Event]:
-        try:
-            return _DECODE.decode(b"[" + b",".join(entry.body for entry in page) + b"]")
-        except msgspec.MsgspecError as error:
-            raise EnvironmentFault(
-                f"{self.where}: an event of {page[0].seq}..{page[-1].seq} cannot be read: {error}",
-                "it was written by another version of Ganglion, or the file is damaged",
-            ) from error
-
-    def events(self, after: int = 0, limit: int = _PAGE) -> list[Entry]:
-        """Events with `seq` above `after`, oldest first, at most `limit`.
-
-        Raises:
-            EnvironmentFault: the database does not answer.
-        """
-        found = select(events).where(events.c.seq > after).order_by(events.c.seq).limit(limit)
-        with faults(self.where), self._engine.connect() as connection:
-            rows = connection.execute(found).all()
-        return [Entry(*row) for row in rows]
-
-
-def _cycle(number: int, head: tuple[int, int], happened: list[Event]) -> Cycle:
-    at, incoming = head
-    return Cycle(number, at, happened[:incoming], happened[incoming:])
+        self._connected()
+        with faults(self.where), self._writer.begin():
+            self._writer.execute(text("UPDATE alembic_version SET version_num = version_num"))
 
 
 def _kind(event: Event) -> str:

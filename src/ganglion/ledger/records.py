@@ -1,5 +1,7 @@
 """What is written to and read from the ledger."""
 
+from collections.abc import Sequence
+
 from msgspec import Struct, field
 
 from ganglion.model.events import Event
@@ -76,13 +78,41 @@ class Batch(Struct):
 
 
 class Entry(Struct, frozen=True):
-    """One event as it lies in the ledger; `body` is its JSON."""
+    """One event as it lies in the ledger.
+
+    Attributes:
+        seq: its number.
+        at: its time in ms.
+        cycle: number of its cycle.
+        kind: its type, as in the JSON.
+        body: its JSON.
+        checksum: chained to that of the event before, see `chain`.
+    """
 
     seq: int
     at: int
     cycle: int
     kind: str
     body: bytes
+    checksum: bytes | None = None
+
+
+class Flaw(Struct, frozen=True):
+    """What is wrong with a row of the ledger.
+
+    Attributes:
+        seq: number of the event.
+        kind: its type; empty = the row is missing.
+        problem: one sentence.
+        gang: the gang that it is about, as far as that can be read; empty = unknown or none.
+        attempt: the attempt of that gang; 0 = unknown or none.
+    """
+
+    seq: int
+    kind: str
+    problem: str
+    gang: str = ""
+    attempt: int = 0
 
 
 class Cycle(Struct, frozen=True):
@@ -93,12 +123,36 @@ class Cycle(Struct, frozen=True):
         at: time of the cycle in ms.
         incoming: facts and requests.
         decisions: what the engine decided after them.
+        seqs: number of each event, facts and requests first.
+        flaws: rows of the cycle that cannot be read, and rows missing before its last one.
     """
 
     number: int
     at: int
     incoming: list[Event]
     decisions: list[Event]
+    seqs: Sequence[int] = ()
+    flaws: list[Flaw] = field(default_factory=list)
+
+
+class Snapshot(Struct, frozen=True):
+    """The state after an event, as it lies in the ledger.
+
+    Attributes:
+        seq: number of the event.
+        cycle: number of its cycle, which is complete.
+        at: when it was made, in ms.
+        version: of the code that wrote it.
+        checksum: of the event.
+        body: the state.
+    """
+
+    seq: int
+    cycle: int
+    at: int
+    version: str
+    checksum: bytes
+    body: bytes
 
 
 class Filed(Struct, frozen=True):

@@ -12,7 +12,7 @@ from sqlalchemy import (
     Table,
 )
 
-SCHEMA = "0002"
+SCHEMA = "0003"
 """Revision of the newest migration."""
 
 metadata = MetaData()
@@ -37,6 +37,22 @@ events = Table(
     Column("at", LONG, nullable=False),
     Column("cycle", LONG, ForeignKey("cycles.cycle"), nullable=False),
     Column("kind", String(40), nullable=False),
+    Column("body", LargeBinary, nullable=False),
+    # Chained to the checksum of the event before, see `chain`.
+    Column("checksum", LargeBinary),
+)
+
+snapshots = Table(
+    "snapshots",
+    metadata,
+    # The newest event that is in the state.
+    Column("seq", LONG, primary_key=True, autoincrement=False),
+    Column("cycle", LONG, nullable=False),
+    Column("at", LONG, nullable=False),
+    # Of the code that wrote it: others do not read it.
+    Column("version", String(64), nullable=False),
+    # Of that event.
+    Column("checksum", LargeBinary, nullable=False),
     Column("body", LargeBinary, nullable=False),
 )
 

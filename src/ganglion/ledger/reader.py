@@ -1,0 +1,270 @@
+"""Reading a ledger: events, cycles, workloads, snapshots. Takes no lock."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Self
+
+import msgspec
+from sqlalchemy import (
+    Connection,
+    Engine,
+    LargeBinary,
+    Row,
+    Select,
+    cast,
+    inspect,
+    select,
+    text,
+)
+
+from ganglion.ledger import database
+from ganglion.ledger.faults import faults
+from ganglion.ledger.history import History
+from ganglion.ledger.records import Cycle, Entry, Flaw, Snapshot
+from ganglion.ledger.tables import SCHEMA, cycles, events, snapshots
+from ganglion.model.errors import EnvironmentFault
+from ganglion.model.events import Event
+
+PAGE = 5_000
+"""Events read at once."""
+
+# An edit by hand may have left text where bytes belong.
+_ROW = select(
+    events.c.seq,
+    events.c.at,
+    events.c.cycle,
+    events.c.kind,
+    cast(events.c.body, LargeBinary).label("body"),
+    cast(events.c.checksum, LargeBinary).label("checksum"),
+)
+
+UNREADABLE = (msgspec.MsgspecError, ValueError, RecursionError)
+"""What decoding an event may raise; bytes that are no UTF-8 raise `UnicodeDecodeError`."""
+
+_DECODE = msgspec.json.Decoder(list[Event])
+_ONE = msgspec.json.Decoder(Event)
+
+
+class _About(msgspec.Struct):
+    """What an event that cannot be decoded may still say."""
+
+    gang: str | dict[str, Any] = ""
+    attempt: int = 0
+
+
+_ABOUT = msgspec.json.Decoder(_About)
+
+
+class Reader:
+    """Reads a ledger.
+
+    Args:
+        engine: of the database.
+        where: the database as messages name it.
+        pinned: a connection inside a transaction that everything is read through, so that all
+            of it is of one moment; None = every read takes a connection of its own.
+
+    Attributes:
+        where: the database as messages name it.
+        history: the workloads.
+    """
+
+    def __init__(self, engine: Engine, where: str, pinned: Connection | None = None) -> None:
+        self._engine, self._pinned = engine, pinned
+        self._heads: dict[int, tuple[int, int]] = {}
+        self.where = where
+        self.history = History(engine, where, pinned)
+
+    @classmethod
+    def at_rest(cls, target: str | Path) -> Self:
+        """Open a ledger as it is at this moment, also while a server writes to it.
+
+        Nothing is changed: a ledger of another schema is refused.
+
+        Raises:
+            InputError: a URL of something that cannot hold a ledger.
+            EnvironmentFault: it is not there, damaged beyond reading, or of another version.
+        """
+        url = database.parse(target)
+        where = database.shown(url)
+        path = database.file_of(url)
+        if path and not path.exists():
+            raise EnvironmentFault(f"there is no ledger {where}", "name its home or its database")
+        engine = database.connect(url)
+        try:
+            with faults(where):
+                pinned = engine.connect()
+                pinned.begin()
+                _same_schema(pinned, where)
+        except BaseException:
+            engine.dispose()
+            raise
+        return cls(engine, where, pinned)
+
+    def leave(self) -> None:
+        """Let go of the database after `at_rest`."""
+        if self._pinned:
+            self._pinned.close()
+        self._engine.dispose()
+
+    def rows(self, query: Select[Any]) -> list[Row[Any]]:
+        """Read rows. Raises EnvironmentFault: the database does not answer."""
+        with faults(self.where):
+            if self._pinned:
+                return list(self._pinned.execute(query).all())
+            with self._engine.connect() as connection:
+                return list(connection.execute(query).all())
+
+    def events(self, after: int = 0, limit: int = PAGE) -> list[Entry]:
+        """Events with `seq` above `after`, oldest first, at most `limit`.
+
+        Raises:
+            EnvironmentFault: the database does not answer.
+        """
+        found = _ROW.where(events.c.seq > after).order_by(events.c.seq).limit(limit)
+        return [Entry(*row) for row in self.rows(found)]
+
+    def newest(self, kind: type[Event]) -> Event | None:
+        """The newest event of a sort that can be read; None = there is none.
+
+        Raises:
+            EnvironmentFault: the database does not answer.
+        """
+        found = self.newest_entry(kind)
+        return _ONE.decode(found.body) if found else None
+
+    def newest_entry(self, kind: type[Event]) -> Entry | None:
+        """The row of the newest event of a sort that can be read; None = there is none."""
+        tag = str(kind.__struct_config__.tag)
+        found = _ROW.where(events.c.kind == tag).order_by(events.c.seq.desc())
+        for row in self.rows(found.limit(1)) or ():
+            if _readable(row.body):
+                return Entry(*row)
+            return next((Entry(*each) for each in self.rows(found) if _readable(each.body)), None)
+        return None
+
+    def replay(self) -> Iterator[Event]:
+        """Every event that can be read, from the first on."""
+        for cycle in self.cycles():
+            yield from cycle.incoming
+            yield from cycle.decisions
+
+    def cycles(self, after: int = 0) -> Iterator[Cycle]:
+        """Every cycle from the first on; those that recorded no event are left out.
+
+        Args:
+            after: only cycles whose events have greater numbers; the last event of a cycle, or 0.
+
+        Raises:
+            EnvironmentFault: the database does not answer.
+        """
+        gathered, last = list[Entry](), after
+        for page in self._pages(after):
+            for cut in _cuts(page):
+                if gathered and gathered[0].cycle != cut[0].cycle:
+                    yield self._cycle(gathered, last)
+                    last, gathered = gathered[-1].seq, []
+                gathered += cut
+        if gathered:
+            yield self._cycle(gathered, last)
+
+    def snapshots(self) -> list[Snapshot]:
+        """The snapshots of the state, the newest first."""
+        found = select(snapshots).order_by(snapshots.c.seq.desc())
+        return [Snapshot(*row) for row in self.rows(found)]
+
+    def _pages(self, after: int) -> Iterator[list[Entry]]:
+        while page := self.events(after, PAGE):
+            yield page
+            after = page[-1].seq
+
+    def _cycle(self, entries: list[Entry], last: int) -> Cycle:
+        """Decode one cycle; what cannot be read becomes a flaw of it."""
+        number = entries[0].cycle
+        at, incoming = self._head(entries)
+        first = last + 1
+        if entries[-1].seq == last + len(entries):
+            try:
+                happened = _decoded(entries)
+            except UNREADABLE:
+                pass
+            else:
+                seqs = range(first, first + len(entries))
+                return Cycle(number, at, happened[:incoming], happened[incoming:], seqs)
+        flaws = list[Flaw]()
+        facts, decisions = list[tuple[int, Event]](), list[tuple[int, Event]]()
+        for entry in entries:
+            if entry.seq != last + 1:
+                flaws.append(_missing(last + 1, entry.seq - 1))
+            last = entry.seq
+            try:
+                event = _ONE.decode(entry.body)
+            except UNREADABLE as error:
+                flaws.append(_unreadable(entry, error))
+            else:
+                (facts if entry.seq < first + incoming else decisions).append((last, event))
+        seqs = [seq for seq, _ in (*facts, *decisions)]
+        return Cycle(number, at, [e for _, e in facts], [e for _, e in decisions], seqs, flaws)
+
+    def _head(self, entries: list[Entry]) -> tuple[int, int]:
+        """Time of a cycle, and how many of its events came from outside."""
+        number = entries[0].cycle
+        if number not in self._heads:
+            wanted = select(cycles).where(cycles.c.cycle.between(number, number + PAGE))
+            self._heads = {row.cycle: (row.at, row.incoming) for row in self.rows(wanted)}
+        # A row that is gone: all of its cycle counts as facts.
+        return self._heads.get(number, (entries[0].at, len(entries)))
+
+
+def _cuts(page: list[Entry]) -> Iterator[list[Entry]]:
+    """Split a page where cycles change."""
+    begin = 0
+    for index in range(1, len(page)):
+        if page[index].cycle != page[begin].cycle:
+            yield page[begin:index]
+            begin = index
+    yield page[begin:]
+
+
+def _decoded(entries: list[Entry]) -> list[Event]:
+    return _DECODE.decode(b"[" + b",".join([entry.body for entry in entries]) + b"]")
+
+
+def _readable(body: bytes) -> bool:
+    try:
+        _ONE.decode(body)
+    except UNREADABLE:
+        return False
+    return True
+
+
+def _missing(first: int, last: int) -> Flaw:
+    what = f"event {first} is missing" if first == last else f"events {first}..{last} are missing"
+    return Flaw(first, "", what)
+
+
+def _unreadable(entry: Entry, error: Exception) -> Flaw:
+    gang, attempt = _about(entry.body)
+    return Flaw(entry.seq, entry.kind, f"cannot be read: {error}", gang, attempt)
+
+
+def _about(body: bytes) -> tuple[str, int]:
+    """The gang and attempt that an event which cannot be decoded names; empty = unknown."""
+    try:
+        about = _ABOUT.decode(body)
+    except UNREADABLE:
+        return "", 0
+    gang = about.gang if isinstance(about.gang, str) else about.gang.get("id", "")
+    return (gang if isinstance(gang, str) else ""), about.attempt
+
+
+def _same_schema(connection: Connection, where: str) -> None:
+    """Raises EnvironmentFault: the tables are not those of this version."""
+    found = ""
+    if inspect(connection).has_table("alembic_version"):
+        found = str(connection.scalar(text("SELECT version_num FROM alembic_version")) or "")
+    if found != SCHEMA:
+        raise EnvironmentFault(
+            f"{where} has schema {found or 'none'}, this version reads {SCHEMA}",
+            "an older ledger is brought up to date when a server opens it: ganglion up",
+        )
