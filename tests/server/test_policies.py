@@ -22,7 +22,6 @@ from ganglion.model.errors import (
 from ganglion.model.events import (
     BookingRemoved,
     Event,
-    GangStopping,
     NodeAdded,
     PolicySet,
     QueueRemoved,
@@ -368,12 +367,6 @@ def test_a_queue_in_the_ledger_that_makes_no_sense_stops_no_other(rig: Rig) -> N
     rig.submit("b", queue="fine")
     rig.turn(2)
     assert (rig.state("a-1"), rig.state("b-2")) == ("RUNNING", "RUNNING")
-
-
-def test_a_gang_in_the_ledger_that_makes_no_sense_is_not_guessed_at(rig: Rig) -> None:
-    rig.ledger.append(Batch(5, [GangStopping(5, "ghost-1/0", 1, "x")]))
-    with pytest.raises(EnvironmentFault, match="cannot be replayed"):
-        replayed(rig.ledger, Policy())
 
 
 def test_a_policy_with_queues_takes_them_over_from_the_cluster_file(rig: Rig) -> None:

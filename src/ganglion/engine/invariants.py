@@ -41,6 +41,23 @@ def check(state: "ClusterState") -> None:
     _indexes(state)
 
 
+def shared_wrongly(state: "ClusterState", record: GangRecord) -> str:
+    """What a gang shares with others although nobody may; empty = nothing.
+
+    Looks at the gang's own places alone, so that a replay can ask after every placement.
+    """
+    for pod in chain.from_iterable(each.pods for each in _counted(record)):
+        gpu = state.table.known[state.tree.conditions[state.tree.rank(pod.node)]].gpu
+        beyond = [index for index in pod.devices if gpu[index] < 0]
+        if beyond:
+            return f"device {beyond[0]} of {pod.node} is held by another gang"
+        for gang in state.leaving.get(pod.node, ()) if record.phase in SETTLED else ():
+            left = [each for each in state.records[gang].leaving if each.node == pod.node]
+            if any({*pod.devices} & {*each.devices} for each in left if each.milli == WHOLE):
+                return f"gang {gang} still leaves a device of {pod.node}"
+    return ""
+
+
 def _require(holds: bool, what: str) -> None:
     if not holds:
         raise InvariantBroken(what)

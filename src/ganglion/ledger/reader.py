@@ -1,5 +1,6 @@
 """Reading a ledger: events, cycles, workloads, snapshots. Takes no lock."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Self
@@ -9,7 +10,6 @@ from sqlalchemy import (
     Connection,
     Engine,
     LargeBinary,
-    Row,
     Select,
     cast,
     inspect,
@@ -45,14 +45,8 @@ _DECODE = msgspec.json.Decoder(list[Event])
 _ONE = msgspec.json.Decoder(Event)
 
 
-class _About(msgspec.Struct):
-    """What an event that cannot be decoded may still say."""
-
-    gang: str | dict[str, Any] = ""
-    attempt: int = 0
-
-
-_ABOUT = msgspec.json.Decoder(_About)
+_GANG = re.compile(rb'"gang":(?:\{"id":)?"([^"\\]{1,200})"')
+_ATTEMPT = re.compile(rb'"attempt":(\d{1,9})\b')
 
 
 class Reader:
@@ -107,7 +101,7 @@ class Reader:
             self._pinned.close()
         self._engine.dispose()
 
-    def rows(self, query: Select[Any]) -> list[Row[Any]]:
+    def rows(self, query: Select[Any]) -> list[Any]:
         """Read rows. Raises EnvironmentFault: the database does not answer."""
         with faults(self.where):
             if self._pinned:
@@ -183,14 +177,10 @@ class Reader:
         number = entries[0].cycle
         at, incoming = self._head(entries)
         first = last + 1
-        if entries[-1].seq == last + len(entries):
-            try:
-                happened = _decoded(entries)
-            except UNREADABLE:
-                pass
-            else:
-                seqs = range(first, first + len(entries))
-                return Cycle(number, at, happened[:incoming], happened[incoming:], seqs)
+        happened = _decoded(entries) if entries[-1].seq == last + len(entries) else None
+        if happened is not None:
+            seqs = range(first, first + len(entries))
+            return Cycle(number, at, happened[:incoming], happened[incoming:], seqs)
         flaws = list[Flaw]()
         facts, decisions = list[tuple[int, Event]](), list[tuple[int, Event]]()
         for entry in entries:
@@ -203,8 +193,8 @@ class Reader:
                 flaws.append(_unreadable(entry, error))
             else:
                 (facts if entry.seq < first + incoming else decisions).append((last, event))
-        seqs = [seq for seq, _ in (*facts, *decisions)]
-        return Cycle(number, at, [e for _, e in facts], [e for _, e in decisions], seqs, flaws)
+        kept = [seq for seq, _ in (*facts, *decisions)]
+        return Cycle(number, at, [e for _, e in facts], [e for _, e in decisions], kept, flaws)
 
     def _head(self, entries: list[Entry]) -> tuple[int, int]:
         """Time of a cycle, and how many of its events came from outside."""
@@ -226,8 +216,13 @@ def _cuts(page: list[Entry]) -> Iterator[list[Entry]]:
     yield page[begin:]
 
 
-def _decoded(entries: list[Entry]) -> list[Event]:
-    return _DECODE.decode(b"[" + b",".join([entry.body for entry in entries]) + b"]")
+def _decoded(entries: list[Entry]) -> list[Event] | None:
+    """The events of a cycle; None = one of them cannot be read."""
+    try:
+        found = _DECODE.decode(b"[" + b",".join([entry.body for entry in entries]) + b"]")
+    except UNREADABLE:
+        return None
+    return found if len(found) == len(entries) else None
 
 
 def _readable(body: bytes) -> bool:
@@ -250,12 +245,8 @@ def _unreadable(entry: Entry, error: Exception) -> Flaw:
 
 def _about(body: bytes) -> tuple[str, int]:
     """The gang and attempt that an event which cannot be decoded names; empty = unknown."""
-    try:
-        about = _ABOUT.decode(body)
-    except UNREADABLE:
-        return "", 0
-    gang = about.gang if isinstance(about.gang, str) else about.gang.get("id", "")
-    return (gang if isinstance(gang, str) else ""), about.attempt
+    gang, attempt = _GANG.search(body), _ATTEMPT.search(body)
+    return gang[1].decode("utf-8", "replace") if gang else "", int(attempt[1]) if attempt else 0
 
 
 def _same_schema(connection: Connection, where: str) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from msgspec import Struct, field
 
 from ganglion.engine.state import ClusterState
-from ganglion.ledger.records import Filed
+from ganglion.ledger.records import Filed, Flaw
 from ganglion.lifecycle.failures.history import History
 from ganglion.lifecycle.losses import Span
 from ganglion.lifecycle.reports.hearing import OF_ATTEMPTS
@@ -91,6 +91,7 @@ class Book:
         spending: what workloads have used.
         schedules: what is submitted again and again.
         alarms: what needs a person, by (subject, alarm); those of workloads end with them.
+        flaws: events of the ledger that could not be taken in, by number.
     """
 
     def __init__(self) -> None:
@@ -99,6 +100,7 @@ class Book:
         self.trails: dict[str, Trail] = {}
         self.policies: list[PolicySet] = []
         self.alarms: dict[tuple[str, str], AlarmSet] = {}
+        self.flaws: dict[int, Flaw] = {}
         self._names: dict[str, dict[str, None]] = {}
         self.schedules = Schedules()
         self.replicas = Replicas()

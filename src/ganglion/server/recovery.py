@@ -5,34 +5,20 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TypedDict
 
-import structlog
-
 from ganglion.engine.plugins import Plugins
 from ganglion.engine.record import SETTLED
 from ganglion.engine.state import ClusterState
 from ganglion.extensions import load
 from ganglion.ledger.ledger import Ledger
-from ganglion.ledger.records import Cycle
-from ganglion.model.errors import EnvironmentFault, GanglionError, PluginError
-from ganglion.model.events import (
-    BookingRemoved,
-    BookingSet,
-    Event,
-    PolicySet,
-    QueueRemoved,
-    QueueSet,
-)
+from ganglion.model.errors import PluginError
+from ganglion.model.events import Event, PolicySet
 from ganglion.model.node import Node
 from ganglion.model.plan import Phase, Resize, Start, Stop
 from ganglion.model.policy import Policy
 from ganglion.model.workload import Gang, Workload
 from ganglion.server.book import Book
 from ganglion.server.draft import Mind
-
-SET_APART = (QueueSet, QueueRemoved, BookingSet, BookingRemoved)
-"""Events without which the rest still makes sense."""
-
-log = structlog.get_logger(__name__)
+from ganglion.server.replay import enter_live, take
 
 
 class Expected(TypedDict):
@@ -49,7 +35,7 @@ class Expected(TypedDict):
 def replayed(
     ledger: Ledger, policy: Policy, noted: Callable[[Event], None] = lambda _event: None
 ) -> Mind:
-    """Rebuild state and book from every event of a ledger.
+    """Rebuild state and book from every event of a ledger; see `replay` for those that fail.
 
     Args:
         ledger: where the events lie.
@@ -57,14 +43,14 @@ def replayed(
         noted: told of every event.
 
     Raises:
-        EnvironmentFault: the ledger cannot be read, or contradicts itself.
+        EnvironmentFault: the database does not answer.
         PluginError: the newest policy names a plugin that cannot be loaded.
     """
     mind = Mind(ClusterState(policy, _plugins(ledger, policy)), Book())
     with _no_collection():
         for cycle in ledger.cycles():
-            _again(mind, cycle, ledger.where, noted)
-    mind.book.load(ledger.history.live())
+            take(mind, cycle, noted)
+    enter_live(mind, {each.id: each for each in ledger.history.live()})
     return mind
 
 
@@ -80,41 +66,6 @@ def _plugins(ledger: Ledger, policy: Policy) -> Plugins:
             f"version {newest.version} of the policy cannot be used: {error.message}",
             "install the plugin again; see 'a plugin is gone' in docs/runbooks/policy.md",
         ) from error
-
-
-def _again(mind: Mind, cycle: Cycle, where: str, noted: Callable[[Event], None]) -> None:
-    """Take one cycle in as it was taken in then."""
-    try:
-        for event in cycle.incoming:
-            _heard(mind, event)
-            noted(event)
-        mind.state.again(cycle.at)
-        for event in cycle.decisions:
-            mind.state.apply(event)
-            mind.book.note(event)
-            noted(event)
-    except (GanglionError, KeyError) as error:
-        raise EnvironmentFault(
-            f"{where}: cycle {cycle.number} cannot be replayed: {error}",
-            "put back a backup; see 'damaged ledger' in docs/runbooks/server.md",
-        ) from error
-    mind.book.close(mind.state)
-
-
-def _heard(mind: Mind, event: Event) -> None:
-    """Take a fact in; one about a queue or booking that makes no sense stops no other.
-
-    A version of Ganglion that is stricter than the one that wrote it may find such. Without
-    the queue nothing is placed in it; without a gang's placement its devices would be given
-    twice, so no event of a gang may be passed over.
-    """
-    try:
-        mind.state.apply(event)
-    except GanglionError as error:
-        if not isinstance(event, SET_APART):
-            raise
-        log.warning("event of the ledger set apart", happened=str(event), error=error.message)
-    mind.book.note(event)
 
 
 @contextmanager
