@@ -89,7 +89,7 @@ def test_a_gang_whose_placement_cannot_be_read_waits_for_a_person_and_its_gpu_is
     with rig.service.read() as mind:
         record = mind.state.records[f"{job}/0"]
         assert record.placement is None
-        assert f"event {seq} of the ledger" in record.fault
+        assert "of the ledger" in record.fault
     assert rig.machine.began == [(f"{job}/0", 1)]
     wide = [running(rig, f"w{i}") for i in range(2)]
     assert [rig.state(each) for each in wide] == ["RUNNING"] * 2
