@@ -2,13 +2,25 @@
 
 import sys
 
-from tools.archlint.direction import wrong_way
-from tools.archlint.purity import floats, impure_calls, impure_imports
+from tools.archlint.direction import circles, wrong_way
+from tools.archlint.order import set_order
+from tools.archlint.purity import floats, hidden_state, impure_imports, impure_names
 from tools.archlint.shape import too_long, undocumented, unexplained
 from tools.archlint.source import Finding, sources
 from tools.archlint.words import banned_words, tracked
 
-RULES = (impure_imports, impure_calls, floats, wrong_way, too_long, undocumented, unexplained)
+RULES = (
+    impure_imports,
+    impure_names,
+    hidden_state,
+    set_order,
+    floats,
+    wrong_way,
+    circles,
+    too_long,
+    undocumented,
+    unexplained,
+)
 
 
 def findings() -> list[Finding]:

@@ -1,20 +1,14 @@
-"""Imports go one way through the house."""
+"""Imports go down, from room to room and from module to module."""
 
 from collections.abc import Iterator
 
-from tools.archlint.source import PACKAGE, Finding, Source, imports
+from tools.archlint.source import PACKAGE, Finding, Modules, Source
 
 CORE = frozenset({"model", "engine", "extensions"})
-BELOW_SERVER = CORE | {
-    "collector",
-    "files",
-    "compat",
-    "worlds",
-    "lifecycle",
-    "ledger",
-    "router",
-    "transport",
-}
+WORLDS = frozenset({"worlds", "worlds.kubernetes", "worlds.local", "worlds.simulated"})
+BELOW_SERVER = CORE | WORLDS
+BELOW_SERVER |= {"collector", "files", "compat", "lifecycle", "ledger", "router", "transport"}
+OF_WORLDS = CORE | {"lifecycle", "files", "worlds"}
 
 MAY_IMPORT: dict[str, frozenset[str]] = {
     "model": frozenset(),
@@ -29,6 +23,9 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "transport": frozenset({"model"}),
     "router": frozenset({"model", "collector", "transport"}),
     "worlds": CORE | {"lifecycle", "files"},
+    "worlds.kubernetes": OF_WORLDS,
+    "worlds.local": OF_WORLDS,
+    "worlds.simulated": OF_WORLDS,
     "server": BELOW_SERVER,
     "client": frozenset({"model", "files", "transport"}),
     "bench": BELOW_SERVER,
@@ -36,27 +33,107 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "demo": frozenset({"model", "client", "files", "checkpoint"}),
     "cli": BELOW_SERVER | {"server", "client", "bench", "demo", "scenarios"},
 }
-"""Room -> rooms it may import from; its own is always allowed."""
+"""Room -> rooms it may import from; its own is always allowed. A room within a room is named
+with both."""
+
+
+STATE = "ahead backlog bands draining facts foresight future holdings invariants keeping life"
+STATE += (
+    " profile promise queue_rules reservations rollback room rooms sharers sketch state victims"
+)
+
+CIRCLES_ALLOWED: dict[tuple[str, ...], str] = {
+    tuple(f"{PACKAGE}.engine.{name}" for name in STATE.split()): (
+        "the state owns the parts that are written in terms of it"
+    ),
+    tuple(
+        f"{PACKAGE}.files.{name}" for name in ("behaviour_checks", "checks", "schema")
+    ): "a file's validator calls rules that take the file",
+}
+"""Modules, sorted, that import one another -> why. One more or one less is a finding."""
+
+
+def room_of(module: str) -> str:
+    """The innermost room that a module lies in; what is in none keeps its top name."""
+    names = module.split(".")[1:]
+    inner = ".".join(names[:2])
+    return inner if inner in MAY_IMPORT else ".".join(names[:1])
 
 
 def wrong_way(files: list[Source]) -> Iterator[Finding]:
     """Every import inside the package follows `MAY_IMPORT`."""
     for source in files:
-        if source.part in {"", "__main__"}:
+        room = room_of(source.module)
+        if room in {"", "__main__"}:
             continue
-        allowed = MAY_IMPORT.get(source.part)
+        allowed = MAY_IMPORT.get(room)
         if allowed is None:
-            yield Finding(source.path, 0, "direction", f"{source.part} is no room of the house")
+            yield Finding(source.path, 0, "direction", f"{room} is not a known room")
             continue
-        for room, line in _rooms(source):
-            if room not in allowed | {source.part}:
-                message = f"{source.part} may not import {PACKAGE}.{room}"
+        for other, line in _rooms(source):
+            if other not in allowed | {room}:
+                message = f"{room} may not import {PACKAGE}.{other}"
                 yield Finding(source.path, line, "direction", message)
 
 
 def _rooms(source: Source) -> Iterator[tuple[str, int]]:
-    for name, line in imports(source):
-        names = name.split(".")
+    for each in source.imports:
         # `from ganglion import __version__` reaches the package itself, not a room.
+        names = each.origin.split(".")
         if names[0] == PACKAGE and len(names) > 1 and not names[1].startswith("__"):
-            yield names[1], line
+            yield room_of(each.origin), each.line
+
+
+def circles(files: list[Source]) -> Iterator[Finding]:
+    """No module imports itself through others, not even for its types."""
+    modules = Modules(files)
+    graph = {
+        source.module: {name for name, _ in modules.imported(source) if name != source.module}
+        for source in files
+    }
+    for circle in _components(graph):
+        if tuple(circle) in CIRCLES_ALLOWED:
+            continue
+        path = modules.by_name[circle[0]].path
+        yield Finding(path, 0, "circle", f"these import one another: {', '.join(circle)}")
+
+
+def _components(graph: dict[str, set[str]]) -> list[list[str]]:
+    """Groups of modules that reach one another, by Kosaraju's two passes."""
+    order: list[str] = []
+    _visit(graph, sorted(graph), order)
+    back: dict[str, set[str]] = {name: set() for name in graph}
+    for name, others in graph.items():
+        for other in others:
+            back[other].add(name)
+    seen: set[str] = set()
+    groups = []
+    for name in reversed(order):
+        group: list[str] = []
+        _visit(back, [name], group, seen)
+        if len(group) > 1:
+            groups.append(sorted(group))
+    return sorted(groups)
+
+
+def _visit(
+    graph: dict[str, set[str]],
+    starts: list[str],
+    finished: list[str],
+    seen: set[str] | None = None,
+) -> None:
+    """Append what is reached from `starts`, each after all that it reaches."""
+    seen = set() if seen is None else seen
+    for start in starts:
+        stack = [(start, iter(sorted(graph[start])))] if start not in seen else []
+        seen.add(start)
+        while stack:
+            name, others = stack[-1]
+            for other in others:
+                if other not in seen:
+                    seen.add(other)
+                    stack.append((other, iter(sorted(graph[other]))))
+                    break
+            else:
+                stack.pop()
+                finished.append(name)

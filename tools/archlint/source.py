@@ -1,8 +1,8 @@
 """Source files as the rules see them, and what a rule finds."""
 
 import ast
-from collections.abc import Iterator
-from functools import cache
+from collections.abc import Iterable, Iterator
+from functools import cache, cached_property
 from pathlib import Path
 from typing import NamedTuple
 
@@ -31,7 +31,23 @@ class Finding(NamedTuple):
         return f"{self.path}:{self.line}: {self.rule}: {self.message}"
 
 
-class Source(NamedTuple):
+class Import(NamedTuple):
+    """One imported name.
+
+    Attributes:
+        origin: what is imported, absolute: `numpy.random` for `from numpy import random`.
+        module: the module that is named: `numpy` there.
+        name: the local name that stands for `origin`; for `import a.b` it is `a`.
+        line: 1-based.
+    """
+
+    origin: str
+    module: str
+    name: str
+    line: int
+
+
+class Source:
     """One Python file.
 
     Attributes:
@@ -39,17 +55,49 @@ class Source(NamedTuple):
         module: dotted name, as `ganglion.engine.cycle`; packages without `__init__`.
         text: its content.
         tree: the same, parsed.
+        nodes: every node of the tree, outer ones first.
     """
 
-    path: str
-    module: str
-    text: str
-    tree: ast.Module
+    def __init__(self, path: str, module: str, text: str) -> None:
+        self.path, self.module, self.text = path, module, text
+        self.tree = ast.parse(text, path)
+        self.nodes = tuple(ast.walk(self.tree))
+
+    @property
+    def package(self) -> str:
+        """The package that relative imports start from."""
+        is_package = self.path.endswith("__init__.py")
+        return self.module if is_package else self.module.rpartition(".")[0]
 
     @property
     def part(self) -> str:
         """The room of the house it lies in, as `engine`; empty for the package itself."""
         return self.module.partition(".")[2].partition(".")[0]
+
+    @cached_property
+    def imports(self) -> tuple[Import, ...]:
+        """Every import of the file, at any depth and under any condition."""
+        return tuple(self._imports())
+
+    def _imports(self) -> Iterator[Import]:
+        for node in self.nodes:
+            if isinstance(node, ast.Import):
+                for alias in node.names:
+                    name = alias.asname or alias.name.partition(".")[0]
+                    yield Import(alias.name, alias.name, name, node.lineno)
+            elif isinstance(node, ast.ImportFrom):
+                module = self._module(node)
+                for alias in node.names:
+                    name = alias.asname or alias.name
+                    yield Import(f"{module}.{alias.name}", module, name, node.lineno)
+
+    def _module(self, node: ast.ImportFrom) -> str:
+        """The absolute name of the module that `from … import` names."""
+        if not node.level:
+            return node.module or ""
+        parts = self.package.split(".")
+        above = parts[: len(parts) - node.level + 1]
+        return ".".join([*above, *filter(None, [node.module])])
 
 
 def parse(path: str, text: str) -> Source:
@@ -57,7 +105,7 @@ def parse(path: str, text: str) -> Source:
     names = list(Path(path).with_suffix("").parts[1:])
     if names[-1] == "__init__":
         names.pop()
-    return Source(path, ".".join(names), text, ast.parse(text, path))
+    return Source(path, ".".join(names), text)
 
 
 @cache
@@ -67,18 +115,24 @@ def sources(root: Path = ROOT) -> list[Source]:
     return [parse(file.relative_to(root).as_posix(), file.read_text("utf-8")) for file in files]
 
 
-def imports(source: Source) -> Iterator[tuple[str, int]]:
-    """Yield each imported module (absolute, as written in `from X import`) and its line."""
-    package = source.module.split(".")
-    if not source.path.endswith("__init__.py"):
-        package = package[:-1]
-    for node in ast.walk(source.tree):
-        if isinstance(node, ast.Import):
-            yield from ((alias.name, node.lineno) for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.level:
-            above = package[: len(package) - node.level + 1]
-            yield ".".join([*above, *filter(None, [node.module])]), node.lineno
-        elif isinstance(node, ast.ImportFrom) and node.module == PACKAGE:
-            yield from ((f"{PACKAGE}.{alias.name}", node.lineno) for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            yield node.module, node.lineno
+class Modules:
+    """The modules of the project, by name.
+
+    Args:
+        files: all sources that imports are resolved in.
+    """
+
+    def __init__(self, files: Iterable[Source]) -> None:
+        self.by_name = {source.module: source for source in files}
+
+    def imported(self, source: Source) -> Iterator[tuple[str, int]]:
+        """Yield the modules of the project that a file imports, with the line."""
+        for each in source.imports:
+            name = self.named(each)
+            if name:
+                yield name, each.line
+
+    def named(self, imported: Import) -> str:
+        """The module of the project that an import names; empty = none."""
+        names = (imported.origin, imported.module)
+        return next((name for name in names if name in self.by_name), "")

@@ -47,13 +47,9 @@ def banned_words(files: list[Path], root: Path = ROOT) -> Iterator[Finding]:
             text = file.read_text("utf-8")
         except UnicodeDecodeError:  # pictures and the like
             continue
-        for number, line in enumerate(text.splitlines(), 1):
-            yield from _in_line(file.relative_to(root).as_posix(), number, line)
-
-
-def _in_line(path: str, number: int, line: str) -> Iterator[Finding]:
-    for found in _BANNED.finditer(line):
-        word = found[0]
-        if word.upper() in _CASED and word not in _CASED:
-            continue
-        yield Finding(path, number, "words", f"{word!r} has no place here")
+        for found in _BANNED.finditer(text):
+            word = found[0]
+            if word.upper() not in _CASED or word in _CASED:
+                line = text.count("\n", 0, found.start()) + 1
+                path = file.relative_to(root).as_posix()
+                yield Finding(path, line, "words", f"{word!r} has no place here")

@@ -14,7 +14,11 @@ from ganglion.model.queue import ANY_FLAVOR, Queue
 from ganglion.model.reasons import Reason, Remedy, Token
 from ganglion.model.resources import Amount, Usage, decimal
 
-_WORDS = {"gpu_milli": "GPUs", "cpu_milli": "CPUs", "memory_mib": "MiB of memory"}
+_WORDS: Mapping[str, str] = {
+    "gpu_milli": "GPUs",
+    "cpu_milli": "CPUs",
+    "memory_mib": "MiB of memory",
+}
 _NO_GPUS = Amount(gpu_milli=0)
 
 Table = Mapping[str, Mapping[str, Usage]]

@@ -1,6 +1,6 @@
 """The plugins that come with the engine, by name."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from typing import Any
 
@@ -9,7 +9,7 @@ from ganglion.model.errors import FieldError, PluginError
 from ganglion.model.kinds import Weighted
 from ganglion.model.policy import Policy
 
-SCORES = {
+SCORES: Mapping[str, str] = {
     "ganglion": "ganglion.engine.scores.ganglion:GanglionScore",
     "fgd": "ganglion.engine.scores.fgd:FgdScore",
     "bestfit": "ganglion.engine.scores.bestfit:BestFitScore",

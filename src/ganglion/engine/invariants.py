@@ -187,7 +187,7 @@ def _occupants(state: "ClusterState") -> None:
     _require(by_gang.keys() == occupants.records.keys(), "the gangs that hold pods are not listed")
     for gang, record in occupants.records.items():
         _require(record is state.records[gang], f"the pods of gang {gang} are another record's")
-    for node in {*by_node, *state.tree.names}:
+    for node in sorted({*by_node, *state.tree.names}):
         here = {gang: Counter(pods) for gang, pods in occupants.on(node).items()}
         _require(here == by_node.get(node, {}), f"the gangs on node {node} are miscounted")
 

@@ -116,7 +116,7 @@ class Market:
     def drop(self, unit: Unit) -> None:
         """A unit may not, or cannot, be taken any more."""
         self._gone.add(unit.key)
-        for rank in {self._state.tree.index[pod.node] for pod in unit.pods}:
+        for rank in sorted({self._state.tree.index[pod.node] for pod in unit.pods}):
             if rank in self._by_node:
                 self._renew(rank, push=True)
 

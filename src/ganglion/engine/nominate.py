@@ -1,6 +1,6 @@
 """What the first gang of a queue could do now: start, have others stopped, or neither."""
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -23,7 +23,11 @@ from ganglion.model.queue import ANY_FLAVOR
 from ganglion.model.reasons import Reason, Remedy, Token
 from ganglion.model.resources import decimal
 
-_WORDS = {"gpu_milli": "GPUs", "cpu_milli": "CPUs", "memory_mib": "MiB of memory"}
+_WORDS: Mapping[str, str] = {
+    "gpu_milli": "GPUs",
+    "cpu_milli": "CPUs",
+    "memory_mib": "MiB of memory",
+}
 
 
 class Nomination(NamedTuple):

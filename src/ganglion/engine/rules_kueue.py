@@ -8,7 +8,7 @@ priority; otherwise its queue's rules decide, and whether it may borrow itself m
 Source: the semantics of Kueue's preemption, as documented there.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -29,7 +29,7 @@ class Variant(IntEnum):
     WHILE_BORROWING = 3
 
 
-CAUSES = {
+CAUSES: Mapping[Variant, Cause] = {
     Variant.WITHIN: Cause.PREEMPTED,
     Variant.HIERARCHY: Cause.RECLAIMED,
     Variant.WITHOUT_BORROWING: Cause.RECLAIMED,

@@ -4,7 +4,7 @@ Source: phase one of Kueue's topology-aware scheduling: pods are counted in the 
 added up; a domain at the level of slices holds whole ones only.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ganglion.engine.fits import Fits
@@ -55,7 +55,7 @@ class Layers(NamedTuple):
 
     level: int
     size: int = 1
-    inner: dict[int, int] = {}  # noqa: RUF012 - never changed
+    inner: Mapping[int, int] = {}
 
 
 class Crew(NamedTuple):

@@ -1,6 +1,6 @@
 """ClusterState: the one mutable thing, changed by events and nothing else."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ganglion.engine import ahead, facts, life
@@ -210,7 +210,7 @@ class ClusterState(Holdings):
         check(self)
 
 
-_HANDLERS: dict[type, Callable[[ClusterState, Any], bool]] = {
+_HANDLERS: Mapping[type, Callable[[ClusterState, Any], bool]] = {
     ev.NodeAdded: ahead.node_added,
     ev.NodeLost: facts.node_lost,
     ev.NodeCordoned: facts.node_cordoned,

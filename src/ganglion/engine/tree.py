@@ -263,7 +263,7 @@ class Tree:
         other.cpu_flavors = self.cpu_flavors
         other.pods = [0] * len(self.nodes)
         other.conditions = list(map(self._emptied, self.conditions))
-        for name in self._gone & self.index.keys():
+        for name in sorted(self._gone & self.index.keys()):
             rank = self.index[name]
             other.conditions[rank] = self._shut(other.conditions[rank])
         other.renew()

@@ -191,7 +191,7 @@ def common(indexes: Indexes, ranks: Sequence[int]) -> tuple[Level, str]:
     tree = indexes.tree
     if len(set(ranks)) == 1:
         return Level.NODE, tree.names[ranks[0]]
-    parents = {tree.parents[rank] for rank in ranks}
+    parents = dict.fromkeys(tree.parents[rank] for rank in ranks)
     shared = None
     for parent in parents:
         around = _up(indexes, parent)

@@ -1,6 +1,6 @@
 """Why a gang finds no place: one dominant reason with the numbers that were read."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ganglion.engine.devices import largest
 from ganglion.engine.fits import Fits
@@ -12,7 +12,7 @@ from ganglion.model.levels import DEPTH, Level
 from ganglion.model.reasons import Reason, Remedy, Token
 from ganglion.model.resources import WHOLE, GpuRequest, counted, decimal
 
-INSIDE = {Level.ISLAND: "NVLink island", Level.NUMA: "NUMA domain"}
+INSIDE: Mapping[Level, str] = {Level.ISLAND: "NVLink island", Level.NUMA: "NUMA domain"}
 """Parts of a node, in words."""
 
 

@@ -1,5 +1,7 @@
 """Whether a gang whose attempt ended waits for another one, and how long."""
 
+from collections.abc import Mapping
+
 from msgspec.structs import replace
 
 from ganglion.engine.record import GangRecord
@@ -31,7 +33,7 @@ ENDLESS = 1 << 30
 
 _BY_ITSELF = (Outcome.SUCCEEDED, Outcome.FAILED)
 
-_WORDS = {
+_WORDS: Mapping[str, str] = {
     "failure": "failures",
     OOM: "ends for want of memory",
     "node_failure": "losses of nodes or GPUs",

@@ -1,6 +1,6 @@
 """The one state of a workload, derived from its gangs."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -41,7 +41,7 @@ class Status(NamedTuple):
     exit_code: int | None = None
 
 
-_ENDS = {
+_ENDS: Mapping[Outcome, State] = {
     Outcome.SUCCEEDED: State.SUCCEEDED,
     Outcome.STOPPED_EARLY: State.SUCCEEDED,
     Outcome.CANCELLED: State.CANCELLED,
@@ -54,7 +54,7 @@ _LIVE_FIRST = (
     (Phase.STARTING, State.STARTING),
     (Phase.STOPPING, State.STOPPING),
 )
-_WORDS = {Kind.SERVICE: "replicas", Kind.SWEEP: "trials"}
+_WORDS: Mapping[Kind, str] = {Kind.SERVICE: "replicas", Kind.SWEEP: "trials"}
 
 
 def state_of(

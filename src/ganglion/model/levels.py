@@ -1,5 +1,6 @@
 """Levels of the one topology tree, from the whole fleet down to a device."""
 
+from collections.abc import Mapping
 from enum import StrEnum
 
 
@@ -22,7 +23,7 @@ class Level(StrEnum):
 LEVELS: tuple[Level, ...] = tuple(Level)
 """All levels, widest first."""
 
-DEPTH: dict[Level, int] = {level: depth for depth, level in enumerate(LEVELS)}
+DEPTH: Mapping[Level, int] = {level: depth for depth, level in enumerate(LEVELS)}
 """How deep a level lies; a larger number is a narrower domain."""
 
 ABOVE_NODE: tuple[Level, ...] = LEVELS[1 : DEPTH[Level.NODE]]

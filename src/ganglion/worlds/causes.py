@@ -1,10 +1,15 @@
 """What the cause of a stop says: how the attempt ends, and which trade it was part of."""
 
+from collections.abc import Mapping
 from enum import StrEnum
 
 from ganglion.model.events import GIVEN_UP, Outcome, cancels, suspends
 
-_ENDS = {"time": Outcome.TIMED_OUT, "node": Outcome.NODE_LOST, "lost": Outcome.NODE_LOST}
+_ENDS: Mapping[str, Outcome] = {
+    "time": Outcome.TIMED_OUT,
+    "node": Outcome.NODE_LOST,
+    "lost": Outcome.NODE_LOST,
+}
 
 
 class Trade(StrEnum):

@@ -253,6 +253,6 @@ def _most(target: Target) -> int:
 def _breaks(target: Target, levels: Sequence[int], most: int) -> list[int]:
     """Thousandths of a core from which one more typical pod finds CPU, ascending."""
     found = {0, *levels}
-    for cpu in set(target.cpu.tolist()) - {0}:
+    for cpu in sorted(set(target.cpu.tolist()) - {0}):
         found.update(range(cpu, cpu * (most + 1), cpu))
     return sorted(found)

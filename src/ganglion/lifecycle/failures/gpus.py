@@ -4,12 +4,14 @@ Sources: NVIDIA's catalogue of Xid errors; the errors that its device plugin for
 takes for the programs' own; NVML's flags of row remapping.
 """
 
+from collections.abc import Mapping
+
 from msgspec import Struct
 
 PROGRAMS_OWN = frozenset({13, 31, 43, 45, 68, 94, 109})
 """Xid errors that say something about a program, or that the GPU got over by itself."""
 
-WORDS = {
+WORDS: Mapping[int, str] = {
     48: "uncorrectable memory error",
     62: "its controller halted",
     64: "rows of its memory could not be remapped",

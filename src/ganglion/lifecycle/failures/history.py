@@ -1,5 +1,7 @@
 """What is remembered of a gang's attempts to decide about the next one."""
 
+from collections.abc import Mapping
+
 from msgspec import Struct, field
 
 from ganglion.lifecycle.failures.causes import CRASH_LOOP, GPU, NODE, OOM
@@ -10,7 +12,7 @@ __all__ = ["CRASH_LOOP", "GPU", "NODE", "OOM", "History", "cause_of"]
 QUICK_MS = 10_000
 """An attempt that fails within so long of its start has not come to work."""
 
-BY_OUTCOME = {
+BY_OUTCOME: Mapping[Outcome, str] = {
     Outcome.FAILED: "failure",
     Outcome.NODE_LOST: "node_failure",
     Outcome.PREEMPTED: "preemption",

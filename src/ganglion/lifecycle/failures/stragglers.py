@@ -92,7 +92,7 @@ class Stragglers(Struct):
             return
         usual, nodes = known
         permille, workload = 1000 * now // max(usual, 1), gang.rpartition("/")[0]
-        for node in pace.nodes - nodes:
+        for node in sorted(pace.nodes - nodes):
             if permille >= SLOWER_PERMILLE:
                 self.slow.setdefault(node, {})[workload] = permille
             else:

@@ -97,12 +97,12 @@ def _grown(
     pairs = [(before.pages[key], page) for key, page in good.items() if key in before.pages]
     seconds = (now.at - before.at) / 1_000
     values: dict[Signal, int] = {}
-    for signal in {signal for page in good.values() for signal in page.counters}:
+    for signal in sorted({signal for page in good.values() for signal in page.counters}):
         grown = [_growth(old.counters, new.counters, signal) for old, new in pairs]
         known = [each for each in grown if each is not None]
         if known:
             values[signal] = round(sum(known) / len(known) * replicas / seconds * 1_000)
-    for signal in {signal for page in good.values() for signal in page.histograms}:
+    for signal in sorted({signal for page in good.values() for signal in page.histograms}):
         found = quantile(_added(old.histograms, new.histograms, signal) for old, new in pairs)
         if found is not None:
             values[signal] = round(found * 1_000)

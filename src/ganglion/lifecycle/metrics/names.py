@@ -4,6 +4,8 @@ vLLM and SGLang rename metrics from time to time; of the names of one signal, th
 page has is read. Triton has its own, and more with the TensorRT-LLM backend.
 """
 
+from collections.abc import Mapping
+
 from msgspec import Struct
 
 from ganglion.model.behaviour import Signal
@@ -26,7 +28,7 @@ class Name(Struct, frozen=True):
 
 _TRT_REQUESTS = "nv_trt_llm_request_metrics"
 
-GAUGES: dict[Signal, tuple[Name, ...]] = {
+GAUGES: Mapping[Signal, tuple[Name, ...]] = {
     Signal.WAITING: (
         Name("vllm:num_requests_waiting"),
         Name("sglang:num_queue_reqs"),
@@ -49,7 +51,7 @@ GAUGES: dict[Signal, tuple[Name, ...]] = {
 }
 """Values as of now."""
 
-COUNTERS: dict[Signal, tuple[Name, ...]] = {
+COUNTERS: Mapping[Signal, tuple[Name, ...]] = {
     Signal.TOKENS: (
         Name("vllm:generation_tokens_total"),
         Name("sglang:generation_tokens_total"),
@@ -58,7 +60,7 @@ COUNTERS: dict[Signal, tuple[Name, ...]] = {
 }
 """Values whose growth per second is the signal."""
 
-HISTOGRAMS: dict[Signal, tuple[Name, ...]] = {
+HISTOGRAMS: Mapping[Signal, tuple[Name, ...]] = {
     Signal.TTFT: (
         Name("vllm:time_to_first_token_seconds"),
         Name("sglang:time_to_first_token_seconds"),

@@ -48,4 +48,12 @@ KUEUE_QUEUE = "kueue.x-k8s.io/queue-name"
 HOSTNAME = "kubernetes.io/hostname"
 
 DISRUPTION_TARGET = "DisruptionTarget"
-PREEMPTED = "PreemptionByScheduler"
+BY_SCHEDULER = "PreemptionByScheduler"
+"""Reason of the condition `DISRUPTION_TARGET` on pods that a scheduler preempts."""
+VICTIM_OF = _PREFIX + "victim-of"
+SUSPENDED_FOR = _PREFIX + "suspended-for"
+
+FAILED_SCHEDULING = "FailedScheduling"
+PREEMPTED = "Preempted"
+QUARANTINED = "Quarantined"
+"""Reasons of the events that we write."""

@@ -14,10 +14,10 @@ from ganglion.model.resources import Amount, Usage
 from ganglion.worlds.kubernetes import names
 from ganglion.worlds.kubernetes.act.bucket import Bucket
 from ganglion.worlds.kubernetes.act.statuses import SetStatus
-from ganglion.worlds.kubernetes.act.times import seconds
 from ganglion.worlds.kubernetes.config.status import Figures, patch_of, status_of
 from ganglion.worlds.kubernetes.config.verdicts import Reason, Verdict
 from ganglion.worlds.kubernetes.objects.meta import Anything
+from ganglion.worlds.kubernetes.objects.times import seconds
 
 LOOK_MS = 5_000
 """Time between two looks at figures, which change all the time."""

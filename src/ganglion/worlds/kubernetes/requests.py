@@ -51,22 +51,13 @@ class Ask(Struct, frozen=True):
         return found
 
 
-_latest: tuple[Pod | None, Ask] = (None, Ask())
-"""The pod that was asked about last, and the answer."""
-
-
 def ask_of(pod: Pod) -> Ask:
     """What one pod takes.
 
     Raises:
         InputError: a quantity is none.
     """
-    global _latest  # noqa: PLW0603 - several rules ask about one pod in a row
-    latest, ask = _latest
-    if latest is not pod:
-        ask = _ask(amounts_of(pod))
-        _latest = (pod, ask)
-    return ask
+    return _ask(amounts_of(pod))
 
 
 def plus(one: Ask, other: Ask) -> Ask:

@@ -44,6 +44,9 @@ Turned = Callable[[Brain, Sequence[Order], float], None]
 
 log = structlog.get_logger(__name__)
 
+OF_ALL = ("topology", "devices")
+"""Troubles of a cluster that concern more than one object; they are logged."""
+
 
 def now_ms() -> int:
     """The time in ms since 1970."""
@@ -111,6 +114,7 @@ class Scheduler:
         self._fatal = self._failed = ""
         self.ready, self.calm = threading.Event(), threading.Event()
         self._crowded = False
+        self._logged: dict[str, dict[str, tuple[str, ...]]] = {}
         self.turns = 0
 
     # --- for other threads ------------------------------------------------------------------
@@ -234,7 +238,20 @@ class Scheduler:
                 if mine:
                     connection.give(mine)
             self._report(now)
+            self._log(brain)
             self._turned(brain, orders, time.perf_counter() - began)
+
+    def _log(self, brain: Brain) -> None:
+        """Write down what the turn could not make sense of; the brain itself does no I/O."""
+        for rejection in brain.plan.rejected:
+            log.warning("fact set apart", fact=str(rejection.event), error=rejection.message)
+        for defect in brain.plan.defects:
+            log.error("the engine failed", stage=defect.stage, gang=defect.gang, error=defect.error)
+        for site in brain.scene.sites.values():
+            odd = {about: site.troubles[about] for about in OF_ALL if about in site.troubles}
+            if odd != self._logged.get(site.name, {}):
+                self._logged[site.name] = odd
+                log.warning("odd", cluster=site.name, **odd)
 
     def _is_ready(self) -> bool:
         """Whether everything was listed; kinds of owners are found out on the way."""

@@ -16,14 +16,13 @@ from msgspec import Struct
 
 from ganglion.model.resources import WHOLE
 from ganglion.model.workload import Checkpoint, Gang, Run
+from ganglion.worlds.environment import BIND_SWITCH, SLURM_SWITCH, split
 from ganglion.worlds.local import slurm
 from ganglion.worlds.local.records import CHECKPOINT, HOSTFILE, STOP_NOTE, report_file
 from ganglion.worlds.local.seats import Seat, Table
 
 ADDRESS = "127.0.0.1"
 """Every node of this world is this machine."""
-SLURM_SWITCH = "GANGLION_SLURM_ENV"
-BIND_SWITCH = "GANGLION_GPU_BIND"
 HANDED_ON = ("SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT")
 """Signals that torchrun hands on to its workers by itself."""
 HARMLESS = ("SIGURG", "SIGWINCH", "SIGCHLD", "SIGCONT")
@@ -156,18 +155,6 @@ def _gpus(seat: Seat, run: Run, facts: Facts) -> dict[str, str]:
     if 0 < seat.pod.milli < WHOLE:
         env["GANGLION_GPU_MILLI"] = str(seat.pod.milli)
     return env
-
-
-def split(devices: tuple[int, ...], procs: int, local_rank: int) -> tuple[int, ...]:
-    """One process's part of its pod's devices.
-
-    Parts are consecutive and differ by at most one device; processes that outnumber the
-    devices share them evenly.
-    """
-    if devices and len(devices) < procs:
-        return (devices[local_rank * len(devices) // procs],)
-    first, last = (len(devices) * part // procs for part in (local_rank, local_rank + 1))
-    return devices[first:last]
 
 
 def _own(seat: Seat, table: Table, gang: Gang, facts: Facts) -> dict[str, str]:

@@ -11,8 +11,9 @@ from ganglion.model.errors import FieldError, NotFound
 from ganglion.model.placement import Placement
 from ganglion.model.plan import Resize, Start
 from ganglion.model.workload import Checkpoint, Gang, Kind, Run, Workload
+from ganglion.worlds.environment import SLURM_SWITCH
 from ganglion.worlds.local import paths, records, slurm
-from ganglion.worlds.local.env import SLURM_SWITCH, Facts, Gpu, hostfile, rank_env
+from ganglion.worlds.local.env import Facts, Gpu, hostfile, rank_env
 from ganglion.worlds.local.ports import free_port, is_free, is_reusable
 from ganglion.worlds.local.records import Record
 from ganglion.worlds.local.seats import Seat, Table, pod_id, seats

@@ -14,13 +14,13 @@ from ganglion.worlds.kubernetes.act.conditions import (
     say_all,
     say_why,
     unschedulable,
-    victim_of,
 )
 from ganglion.worlds.kubernetes.act.evict import evict
 from ganglion.worlds.kubernetes.act.nominate import nominate, unnominate
 from ganglion.worlds.kubernetes.act.outcome import Outcome, Ref, Verdict
 from ganglion.worlds.kubernetes.objects.meta import Meta
 from ganglion.worlds.kubernetes.objects.pod import Pod
+from ganglion.worlds.kubernetes.objects.victims import victim_of
 
 KEY = "research/Job/big-1/1a2b3c-44/3"
 NOON_MS = 1_750_000_000_000

@@ -11,13 +11,11 @@ from tests.worlds.kubernetes.act.real import on
 
 from ganglion.worlds.kubernetes.act.bucket import Bucket
 from ganglion.worlds.kubernetes.act.events import (
-    FAILED_SCHEDULING,
-    PREEMPTED,
-    QUARANTINED,
     Recorder,
 )
 from ganglion.worlds.kubernetes.act.series import About, Happened, Series, Shelf
 from ganglion.worlds.kubernetes.api.client import Api
+from ganglion.worlds.kubernetes.names import FAILED_SCHEDULING, PREEMPTED, QUARANTINED
 
 EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"
 POD = About("v1", "Pod", "default", "pod-0", "u0")

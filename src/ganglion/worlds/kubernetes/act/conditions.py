@@ -9,42 +9,25 @@ A victim is marked before it is evicted, in one write with two parts:
   reason and message of the condition by its own.
 """
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
 from ganglion.worlds.kubernetes.act.calls import PACE, Judge, Pace, each_of, reader, settle
 from ganglion.worlds.kubernetes.act.outcome import Identity, Outcome, Verdict, path_of
 from ganglion.worlds.kubernetes.act.patch import patch_pod
-from ganglion.worlds.kubernetes.act.times import Clock, seconds, wall_ms
+from ganglion.worlds.kubernetes.act.times import Clock, wall_ms
 from ganglion.worlds.kubernetes.api.client import Api
 from ganglion.worlds.kubernetes.api.patches import Patch
-from ganglion.worlds.kubernetes.names import DISRUPTION_TARGET, GROUP, PREEMPTED
+from ganglion.worlds.kubernetes.names import BY_SCHEDULER, DISRUPTION_TARGET, VICTIM_OF
 from ganglion.worlds.kubernetes.objects.pod import Pod
-
-VICTIM_OF = f"{GROUP}/victim-of"
-
-INCOMPLETE = "GangIncomplete"
-"""Reason of pods that go because their gang cannot be completed; nobody benefits."""
+from ganglion.worlds.kubernetes.objects.times import seconds
+from ganglion.worlds.kubernetes.objects.victims import INCOMPLETE, MESSAGE, victim_of
 
 SCHEDULED = "PodScheduled"
 UNSCHEDULABLE = "Unschedulable"
 
-_MESSAGE = 'Stopped to make room for "{}"'
-_PARSED = re.compile(r'for "([^"]+)"$')
 _LONGEST = 4096
 """Characters of a message; longer ones are cut."""
-
-
-def victim_of(pod: Pod) -> str | None:
-    """Return for whom a pod is to go, as it was marked; None = it is no victim of ours."""
-    condition = pod.condition(DISRUPTION_TARGET)
-    if condition is None or condition.status != "True" or condition.reason == INCOMPLETE:
-        return None
-    if noted := pod.metadata.annotations.get(VICTIM_OF):
-        return noted
-    found = _PARSED.search(condition.message) if condition.reason == PREEMPTED else None
-    return found[1] if found else None
 
 
 async def mark_victim(
@@ -59,7 +42,7 @@ async def mark_victim(
         pace: how hard to try.
         clock: for the time of the condition.
     """
-    condition = _target(PREEMPTED, _MESSAGE.format(beneficiary), clock)
+    condition = _target(BY_SCHEDULER, MESSAGE.format(beneficiary), clock)
     body = {
         "metadata": {"annotations": {VICTIM_OF: beneficiary}},
         "status": {"conditions": [condition]},

@@ -18,10 +18,6 @@ from ganglion.worlds.kubernetes.api.errors import Absent
 from ganglion.worlds.kubernetes.api.patches import Patch
 
 SCHEDULED = "Scheduled"
-FAILED_SCHEDULING = "FailedScheduling"
-PREEMPTED = "Preempted"
-QUARANTINED = "Quarantined"
-
 _MOST_SERIES = 4096
 _ENDS_MS = 6 * 60_000
 """A series to which nothing was added for this long has ended."""

@@ -17,10 +17,8 @@ from ganglion.worlds.kubernetes.act.outcome import Outcome, Verdict
 from ganglion.worlds.kubernetes.api.client import Api
 from ganglion.worlds.kubernetes.api.errors import Absent
 from ganglion.worlds.kubernetes.api.patches import Patch
-from ganglion.worlds.kubernetes.names import GROUP
+from ganglion.worlds.kubernetes.names import SUSPENDED_FOR
 from ganglion.worlds.kubernetes.objects.meta import Anything
-
-SUSPENDED_FOR = f"{GROUP}/suspended-for"
 
 
 class Suspendable(Protocol):

@@ -10,8 +10,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from ganglion.worlds.kubernetes.act.times import micros
 from ganglion.worlds.kubernetes.names import GROUP, SCHEDULER
+from ganglion.worlds.kubernetes.objects.times import micros
 
 CONTROLLER = f"{GROUP}/{SCHEDULER}"
 _LONGEST = 1024

@@ -28,8 +28,6 @@ from ganglion.model.placement import Placement, PodPlacement
 from ganglion.model.resources import GpuRequest
 from ganglion.model.workload import Gang, PodSet
 from ganglion.worlds.kubernetes import names
-from ganglion.worlds.kubernetes.act.conditions import victim_of
-from ganglion.worlds.kubernetes.act.times import read_ms
 from ganglion.worlds.kubernetes.brain.admit import admit, gang_for
 from ganglion.worlds.kubernetes.brain.attempt import Attempt, Stage
 from ganglion.worlds.kubernetes.brain.gang_of import request_of
@@ -41,6 +39,8 @@ from ganglion.worlds.kubernetes.brain.tend import leave
 from ganglion.worlds.kubernetes.gangs.found import Found, Member
 from ganglion.worlds.kubernetes.gangs.home import is_ours
 from ganglion.worlds.kubernetes.objects.pod import Pod
+from ganglion.worlds.kubernetes.objects.times import read_ms
+from ganglion.worlds.kubernetes.objects.victims import victim_of
 
 BEGUN = "begun/"
 """Ids under which pods of incomplete gangs are counted while the scheduler starts."""

@@ -24,7 +24,6 @@ from ganglion.model.node import Node
 from ganglion.model.plan import Plan
 from ganglion.model.policy import Policy
 from ganglion.model.queue import Queue
-from ganglion.worlds.kubernetes.act.events import QUARANTINED
 from ganglion.worlds.kubernetes.act.series import About
 from ganglion.worlds.kubernetes.brain.admit import admit, forget
 from ganglion.worlds.kubernetes.brain.adopt import adopt, claim_everything
@@ -49,6 +48,7 @@ from ganglion.worlds.kubernetes.brain.site import Site
 from ganglion.worlds.kubernetes.brain.telling import Teller
 from ganglion.worlds.kubernetes.brain.tend import answered, lost, tend
 from ganglion.worlds.kubernetes.gangs.chain import Wanted
+from ganglion.worlds.kubernetes.names import QUARANTINED
 from ganglion.worlds.kubernetes.objects.pod import Pod
 
 News = Changed | Answer
@@ -143,7 +143,7 @@ class Brain:
     def turn(self, news: Iterable[News], now: int) -> list[Order]:
         """Take news in, decide, and say what is to be written, in that order."""
         scene = self.scene
-        scene.orders, scene.facts, scene.defects = [], [], []
+        scene.orders, scene.facts, scene.rejected, scene.defects = [], [], [], []
         self.observe(news)
         answers, self._answers = self._answers, []
         self._follow_pods(now)
@@ -167,7 +167,7 @@ class Brain:
         self._describe_nodes(now)
         self._judge.open()
         self.plan = cycle(scene.state, [], now, isolate=scene.settings.isolate)
-        self.plan.defects[:0] = scene.defects
+        self.plan.rejected[:0], self.plan.defects[:0] = scene.rejected, scene.defects
         self._judge.settle(self.plan)
         carry(scene, self._judge, self.plan)
         for start in self.plan.starts:
@@ -217,7 +217,7 @@ class Brain:
             if site.restock():
                 self._restocked(site)
             site.news, site.gone_pods, site.refused = [], [], []
-            for key in site.grouping.take_dirty():
+            for key in sorted(site.grouping.take_dirty()):
                 gang = site.prefix + key
                 found = site.grouping.found(key)
                 if found is None:

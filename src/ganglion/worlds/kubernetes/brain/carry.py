@@ -3,13 +3,13 @@
 from ganglion.model.events import GangReserved
 from ganglion.model.placement import Placement
 from ganglion.model.plan import Plan, Resize, Start, Stop
-from ganglion.worlds.kubernetes.act.events import PREEMPTED
 from ganglion.worlds.kubernetes.act.series import About
 from ganglion.worlds.kubernetes.brain.attempt import Attempt, Stage
 from ganglion.worlds.kubernetes.brain.judge import Judge
 from ganglion.worlds.kubernetes.brain.orders import Nominate, Note, PodRef
 from ganglion.worlds.kubernetes.brain.scene import Scene
 from ganglion.worlds.kubernetes.brain.tend import drop, leave, tend
+from ganglion.worlds.kubernetes.names import PREEMPTED
 
 
 def carry(scene: Scene, judge: Judge, plan: Plan) -> None:

@@ -70,7 +70,7 @@ class Kinds:
         """Node -> marks of the sets of closed nodes that it is in."""
         found: dict[str, set[str]] = {}
         for mark, nodes in {kind.mark: kind.nodes for kind in self._kinds.values()}.items():
-            for node in nodes:
+            for node in sorted(nodes):
                 found.setdefault(node, set()).add(mark)
         return {node: frozenset(marks) for node, marks in found.items()}
 

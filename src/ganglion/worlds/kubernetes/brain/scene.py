@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 
-import structlog
 from msgspec import Struct, field
 
 from ganglion.engine.record import GangRecord
@@ -10,14 +9,12 @@ from ganglion.engine.state import ClusterState
 from ganglion.lifecycle.failures.quarantine import Quarantine
 from ganglion.model.errors import GanglionError
 from ganglion.model.events import Event
-from ganglion.model.plan import Defect
+from ganglion.model.plan import Defect, Rejection
 from ganglion.worlds.kubernetes.brain.attempt import Attempt
 from ganglion.worlds.kubernetes.brain.orders import Order, PodRef
 from ganglion.worlds.kubernetes.brain.settings import Settings
 from ganglion.worlds.kubernetes.brain.site import Site
 from ganglion.worlds.kubernetes.gangs.found import Found
-
-log = structlog.get_logger(__name__)
 
 
 class Scene(Struct):
@@ -33,6 +30,7 @@ class Scene(Struct):
         seated: pod UID -> gang whose attempt it belongs to.
         orders: what is to be written, in that order.
         facts: events of this turn that came from the clusters.
+        rejected: facts of this turn that made no sense and were left out.
         defects: where the engine failed over facts of this turn.
         failures: starts that failed in a row, by gang.
         awaited: gangs without pods that are to be made anew -> since when, in ms.
@@ -51,6 +49,7 @@ class Scene(Struct):
     seated: dict[str, str] = field(default_factory=dict)
     orders: list[Order] = field(default_factory=list)
     facts: list[Event] = field(default_factory=list)
+    rejected: list[Rejection] = field(default_factory=list)
     defects: list[Defect] = field(default_factory=list)
     failures: dict[str, int] = field(default_factory=dict)
     awaited: dict[str, int] = field(default_factory=dict)
@@ -60,16 +59,15 @@ class Scene(Struct):
     touched: set[str] = field(default_factory=set)
 
     def apply(self, event: Event) -> bool:
-        """Let the engine hear a fact; one that makes no sense is logged and stops no other."""
+        """Let the engine hear a fact; one that makes no sense stops no other."""
         try:
             changed = self.state.apply(event)
         except GanglionError as error:
-            log.warning("fact set apart", fact=str(event), error=error.message)
+            self.rejected.append(Rejection(event, error.code, error.message))
             return False
         except Exception as error:
             if not self.settings.isolate:
                 raise
-            log.exception("fact set apart", fact=str(event))
             self.defects.append(Defect("events", "", f"{type(error).__name__}: {error}"))
             return False
         if changed:

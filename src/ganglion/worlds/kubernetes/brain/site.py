@@ -2,12 +2,10 @@
 
 from collections.abc import Callable, Mapping
 
-import structlog
 from msgspec.structs import replace
 
 from ganglion.model.errors import GanglionError
 from ganglion.model.node import Node
-from ganglion.worlds.kubernetes.act.owners import SUSPENDED_FOR
 from ganglion.worlds.kubernetes.brain.asks import Asks
 from ganglion.worlds.kubernetes.brain.gang_of import CLUSTER_LABEL
 from ganglion.worlds.kubernetes.brain.growth import asks_otherwise, grown
@@ -25,6 +23,7 @@ from ganglion.worlds.kubernetes.filters.labels import Mentioned, labels_of
 from ganglion.worlds.kubernetes.filters.volumes import Stored, Volumes
 from ganglion.worlds.kubernetes.gangs.grouping import Grouping
 from ganglion.worlds.kubernetes.gangs.home import is_ours
+from ganglion.worlds.kubernetes.names import SUSPENDED_FOR
 from ganglion.worlds.kubernetes.objects import node as kube
 from ganglion.worlds.kubernetes.objects.disruption import (
     BudgetSpec,
@@ -35,11 +34,6 @@ from ganglion.worlds.kubernetes.objects.dra import ResourceSlice
 from ganglion.worlds.kubernetes.objects.meta import Anything, OwnerReference
 from ganglion.worlds.kubernetes.objects.pod import Pod
 from ganglion.worlds.kubernetes.requests import Ask
-
-OF_ALL = ("topology", "devices")
-"""Troubles that concern more than one object; they are logged too."""
-
-log = structlog.get_logger(__name__)
 
 
 class Site:
@@ -206,10 +200,8 @@ class Site:
     def _say(self, about: str, troubles: tuple[str, ...]) -> None:
         if not troubles:
             self.troubles.pop(about, None)
-        elif self.troubles.get(about) != troubles:
+        else:
             self.troubles[about] = troubles
-            if about in OF_ALL:
-                log.warning("odd", cluster=self.name, about=about, troubles=troubles)
 
     def _owner(self, reference: OwnerReference, namespace: str) -> Anything | None:
         if reference.uid:
@@ -366,7 +358,7 @@ class Site:
 
     def bar(self, barred: dict[str, frozenset[str]]) -> None:
         """Keep kinds of pods off nodes: node -> their marks."""
-        for name in {*barred, *self.barred}:
+        for name in sorted({*barred, *self.barred}):
             if barred.get(name) != self.barred.get(name):
                 self.changed_nodes.add(name)
         self.barred = barred

@@ -19,7 +19,7 @@ NVIDIA_MEMORY = (
 GB = 1_000_000_000
 """The smallest that clouds mean by a gigabyte."""
 
-USUAL = {
+USUAL: Mapping[str, str] = {
     "nvidia.com": "nvidia.com/gpu",
     "amd.com": "amd.com/gpu",
     "gpu.intel.com": "gpu.intel.com/xe",

@@ -75,9 +75,9 @@ def _by_level(nodes: Iterable[Node]) -> dict[Level, Domains]:
     found: dict[Level, Domains] = {level: {} for level in TRUST}
     for node in nodes:
         cluster = node.domains.get(Level.CLUSTER, "")
-        for level in node.domains.keys() & found.keys():
-            name = node.domains[level]
-            found[level][node.name] = f"{cluster}/{name}" if cluster else name
+        for level, name in node.domains.items():
+            if level in found:
+                found[level][node.name] = f"{cluster}/{name}" if cluster else name
     return found
 
 

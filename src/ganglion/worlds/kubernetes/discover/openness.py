@@ -1,11 +1,11 @@
 """Whether a node takes new pods at all. Taints decide; conditions only say why."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from ganglion.worlds.kubernetes.objects.meta import Condition
 from ganglion.worlds.kubernetes.objects.node import Node, Taint
 
-CLOSING: dict[str, str] = {
+CLOSING: Mapping[str, str] = {
     "node.kubernetes.io/unschedulable": "cordoned",
     "node.kubernetes.io/not-ready": "not ready",
     "node.kubernetes.io/unreachable": "unreachable",
@@ -26,7 +26,7 @@ A pod that tolerates everything is not better off on a node that is dying. Memor
 among them: pods that ask for memory tolerate it, and others are kept out by their tolerations.
 """
 
-EVIDENCE: dict[str, str] = {
+EVIDENCE: Mapping[str, str] = {
     "node.kubernetes.io/not-ready": "Ready",
     "node.kubernetes.io/unreachable": "Ready",
     "node.kubernetes.io/disk-pressure": "DiskPressure",

@@ -1,5 +1,7 @@
 """Which labels tell in which domain a node lies, without anybody having written them by hand."""
 
+from collections.abc import Mapping
+
 from msgspec import Struct
 
 from ganglion.model.levels import Level
@@ -76,7 +78,7 @@ FABRICS: tuple[Fabric, ...] = (
 """In order of trust. The first that a node has any label of describes it; they are not mixed, as
 the tiers of one source need not nest in those of another."""
 
-PLACES: dict[Level, tuple[str, ...]] = {
+PLACES: Mapping[Level, tuple[str, ...]] = {
     Level.REGION: ("topology.kubernetes.io/region", "failure-domain.beta.kubernetes.io/region"),
     Level.ZONE: ("topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone"),
 }

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 INSTANCE_TYPE = "node.kubernetes.io/instance-type"
 
-MODEL_KEYS: dict[str, tuple[str, ...]] = {
+MODEL_KEYS: Mapping[str, tuple[str, ...]] = {
     "nvidia.com": (
         "nvidia.com/gpu.product",
         "gpu.nvidia.com/model",
@@ -51,7 +51,7 @@ INSTANCES: tuple[tuple[str, str], ...] = (
 )
 """Instance types of clouds and the model in them; the pattern's group where none is given."""
 
-DEVICE_IDS = {
+DEVICE_IDS: Mapping[str, str] = {
     "738c": "MI100",
     "7408": "MI250X",
     "740c": "MI250",
@@ -64,7 +64,7 @@ DEVICE_IDS = {
 }
 """PCI device ids of AMD, for nodes whose driver knows no product name."""
 
-UNNAMED = {
+UNNAMED: Mapping[str, str] = {
     "nvidia.com": "GPU",
     "amd.com": "AMD",
     "gpu.intel.com": "INTEL",

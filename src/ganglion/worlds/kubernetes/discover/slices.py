@@ -10,7 +10,7 @@ from ganglion.worlds.kubernetes.discover.numbers import gigabytes, number
 MIG_PREFIX = "nvidia.com/mig-"
 AMD_PARTITION = re.compile(r"amd\.com/((?:spx|dpx|qpx|cpx)_nps\d)")
 _WHOLE_PARTITIONS = ("", "spx", "spx_nps1")
-_PARTS = {"spx": 1, "dpx": 2, "qpx": 4, "cpx": 8}
+_PARTS: Mapping[str, int] = {"spx": 1, "dpx": 2, "qpx": 4, "cpx": 8}
 _PROFILE = re.compile(r"\d+g\.(\d+)gb(?:[.+].*)?", re.IGNORECASE)
 _GB = 1_000_000_000
 

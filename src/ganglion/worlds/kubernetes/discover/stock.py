@@ -71,7 +71,7 @@ def offer_of(
     if not seen.present and not seen.working and not _is_handed_out_otherwise(node, drivers):
         seen = _only_announced(node.metadata.labels)
     names = _without_aliases({*seen.present, *seen.working}) | set(ours)
-    stocks = [_stock(name, node.metadata.labels, seen, foreign) for name in names]
+    stocks = [_stock(name, node.metadata.labels, seen, foreign) for name in sorted(names)]
     return Offer(tuple(sorted(stocks, key=_order)), seen.troubles)
 
 
@@ -88,7 +88,7 @@ def _seen(node: Node, ours: set[str], in_use: Mapping[str, int]) -> _Seen:
     sharer = foreign_sharing(node.status.allocatable, node.metadata.annotations)
     if sharer:
         trouble = f"{sharer} shows that another scheduler shares out its GPUs"
-        return _Seen({}, {name: in_use[name] for name in ours}, (trouble,))
+        return _Seen({}, {name: in_use[name] for name in sorted(ours)}, (trouble,))
     if node.metadata.labels.get("nvidia.com/mig.config.state", "") not in CHANGING:
         return _Seen(present, working, tuple(_broken(present, working)))
     resting = {name: in_use.get(name, 0) for name in working if name.startswith("nvidia.com/")}

@@ -87,7 +87,7 @@ def _is_sound(requirement: Requirement) -> bool:
     return requirement.operator in ("Exists", "DoesNotExist")
 
 
-_WORDS = {"In": "is", "NotIn": "is not", "Gt": "is over", "Lt": "is under"}
+_WORDS: Mapping[str, str] = {"In": "is", "NotIn": "is not", "Gt": "is over", "Lt": "is under"}
 
 
 def _spelled(requirement: Requirement) -> str:

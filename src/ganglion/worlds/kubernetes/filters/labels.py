@@ -57,7 +57,7 @@ def mentioned_by(rules: Iterable[Rule]) -> Mentioned:
     """What these rules speak of."""
     labels: dict[str, Words] = {}
     taints: dict[str, Words] = {}
-    for rule in set(rules):
+    for rule in dict.fromkeys(rules):
         for key, words in _words_on_labels(rule):
             labels[key] = labels.get(key, Words()).plus(words)
         for key, words in _words_on_taints(rule):

@@ -1,10 +1,12 @@
 """Which rule understands which kind of owner."""
 
+from collections.abc import Mapping
+
 from ganglion.worlds.kubernetes.gangs import batch, kinds, kubeflow, ray, serving, spark
 from ganglion.worlds.kubernetes.gangs.kinds import Ident
 from ganglion.worlds.kubernetes.gangs.shape import Family
 
-FAMILIES: dict[Ident, Family] = {
+FAMILIES: Mapping[Ident, Family] = {
     kinds.JOB: batch.JOB_FAMILY,
     kinds.JOB_SET: batch.JOB_SET_FAMILY,
     kinds.TRAIN_JOB: batch.TRAIN_JOB_FAMILY,

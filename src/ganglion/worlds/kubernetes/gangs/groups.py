@@ -1,6 +1,6 @@
 """Groups that pods name themselves, in the words of whichever system they were written for."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
 from typing import Any
 
@@ -176,7 +176,7 @@ def _kai_levels(found: dict[str, Any]) -> dict[str, str]:
     }
 
 
-_TERMS: dict[str, Callable[[dict[str, Any]], Terms]] = {
+_TERMS: Mapping[str, Callable[[dict[str, Any]], Terms]] = {
     "schedulingGroup": _upstream,
     markers.COSCHEDULING: _coscheduling,
     markers.VOLCANO: _volcano,

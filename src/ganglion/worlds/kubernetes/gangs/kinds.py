@@ -1,5 +1,7 @@
 """Kinds of objects that make pods: where they are on the API server and how they are stopped."""
 
+from collections.abc import Mapping
+
 from msgspec import Struct
 
 from ganglion.worlds.kubernetes.objects.meta import OwnerReference
@@ -56,7 +58,7 @@ COSCHEDULING_GROUP = ("scheduling.x-k8s.io", "PodGroup")
 VOLCANO_GROUP = ("scheduling.volcano.sh", "PodGroup")
 KAI_GROUP = ("scheduling.run.ai", "PodGroup")
 
-KUBEFLOW: dict[Ident, str] = {
+KUBEFLOW: Mapping[Ident, str] = {
     ("kubeflow.org", "PyTorchJob"): "pytorchReplicaSpecs",
     ("kubeflow.org", "TFJob"): "tfReplicaSpecs",
     ("kubeflow.org", "XGBoostJob"): "xgbReplicaSpecs",
@@ -75,7 +77,7 @@ def _of(
 
 _WRAPPED = (JOB, JOB_SET, TRAIN_JOB, *KUBEFLOW, RAY_CLUSTER, RAY_JOB, STATEFUL_SET)
 
-KINDS: dict[Ident, Resource] = dict(
+KINDS: Mapping[Ident, Resource] = dict(
     (
         _of(POD, "pods"),
         _of(JOB, "jobs", SPEC_SUSPEND),

@@ -1,5 +1,7 @@
 """The rule for a pod, by its owner's kind and its own labels."""
 
+from collections.abc import Mapping
+
 from ganglion.model.workload import Kind
 from ganglion.worlds.kubernetes.gangs import batch, kinds, markers, serving, wrapper
 from ganglion.worlds.kubernetes.gangs.families import FAMILIES
@@ -7,7 +9,7 @@ from ganglion.worlds.kubernetes.gangs.kinds import Ident
 from ganglion.worlds.kubernetes.gangs.shape import Family
 from ganglion.worlds.kubernetes.objects.pod import Pod
 
-_ALL = {**FAMILIES, kinds.APP_WRAPPER: wrapper.FAMILY}
+_ALL: Mapping[Ident, Family] = {**FAMILIES, kinds.APP_WRAPPER: wrapper.FAMILY}
 
 
 def family_of(owner: Ident | None, pod: Pod) -> Family:

@@ -1,6 +1,6 @@
 """What labels and annotations say about a gang, whoever's they are."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime
 
 from msgspec import Struct
@@ -19,7 +19,7 @@ from ganglion.worlds.kubernetes.objects.meta import Meta
 Levels = Callable[[str], Level | None]
 """Node label -> the level it stands for in this cluster; None = it is no topology label."""
 
-STANDARD_LABELS: dict[str, Level] = {
+STANDARD_LABELS: Mapping[str, Level] = {
     names.HOSTNAME: Level.NODE,
     "topology.kubernetes.io/zone": Level.ZONE,
     "topology.kubernetes.io/region": Level.REGION,
@@ -34,7 +34,7 @@ _DIGITS = 6
 _STEP_DIGITS = 15
 """Of numbers of steps."""
 
-_TRUTH = {"true": True, "false": False}
+_TRUTH: Mapping[str, bool] = {"true": True, "false": False}
 _CONTRACT = (
     names.CHECKPOINT_INTERVAL,
     names.CHECKPOINT_GRACE,

@@ -1,6 +1,7 @@
 """SparkApplications: a driver, and the executors it asks for."""
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from msgspec import structs
@@ -16,7 +17,14 @@ from ganglion.worlds.kubernetes.objects.quantity import MIB
 DRIVER, EXECUTOR = "driver", "executor"
 
 _SIZE = re.compile(r"(\d+)([kmgtp]?)b?", re.IGNORECASE)
-_BYTES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40, "p": 1 << 50}
+_BYTES: Mapping[str, int] = {
+    "": 1,
+    "k": 1 << 10,
+    "m": 1 << 20,
+    "g": 1 << 30,
+    "t": 1 << 40,
+    "p": 1 << 50,
+}
 _PLACING = ("tolerations", "affinity")
 _LEAST_OVERHEAD_MIB = 384
 _OVERHEAD_PERCENT = 10

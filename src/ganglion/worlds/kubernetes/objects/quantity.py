@@ -1,6 +1,7 @@
 """Quantities as Kubernetes writes them, in integers: `1500m`, `1Ki`, `2e3`, `0.5Gi`."""
 
 import re
+from collections.abc import Mapping
 from fractions import Fraction
 
 from ganglion.model.errors import InputError
@@ -8,9 +9,13 @@ from ganglion.model.errors import InputError
 MIB = 1 << 20
 
 _FORM = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+))(?:([eE][+-]?\d+)|(m|u|n|k|[MGTPE]|[KMGTPE]i)?)")
-_BINARY = {f"{letter}i": 1 << 10 * power for power, letter in enumerate("KMGTPE", 1)}
-_DECIMAL: dict[str, int] = {letter: 10 ** (3 * power) for power, letter in enumerate("kMGTPE", 1)}
-_SMALL = {"m": 1_000, "u": 1_000_000, "n": 1_000_000_000}
+_BINARY: Mapping[str, int] = {
+    f"{letter}i": 1 << 10 * power for power, letter in enumerate("KMGTPE", 1)
+}
+_DECIMAL: Mapping[str, int] = {
+    letter: 10 ** (3 * power) for power, letter in enumerate("kMGTPE", 1)
+}
+_SMALL: Mapping[str, int] = {"m": 1_000, "u": 1_000_000, "n": 1_000_000_000}
 
 
 def exactly(quantity: str | int) -> Fraction:

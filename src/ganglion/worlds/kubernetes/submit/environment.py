@@ -8,9 +8,9 @@ from typing import Any
 
 from ganglion.model.resources import WHOLE
 from ganglion.model.workload import Checkpoint, Kind, PodSet, Workload
+from ganglion.worlds.environment import BIND_SWITCH, SLURM_SWITCH, split
 from ganglion.worlds.kubernetes.submit import launcher
 from ganglion.worlds.kubernetes.submit.shape import Crew, Gang
-from ganglion.worlds.local.env import BIND_SWITCH, SLURM_SWITCH, split
 
 Variable = dict[str, Any]
 Values = dict[str, str]

@@ -1,0 +1,194 @@
+"""Ways around the rules for what decides, each of which is caught."""
+
+from collections.abc import Callable, Iterator, Mapping
+
+import pytest
+from tools.archlint.direction import circles, wrong_way
+from tools.archlint.order import set_order
+from tools.archlint.purity import hidden_state, impure_imports, impure_names
+from tools.archlint.source import Finding, Source, parse
+
+Files = Mapping[str, str]
+"""Path below `src/ganglion` -> text."""
+
+ENGINE = "engine/bad.py"
+
+
+def found(rule: Callable[[list[Source]], Iterator[Finding]], files: Files) -> list[str]:
+    """The paths in which a rule finds something, without the common start."""
+    sources = [parse(f"src/ganglion/{path}", text) for path, text in files.items()]
+    return [each.path.removeprefix("src/ganglion/") for each in rule(sources)]
+
+
+@pytest.mark.parametrize(
+    ("files", "where"),
+    [
+        pytest.param(
+            {"model/x.py": "import time as t", ENGINE: "from ganglion.model.x import t\nt.time()"},
+            ["model/x.py", ENGINE],
+            id="clock through the model",
+        ),
+        pytest.param(
+            {"model/x.py": "import time as t", "model/y.py": "from ganglion.model.x import t as u"},
+            ["model/x.py", "model/y.py"],
+            id="alias of an alias",
+        ),
+        pytest.param({ENGINE: "import numpy.random as r"}, [ENGINE], id="submodule"),
+        pytest.param({ENGINE: "from numpy import random"}, [ENGINE], id="part of a pure module"),
+        pytest.param({ENGINE: "from datetime import datetime as d"}, [], id="a pure type"),
+        pytest.param({ENGINE: "from time import *"}, [ENGINE], id="star"),
+        pytest.param({ENGINE: "def f():\n    import secrets"}, [ENGINE], id="in a function"),
+        pytest.param(
+            {ENGINE: "try:\n    import os\nexcept E:\n    os = 0"}, [ENGINE], id="in a try"
+        ),
+        pytest.param({"lifecycle/x.py": "import structlog"}, ["lifecycle/x.py"], id="logging"),
+        pytest.param(
+            {"worlds/kubernetes/brain/x.py": "import structlog"},
+            ["worlds/kubernetes/brain/x.py"],
+            id="logging in the brain",
+        ),
+        pytest.param(
+            {"worlds/kubernetes/filters/x.py": "from random import choice"},
+            ["worlds/kubernetes/filters/x.py"],
+            id="chance in a filter",
+        ),
+        pytest.param(
+            {
+                "worlds/kubernetes/act/clock.py": "import time",
+                "worlds/kubernetes/discover/x.py": (
+                    "from ganglion.worlds.kubernetes.act.clock import time"
+                ),
+            },
+            ["worlds/kubernetes/discover/x.py"],
+            id="clock of a module that acts",
+        ),
+    ],
+)
+def test_an_impure_import_is_caught(files: Files, where: list[str]) -> None:
+    assert found(impure_imports, files) == where
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import numpy as n\nn.random.rand()",
+        "import numpy as n\nr = n.random",
+        "import numpy\ndef f():\n    return numpy.random.default_rng(1)",
+        "from datetime import datetime as d\nd.now()",
+        "import datetime\nclock = datetime.datetime.now",
+        "from datetime import date\nlater = date\nlater.today()",
+        "from datetime import datetime\ngetattr(datetime, 'now')()",
+        "print(1)",
+        "x = input()",
+        "reader = open",
+        "sorted(gangs, key=id)",
+        "sorted(gangs, key=hash)",
+        "gang.__hash__()",
+        "__builtins__['open']",
+        "().__class__.__base__.__subclasses__()",
+        "f.__globals__['time']",
+        "array.tofile('x')",
+        "exec('import time')",
+        "__import__('time')",
+    ],
+)
+def test_an_impure_name_is_caught(text: str) -> None:
+    assert found(impure_names, {ENGINE: text})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SEEN = {}",
+        "SEEN: dict[str, int] = {}",
+        "SEEN = []",
+        "SEEN = set()",
+        "from collections import defaultdict as d\nSEEN = d(list)",
+        "import itertools\nNUMBERS = itertools.count()",
+        "class C:\n    seen: list[int] = []",
+        "def f(x, cache={}): ...",
+        "def f(x, *, cache=[]): ...",
+        "f = lambda x, cache=dict(): x",
+        "count = 0\ndef f():\n    global count\n    count += 1",
+        "from functools import lru_cache\n@lru_cache\ndef f(x): ...",
+        "import functools as t\n@t.lru_cache(maxsize=None)\ndef f(x): ...",
+        "from functools import cache as c\n@c\ndef f(x): ...",
+    ],
+)
+def test_state_between_calls_is_caught(text: str) -> None:
+    assert found(hidden_state, {ENGINE: text}) == [ENGINE]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from collections.abc import Mapping\nWORDS: Mapping[str, int] = {'a': 1}",
+        "from msgspec import Struct\nclass C(Struct):\n    seen: list[int] = []",
+        "ORDER = ('a', 'b')",
+        "def f():\n    seen = {}",
+    ],
+)
+def test_what_no_caller_can_change_is_no_state(text: str) -> None:
+    assert found(hidden_state, {ENGINE: text}) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "for x in {'a', 'b'}: ...",
+        "for x in set(names): ...",
+        "for x in set[str](names): ...",
+        "for x in left.keys() & right.keys(): ...",
+        "found = {each for each in names}\nfor x in found: ...",
+        "found: set[str] = made()\nfor x in found: ...",
+        "def f(names: frozenset[str]) -> list[str]:\n    return [x for x in names]",
+        "def f(names: set[str]) -> tuple[str, ...]:\n    return tuple(names)",
+        "def f(names: set[str]) -> str:\n    return next(iter(names))",
+        "def f(names: set[str]) -> str:\n    return names.pop()",
+        "def f(names: set[str]) -> str:\n    return ','.join(names)",
+        "def f(names: set[str]) -> list[str]:\n    return [*names, 'z']",
+        "def f(names: set[str]) -> dict[str, int]:\n    return {x: 1 for x in names}",
+        "def f(names: set[str]) -> dict[str, None]:\n    return dict.fromkeys(names)",
+        "def f(a: set[str], b: set[str]) -> None:\n    for x in a - b: ...",
+        "def f(names: set[str]) -> str:\n    return min(names, key=len)",
+        "def g() -> set[str]: ...\ndef f() -> None:\n    for x in g(): ...",
+        "class C:\n    names: set[str]\ndef f(c: C) -> None:\n    for x in c.names: ...",
+    ],
+)
+def test_a_walk_through_a_set_is_caught(text: str) -> None:
+    assert found(set_order, {ENGINE: text}) == [ENGINE]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "for x in sorted({'a', 'b'}): ...",
+        "for x in dict.fromkeys(names): ...",
+        "def f(names: set[str]) -> bool:\n    return any(len(x) > 1 for x in names)",
+        "def f(names: set[str]) -> set[str]:\n    return {x.upper() for x in names}",
+        "def f(names: set[str]) -> frozenset[str]:\n    return frozenset(map(str, names))",
+        "def f(names: list[str]) -> str:\n    return names.pop()",
+    ],
+)
+def test_a_walk_whose_order_is_known_or_does_not_matter_is_fine(text: str) -> None:
+    assert found(set_order, {ENGINE: text}) == []
+
+
+def test_one_world_may_not_import_another() -> None:
+    files = {"worlds/kubernetes/x.py": "from ganglion.worlds.local.env import split"}
+    assert found(wrong_way, files) == ["worlds/kubernetes/x.py"]
+
+
+def test_a_circle_is_caught_though_it_closes_for_types_only() -> None:
+    files = {
+        "files/a.py": "import ganglion.files.b",
+        "files/b.py": "from ganglion.files import c",
+        "files/c.py": (
+            "from typing import TYPE_CHECKING\n"
+            "if TYPE_CHECKING:\n    from ganglion.files.a import A"
+        ),
+        "files/d.py": "from ganglion.files.a import A",
+    }
+    sources = [parse(f"src/ganglion/{path}", text) for path, text in files.items()]
+    (circle,) = circles(sources)
+    assert circle.message.endswith("ganglion.files.a, ganglion.files.b, ganglion.files.c")
