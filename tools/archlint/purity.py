@@ -40,6 +40,7 @@ PURE = frozenset(
         "functools",
         "hashlib",
         "heapq",
+        "http",
         "itertools",
         "math",
         "msgspec",
@@ -262,6 +263,8 @@ def _bindings(
 ) -> Iterator[tuple[ast.AST, str]]:
     for node in scope.body:
         if not isinstance(node, ast.Assign | ast.AnnAssign) or node.value is None:
+            continue
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
             continue
         annotation = node.annotation if isinstance(node, ast.AnnAssign) else None
         if _is_copied(names, source, scope, node.value) or _is_read_only(annotation):

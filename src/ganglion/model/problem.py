@@ -1,5 +1,6 @@
 """Refused requests as `application/problem+json` (RFC 9457), of the server and of the router."""
 
+from collections.abc import Mapping
 from http import HTTPStatus
 
 import msgspec
@@ -13,7 +14,7 @@ TYPE = "urn:ganglion:problem:"
 REQUEST = "urn:ganglion:request:"
 """What `instance` begins with; the id of the request follows."""
 
-_TITLES = {
+_TITLES: Mapping[str, str] = {
     "auth": "Not authenticated",
     "environment": "The machine refuses",
     "environment.standby": "Another replica leads",
