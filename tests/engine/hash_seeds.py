@@ -92,5 +92,5 @@ def _pod(rng: Random, number: int) -> Body:
 if __name__ == "__main__":
     for number in map(int, sys.argv[1:]):
         for name in PRESETS:
-            print(name, number, decided_by(name, number))
-        print("kubernetes", number, ordered_by(number))
+            sys.stdout.write(f"{name} {number} {decided_by(name, number)}\n")
+        sys.stdout.write(f"kubernetes {number} {ordered_by(number)}\n")
