@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.postgres import database, postgres  # noqa: F401 - fixtures for several folders
+
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "traces"
 
 # What the engine fails over fails the test; in production it is set apart. Programs that tests

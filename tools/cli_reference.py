@@ -65,6 +65,7 @@ to it.)
 | 0 | done; `--dry-run`: would start now |
 | 1 | refused by the present state or the machine; `--dry-run`: would wait, or can never start |
 | 2 | wrong usage or input |
+| 3 | `up`: another home executes the ledger |
 | 70 | a bug in Ganglion; `ganglion --debug …` shows where |
 | 124 | attached: the job was over its time limit |
 | 130 | interrupted by Ctrl-C; an attached job goes on |

@@ -13,8 +13,11 @@ import psutil
 import pytest
 from tests.cli.harness import Ganglion
 
+from ganglion.cli.background import start
 from ganglion.cli.up import Wish, _pretend
 from ganglion.client.home import read_server
+from ganglion.model.errors import NotExecutor
+from ganglion.server.executor import hold
 
 CALM = {"OMP_NUM_THREADS": "1"}
 END_S = 30.0
@@ -231,3 +234,23 @@ def _waits_for_answer(pid: int, url: str) -> bool:
 def test_a_policy_file_is_found_from_anywhere_and_a_preset_is_no_path() -> None:
     assert str(Path("p.yaml").absolute()) in Wish(policy="p.yaml").arguments()
     assert "slurm-like" in Wish(policy="slurm-like").arguments()
+
+
+def test_a_take_over_is_passed_on_to_the_server_in_the_background() -> None:
+    assert "--take-over" in Wish(take_over=True).arguments()
+    assert "--take-over" not in Wish().arguments()
+
+
+def test_a_server_in_the_background_that_may_not_execute_the_ledger_says_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two homes are given one file; the second one is refused until it takes over."""
+    database = f"sqlite:///{tmp_path}/ledger.db"
+    for name in ("first", "second"):
+        (tmp_path / name).mkdir()
+    hold(database, tmp_path / "first", take_over=False, say=print).ledger.close()
+    monkeypatch.setenv("GANGLION_HOME", str(tmp_path / "second"))
+    with pytest.raises(NotExecutor, match=f"run by {tmp_path}/first on ") as refused:
+        start(tmp_path / "second", ["--port", "0", "--db", database])
+    assert "ganglion up --take-over" in refused.value.hint
+    assert refused.value.exit_code == 3

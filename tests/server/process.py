@@ -60,12 +60,12 @@ class Nursery:
             )
         self.pid = 0
 
-    def start(self) -> None:
-        """Begin to start a server."""
+    def start(self, *more: str) -> None:
+        """Begin to start a server, with more arguments."""
         assert self._process.stdin
         assert self._process.stdout
-        line = f"--home {self.home} --cluster {self._cluster} --port {self.port}\n"
-        self._process.stdin.write(line)
+        line = f"--home {self.home} --cluster {self._cluster} --port {self.port}"
+        self._process.stdin.write(" ".join([line, *more]) + "\n")
         self._process.stdin.flush()
         self.pid = int(self._process.stdout.readline())
 

@@ -10,7 +10,7 @@ import psutil
 
 from ganglion.client import Client
 from ganglion.client.home import ServerRecord, read_server
-from ganglion.model.errors import EnvironmentFault, GanglionError, InputError
+from ganglion.model.errors import EnvironmentFault, GanglionError, InputError, NotExecutor
 
 START_S = 60.0
 POLL_S = 0.1
@@ -29,12 +29,13 @@ def running(folder: Path) -> ServerRecord | None:
     return record
 
 
-def start(folder: Path, arguments: Sequence[str]) -> ServerRecord:
+def start(folder: Path, arguments: Sequence[str], patience_s: float = START_S) -> ServerRecord:
     """Start a server that outlives this process, and wait until it answers.
 
     Args:
         folder: Ganglion's home directory.
         arguments: of `ganglion up`.
+        patience_s: how long the server may take.
 
     Raises:
         EnvironmentFault: it did not come up; the message is its own.
@@ -49,10 +50,16 @@ def start(folder: Path, arguments: Sequence[str]) -> ServerRecord:
         raise EnvironmentFault(
             f"cannot write {log}: {error.strerror}", "set GANGLION_HOME to a folder you may write"
         ) from error
-    record = _until(lambda: _answering(folder, process), START_S)
+    record = _until(lambda: _answering(folder, process), patience_s)
     if record is None:
         raise _failure(process, log)
     return record
+
+
+def said(folder: Path, prefix: str) -> list[str]:
+    """Lines with this beginning that the server wrote while it started."""
+    lines = (folder / "console.log").read_text(errors="replace").splitlines()
+    return [line for line in lines if line.startswith(prefix)]
 
 
 def _spawn(arguments: Sequence[str], out: int, folder: Path) -> "subprocess.Popen[bytes]":
@@ -97,10 +104,14 @@ def _failure(process: "subprocess.Popen[bytes]", log: Path) -> GanglionError:
     code = process.poll()
     if code is None:
         process.terminate()
-        return EnvironmentFault(f"the server did not answer within {START_S:.0f} s", f"see {log}")
-    said = _after("Error: ", lines) or (lines[-1] if lines else "it said nothing")
+        return EnvironmentFault("the server did not answer in time", f"see {log}")
+    words = _after("Error: ", lines) or (lines[-1] if lines else "it said nothing")
     hint = " · ".join(part for part in (_after("Hint: ", lines), f"log: {log}") if part)
-    return (InputError if code == 2 else EnvironmentFault)(said, hint)
+    if code == InputError.exit_code:
+        return InputError(words, hint)
+    if code == NotExecutor.exit_code:
+        return NotExecutor(words, hint)
+    return EnvironmentFault(words, hint)
 
 
 def _after(prefix: str, lines: Sequence[str]) -> str:

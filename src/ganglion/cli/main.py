@@ -44,7 +44,8 @@ def main(argv: list[str] | None = None) -> NoReturn:
     """Run the command line and exit.
 
     Exit codes: 0 done, 1 refused by the present state or the machine, 2 wrong usage or input,
-    70 a bug in Ganglion, 130 interrupted; attached jobs exit with their own code.
+    3 another home executes the ledger, 70 a bug in Ganglion, 130 interrupted; attached jobs exit
+    with their own code.
     """
     args = sys.argv[1:] if argv is None else argv
     code = run(args)

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from ganglion.model.node import Node
 
 PORT = 7077
+TAKE_OVER_S = 1800.0
+"""Longest wait for a take-over: jobs that run elsewhere have their grace."""
+TAKEN_OVER = "Taken over: "
+"""Begins the lines in which a server in the background says what it waited for."""
 
 
 class Wish(NamedTuple):
@@ -33,6 +37,7 @@ class Wish(NamedTuple):
     services_port: int | None = None
     host_name: tuple[str, ...] = ()
     db: str = ""
+    take_over: bool = False
 
     def arguments(self) -> list[str]:
         """Return the wish as arguments of `ganglion up`, its paths absolute."""
@@ -42,9 +47,10 @@ class Wish(NamedTuple):
         given = {
             key: value if isinstance(value, tuple) else (value,)
             for key, value in self._asdict().items()
-            if value not in (None, "")
+            if value not in (None, "") and key != "take_over"
         }
-        return [
+        flags = ["--take-over"] if self.take_over else []
+        return flags + [
             part
             for key, values in given.items()
             for value in values
@@ -96,6 +102,11 @@ class Wish(NamedTuple):
     help="A name it answers to beside localhost, as gpu-box or gpu-box:7077.",
 )
 @click.option("--db", default="", metavar="URL", help="Keep the ledger there, as postgresql://…")
+@click.option(
+    "--take-over",
+    is_flag=True,
+    help="Run the gangs of a ledger that another home ran; what runs there ends first.",
+)
 @click.option("--foreground", is_flag=True, help="Stay in this terminal until Ctrl-C.")
 def up(foreground: bool, **flags: int | float | str | tuple[str, ...] | None) -> None:
     """Start the server on this machine.
@@ -126,6 +137,8 @@ def _serve(wish: Wish) -> None:
         host_names=wish.host_name,
         database_url=wish.db,
         ready=lambda url: note(f"Ganglion listens on {url}. Ctrl-C stops it; jobs go on."),
+        take_over=wish.take_over,
+        say=lambda text: note(f"{TAKEN_OVER}{text}"),
     )
 
 
@@ -175,7 +188,7 @@ def _pretend(text: str) -> str:
 
 
 def _start(wish: Wish) -> None:
-    from ganglion.cli.background import running, start
+    from ganglion.cli.background import START_S, running, said, start
     from ganglion.client.home import home
 
     record = running(home())
@@ -185,11 +198,14 @@ def _start(wish: Wish) -> None:
             note("To serve something else: ganglion down, then ganglion up again.")
         return
     _check(wish)
+    patience_s = TAKE_OVER_S if wish.take_over else START_S
     if is_tty(stderr=True):
         with err().status("Starting the server …"):
-            record = start(home(), wish.arguments())
+            record = start(home(), wish.arguments(), patience_s)
     else:
-        record = start(home(), wish.arguments())
+        record = start(home(), wish.arguments(), patience_s)
+    for line in said(home(), TAKEN_OVER) if wish.take_over else ():
+        note(line)
     _say_ready(record)
 
 

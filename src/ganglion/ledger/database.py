@@ -8,7 +8,7 @@ from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 
 from ganglion.ledger.faults import faults
 from ganglion.ledger.lock import FileLock
-from ganglion.model.errors import EnvironmentFault, InputError
+from ganglion.model.errors import EnvironmentFault, InputError, InUse
 
 # In WAL mode NORMAL does not sync the log at a commit: after a power cut the last cycles
 # would be gone although their processes run. FULL costs one sync per cycle.
@@ -89,26 +89,35 @@ def writer(engine: Engine, where: str) -> Connection:
     if taken:
         return connection
     connection.close()
-    raise EnvironmentFault(
-        f"{where} is in use by another server", "stop it, or name another database"
-    )
+    raise InUse(f"{where} is in use by another server", "stop it, or name another database")
 
 
 def file_lock(url: URL) -> FileLock | None:
     """Lock the file of a SQLite database; None for others and for one in memory.
 
+    A symbolic link and another spelling lead to the same lock.
+
     Raises:
-        EnvironmentFault: another server holds it.
+        InUse: another server holds it.
+        EnvironmentFault: the file has several names, or the lock cannot be written.
     """
     path = file_of(url)
-    return FileLock(path.with_name(path.name + ".lock"), str(path)) if path else None
+    if path is None:
+        return None
+    if path.exists() and path.stat().st_nlink > 1:
+        # SQLite names its log after the file: two names have two logs, which damages the file.
+        raise EnvironmentFault(
+            f"{path} has {path.stat().st_nlink} names (hard links)",
+            "remove the others; how to copy a ledger: Backup in docs/runbooks/server.md",
+        )
+    return FileLock(path.with_name(path.name + ".lock"), str(path))
 
 
 def file_of(url: URL) -> Path | None:
     """The file of a SQLite database; None for others and for one in memory."""
     if url.get_backend_name() != "sqlite" or url.database in (None, "", ":memory:"):
         return None
-    return Path(str(url.database).removeprefix("file:"))
+    return Path(str(url.database).removeprefix("file:")).resolve()
 
 
 def shown(url: URL) -> str:

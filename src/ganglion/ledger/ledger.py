@@ -9,6 +9,7 @@ from sqlalchemy import Column, Connection, Engine, delete, func, insert, select,
 
 from ganglion.ledger import database
 from ganglion.ledger.chain import GENESIS, Progress, chained, silent
+from ganglion.ledger.executors import Executors
 from ganglion.ledger.faults import faults
 from ganglion.ledger.lock import FileLock
 from ganglion.ledger.migrate import migrate
@@ -30,6 +31,8 @@ class Ledger(Reader):
         head: `seq` of the newest event; 0 = none.
         cycle: number of the newest cycle; 0 = none.
         checksum: of the newest event.
+        executors: which home executes the ledger.
+        generation: its term in which this writer writes; 0 = it executes nothing.
     """
 
     def __init__(
@@ -37,6 +40,7 @@ class Ledger(Reader):
     ) -> None:
         super().__init__(engine, where)
         self._writer, self._lock = writer, lock
+        self.executors, self.generation = Executors(engine, where), 0
         self.refresh()
 
     @classmethod
@@ -101,6 +105,16 @@ class Ledger(Reader):
             newest = select(events.c.checksum).where(events.c.seq == self.head)
             self.checksum = bytes(self._writer.scalar(newest) or GENESIS)
 
+    def confirm(self) -> None:
+        """Check that no other home took the ledger over.
+
+        Raises:
+            Superseded: one did.
+            EnvironmentFault: the database does not answer.
+        """
+        if self.generation:
+            self.executors.confirm(self.generation)
+
     def _top(self, column: Column[int]) -> int:
         return int(self._writer.scalar(select(func.max(column))) or 0)
 
@@ -119,10 +133,13 @@ class Ledger(Reader):
             its events with their numbers.
 
         Raises:
+            Superseded: another home took over; nothing was written.
             EnvironmentFault: nothing was written; call `refresh` before the next try.
         """
         entries = self._entries(batch)
         with faults(self.where), self._writer.begin():
+            if self.generation:
+                self.executors.confirm(self.generation, self._writer)
             self._write_events(batch, entries)
             self._write_workloads(batch)
         self.head += len(entries)

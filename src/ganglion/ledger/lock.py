@@ -5,7 +5,7 @@ import fcntl
 import os
 from pathlib import Path
 
-from ganglion.model.errors import EnvironmentFault
+from ganglion.model.errors import EnvironmentFault, InUse
 
 
 class FileLock:
@@ -18,7 +18,8 @@ class FileLock:
         what: what is locked, for the message.
 
     Raises:
-        EnvironmentFault: another process holds it, or the file cannot be written.
+        InUse: another process holds it.
+        EnvironmentFault: the file cannot be written.
     """
 
     def __init__(self, path: Path, what: str) -> None:
@@ -50,8 +51,8 @@ def _open(path: Path) -> int:
         ) from error
 
 
-def _held(what: str, holder: str) -> EnvironmentFault:
-    return EnvironmentFault(
+def _held(what: str, holder: str) -> InUse:
+    return InUse(
         f"{what} is in use by another server" + (f" (pid {holder})" if holder else ""),
         "stop it with `ganglion down`, or choose another folder with --home",
     )

@@ -12,7 +12,7 @@ from sqlalchemy import (
     Table,
 )
 
-SCHEMA = "0003"
+SCHEMA = "0004"
 """Revision of the newest migration."""
 
 metadata = MetaData()
@@ -73,6 +73,21 @@ workloads = Table(
     Column("ended", LONG),
     Column("state", String(20), nullable=False),
     Column("detail", LargeBinary, nullable=False),
+)
+
+executors = Table(
+    "executors",
+    metadata,
+    Column("generation", LONG, primary_key=True, autoincrement=False),
+    Column("ledger", String(32), nullable=False),
+    Column("home", String(32), nullable=False),
+    Column("path", String(4096), nullable=False),
+    Column("machine", String(64), nullable=False),
+    Column("boot", String(64), nullable=False),
+    Column("host", String(255), nullable=False),
+    Column("at", LONG, nullable=False),
+    Column("begun", LONG),
+    Column("ended", LONG),
 )
 
 Index("workloads_by_name", workloads.c.name, workloads.c.number)

@@ -11,10 +11,16 @@ GanglionError
 │   └── InvariantBroken   a bug in Ganglion: state contradicts itself
 ├── PluginError       a plugin failed or misbehaved                exit code 1
 └── EnvironmentFault  the machine refuses: port, disk, server down exit code 1
+    ├── InUse             another server holds the home or the ledger
+    ├── NotExecutor       another home executes the ledger         exit code 3
+    └── Superseded        another home took the ledger over        exit code 3
 """
 
 from collections.abc import Iterable
-from typing import Self
+from typing import TYPE_CHECKING, Self
+
+if TYPE_CHECKING:  # the command line starts without msgspec
+    from ganglion.model.executor import Term
 
 
 class GanglionError(Exception):
@@ -136,3 +142,33 @@ class EnvironmentFault(GanglionError):
     """The machine refuses: a port in use, a disk that cannot be written, a server down."""
 
     code = "environment"
+
+
+class InUse(EnvironmentFault):
+    """Another server holds the lock of a home or of a ledger."""
+
+    code = "environment.in_use"
+
+
+class NotExecutor(EnvironmentFault):
+    """Another home executes the ledger, so this one must not start its gangs.
+
+    Args:
+        message: names both homes.
+        hint: how to go on.
+        holder: the term of the other home; None = the message is all that is known.
+    """
+
+    code = "environment.not_executor"
+    exit_code = 3
+
+    def __init__(self, message: str, hint: str = "", holder: "Term | None" = None) -> None:
+        super().__init__(message, hint)
+        self.holder = holder
+
+
+class Superseded(EnvironmentFault):
+    """Another home took the ledger over while this one served."""
+
+    code = "environment.superseded"
+    exit_code = 3

@@ -21,6 +21,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--public", action="store_true", help="allow other machines to connect")
     parser.add_argument("--host-name", action="append", default=[], help="a name it answers to")
     parser.add_argument("--database", default="", help="URL of the ledger's database")
+    parser.add_argument(
+        "--take-over", action="store_true", help="execute a ledger that another home executed"
+    )
     return parser
 
 
@@ -39,6 +42,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             public=args.public,
             host_names=args.host_name,
             database_url=args.database,
+            take_over=args.take_over,
+            say=lambda text: print(text, file=sys.stderr, flush=True),  # noqa: T201 - its output
         )
     except GanglionError as error:
         hint = f"\nhint: {error.hint}" if error.hint else ""

@@ -26,6 +26,7 @@ from ganglion.server.app import guarded, make_app
 from ganglion.server.context import Context
 from ganglion.server.door import Door
 from ganglion.server.draft import Draft
+from ganglion.server.executor import Held, hold, resign
 from ganglion.server.eyes import Eyes
 from ganglion.server.failures_keeper import FailuresKeeper
 from ganglion.server.feed import Feed
@@ -72,6 +73,8 @@ def serve(
     database_url: str = "",
     world: Callable[[Home], ServedWorld] | None = None,
     ready: Callable[[str], None] = lambda _url: None,
+    take_over: bool = False,
+    say: Callable[[str], None] = lambda _text: None,
 ) -> None:
     """Serve until SIGTERM, SIGINT or a request to shut down; jobs run on.
 
@@ -92,9 +95,13 @@ def serve(
         database_url: where the ledger lies instead of the home.
         world: carries plans out instead of this machine.
         ready: called with the URL once clients can connect.
+        take_over: execute a ledger that another home executed, once what that one runs has ended.
+        say: told what the take-over waited for.
 
     Raises:
         InputError: an address that needs `public`, a wrong URL.
+        NotExecutor: another home executes the ledger.
+        Superseded: another home took the ledger over; what ran here has ended.
         EnvironmentFault: another server uses the home, the port is taken, the disk refuses.
     """
     _check_host(host, public)
@@ -108,11 +115,18 @@ def serve(
         stack.callback(close_journal, open_journal(place.root / "server.log"))
         taken = [stack.enter_context(bind(host, port))]
         taken += _beneath(stack, place.root / SOCKET)
-        ledger = Ledger.open(database_url or place.ledger)
-        stack.callback(ledger.close)
-        feed, metrics = Feed(ledger), Metrics()
-        made = world(place) if world else LocalWorld(place.root, nodes, run_of=run_of, umask=umask)
+        target = database_url or place.ledger
+        if world:
+            ledger, made, term = Ledger.open(target), world(place), None
+            stack.callback(ledger.close)
+        else:
+            held = hold(target, place.root, take_over=take_over, say=say)
+            ledger, term = held.ledger, held.term
+            stack.callback(ledger.close)
+            stack.callback(resign, held, place.root)
+            made = _local(held, place, nodes, umask)
         stack.callback(made.close)
+        feed, metrics = Feed(ledger), Metrics()
         door = _door(stack, place, host, _beside(port) if services_port is None else services_port)
         eyes = stack.enter_context(Eyes().open())
         workspaces = WorkspaceKeeper(eyes, reception=Reception(door))
@@ -130,11 +144,21 @@ def serve(
         app = guarded(make_app(context), place.new_token(), hosts, loopback=is_loopback(host))
         record = ServerRecord(os.getpid(), url, made.now(), SOCKET if taken[1:] else "")
         listener = Listener(app, lambda: _announce(place, record, ready), feed.close)
-        context.halt = listener.halt
+        context.halt = service.superseded = listener.halt
+        if term and term.begun is None:
+            ledger.executors.begun(term.generation, made.now())
         stack.callback(place.withdraw)
         log.info("serving", url=url, events=ledger.head, pid=os.getpid())
         listener.serve_until_told(*taken)
         log.info("ended", events=ledger.head)
+        if service.successor:
+            raise service.successor
+
+
+def _local(held: Held, place: Home, nodes: Sequence[Node], umask: int) -> ServedWorld:
+    """This machine, for the term of a ledger."""
+    term, inherits = held.term, held.inherits
+    return LocalWorld(place.root, nodes, run_of=run_of, umask=umask, term=term, inherits=inherits)
 
 
 def _beneath(stack: ExitStack, path: Path) -> list[socket.socket]:

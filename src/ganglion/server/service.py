@@ -21,7 +21,7 @@ from msgspec.structs import replace
 from ganglion.engine.record import SETTLED
 from ganglion.ledger.ledger import Ledger
 from ganglion.ledger.records import Entry
-from ganglion.model.errors import EnvironmentFault, GanglionError
+from ganglion.model.errors import EnvironmentFault, GanglionError, Superseded
 from ganglion.model.events import Event
 from ganglion.model.plan import Phase, Plan, Resize, Start
 from ganglion.model.policy import Policy
@@ -41,6 +41,9 @@ BUDGET_S = 0.2
 """How long starts may take before facts and requests are heard again."""
 LONGEST_PAUSE_S = 8.0
 """Most time between two tries while the disk, the database or the world refuses."""
+
+CONFIRM_S = 2.0
+"""How often a server that has nothing to write asks whether another home took over."""
 
 LISTENING = (Kind.SERVICE, Kind.WORKSPACE)
 """Kinds that are reached over the network."""
@@ -68,6 +71,8 @@ class Service:
 
     Attributes:
         trouble: why turns fail at present; empty = they do not.
+        successor: that another home executes the ledger now, so that no turn is taken any more.
+        superseded: called on the service's thread when that is so.
 
     Raises:
         EnvironmentFault: the ledger cannot be replayed.
@@ -98,6 +103,9 @@ class Service:
         self._endpoints: dict[str, str] = {}
         self._thread = threading.Thread(target=self._run, name="service")
         self.trouble = ""
+        self._confirmed = time.monotonic()
+        self.successor: Superseded | None = None
+        self.superseded: Callable[[], None] = lambda: None
 
     # --- for other threads ------------------------------------------------------------------
 
@@ -198,6 +206,10 @@ class Service:
             if written:
                 self._published(written)
             self._carry_out()
+        except Superseded as error:
+            self._troubled(error, asked)
+            self.successor, self._stopping = error, True
+            self.superseded()
         except GanglionError as error:
             self._troubled(error, asked)
         except Exception as error:
@@ -217,6 +229,9 @@ class Service:
 
     def _written(self, asked: list[_Asked]) -> list[Entry]:
         """Observe, decide and write; answer what was asked."""
+        if time.monotonic() - self._confirmed >= CONFIRM_S:
+            self.ledger.confirm()
+            self._confirmed = time.monotonic()
         self._facts.extend(self._world.observe())
         with self._lock:
             self._refreshed()

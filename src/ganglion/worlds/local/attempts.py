@@ -32,13 +32,14 @@ class Attempts:
 
     Args:
         home: Ganglion's home directory.
+        ledger: id of the ledger that it executes; empty = unknown.
 
     Attributes:
         live: attempts whose end was not reported yet.
     """
 
-    def __init__(self, home: Path) -> None:
-        self._home = home
+    def __init__(self, home: Path, ledger: str = "") -> None:
+        self._home, self._ledger = home, ledger
         self.live: dict[Key, Watched] = {}
         self._over: deque[Key] = deque(maxlen=REMEMBER)
         self._troubles: dict[str, str] = {}
@@ -61,10 +62,29 @@ class Attempts:
             return self.live[gang, attempt]
         run = paths.run_dir(self._home, gang, attempt)
         spec = records.read(run / records.SPEC)
+        if spec and self._is_foreign(spec):
+            self._set_aside(gang, attempt)
+            return None
         if spec is None:
             return None
         watched = self.live[gang, attempt] = Watched(run, spec, started=started)
         return watched
+
+    def _is_foreign(self, spec: Record) -> bool:
+        """Whether an attempt is that of another ledger: both count their workloads from 1."""
+        term = spec.get("term")
+        return bool(self._ledger) and term is not None and term["ledger"] != self._ledger
+
+    def _set_aside(self, gang: str, attempt: int) -> None:
+        """Make room for an attempt where one of another ledger, killed before, has its name.
+
+        Raises:
+            OSError: the home cannot be written.
+        """
+        shutil.rmtree(paths.run_dir(self._home, gang, attempt))
+        logs = paths.log_dir(self._home, gang, attempt)
+        if logs.exists():
+            shutil.rmtree(logs)
 
     def of(self, gang: str) -> Iterator[Watched]:
         """The live attempts of a gang: one, or none."""
@@ -125,10 +145,10 @@ class Attempts:
         return killed
 
     def _orphans(self, believed: set[Key]) -> Iterator[tuple[Key, Watched]]:
-        for key in set(paths.attempts_on_disk(self._home)) - believed:
+        for key in paths.attempts_on_disk(self._home):
             run = paths.run_dir(self._home, *key)
             spec = None if (run / records.EXIT).exists() else records.read(run / records.SPEC)
-            if spec:
+            if spec and (key not in believed or self._is_foreign(spec)):
                 watched = Watched(run, spec, started=True)
                 watched.stop(Outcome.CANCELLED, UNKNOWN, force=True)
                 yield key, watched

@@ -8,11 +8,12 @@ from pathlib import Path
 from msgspec import Struct
 
 from ganglion.model.errors import FieldError, NotFound
+from ganglion.model.executor import Term
 from ganglion.model.placement import Placement
 from ganglion.model.plan import Resize, Start
 from ganglion.model.workload import Checkpoint, Gang, Kind, Run, Workload
 from ganglion.worlds.environment import SLURM_SWITCH
-from ganglion.worlds.local import paths, records, slurm
+from ganglion.worlds.local import fence, paths, records, slurm
 from ganglion.worlds.local.env import Facts, Gpu, hostfile, rank_env
 from ganglion.worlds.local.ports import free_port, is_free, is_reusable
 from ganglion.worlds.local.records import Record
@@ -29,6 +30,7 @@ class Ground(Struct, frozen=True):
         inherited: environment that every job starts from.
         run_of: what gang number i of a workload executes.
         umask: of jobs; -1 = that of the server.
+        term: the ledger and the generation of it that this home executes; None = unknown.
     """
 
     home: Path
@@ -36,6 +38,7 @@ class Ground(Struct, frozen=True):
     inherited: Mapping[str, str]
     run_of: Callable[[Workload, int], Run]
     umask: int = -1
+    term: Term | None = None
 
 
 def prepare(ground: Ground, start: Start, workload: Workload, taken: set[int]) -> Record:
@@ -80,6 +83,7 @@ def prepare(ground: Ground, start: Start, workload: Workload, taken: set[int]) -
         "env": dict(ground.inherited),
         "umask": ground.umask,
         "pods": _pods(gang, table, run, facts, ground.inherited),
+        "term": _term(ground),
     }
     furnish(home, gang, workload, run, spec)
     return spec
@@ -109,6 +113,14 @@ def resized(
     table = seats(gang, resize.placement, kept)
     _write_hosts(facts, table)
     return [old.get(pod["id"], pod) for pod in _pods(gang, table, run, facts, ground.inherited)]
+
+
+def _term(ground: Ground) -> Record | None:
+    """What tells a supervisor that its generation has ended; see `fence`."""
+    if ground.term is None:
+        return None
+    path = str(fence.path_of(ground.home))
+    return {"ledger": ground.term.ledger, "generation": ground.term.generation, "fence": path}
 
 
 def _write_hosts(facts: Facts, table: Table) -> None:

@@ -26,11 +26,24 @@ def kill_leftovers(run: Path) -> bool:
     return not pids
 
 
+def runs_below(home: Path) -> set[Path]:
+    """Run directories of a home for which processes live, whether or not they still exist."""
+    runs = home / "runs"
+    return {run for run, _ in _marks() if run.is_relative_to(runs)}
+
+
 def _marked(run: Path) -> Iterator[int]:
+    wanted = run.resolve()
+    return (pid for found, pid in _marks() if found == wanted)
+
+
+def _marks() -> Iterator[tuple[Path, int]]:
+    """Every process that belongs to a run: its run directory and its pid."""
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error, OSError):
-            if process.environ().get(MARK) == str(run) and records.start_time(process.pid):
-                yield process.pid
+            run = process.environ().get(MARK)
+            if run and records.start_time(process.pid):
+                yield Path(run).resolve(), process.pid
 
 
 def _recorded(run: Path) -> Iterator[int]:

@@ -18,6 +18,7 @@ from pathlib import Path
 from ganglion.lifecycle.failures.causes import NODE
 from ganglion.lifecycle.failures.oom import ran_out, sentence
 from ganglion.worlds.local import records
+from ganglion.worlds.local.fence import Fence
 from ganglion.worlds.local.hook import Hook
 from ganglion.worlds.local.members import Members
 from ganglion.worlds.local.memory import kills
@@ -81,7 +82,7 @@ class Attempt:
         self.killed = False
         self._run, self._spec, self._wakeups = run, spec, wakeups
         self._members = Members(run, spec)
-        self._hook = Hook(spec)
+        self._hook, self._fence = Hook(spec), Fence(spec)
         self._unsaid: End | None = None
         self._ranks_run = False
         self._limit_s: float = spec["time_limit_ms"] / 1000
@@ -210,6 +211,8 @@ class Attempt:
         stop = records.read(self._run / records.STOP)
         if stop:
             return End(stop["outcome"], stop["message"], None, 0.0 if stop["force"] else grace_s)
+        if self._fence.closed:
+            return End("node_lost", "another home executes its ledger now", None, grace_s)
         if self._told_to_end:
             return End("node_lost", "the machine told the attempt to end", None, grace_s)
         return None
@@ -309,6 +312,8 @@ def supervise(run: Path) -> None:
         return
     spec = records.read(run / records.SPEC)
     if spec is None or (run / records.START).exists() or (run / records.EXIT).exists():
+        return
+    if Fence(spec).closed:  # who raises it looks at the lock afterwards, so none slips through
         return
     wakeups = Wakeups()
     adopt_orphans()

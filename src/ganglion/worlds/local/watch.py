@@ -83,7 +83,7 @@ class Watched:
             OSError: the run directory cannot be written.
         """
         records.write(self.run / records.LIMIT, {"time_limit_ms": time_limit_ms})
-        self._wake()
+        wake(self.run)
 
     def look(self, now: int) -> list[Event]:
         """What happened since the last look; the last fact is a `GangEnded`."""
@@ -139,18 +139,13 @@ class Watched:
         with contextlib.suppress(OSError):
             records.write(self.run / records.STOP, self._order or {})
             self._order = None
-        self._wake()
+        wake(self.run)
 
     def _hand_over(self) -> None:
         with contextlib.suppress(OSError):
             records.write(self.run / records.RESIZE, self._undelivered or {})
             self._undelivered = None
-        self._wake()
-
-    def _wake(self) -> None:
-        start = records.read(self.run / records.START)
-        if start:
-            _signal(start["pid"], start["start_time"], signal.SIGUSR1)
+        wake(self.run)
 
     def _spawn(self) -> None:
         """Start a supervisor; when two are started, the lock lets one of them work."""
@@ -225,6 +220,13 @@ class Watched:
         if pid:
             self._child = 0
         return bool(pid)
+
+
+def wake(run: Path) -> None:
+    """Have the supervisor of a run directory look for orders now, if it lives."""
+    start = records.read(run / records.START)
+    if start:
+        _signal(start["pid"], start["start_time"], signal.SIGUSR1)
 
 
 def _record(outcome: Outcome, message: str) -> Record:

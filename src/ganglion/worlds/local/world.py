@@ -14,6 +14,7 @@ from ganglion.lifecycle.reports.hearing import Activity
 from ganglion.model.behaviour import Idle
 from ganglion.model.errors import EnvironmentFault, GanglionError, InputError, NotFound
 from ganglion.model.events import Event, GangEnded, NodeAdded, NodeLost, Outcome, PodsLeft
+from ganglion.model.executor import Term
 from ganglion.model.node import Node
 from ganglion.model.plan import Plan, Resize, Start, Stop
 from ganglion.model.workload import Gang, Run, Workload
@@ -31,6 +32,8 @@ from ganglion.worlds.onlooker import Onlooker
 
 DOUBT_MS = 5_000
 """How long a failure waits at most for news of the GPUs."""
+
+NO_RECORD = "this machine has no record of the attempt"
 
 log = structlog.get_logger(__name__)
 
@@ -67,6 +70,9 @@ class LocalWorld:
         run_of: what gang number i of a workload executes.
         environ: environment that jobs inherit from, without what describes a job.
         umask: of jobs; -1 = that of this process.
+        term: the ledger and the generation of it that this home executes; None = unknown.
+        inherits: whether another home executed the ledger before and its attempts were ended,
+            so that what has no record here is lost, and not to be started.
 
     Raises:
         EnvironmentFault: another server uses this home, or it cannot be written.
@@ -81,12 +87,16 @@ class LocalWorld:
         run_of: Callable[[Workload, int], Run] = expanded_run,
         environ: Mapping[str, str] = os.environ,
         umask: int = -1,
+        term: Term | None = None,
+        inherits: bool = False,
     ) -> None:
         self.nodes = tuple(nodes)
-        self._home, self._clock = home.absolute(), clock
-        self._ground = Ground(self._home, _numbered(nodes), inheritable(environ), run_of, umask)
-        self._lock = _only_one(self._home)
-        self._attempts = Attempts(self._home)
+        self._lock = _only_one(home)
+        # Processes name their run directory: another spelling of it must not hide them.
+        self._home, self._clock, self._inherits = home.resolve(), clock, inherits
+        inherited = inheritable(environ)
+        self._ground = Ground(self._home, _numbered(nodes), inherited, run_of, umask, term)
+        self._attempts = Attempts(self._home, term.ledger if term else "")
         self._outages = Outages(self._home, self.nodes)
         self._health = Health(self.nodes, clock)
         self._doubtful: list[tuple[int, GangEnded]] = []
@@ -232,8 +242,12 @@ class LocalWorld:
         killed = self._attempts.kill_unknown(believed, self.now())
         adopt = self._attempts.adopt
         adopted = {key for key in sorted(believed) if adopt(*key, started=key[0] not in placed)}
-        lost = self._lose(set(running.items()) - adopted)
-        started = [start for gang, start in placed.items() if (gang, start.attempt) not in adopted]
+        due = {(gang, start.attempt): start for gang, start in placed.items()}
+        due = {key: start for key, start in due.items() if key not in adopted}
+        lost = self._lose(
+            (set(running.items()) - adopted) | (set(due) if self._inherits else set())
+        )
+        started = [] if self._inherits else list(due.values())
         self._health.start()
         moved = self._stop_moved()
         stops, resizes = list(stopping.values()), list(resized.values())
@@ -293,10 +307,9 @@ class LocalWorld:
         self._facts.append(ended)
 
     def _lose(self, missing: set[Key]) -> tuple[str, ...]:
+        said = "the home that ran it was replaced by this one" if self._inherits else NO_RECORD
         for gang, attempt in sorted(missing):
-            self._fail(
-                gang, attempt, Outcome.NODE_LOST, "this machine has no record of the attempt"
-            )
+            self._fail(gang, attempt, Outcome.NODE_LOST, said)
         return names(missing)
 
     def _stop_moved(self) -> tuple[str, ...]:
