@@ -5,15 +5,26 @@ import inspect
 import msgspec
 import pytest
 
-from ganglion.client import daily_views, node_views, policy_views, use_views, views
+from ganglion.client import (
+    bulk_views,
+    daily_views,
+    drain_views,
+    node_views,
+    policy_views,
+    schedule_views,
+    use_views,
+    views,
+)
 from ganglion.model import problem
 from ganglion.model.capacity import FlavorReport
 from ganglion.model.plan import Verdict
 from ganglion.server import (
     schemas,
+    schemas_bulk,
     schemas_daily,
     schemas_fleet,
     schemas_problem,
+    schemas_schedules,
     schemas_services,
     schemas_use,
 )
@@ -58,6 +69,15 @@ PAIRS = [
     (policy_views.PolicyView, schemas.PolicyView),
     (policy_views.BookingView, schemas.BookingView),
     (policy_views.BookingPage, schemas.BookingPage),
+    (drain_views.LeaverView, schemas_fleet.LeaverView),
+    (drain_views.DrainView, schemas_fleet.DrainView),
+    (drain_views.DrainPage, schemas_fleet.DrainPage),
+    (schedule_views.ScheduleView, schemas_schedules.ScheduleView),
+    (schedule_views.SchedulePage, schemas_schedules.SchedulePage),
+    (bulk_views.Refusal, schemas_bulk.Refusal),
+    (bulk_views.BulkAnswer, schemas_bulk.BulkAnswer),
+    (bulk_views.BatchItem, schemas_bulk.BatchItem),
+    (bulk_views.BatchAnswer, schemas_bulk.BatchAnswer),
 ]
 
 
@@ -69,9 +89,17 @@ def test_client_and_server_agree_on_the_keys(
 
 
 def test_every_view_is_compared() -> None:
-    modules = {
-        each.__name__: each for each in (views, daily_views, node_views, policy_views, use_views)
-    }
+    every = (
+        views,
+        bulk_views,
+        daily_views,
+        drain_views,
+        node_views,
+        policy_views,
+        schedule_views,
+        use_views,
+    )
+    modules = {each.__name__: each for each in every}
     members = (inspect.getmembers(each, inspect.isclass) for each in modules.values())
     local = {cls for each in members for _, cls in each if cls.__module__ in modules}
     compared = {ours for ours, _ in PAIRS}

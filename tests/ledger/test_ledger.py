@@ -132,11 +132,11 @@ def test_ended_workloads_are_found_newest_first_by_page_and_by_column(ledger: Le
     news = [submitted(ledger, f"w{i}") for i in range(5)]
     ends = [Ended(new.id, 9, "SUCCEEDED", b"{}") for new in news]
     ledger.append(Batch(1, submitted=news, ended=ends))
-    page = ledger.history.ended(below=1 << 62, limit=2, queue="team", kind="batch")
+    page = ledger.history.ended(below=1 << 62, limit=2, queue=["team"], kind=["batch"])
     assert [each.number for each in page] == [5, 4]
-    page = ledger.history.ended(below=4, limit=9, user="ada")
+    page = ledger.history.ended(below=4, limit=9, user=["ada"])
     assert [each.number for each in page] == [3, 2, 1]
-    assert ledger.history.ended(below=9, limit=9, queue="nobody") == []
+    assert ledger.history.ended(below=9, limit=9, queue=["nobody"]) == []
 
 
 def test_workloads_are_found_by_id_latest_name_and_prefix(ledger: Ledger) -> None:

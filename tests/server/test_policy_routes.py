@@ -19,7 +19,7 @@ def test_the_built_in_policy_is_version_0(client: TestClient) -> None:
     assert (found["version"], found["user"], found["cause"]) == (0, "", "built in")
     assert found["document"]["evict"]["victims"] == "price"
     assert found["document"]["queues"] == [{"name": "default"}]
-    assert client.get(f"{API}/policy/versions").json() == {"items": []}
+    assert client.get(f"{API}/policy/versions").json() == {"items": [], "next": None}
 
 
 def test_a_policy_is_checked_applied_shown_and_rolled_back(client: TestClient) -> None:
@@ -148,10 +148,10 @@ def test_bookings_are_made_listed_and_taken_back(client: TestClient) -> None:
         "reason": "pump",
         "state": "planned",
     }
-    assert client.get(f"{API}/bookings").json() == {"items": [made]}
+    assert client.get(f"{API}/bookings").json() == {"items": [made], "next": None}
     assert client.get(f"{API}/policy").json()["document"]["bookings"][0]["name"] == "cooling"
     assert client.delete(f"{API}/bookings/cooling").json() == {"ok": True}
-    assert client.get(f"{API}/bookings").json() == {"items": []}
+    assert client.get(f"{API}/bookings").json() == {"items": [], "next": None}
     assert client.delete(f"{API}/bookings/cooling").status_code == 404
 
 
@@ -174,4 +174,4 @@ def test_a_booking_that_makes_no_sense_is_refused(client: TestClient) -> None:
         answer = client.put(f"{API}/bookings/x", json=good | wrong)
         assert answer.status_code == 422, wrong
         assert says in answer.json()["detail"]
-    assert client.get(f"{API}/bookings").json() == {"items": []}
+    assert client.get(f"{API}/bookings").json() == {"items": [], "next": None}

@@ -103,7 +103,7 @@ def test_the_cluster_is_shown_as_the_server_shows_it(rig: Rig, views: TestClient
     assert [each["name"] for each in views.get("/v1/nodes").json()["items"]] == ["n0", "n1"]
     assert views.get("/v1/queues").json()["items"][0]["gpu_used_milli"] == 1000
     assert views.get("/v1/gpus").json()["items"][0]["gpu_total_milli"] == 16_000
-    assert views.get("/v1/order").json() == {"items": [], "total": 0}
+    assert views.get("/v1/order").json() == {"items": [], "total": 0, "next": None}
 
 
 def test_nothing_can_be_changed(rig: Rig, views: TestClient) -> None:

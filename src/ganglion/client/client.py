@@ -5,26 +5,20 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, Self
-from urllib.parse import quote
+from typing import Any, Self, Unpack
 from uuid import uuid4
 
 import httpx2
 
 from ganglion.client.again import Again
+from ganglion.client.bulk import Bulk
 from ganglion.client.daily import Daily, read_events
 from ganglion.client.drain_views import DrainPage, DrainView
+from ganglion.client.filters import Filters, body_of
 from ganglion.client.home import home, read_token, server_of
-from ganglion.client.http import Http
+from ganglion.client.http import Http, path_of
 from ganglion.client.node_views import CapacityPage, NodePage, NodeView
-from ganglion.client.policy_views import (
-    BookingPage,
-    BookingView,
-    PolicyHistory,
-    PolicyOutcome,
-    PolicyVersion,
-    PolicyView,
-)
+from ganglion.client.policies import Policies
 from ganglion.client.views import (
     EventView,
     Health,
@@ -46,7 +40,7 @@ from ganglion.model.plan import Verdict
 Document = Mapping[str, Any]
 
 
-class Client:
+class Client(Policies):
     """A connection to a Ganglion server.
 
     Args:
@@ -68,7 +62,7 @@ class Client:
         unix: Path | None = None,
         transport: httpx2.BaseTransport | None = None,
     ) -> None:
-        self._http = Http(url, token, timeout_s, unix, transport)
+        super().__init__(Http(url, token, timeout_s, unix, transport))
 
     @classmethod
     def from_home(cls, *, timeout_s: float = 30.0) -> Self:
@@ -99,6 +93,11 @@ class Client:
     def daily(self) -> Daily:
         """What ended, what is used, and terminals of what runs."""
         return Daily(self._http)
+
+    @property
+    def bulk(self) -> Bulk:
+        """Many workloads at once."""
+        return Bulk(self._http)
 
     @property
     def url(self) -> str:
@@ -165,34 +164,28 @@ class Client:
         self,
         *,
         ended: bool = False,
-        queue: str | None = None,
-        user: str | None = None,
-        kind: str | None = None,
         limit: int | None = None,
         after: str | None = None,
+        **filters: Unpack[Filters],
     ) -> WorkloadPage:
         """List workloads, newest first; live ones only unless `ended` is set.
 
         Args:
             ended: also those that ended.
-            queue: only of this queue.
-            user: only of this user.
-            kind: only of this kind.
             limit: most rows.
             after: `next` of the page before.
+            filters: what they have to be.
         """
-        params = {"queue": queue, "user": user, "kind": kind, "limit": limit, "after": after}
-        return self._http.call(
-            "GET", "/workloads", WorkloadPage, params={"all": ended or None, **params}
-        )
+        params = {"all": ended or None, **body_of(filters), "limit": limit, "cursor": after}
+        return self._http.call("GET", "/workloads", WorkloadPage, params=params)
 
     def workload(self, ref: str) -> WorkloadDetail:
         """Return everything about a workload. `ref` is an id, a unique prefix, or a name."""
-        return self._http.call("GET", _path("/workloads", ref), WorkloadDetail)
+        return self._http.call("GET", path_of("/workloads", ref), WorkloadDetail)
 
     def why(self, ref: str) -> Why:
         """Say why a workload waits."""
-        return self._http.call("GET", _path("/workloads", ref, "why"), Why)
+        return self._http.call("GET", path_of("/workloads", ref, "why"), Why)
 
     def update(
         self,
@@ -214,25 +207,27 @@ class Client:
         """
         given = {"priority": priority, "queue": queue, "time_limit": time_limit, "held": held}
         body = {name: value for name, value in given.items() if value is not None}
-        return self._http.call("PATCH", _path("/workloads", ref), WorkloadDetail, body=body)
+        return self._http.call("PATCH", path_of("/workloads", ref), WorkloadDetail, body=body)
 
     def cancel(self, ref: str, *, force: bool = False) -> None:
         """Stop a workload: gently, or at once with `force`."""
-        self._http.call("POST", _path("/workloads", ref, "cancel"), Any, body={"force": force})
+        self._http.call("POST", path_of("/workloads", ref, "cancel"), Any, body={"force": force})
 
     def suspend(self, ref: str, *, dry_run: bool = False) -> Suspension:
         """Stop a workspace until it is resumed; with `dry_run` only say what would be lost."""
-        path, params = _path("/workloads", ref, "suspend"), {"dry_run": dry_run or None}
+        path, params = path_of("/workloads", ref, "suspend"), {"dry_run": dry_run or None}
         return self._http.call("POST", path, Suspension, params=params)
 
     def scale(self, ref: str, replicas: int | str) -> WorkloadDetail:
         """Give a service so many replicas, or a floor and a ceiling, as `2..8`."""
         body = {"replicas": replicas}
-        return self._http.call("POST", _path("/workloads", ref, "scale"), WorkloadDetail, body=body)
+        return self._http.call(
+            "POST", path_of("/workloads", ref, "scale"), WorkloadDetail, body=body
+        )
 
     def resume(self, ref: str) -> WorkloadDetail:
         """Let a suspended workspace start again."""
-        return self._http.call("POST", _path("/workloads", ref, "resume"), WorkloadDetail)
+        return self._http.call("POST", path_of("/workloads", ref, "resume"), WorkloadDetail)
 
     @contextmanager
     def logs(
@@ -265,14 +260,21 @@ class Client:
             "follow": follow or None,
             "previous": previous or None,
         }
-        with self._http.stream(_path("/workloads", ref, "logs"), params) as response:
+        with self._http.stream(path_of("/workloads", ref, "logs"), params) as response:
             yield response.iter_bytes()
 
     # Cluster
 
-    def order(self) -> tuple[OrderItem, ...]:
-        """Return everything that waits, in order."""
-        return self._http.call("GET", "/order", OrderPage).items
+    def order(self, **filters: Unpack[Filters]) -> tuple[OrderItem, ...]:
+        """Return everything that waits, in order; `filters` narrow it down."""
+        return self.order_page(**filters).items
+
+    def order_page(
+        self, *, limit: int | None = None, after: str | None = None, **filters: Unpack[Filters]
+    ) -> OrderPage:
+        """Return a page of what waits; `limit` and `after` as of `workloads`."""
+        params = {**body_of(filters), "limit": limit, "cursor": after}
+        return self._http.call("GET", "/order", OrderPage, params=params)
 
     def queues(self) -> tuple[QueueView, ...]:
         """List queues."""
@@ -280,67 +282,11 @@ class Client:
 
     def set_queue(self, name: str, document: Document) -> None:
         """Make a queue or change it. `document` has the keys of the cluster file's queues."""
-        self._http.call("PUT", _path("/queues", name), Any, body=dict(document))
+        self._http.call("PUT", path_of("/queues", name), Any, body=dict(document))
 
     def delete_queue(self, name: str) -> None:
         """Delete a queue without workloads and children."""
-        self._http.call("DELETE", _path("/queues", name), Any)
-
-    # Policy
-
-    def policy(self, version: int | None = None) -> PolicyView:
-        """Return the policy in force, or a former one."""
-        path = "/policy" if version is None else f"/policy/versions/{version}"
-        return self._http.call("GET", path, PolicyView)
-
-    def policy_versions(self) -> tuple[PolicyVersion, ...]:
-        """List every policy that was set, oldest first."""
-        return self._http.call("GET", "/policy/versions", PolicyHistory).items
-
-    def check_policy(self, text: str, *, file: str = "") -> PolicyOutcome:
-        """Say what is wrong with a policy file and what it would change.
-
-        Args:
-            text: the file.
-            file: what errors call it.
-        """
-        body = {"text": text, "file": file}
-        return self._http.call("POST", "/policy/check", PolicyOutcome, body=body)
-
-    def set_policy(
-        self, text: str, *, file: str = "", allow_unknown_flavors: bool = False
-    ) -> PolicyOutcome:
-        """Let a policy decide from now on.
-
-        Args:
-            text: the file.
-            file: what errors call it.
-            allow_unknown_flavors: take flavors that no node has.
-        """
-        body = {"text": text, "file": file, "allow_unknown_flavors": allow_unknown_flavors}
-        return self._http.call("PUT", "/policy", PolicyOutcome, body=body)
-
-    def roll_back_policy(self, version: int) -> PolicyOutcome:
-        """Put a former policy in force again."""
-        body = {"version": version}
-        return self._http.call("POST", "/policy/rollback", PolicyOutcome, body=body)
-
-    def bookings(self) -> tuple[BookingView, ...]:
-        """List maintenance windows and advance reservations."""
-        return self._http.call("GET", "/bookings", BookingPage).items
-
-    def set_booking(self, name: str, document: Document) -> BookingView:
-        """Make or change a booking.
-
-        Args:
-            name: unique.
-            document: keys as in a policy file's bookings.
-        """
-        return self._http.call("PUT", _path("/bookings", name), BookingView, body=dict(document))
-
-    def remove_booking(self, name: str) -> None:
-        """Take a booking back."""
-        self._http.call("DELETE", _path("/bookings", name), Any)
+        self._http.call("DELETE", path_of("/queues", name), Any)
 
     # Nodes
 
@@ -350,20 +296,20 @@ class Client:
 
     def cordon(self, node: str, reason: str) -> None:
         """Start nothing new on a node."""
-        self._http.call("POST", _path("/nodes", node, "cordon"), Any, body={"reason": reason})
+        self._http.call("POST", path_of("/nodes", node, "cordon"), Any, body={"reason": reason})
 
     def uncordon(self, node: str) -> None:
         """Let a node take work again."""
-        self._http.call("POST", _path("/nodes", node, "uncordon"), Any)
+        self._http.call("POST", path_of("/nodes", node, "uncordon"), Any)
 
     def drain(self, what: str, by_ms: int, reason: str = "maintenance") -> DrainView:
         """Empty a node or domain (`LEVEL=NAME`, or its name); what is there by then is stopped."""
         body = {"by": by_ms, "reason": reason}
-        return self._http.call("PUT", _path("/drains", what), DrainView, body=body)
+        return self._http.call("PUT", path_of("/drains", what), DrainView, body=body)
 
     def undrain(self, what: str) -> None:
         """Let the nodes of a drain take work again."""
-        self._http.call("DELETE", _path("/drains", what), Any)
+        self._http.call("DELETE", path_of("/drains", what), Any)
 
     def drains(self) -> tuple[DrainView, ...]:
         """List what drains."""
@@ -387,9 +333,3 @@ class Client:
         params = {"after": after, "follow": follow}
         with self._http.stream("/events", params) as response:
             yield from read_events(response, self.url)
-
-
-def _path(*parts: str) -> str:
-    """Join path segments; a reference `job/3` keeps its slash."""
-    head, *rest = parts
-    return "/".join([head, *(quote(part, safe="/") for part in rest)])

@@ -39,3 +39,4 @@ class DrainPage(Struct):
     """Everything that drains, the first deadline first."""
 
     items: tuple[DrainView, ...] = ()
+    next: str | None = None

@@ -1,9 +1,10 @@
 """Requests to one server: token, time-outs, repeats that are safe, errors as exceptions."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
+from urllib.parse import quote
 
 import httpx2
 import msgspec
@@ -13,7 +14,7 @@ from ganglion.model.errors import EnvironmentFault, InputError
 from ganglion.transport.http import Bearer, proven_transport, unix_transport
 
 T = TypeVar("T")
-Value = str | int | bool | tuple[str, ...]
+Value = str | int | bool | Sequence[str]
 Params = Mapping[str, Value | None]
 
 PREFIX = "/api/v1"
@@ -129,6 +130,12 @@ class Http:
             message = f"{response.request.url.path}: unexpected answer: {error}"
             hint = "do client and server have the same version? ganglion version"
             raise EnvironmentFault(message, hint) from error
+
+
+def path_of(*parts: str) -> str:
+    """Join path segments; a reference `job/3` keeps its slash."""
+    head, *rest = parts
+    return "/".join([head, *(quote(part, safe="/") for part in rest)])
 
 
 def _route(path: str) -> str:

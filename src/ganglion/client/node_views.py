@@ -61,12 +61,14 @@ class NodeView(Struct):
 
 
 class NodePage(Struct):
-    """All nodes."""
+    """Nodes, by name."""
 
     items: tuple[NodeView, ...] = ()
+    next: str | None = None
 
 
 class CapacityPage(Struct):
-    """All flavors."""
+    """Flavors, by name."""
 
     items: tuple[FlavorReport, ...] = ()
+    next: str | None = None

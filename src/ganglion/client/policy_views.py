@@ -55,6 +55,7 @@ class PolicyHistory(Struct):
     """All policies, oldest first."""
 
     items: tuple[PolicyVersion, ...] = ()
+    next: str | None = None
 
 
 class PolicyView(Struct):
@@ -101,3 +102,4 @@ class BookingPage(Struct):
     """All bookings, by when they begin."""
 
     items: tuple[BookingView, ...] = ()
+    next: str | None = None

@@ -35,3 +35,4 @@ class SchedulePage(Struct):
     """All schedules, the next to come first."""
 
     items: tuple[ScheduleView, ...]
+    next: str | None = None

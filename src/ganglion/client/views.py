@@ -272,10 +272,17 @@ class OrderItem(Struct):
 
 
 class OrderPage(Struct):
-    """Everything that waits, in order."""
+    """Some of what waits, in order.
+
+    Attributes:
+        items: one page of it.
+        total: how many there are on all pages.
+        next: as of `WorkloadPage`.
+    """
 
     items: tuple[OrderItem, ...] = ()
     total: int = 0
+    next: str | None = None
 
 
 class Health(Struct):
@@ -333,9 +340,10 @@ class QueueView(Struct):
 
 
 class QueuePage(Struct):
-    """All queues."""
+    """Queues, by name."""
 
     items: tuple[QueueView, ...] = ()
+    next: str | None = None
 
 
 class EventView(Struct):

@@ -1,17 +1,20 @@
 """The workloads that ever were."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import msgspec
 from msgspec import Struct
-from sqlalchemy import Connection, Engine, Row, Select, and_, or_, select
+from sqlalchemy import Connection, Engine, Row, Select, and_, func, or_, select
 
 from ganglion.ledger.faults import faults
 from ganglion.ledger.records import Filed
 from ganglion.ledger.tables import workloads
 from ganglion.model.workload import Workload
+
+MOST_MS = 1 << 62
+"""Later than any time."""
 
 _DECODE = msgspec.json.Decoder(Workload)
 
@@ -45,18 +48,35 @@ class History:
             select(workloads).where(workloads.c.ended.is_(None)).order_by(workloads.c.number)
         )
 
-    def ended(self, *, below: int, limit: int, **equal: str) -> list[Filed]:
+    def ended(
+        self,
+        *,
+        below: int,
+        limit: int,
+        since: int = 0,
+        until: int = MOST_MS,
+        text: str = "",
+        **among: Collection[str],
+    ) -> list[Filed]:
         """Ended workloads, newest first.
 
         Args:
             below: only those with a smaller number.
             limit: at most so many.
-            equal: values that columns (`queue`, `user`, `kind`) must have.
+            since: first time of submission, in ms.
+            until: last time of submission, in ms.
+            text: in small letters; part of the id, name, queue or user.
+            among: values of which columns (`state`, `queue`, `user`, `kind`) must have one.
         """
         found = select(workloads).where(workloads.c.ended.is_not(None))
         found = found.where(workloads.c.number < below)
-        for column, value in equal.items():
-            found = found.where(workloads.c[column] == value)
+        if since or until < MOST_MS:
+            found = found.where(workloads.c.at.between(since, until))
+        if text:
+            parts = (func.lower(workloads.c[each]) for each in ("id", "name", "queue", "user"))
+            found = found.where(or_(*(part.contains(text, autoescape=True) for part in parts)))
+        for column, values in among.items():
+            found = found.where(workloads.c[column].in_(sorted(values)))
         return self._read(found.order_by(workloads.c.number.desc()).limit(limit))
 
     def page(self, wanted: "Wanted", after: tuple[int, int] | None, limit: int) -> list[Filed]:

@@ -12,6 +12,7 @@ from ganglion.engine.report import capacity
 from ganglion.server import (
     problems,
     routes_bookings,
+    routes_bulk,
     routes_cluster,
     routes_drains,
     routes_history,
@@ -32,6 +33,7 @@ from ganglion.server.paths import known_query
 from ganglion.server.request_id import Identified
 
 _ROUTES = (
+    routes_bulk,
     routes_workspaces,
     routes_services,
     routes_workloads,

@@ -19,9 +19,15 @@ from ganglion.model.plan import Phase
 from ganglion.model.queue import Queue
 from ganglion.model.reasons import Explanation, Raise, Suggestion, chance_of
 from ganglion.model.resources import WHOLE, Amount, Usage
+from ganglion.model.workload import Gang
 from ganglion.server import schemas, schemas_fleet
 from ganglion.server.drains import CORDONED, PREFIX, drains, leaving
+from ganglion.server.filters import OrderQuery, StateQuery, TextQuery, Wanted, holds, wanted
+from ganglion.server.pages import Rank, cut
 from ganglion.server.views import gpus_of, reason_view
+
+EVERYTHING, ALL, IN_ANY_STATE = OrderQuery(), TextQuery(), StateQuery()
+"""Queries that leave nothing out."""
 
 Users = Mapping[int, list[str]]
 """Index of a device -> ids of the gangs that use it."""
@@ -32,14 +38,38 @@ def positions(state: ClusterState) -> dict[str, int]:
     return {gang: place for place, gang in enumerate(waiting_in_order(state), 1)}
 
 
-def order_page(state: ClusterState) -> schemas.OrderPage:
-    """Everything that waits: first what is in the order, then what may not be looked at yet."""
-    places = positions(state)
-    waiting = [each for each in state.records.values() if each.phase in WAITING]
+def order_page(
+    state: ClusterState, query: OrderQuery = EVERYTHING, now: int = 0
+) -> schemas.OrderPage:
+    """What waits: first what is in the order, then what may not be looked at yet.
+
+    Args:
+        state: of the engine.
+        query: which gangs, and which page of them.
+        now: time in ms, from which the query's lengths of time count back.
+
+    Raises:
+        FieldError: the query's times or cursor are none.
+    """
+    places, want = positions(state), wanted(query, now)
     last = len(places) + 1
-    waiting.sort(key=lambda each: (places.get(each.gang.id, last), each.gang.submitted))
-    items = tuple(_item(state, each, places.get(each.gang.id, 0)) for each in waiting)
-    return schemas.OrderPage(items=items, total=len(items))
+
+    def rank(record: GangRecord) -> Rank:
+        gang = record.gang
+        return (places.get(gang.id, last), gang.submitted, gang.id)
+
+    waiting = [
+        each for each in state.records.values() if each.phase in WAITING and _takes(want, each.gang)
+    ]
+    waiting.sort(key=rank)
+    shown, following = cut("order", waiting, rank, query)
+    items = tuple(_item(state, each, places.get(each.gang.id, 0)) for each in shown)
+    return schemas.OrderPage(items=items, total=len(waiting), next=following)
+
+
+def _takes(want: Wanted, gang: Gang) -> bool:
+    name = gang.workload.rpartition("-")[0]
+    return want.takes(gang.workload, name, gang.queue, gang.user, gang.kind, gang.submitted)
 
 
 def _item(state: ClusterState, record: GangRecord, position: int) -> schemas.OrderItem:
@@ -160,18 +190,25 @@ def _leaving(state: ClusterState, gang: str, now: int) -> str:
     return ""
 
 
-def queue_page(state: ClusterState) -> schemas.QueuePage:
-    """All queues, by name."""
+def queue_page(state: ClusterState, query: TextQuery = ALL) -> schemas.QueuePage:
+    """Queues, by name."""
     running, waiting = dict[str, int](), dict[str, int]()
     for record in state.records.values():
         counts = running if record.phase in HOLDING else waiting
         if record.phase is not Phase.ENDED:
             counts[record.gang.queue] = counts.get(record.gang.queue, 0) + 1
+    fitting = [
+        queue
+        for _, queue in sorted(state.queues.items())
+        if holds(query.text.lower(), queue.name, queue.parent)
+    ]
+    shown, following = cut("queues", fitting, lambda each: (each.name,), query)
     return schemas.QueuePage(
         items=tuple(
-            _queue(state, queue, running.get(name, 0), waiting.get(name, 0))
-            for name, queue in sorted(state.queues.items())
-        )
+            _queue(state, each, running.get(each.name, 0), waiting.get(each.name, 0))
+            for each in shown
+        ),
+        next=following,
     )
 
 
@@ -208,9 +245,20 @@ def _amounts(amounts: Mapping[str, Amount] | Mapping[str, Usage]) -> dict[str, s
 
 
 def node_page(
-    state: ClusterState, alarms: Mapping[tuple[str, str], AlarmSet] | None = None
+    state: ClusterState,
+    alarms: Mapping[tuple[str, str], AlarmSet] | None = None,
+    query: StateQuery = IN_ANY_STATE,
 ) -> schemas_fleet.NodePage:
-    """All nodes, by name; `alarms` are those that stand, by subject and alarm."""
+    """Nodes, by name.
+
+    Args:
+        state: of the engine.
+        alarms: those that stand, by subject and alarm.
+        query: which nodes, and which page of them.
+
+    Raises:
+        FieldError: the query's cursor is none.
+    """
     users: dict[str, dict[int, list[str]]] = {}
     pods: dict[str, int] = {}
     odd: dict[str, list[str]] = {}
@@ -221,11 +269,25 @@ def node_page(
             pods[pod.node] = pods.get(pod.node, 0) + 1
             for device in pod.devices:
                 users.setdefault(pod.node, {}).setdefault(device, []).append(gang)
+    fitting = [
+        node
+        for name, node in sorted(state.nodes.items())
+        if holds(query.text.lower(), name, node.kind, *node.domains.values())
+        and (not query.state or _state(state, node, pods.get(name, 0)) in query.state)
+    ]
+    shown, following = cut("nodes", fitting, lambda each: (each.name,), query)
     return schemas_fleet.NodePage(
         items=tuple(
-            _node(state, node, users.get(name, {}), pods.get(name, 0), odd.get(name, []))
-            for name, node in sorted(state.nodes.items())
-        )
+            _node(
+                state,
+                each,
+                users.get(each.name, {}),
+                pods.get(each.name, 0),
+                odd.get(each.name, []),
+            )
+            for each in shown
+        ),
+        next=following,
     )
 
 
@@ -278,12 +340,14 @@ def _device(index: int, device: Device, free: int, gangs: list[str]) -> schemas_
     )
 
 
-def capacity_page(state: ClusterState) -> schemas_fleet.CapacityPage:
-    """All flavors, by name."""
+def capacity_page(state: ClusterState, query: TextQuery = ALL) -> schemas_fleet.CapacityPage:
+    """Flavors, by name."""
+    fitting = [each for each in capacity(state) if holds(query.text.lower(), each.flavor)]
+    fitting.sort(key=lambda each: each.flavor)
+    shown, following = cut("gpus", fitting, lambda each: (each.flavor,), query)
     return schemas_fleet.CapacityPage(
-        items=tuple(
-            schemas_fleet.FlavorView(**msgspec.structs.asdict(report)) for report in capacity(state)
-        )
+        items=tuple(schemas_fleet.FlavorView(**msgspec.structs.asdict(report)) for report in shown),
+        next=following,
     )
 
 

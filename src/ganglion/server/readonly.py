@@ -17,16 +17,16 @@ from ganglion import __version__
 from ganglion.engine.record import WAITING
 from ganglion.engine.report import capacity
 from ganglion.model.errors import Conflict, EnvironmentFault, NotFound
-from ganglion.model.workload import Kind
-from ganglion.server import cluster_views, problems, schemas, schemas_fleet
+from ganglion.server import cluster_views, lists, problems, schemas, schemas_fleet
 from ganglion.server.draft import Mind
+from ganglion.server.filters import OrderQuery, StateQuery, TextQuery, WorkloadQuery, wanted
 from ganglion.server.metrics import Gauges
 from ganglion.server.openapi import described
+from ganglion.server.pages import printed
 from ganglion.server.paths import known_query
 from ganglion.server.views import detail, view
 
 PREFIX = "/v1"
-MOST = (1 << 63) - 1
 MOST_EXPLAINED = 20
 """Most gangs of a workload that one request explains."""
 MOST_NAMED = 5
@@ -129,28 +129,17 @@ def _gauges(source: Source) -> Gauges:
 
 
 @router.get("/workloads")
-def list_workloads(
-    here: Here,
-    queue: Annotated[str | None, Query(max_length=1000)] = None,
-    user: Annotated[str | None, Query(max_length=200, description="a namespace")] = None,
-    kind: Kind | None = None,
-    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
-    after: Annotated[int, Query(ge=0, le=MOST, description="`next` of the page before")] = MOST,
-) -> schemas.WorkloadPage:
+def list_workloads(here: Here, query: Annotated[WorkloadQuery, Query()]) -> schemas.WorkloadPage:
     """List live workloads, newest first."""
-    wanted = {"queue": queue and queue.rpartition("/")[2], "user": user, "kind": kind}
+    want, before = wanted(query, here.now()), lists.below(query)
     with here.read() as mind:
-        fitting = (
-            entry
-            for entry in reversed(mind.book.entries.values())
-            if entry.number < after
-            and all(str(getattr(entry.workload, k)) == v for k, v in wanted.items() if v)
-        )
-        chosen = list(islice(fitting, limit + 1))
+        chosen = list(islice(lists.live(mind, want, before), query.limit + 1))
         places = cluster_views.positions(mind.state) if chosen else {}
-        items = tuple(view(mind, entry.id, places) for entry in chosen[:limit])
-    more = str(chosen[limit - 1].number) if len(chosen) > limit else None
-    return schemas.WorkloadPage(items=items, next=more)
+        items = tuple(view(mind, entry.id, places) for entry in chosen[: query.limit])
+    last = chosen[query.limit - 1].number if len(chosen) > query.limit else 0
+    return schemas.WorkloadPage(
+        items=items, next=printed(lists.WORKLOADS, (last,)) if last else None
+    )
 
 
 @router.get("/workloads/{ref:path}/why")
@@ -227,31 +216,31 @@ def _gang(mind: Mind, workload: str, index: int) -> str:
 
 
 @router.get("/queues")
-def list_queues(here: Here) -> schemas.QueuePage:
+def list_queues(here: Here, query: Annotated[TextQuery, Query()]) -> schemas.QueuePage:
     """List queues with their usage."""
     with here.read() as mind:
-        return cluster_views.queue_page(mind.state)
+        return cluster_views.queue_page(mind.state, query)
 
 
 @router.get("/nodes")
-def list_nodes(here: Here) -> schemas_fleet.NodePage:
+def list_nodes(here: Here, query: Annotated[StateQuery, Query()]) -> schemas_fleet.NodePage:
     """List nodes and what is free on them."""
     with here.read() as mind:
-        return cluster_views.node_page(mind.state)
+        return cluster_views.node_page(mind.state, query=query)
 
 
 @router.get("/gpus")
-def list_gpus(here: Here) -> schemas_fleet.CapacityPage:
+def list_gpus(here: Here, query: Annotated[TextQuery, Query()]) -> schemas_fleet.CapacityPage:
     """Say by flavor how many GPUs there are, are used and are free."""
     with here.read() as mind:
-        return cluster_views.capacity_page(mind.state)
+        return cluster_views.capacity_page(mind.state, query)
 
 
 @router.get("/order")
-def list_order(here: Here) -> schemas.OrderPage:
+def list_order(here: Here, query: Annotated[OrderQuery, Query()]) -> schemas.OrderPage:
     """List everything that waits, in order."""
     with here.read() as mind:
-        return cluster_views.order_page(mind.state)
+        return cluster_views.order_page(mind.state, query, here.now())
 
 
 @probes.get("/healthz", responses={503: {"model": schemas.Health}})

@@ -17,11 +17,13 @@ class Ref(NamedTuple):
         workload: id of the workload.
         filed: as it lies in the ledger, when it has ended; None while it lives.
         gang: its index, when the reference names one.
+        name: of the workload.
     """
 
     workload: str
     filed: Filed | None
     gang: int | None
+    name: str = ""
 
 
 def resolve(mind: Mind, ledger: "Ledger", ref: str) -> Ref:
@@ -41,15 +43,15 @@ def resolve(mind: Mind, ledger: "Ledger", ref: str) -> Ref:
 
 def _resolve(mind: Mind, ledger: "Ledger", ref: str) -> Ref:
     if ref in mind.book.entries:
-        return Ref(ref, None, None)
+        return Ref(ref, None, None, mind.book.entries[ref].workload.name)
     named = mind.book.named(ref)
     if named:
-        return Ref(named.id, None, None)
+        return Ref(named.id, None, None, ref)
     # PostgreSQL takes no NUL in text.
     filed = None if "\0" in ref else _filed(ledger, ref)
     if filed is None:
         raise NotFound(f"there is no workload {ref!r}", "see `ganglion ps --all`")
-    return Ref(filed.id, None if filed.id in mind.book.entries else filed, None)
+    return Ref(filed.id, None if filed.id in mind.book.entries else filed, None, filed.name)
 
 
 def _filed(ledger: "Ledger", ref: str) -> Filed | None:

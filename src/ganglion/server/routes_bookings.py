@@ -2,13 +2,15 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path
+from fastapi import APIRouter, Path, Query
 
 from ganglion.files.bookings import parse_booking
 from ganglion.model.errors import FieldError
 from ganglion.server import bookings, schemas
 from ganglion.server.cluster_views import booking_view
 from ganglion.server.context import Document, Here, document_body
+from ganglion.server.filters import BookingQuery, holds, leaves
+from ganglion.server.pages import Rank, cut
 from ganglion.server.problems import ERRORS
 
 router = APIRouter(tags=["bookings"], responses=ERRORS)
@@ -17,12 +19,27 @@ Name = Annotated[str, Path(max_length=200)]
 
 
 @router.get("/bookings")
-def list_bookings(here: Here) -> schemas.BookingPage:
+def list_bookings(here: Here, query: Annotated[BookingQuery, Query()]) -> schemas.BookingPage:
     """List bookings by when they begin."""
     now = here.service.now()
     with here.service.read() as mind:
-        found = mind.state.bookings.all()
-    return schemas.BookingPage(items=tuple(booking_view(each, now) for each in found))
+        every = [booking_view(each, now) for each in mind.state.bookings.all()]
+    found = sorted((each for each in every if _takes(query, each)), key=_rank)
+    shown, following = cut("bookings", found, _rank, query)
+    return schemas.BookingPage(items=tuple(shown), next=following)
+
+
+def _rank(each: schemas.BookingView) -> Rank:
+    return (each.begin, each.name)
+
+
+def _takes(query: BookingQuery, each: schemas.BookingView) -> bool:
+    return (
+        (not query.state or each.state in query.state)
+        and (not query.queue or not leaves(query.queue).isdisjoint(each.queues))
+        and (not query.user or not set(query.user).isdisjoint(each.users))
+        and holds(query.text.lower(), each.name, each.reason, *each.nodes)
+    )
 
 
 @router.put("/bookings/{name}", openapi_extra=document_body("BookingFile"))

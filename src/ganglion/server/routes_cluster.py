@@ -21,6 +21,7 @@ from ganglion.server import cluster_views, commands, schemas, schemas_fleet
 from ganglion.server.apart import told_apart
 from ganglion.server.context import Context, Document, Here, document_body
 from ganglion.server.feed import Patient
+from ganglion.server.filters import OrderQuery, StateQuery, TextQuery
 from ganglion.server.guard import METRICS
 from ganglion.server.policies import flavors_of
 from ganglion.server.problems import ERRORS
@@ -49,10 +50,10 @@ class Shutdown(Input):
 
 
 @router.get("/queues")
-def list_queues(here: Here) -> schemas.QueuePage:
+def list_queues(here: Here, query: Annotated[TextQuery, Query()]) -> schemas.QueuePage:
     """List queues with their usage."""
     with here.service.read() as mind:
-        return cluster_views.queue_page(mind.state)
+        return cluster_views.queue_page(mind.state, query)
 
 
 @router.put("/queues/{name}", openapi_extra=document_body("QueueFile"))
@@ -102,10 +103,10 @@ def delete_queue(here: Here, name: str) -> schemas.Done:
 
 
 @router.get("/nodes")
-def list_nodes(here: Here) -> schemas_fleet.NodePage:
+def list_nodes(here: Here, query: Annotated[StateQuery, Query()]) -> schemas_fleet.NodePage:
     """List nodes and what is free on them."""
     with here.service.read() as mind:
-        return cluster_views.node_page(mind.state, mind.book.alarms)
+        return cluster_views.node_page(mind.state, mind.book.alarms, query)
 
 
 @router.post("/nodes/{name}/cordon")
@@ -123,17 +124,17 @@ def uncordon_node(here: Here, name: str) -> schemas.Done:
 
 
 @router.get("/gpus")
-def list_gpus(here: Here) -> schemas_fleet.CapacityPage:
+def list_gpus(here: Here, query: Annotated[TextQuery, Query()]) -> schemas_fleet.CapacityPage:
     """Say by flavor how many GPUs there are, are used and are free."""
     with here.service.read() as mind:
-        return cluster_views.capacity_page(mind.state)
+        return cluster_views.capacity_page(mind.state, query)
 
 
 @router.get("/order")
-def list_order(here: Here) -> schemas.OrderPage:
+def list_order(here: Here, query: Annotated[OrderQuery, Query()]) -> schemas.OrderPage:
     """List everything that waits, in order."""
     with here.service.read() as mind:
-        return cluster_views.order_page(mind.state)
+        return cluster_views.order_page(mind.state, query, here.service.now())
 
 
 @router.get(

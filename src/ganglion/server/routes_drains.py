@@ -2,12 +2,14 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path
+from fastapi import APIRouter, Path, Query
 from msgspec import to_builtins
 from pydantic import Field
 
 from ganglion.server import drains, schemas, schemas_fleet
 from ganglion.server.context import Here
+from ganglion.server.filters import TextQuery, holds
+from ganglion.server.pages import Rank, cut
 from ganglion.server.problems import ERRORS
 from ganglion.server.schema_base import Input
 
@@ -24,13 +26,22 @@ class DrainWish(Input):
 
 
 @router.get("/drains")
-def list_drains(here: Here) -> schemas_fleet.DrainPage:
+def list_drains(here: Here, query: Annotated[TextQuery, Query()]) -> schemas_fleet.DrainPage:
     """List what drains, and what has not left yet."""
     now = here.service.now()
     with here.service.read() as mind:
         state = mind.state
-        found = [drains.found(state, each.name, now) for each in drains.drains(state)]
-    return schemas_fleet.DrainPage(items=tuple(map(_view, found)))
+        every = [_view(drains.found(state, each.name, now)) for each in drains.drains(state)]
+    text = query.text.lower()
+    found = sorted(
+        (each for each in every if holds(text, each.what, each.reason, *each.nodes)), key=_rank
+    )
+    shown, following = cut("drains", found, _rank, query)
+    return schemas_fleet.DrainPage(items=tuple(shown), next=following)
+
+
+def _rank(each: schemas_fleet.DrainView) -> Rank:
+    return (each.by, each.what)
 
 
 @router.put("/drains/{what}")

@@ -2,12 +2,14 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path
+from fastapi import APIRouter, Path, Query
 from pydantic import Field
 
 from ganglion.files.policy import PolicyFile, parse_policy
 from ganglion.server import policies, policy_views, schemas
 from ganglion.server.context import Context, Here
+from ganglion.server.filters import VersionQuery, holds, instant
+from ganglion.server.pages import cut
 from ganglion.server.problems import ERRORS
 from ganglion.server.schema_base import Input
 
@@ -43,10 +45,22 @@ def show_policy(here: Here) -> schemas.PolicyView:
 
 
 @router.get("/policy/versions")
-def list_policy_versions(here: Here) -> schemas.PolicyHistory:
+def list_policy_versions(
+    here: Here, query: Annotated[VersionQuery, Query()]
+) -> schemas.PolicyHistory:
     """List every policy that was set, and what it changed."""
+    since = instant(query.since, here.service.now(), "since") or 0
     with here.service.read() as mind:
-        return policy_views.history(mind)
+        every = policy_views.history(mind).items
+    found = [
+        each
+        for each in every
+        if each.at >= since
+        and (not query.user or each.user in query.user)
+        and holds(query.text.lower(), each.user, each.cause)
+    ]
+    shown, following = cut("versions", found, lambda each: (each.version,), query)
+    return schemas.PolicyHistory(items=tuple(shown), next=following)
 
 
 @router.get("/policy/versions/{number}")

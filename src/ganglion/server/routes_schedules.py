@@ -2,11 +2,13 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path
+from fastapi import APIRouter, Path, Query
 
 from ganglion.lifecycle.schedules import next_date
 from ganglion.server import schedules, schemas, schemas_schedules
 from ganglion.server.context import Here
+from ganglion.server.filters import MOST_MS, UserQuery, holds
+from ganglion.server.pages import Rank, cut
 from ganglion.server.problems import ERRORS
 from ganglion.server.standing import Standing
 
@@ -16,16 +18,25 @@ Name = Annotated[str, Path(max_length=200)]
 
 
 @router.get("/schedules")
-def list_schedules(here: Here) -> schemas_schedules.SchedulePage:
+def list_schedules(
+    here: Here, query: Annotated[UserQuery, Query()]
+) -> schemas_schedules.SchedulePage:
     """List schedules, the next to come first."""
     now = here.service.now()
     with here.service.read() as mind:
         found = [
             _view(each, now, [run for run in each.runs if run in mind.book.entries])
             for each in mind.book.schedules.live.values()
+            if (not query.user or each.user in query.user)
+            and holds(query.text.lower(), each.name, each.user)
         ]
-    found.sort(key=lambda each: (each.next is None, each.next or 0, each.name))
-    return schemas_schedules.SchedulePage(items=tuple(found))
+    found.sort(key=_rank)
+    shown, following = cut("schedules", found, _rank, query)
+    return schemas_schedules.SchedulePage(items=tuple(shown), next=following)
+
+
+def _rank(each: schemas_schedules.ScheduleView) -> Rank:
+    return (MOST_MS if each.next is None else each.next, each.name)
 
 
 @router.delete("/schedules/{name}")

@@ -12,12 +12,14 @@ from ganglion.engine.record import WAITING
 from ganglion.files.grammar.durations import parse_duration
 from ganglion.model.errors import FieldError
 from ganglion.model.workload import Kind
-from ganglion.server import commands, logs, schemas, submit
+from ganglion.server import commands, lists, logs, schemas, submit
 from ganglion.server import retry as retries
 from ganglion.server.cluster_views import explanations, positions, suggestions
 from ganglion.server.context import Context, Document, Here, document_body
 from ganglion.server.draft import Mind
 from ganglion.server.feed import Patient
+from ganglion.server.filters import ENDED, Wanted, WorkloadQuery, wanted
+from ganglion.server.pages import printed
 from ganglion.server.problems import ERRORS
 from ganglion.server.refs import resolve
 from ganglion.server.schema_base import Input
@@ -98,41 +100,28 @@ def _tried(here: Context, request: submit.Request) -> schemas.Verdict:
 
 
 @router.get("/workloads")
-def list_workloads(
-    here: Here,
-    all: Annotated[bool, Query(description="ended ones too")] = False,
-    queue: Annotated[str | None, Query(max_length=1000)] = None,
-    user: Annotated[str | None, Query(max_length=200)] = None,
-    kind: Kind | None = None,
-    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
-    after: Annotated[int, Query(ge=0, le=MOST, description="`next` of the page before")] = MOST,
-) -> schemas.WorkloadPage:
+def list_workloads(here: Here, query: Annotated[WorkloadQuery, Query()]) -> schemas.WorkloadPage:
     """List workloads, newest first."""
-    wanted = {"queue": queue and queue.rpartition("/")[2], "user": user, "kind": kind}
-    equal = {key: str(value).replace("\0", "\ufffd") for key, value in wanted.items() if value}
-    items = _live(here, after, limit + 1, equal)
-    if all:
-        ended = here.service.ledger.history.ended(below=after, limit=limit + 1, **equal)
+    want, before = wanted(query, here.service.now()), lists.below(query)
+    items = _live(here, want, before, query.limit + 1)
+    if query.all or want.states & ENDED:
+        ended = lists.ended(here.service.ledger.history, want, before, query.limit + 1)
         # One that ended between the two looks is shown as ended.
         items |= {each.number: filed_view(each) for each in ended}
     shown = sorted(items, reverse=True)
-    more = str(shown[limit - 1]) if len(shown) > limit else None
-    return schemas.WorkloadPage(items=tuple(items[n] for n in shown[:limit]), next=more)
+    more = len(shown) > query.limit
+    return schemas.WorkloadPage(
+        items=tuple(items[n] for n in shown[: query.limit]),
+        next=printed(lists.WORKLOADS, (shown[query.limit - 1],)) if more else None,
+    )
 
 
-def _live(
-    here: Context, below: int, limit: int, equal: dict[str, str]
-) -> dict[int, schemas.WorkloadView]:
+def _live(here: Context, want: Wanted, before: int, limit: int) -> dict[int, schemas.WorkloadView]:
     """The newest live workloads by number, at most `limit`."""
     with here.service.read() as mind:
-        fitting = (
-            entry
-            for entry in reversed(mind.book.entries.values())
-            if entry.number < below
-            and all(str(getattr(entry.workload, key)) == value for key, value in equal.items())
-        )
-        places = positions(mind.state)
-        return {each.number: view(mind, each.id, places) for each in islice(fitting, limit)}
+        chosen = list(islice(lists.live(mind, want, before), limit))
+        places = positions(mind.state) if chosen else {}
+        return {each.number: view(mind, each.id, places) for each in chosen}
 
 
 @router.get("/workloads/{ref:ref}/why")
@@ -241,12 +230,17 @@ def retry_workload(here: Here, ref: str, idempotency_key: Key = "") -> schemas.A
 @router.patch("/workloads/{ref:ref}")
 def update_workload(here: Here, ref: str, changes: Update) -> schemas.WorkloadDetail:
     """Change a live workload."""
-    given = _changes(changes)
+    given = changes_of(changes)
     workload = here.service.ask(lambda draft: commands.change(draft, ref, given))
     return shown(here, workload)
 
 
-def _changes(changes: Update) -> commands.Changes:
+def changes_of(changes: Update) -> commands.Changes:
+    """What a request asks to change.
+
+    Raises:
+        FieldError: the time limit is none.
+    """
     limit: Any = changes.time_limit
     return commands.Changes(
         priority=changes.priority,

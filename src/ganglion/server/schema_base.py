@@ -1,6 +1,8 @@
 """What bodies of requests and of answers are made of."""
 
-from pydantic import BaseModel, ConfigDict
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
 
 
 class Model(BaseModel):
@@ -16,3 +18,7 @@ class Input(BaseModel):
     """
 
     model_config = ConfigDict(extra="forbid", strict=True)
+
+
+NEXT: Any = Field(None, description="give it as `cursor` for the next page; null = the end")
+"""The last key of every page of a list."""

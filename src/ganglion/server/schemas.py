@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import Field
 
 from ganglion.model.reasons import Chance
-from ganglion.server.schema_base import Model
+from ganglion.server.schema_base import NEXT, Model
 from ganglion.server.schemas_services import Scaling
 
 
@@ -196,7 +196,7 @@ class WorkloadPage(Model):
     """Some workloads, newest first."""
 
     items: tuple[WorkloadView, ...]
-    next: str | None = Field(description="give it as `after` for the next page; null = the end")
+    next: str | None = NEXT
 
 
 class Explanation(Model):
@@ -264,6 +264,7 @@ class OrderPage(Model):
 
     items: tuple[OrderItem, ...]
     total: int
+    next: str | None = NEXT
 
 
 class Amount(Model):
@@ -294,9 +295,10 @@ class QueueView(Model):
 
 
 class QueuePage(Model):
-    """All queues, by name."""
+    """Queues, by name."""
 
     items: tuple[QueueView, ...]
+    next: str | None = NEXT
 
 
 class PolicyChange(Model):
@@ -326,9 +328,10 @@ class PolicyVersion(Model):
 
 
 class PolicyHistory(Model):
-    """All policies, oldest first."""
+    """Policies, oldest first."""
 
     items: tuple[PolicyVersion, ...]
+    next: str | None = NEXT
 
 
 class PolicyView(Model):
@@ -356,9 +359,10 @@ class BookingView(Model):
 
 
 class BookingPage(Model):
-    """All bookings, by when they begin."""
+    """Bookings, by when they begin."""
 
     items: tuple[BookingView, ...]
+    next: str | None = NEXT
 
 
 class Health(Model):

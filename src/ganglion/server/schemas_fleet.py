@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from ganglion.server.schema_base import Model
+from ganglion.server.schema_base import NEXT, Model
 
 
 class DeviceView(Model):
@@ -40,9 +40,10 @@ class NodeView(Model):
 
 
 class NodePage(Model):
-    """All nodes, by name."""
+    """Nodes, by name."""
 
     items: tuple[NodeView, ...]
+    next: str | None = NEXT
 
 
 class FlavorView(Model):
@@ -63,9 +64,10 @@ class FlavorView(Model):
 
 
 class CapacityPage(Model):
-    """All flavors, by name."""
+    """Flavors, by name."""
 
     items: tuple[FlavorView, ...]
+    next: str | None = NEXT
 
 
 class LeaverView(Model):
@@ -87,6 +89,7 @@ class DrainView(Model):
 
 
 class DrainPage(Model):
-    """Everything that drains, the first deadline first."""
+    """What drains, the first deadline first."""
 
     items: tuple[DrainView, ...]
+    next: str | None = NEXT

@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from ganglion.server.schema_base import Model
+from ganglion.server.schema_base import NEXT, Model
 
 
 class ScheduleView(Model):
@@ -21,6 +21,7 @@ class ScheduleView(Model):
 
 
 class SchedulePage(Model):
-    """All schedules, the next to come first."""
+    """Schedules, the next to come first."""
 
     items: tuple[ScheduleView, ...]
+    next: str | None = NEXT

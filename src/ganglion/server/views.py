@@ -83,7 +83,7 @@ def view(mind: Mind, workload: str, positions: Mapping[str, int]) -> schemas.Wor
     """
     base = _base(mind, mind.book.entries[workload])
     waiting = [positions[gang] for gang in mind.book.gangs[workload] if gang in positions]
-    gangs = len(_counted(mind, workload))
+    gangs = len(counted(mind, workload))
     return schemas.WorkloadView(**base, gangs=gangs, position=min(waiting, default=None))
 
 
@@ -147,7 +147,7 @@ def _scaling(mind: Mind, entry: Entry) -> schemas_services.Scaling | None:
     )
 
 
-def _counted(mind: Mind, workload: str) -> list[str]:
+def counted(mind: Mind, workload: str) -> list[str]:
     """Gangs that a workload consists of: of a service that goes on, not the replicas that left."""
     gangs = mind.book.gangs[workload]
     if mind.book.entries[workload].workload.kind is not Kind.SERVICE:
@@ -182,7 +182,7 @@ def _line(filed: Filed) -> dict[str, object]:
 
 
 def _base(mind: Mind, entry: Entry) -> dict[str, object]:
-    records = [mind.state.records[gang] for gang in _counted(mind, entry.id)]
+    records = [mind.state.records[gang] for gang in counted(mind, entry.id)]
     past = mind.book.replicas.past.get(entry.id, Past())
     everything = [mind.book.trails[gang] for gang in mind.book.gangs[entry.id]]
     reasons = (reason_of(mind.state, record.gang.id) for record in records)

@@ -5,17 +5,18 @@ that can be asked. Everything is done with the person's own credentials.
 """
 
 import getpass
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 from ganglion.cli.cluster import merging, views
 from ganglion.cli.cluster.bridge import Bridge
 from ganglion.cli.cluster.gangs import NO_PODS
 from ganglion.cli.cluster.logs import Log, Part
 from ganglion.cli.cluster.scheduler import Scheduler
+from ganglion.client.filters import Filters, passes
 from ganglion.client.views import (
-    ENDED,
     Explained,
     GangView,
     Submitted,
@@ -141,20 +142,17 @@ class ClusterClient:
         self,
         *,
         ended: bool = False,
-        queue: str | None = None,
-        user: str | None = None,
-        kind: str | None = None,
         limit: int | None = None,
         after: str | None = None,
+        **filters: Unpack[Filters],
     ) -> WorkloadPage:
         """List the workloads of the namespace, newest first, in one page."""
         del after
-        wanted = {"queue": queue, "user": user, "kind": kind}
+        now = time.time_ns() // 1_000_000
         found = [
             view
             for view in self._bridge.call(self._listed())
-            if (ended or view.state not in ENDED)
-            and all(getattr(view, key) == value for key, value in wanted.items() if value)
+            if passes(view, filters, ended=ended, now=now)
         ]
         found.sort(key=lambda view: (-(view.submitted or 0), view.name))
         return WorkloadPage(tuple(found[:limit]))
