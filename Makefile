@@ -3,6 +3,7 @@
 #   make demo          set up, then watch three teams share a pretend cluster on this machine
 #   make test          set up, then lint, type-check and run every test
 #   make setup         set up only; leaves .venv/bin/ganglion
+#   make soak          drawn tests at length, published figures again; TRACES=DIR has their traces
 #   make check         lint, types, architecture, start-up budget of the command line
 #   make bench         quick benchmarks; TRACES=DIR adds the published traces
 #   make requirements  compile requirements/*.txt again
@@ -12,7 +13,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test check lint bench requirements clean
+.PHONY: help setup demo test soak check lint bench requirements clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -66,6 +67,13 @@ check: lint
 test: lint
 	$(BIN)/python tools/import_budget.py
 	HYPOTHESIS_PROFILE=ci $(BIN)/pytest -n auto --maxprocesses 4 --dist loadgroup --hypothesis-seed=$(SEED)
+
+# Nightly: another seed every time (SEED_OF_NIGHT=N repeats one), and every published figure.
+SEED_OF_NIGHT ?= $(shell date +%Y%m%d)
+
+soak: $(VENV)/.dev
+	GANGLION_SOAK=20 HYPOTHESIS_PROFILE=ci $(BIN)/pytest -n auto --maxprocesses 4 --dist loadgroup --hypothesis-seed=$(SEED_OF_NIGHT)
+	$(BIN)/python -m tools.soak $(if $(TRACES),--traces $(TRACES))
 
 # $(call traced,FOLDER) names the folder of one source, where TRACES is given.
 traced = $(if $(TRACES),--traces $(TRACES)/$(1))

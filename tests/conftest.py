@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.effort import examples
 from tests.postgres import database, postgres  # noqa: F401 - fixtures for several folders
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "traces"
@@ -21,6 +22,7 @@ os.environ["GANGLION_STRICT"] = "1"
 # Machines differ in speed: a slow example is no failure, and the seed is given and printed.
 settings.register_profile(
     "ci",
+    max_examples=examples(100),
     deadline=None,
     database=None,
     print_blob=True,

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.effort import examples
 
 from ganglion.bench.pack_bound import upper_bound
 from ganglion.bench.pack_openb import BENCH, USUAL
@@ -105,7 +106,7 @@ def test_the_bound_of_little_demand_is_the_demand() -> None:
     assert upper_bound({300: 2, 1000: 1}, 10) == pytest.approx(1_600)
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(
     st.lists(st.sampled_from([110, 230, 320, 470, 590, 810, 1000]), min_size=1, max_size=30),
     st.integers(1, 8),

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
+from tests.effort import examples
 
 from ganglion.bench.jct import TEXTBOOK
 from ganglion.bench.jobs import Cluster, Job
@@ -126,7 +127,7 @@ def peak(schedule: Schedule) -> int:
     return most
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(JOBS, st.sampled_from(STAYING))
 def test_no_gpu_is_used_twice(jobs: list[tuple[int, int, int]], policy: str) -> None:
     schedule = replay(cluster(*jobs, nodes=2), TEXTBOOK[policy])
@@ -135,7 +136,7 @@ def test_no_gpu_is_used_twice(jobs: list[tuple[int, int, int]], policy: str) -> 
     assert all(done.wait >= 0 for done in schedule.done)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(JOBS)
 def test_strict_fifo_starts_in_the_order_of_submission(jobs: list[tuple[int, int, int]]) -> None:
     schedule = replay(cluster(*jobs, nodes=2), TEXTBOOK["fifo"])
@@ -144,7 +145,7 @@ def test_strict_fifo_starts_in_the_order_of_submission(jobs: list[tuple[int, int
     assert starts == sorted(starts)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(JOBS, st.sampled_from(["srsf", "srtf", "las"]))
 def test_a_preempted_job_does_all_its_work(jobs: list[tuple[int, int, int]], policy: str) -> None:
     schedule = replay(cluster(*jobs, nodes=2), TEXTBOOK[policy])
@@ -153,7 +154,7 @@ def test_a_preempted_job_does_all_its_work(jobs: list[tuple[int, int, int]], pol
     assert all(done.wait >= 0 for done in schedule.done)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(JOBS, st.sampled_from(sorted(TEXTBOOK)))
 def test_the_same_jobs_make_the_same_schedule(
     jobs: list[tuple[int, int, int]], policy: str

@@ -2,6 +2,7 @@
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.effort import examples
 
 from ganglion.bench.serve_batches import Batches
 from ganglion.bench.serve_fleet import Fleet, Rules, Seen
@@ -66,7 +67,7 @@ requests = st.lists(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(requests, st.integers(1, 200))
 def test_no_replica_serves_two_at_once_and_nobody_is_forgotten(
     many: list[Request], percent: int

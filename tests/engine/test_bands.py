@@ -19,6 +19,7 @@ from ganglion.model.policy import Future, Policy
 from ganglion.model.queue import ANY_FLAVOR, Queue
 from ganglion.model.resources import Amount
 from ganglion.model.workload import Gang, Kind
+from tests.effort import examples
 from tests.engine.build import gang, node
 
 HOUR = 3_600_000
@@ -195,7 +196,7 @@ def test_bands_of_old_ledgers_are_read() -> None:
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from((0.5, 2.0, 20.0)))
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 def test_bounds_hold_as_often_as_they_say(seed: int, scale: float) -> None:
     dice, ratios, held, wait = Random(seed), Ratios(), [0, 0], 4 * LEAST_MS
     for number in range(600):

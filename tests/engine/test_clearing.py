@@ -13,6 +13,7 @@ from ganglion.model.booking import Booking
 from ganglion.model.plan import Phase, Plan
 from ganglion.model.queue import Queue
 from ganglion.model.workload import Checkpoint, Kind
+from tests.effort import examples
 from tests.engine.build import gang, node, state_of, submit
 
 MINUTE, HOUR = 60_000, 3_600_000
@@ -166,7 +167,7 @@ def test_a_booking_that_is_taken_back_in_time_moves_nobody() -> None:
     assert stopped(at(state, BEGIN)) == []
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(
     st.lists(
         st.sampled_from([None, Checkpoint(0), Checkpoint(HOUR), Checkpoint(90 * MINUTE)]),

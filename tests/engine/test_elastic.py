@@ -25,6 +25,7 @@ from ganglion.model.policy import Backfill, Evict, Future, Policy, Repack
 from ganglion.model.queue import Preemption, Queue, Victims
 from ganglion.model.resources import Amount, GpuRequest, PodRequest
 from ganglion.model.workload import Gang, PodSet, Slice, Topology
+from tests.effort import examples
 from tests.engine.build import end, gang, node, state_of, submit
 
 ANY = Future(backfill=Backfill.ANY, reservations=0)
@@ -197,7 +198,7 @@ def test_a_growing_gang_stops_nobody() -> None:
     assert not running(state, LATER).stops
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(st.integers(0, 2**32 - 1), st.sampled_from((0, 1000)))
 def test_growth_comes_to_rest_within_every_limit(seed: int, restart_ms: int) -> None:
     rng = Random(seed)

@@ -12,6 +12,7 @@ from ganglion.engine.state import ClusterState
 from ganglion.model.events import GangEnded, GangStarted, Outcome
 from ganglion.model.plan import Phase, Plan
 from ganglion.model.policy import Policy, Repack
+from tests.effort import examples
 from tests.engine.build import end, gang, node, state_of, submit
 
 HOUR = 3_600_000
@@ -71,7 +72,7 @@ def test_nobody_is_moved_while_others_wait_for_room() -> None:
     assert not submit(state, gang("wide", pods=9), now=10).stops
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(st.integers(0, 2**32 - 1))
 def test_empty_nodes_become_more_and_then_nothing_moves(seed: int) -> None:
     rng = Random(seed)

@@ -1,6 +1,5 @@
 """Reservations and backfill: what was told is kept."""
 
-import os
 from collections import Counter
 from heapq import heappop, heappush
 from random import Random
@@ -23,6 +22,7 @@ from ganglion.model.plan import Plan, Start
 from ganglion.model.policy import Backfill, Evict, Future, Order, Policy, Repack
 from ganglion.model.queue import Queue
 from ganglion.model.workload import Gang, Topology
+from tests.effort import examples
 from tests.engine import random_fleets as make
 from tests.engine.build import gang, node
 
@@ -129,7 +129,7 @@ def _jobs(rng: Random, count: int) -> list[tuple[Gang, int]]:
     st.sampled_from((0, 750)),
 )
 @example(13783937, 3, Backfill.EASY, 1, Order.FAIR, 0)  # the holder starts elsewhere
-@settings(max_examples=int(os.environ.get("GANGLION_RESERVATIONS", "40")), deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_no_reservation_is_delayed_or_overlapped_when_limits_hold(
     seed: int, size: int, backfill: Backfill, reservations: int, order: Order, patience: int
 ) -> None:
@@ -143,7 +143,7 @@ def test_no_reservation_is_delayed_or_overlapped_when_limits_hold(
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 4))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 def test_no_gang_is_on_a_node_during_a_booking_that_is_not_for_it(seed: int, size: int) -> None:
     rng = Random(seed)
     nodes = [make.node(rng, f"n{number}") for number in range(size)]

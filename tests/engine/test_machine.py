@@ -16,6 +16,7 @@ from ganglion.model.queue import ANY_FLAVOR
 from ganglion.model.reasons import Token
 from ganglion.model.resources import Usage
 from ganglion.model.workload import Topology
+from tests.effort import examples
 from tests.engine import random_fleets as make
 from tests.engine.literal import fits_somewhere
 
@@ -256,7 +257,7 @@ def node_states(state: ClusterState) -> dict[str, object]:
 
 
 TestEngine = Engine.TestCase
-TestEngine.settings = settings(max_examples=300, stateful_step_count=40, deadline=None)
+TestEngine.settings = settings(max_examples=examples(300), stateful_step_count=40, deadline=None)
 
 
 def test_long_lives_of_random_fleets() -> None:

@@ -16,6 +16,7 @@ from ganglion.model.policy import Policy, Repack
 from ganglion.model.queue import Preemption, Queue, Victims
 from ganglion.model.resources import Amount, GpuRequest, PodRequest
 from ganglion.model.workload import Gang, Topology
+from tests.effort import examples
 from tests.engine.build import end, gang, node, started, state_of, submit, where
 
 HOUR = 3_600_000
@@ -197,7 +198,7 @@ def test_a_gang_just_moved_stays_where_it_is() -> None:
     assert moved not in [stop.gang for stop in again.stops]
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(st.integers(0, 2**32 - 1))
 def test_no_moved_gang_is_ever_lost(seed: int) -> None:
     """Random small clusters: moved gangs run again in the end, unlike them nobody is touched."""

@@ -17,6 +17,7 @@ from ganglion.model.node import Node
 from ganglion.model.plan import Phase, Stop
 from ganglion.model.policy import Entitlement, Policy
 from ganglion.model.resources import GpuRequest, PodRequest
+from tests.effort import examples
 from tests.engine import random_fleets as make
 from tests.engine.build import end, gang, node, state_of, submit
 from tests.engine.test_machine import Engine, random_step
@@ -143,7 +144,7 @@ class Shrinking(Engine):
 
 
 TestShrinking = Shrinking.TestCase
-TestShrinking.settings = settings(max_examples=40, stateful_step_count=25, deadline=None)
+TestShrinking.settings = settings(max_examples=examples(40), stateful_step_count=25, deadline=None)
 
 
 @pytest.mark.parametrize("entitlement", [Entitlement.SHARE, Entitlement.KAI, Entitlement.QUOTA])

@@ -24,6 +24,7 @@ from ganglion.model.policy import Entitlement, Evict, Future, Policy
 from ganglion.model.queue import Preemption, Queue, Victims
 from ganglion.model.resources import Amount
 from ganglion.model.workload import SPARE, Checkpoint, Gang
+from tests.effort import examples
 from tests.engine.build import gang, node, started, state_of, submit
 
 HOUR = 3_600_000
@@ -208,7 +209,7 @@ class _Play:
         return cycle(state, ends, self.now)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.integers(0, 10**9))
 def test_nobody_waits_for_room_that_spare_gangs_hold(seed: int) -> None:
     play = _Play(seed)

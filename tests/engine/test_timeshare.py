@@ -21,6 +21,7 @@ from ganglion.model.policy import Backfill, Future, Order, Policy, Repack
 from ganglion.model.queue import Queue
 from ganglion.model.workload import Checkpoint, Gang, Kind
 from ganglion.worlds.simulated.job import SimJob
+from tests.effort import examples
 from tests.engine.build import gang, node, state_of, submit
 
 HOUR = 3_600_000
@@ -147,7 +148,7 @@ def test_whoever_had_less_goes_first_when_room_comes_free() -> None:
     assert [each.gang.id for each in after.starts] == ["newest/0"], "long had an hour already"
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(st.integers(1, 8), st.integers(1, 400), st.integers(1, 64), st.integers(0, 9))
 def test_a_gang_is_passed_as_soon_as_it_is_above_a_level_and_no_sooner(
     gpus: int, hours: int, before: int, level: int
@@ -166,7 +167,7 @@ def test_a_gang_is_passed_as_soon_as_it_is_above_a_level_and_no_sooner(
     assert at in (now, kept) or levels.level(record, at - 1) <= level
 
 
-@settings(deadline=None, max_examples=3)
+@settings(deadline=None, max_examples=examples(3))
 @given(st.integers(0, 1 << 30))
 def test_a_lane_that_stays_shut_holds_no_gang_that_could_start(seed: int) -> None:
     """Gangs of many lengths and sizes; after every cycle all lanes are opened in a copy."""
@@ -191,7 +192,7 @@ def test_a_lane_that_stays_shut_holds_no_gang_that_could_start(seed: int) -> Non
     drive(stage, look=look)
 
 
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=examples(25))
 @given(st.lists(st.integers(1, 60), min_size=2, max_size=12), st.integers(1, 4))
 def test_a_gang_yields_no_more_often_than_the_logarithm_of_its_service(
     sizes: list[int], gpus: int

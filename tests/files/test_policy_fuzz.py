@@ -5,6 +5,7 @@ from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.effort import examples
 
 from ganglion.files.policy import parse_policy
 from ganglion.files.policy_schema import ALIASES, KNOB_CHILDREN, SCOPES
@@ -55,7 +56,7 @@ FILES = scope(
 
 
 @given(FILES)
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 def test_a_policy_is_understood_or_refused_in_words(data: dict[str, Any]) -> None:
     try:
         parse_policy(json.dumps(data), "p.yaml", flavors=["H100"])

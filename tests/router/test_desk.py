@@ -10,6 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from ganglion.router.choose import Wish
 from ganglion.router.desk import Desk, Full, Nobody, Replica, Ticket
 from ganglion.router.table import Endpoint, Limits, Service, State
+from tests.effort import examples
 
 QUEUE = 4
 STATES = st.sampled_from(list(State))
@@ -271,4 +272,4 @@ class Line(RuleBasedStateMachine):
 
 
 TestLine = Line.TestCase
-TestLine.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+TestLine.settings = settings(max_examples=examples(60), stateful_step_count=40, deadline=None)

@@ -13,6 +13,7 @@ from ganglion.router.probe import Prober
 from ganglion.router.process import connections
 from ganglion.router.table import Endpoint, Limits, Service, State
 from ganglion.router.visit import Visit
+from tests.effort import examples
 from tests.router.stage import Actor, Script, Stage, Wire, act, ok, request, stage, until
 
 READY = Endpoint("chat/0", "127.0.0.1:1", State.READY, ("m",))
@@ -225,7 +226,7 @@ def test_connections_to_replicas_are_not_kept_longer_than_replicas_keep_them() -
     act(story())
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(st.integers(0, 5), st.sampled_from(["GET", "PUT", "POST"]), st.data())
 def test_no_request_is_carried_out_twice_unless_it_may_be(
     dying: int, method: str, data: st.DataObject

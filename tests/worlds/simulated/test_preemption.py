@@ -5,6 +5,7 @@ from collections import Counter
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.effort import examples
 from tests.worlds.simulated.samples import S, job, scenario
 
 from ganglion.model.events import Event, Outcome
@@ -105,7 +106,7 @@ def drawn(rows: list[tuple[int, int, int, int, int | None, bool]]) -> list[SimJo
     return sorted(found, key=lambda each: each.gang.submitted)
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(
     JOBS,
     st.builds(

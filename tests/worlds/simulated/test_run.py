@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.effort import examples
 from tests.worlds.simulated.samples import S, job, scenario
 
 from ganglion.model.errors import Conflict
@@ -177,7 +178,7 @@ def test_under_faults_every_job_ends_exactly_once_and_invariants_hold(seed: int)
     }
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(
     st.integers(0, 10_000),
     st.builds(

@@ -5,6 +5,7 @@ from time import perf_counter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import structs
+from tests.effort import examples
 from tests.worlds.kubernetes import workloads as w
 from tests.worlds.kubernetes.controllers import job_pod, unfold
 from tests.worlds.kubernetes.gangs.scene import (
@@ -244,7 +245,7 @@ _LEAVES = [
 """Pods that own nothing."""
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(order=st.permutations(range(len(_WORLD))), gone=st.sets(st.sampled_from(_LEAVES)))
 def test_any_order_of_changes_gives_what_building_from_scratch_does(
     order: list[int], gone: set[int]
@@ -260,7 +261,7 @@ def test_any_order_of_changes_gives_what_building_from_scratch_does(
     assert [plain(each) for each in scene.gangs()] == [plain(each) for each in fresh.gangs()]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(data=st.data())
 def test_a_living_pod_keeps_its_seat_and_no_seat_has_two_pods(data: st.DataObject) -> None:
     body = w.job("many", 4, completions=40)
