@@ -98,6 +98,39 @@ def test_a_queue_keeps_what_is_not_changed(ganglion: Ganglion, server: FakeServe
     }
 
 
+def test_what_another_editor_changes_meanwhile_is_kept(
+    ganglion: Ganglion, server: FakeServer
+) -> None:
+    def queue(etag: str, **rules: int) -> dict[str, object]:
+        document = {"name": "red", **rules}
+        return {"items": [{"name": "red", "document": document, "etag": etag}]}
+
+    server.on(f"GET {API}/queues", queue('"1"'), queue('"2"', priority=5))
+    stale = refusal(412, "state.stale", "the queue red was changed since it was read")
+    server.on(f"PUT {API}/queues/red", stale, {})
+    assert ganglion("queues", "set", "red", "--weight", "7").code == 0
+    first, second = (r for r in server.requests if r.method == "PUT")
+    assert (first.headers["if-match"], second.headers["if-match"]) == ('"1"', '"2"')
+    assert json.loads(second.content) == {
+        "name": "red",
+        "quota": {},
+        "limit": {},
+        "priority": 5,
+        "weight": 7,
+    }
+
+
+def test_a_queue_that_another_makes_meanwhile_is_not_overwritten(
+    ganglion: Ganglion, server: FakeServer
+) -> None:
+    server.on(f"GET {API}/queues", {"items": []})
+    stale = refusal(412, "state.stale", "the queue red exists already", "read it again")
+    server.on(f"PUT {API}/queues/red", stale)
+    done = ganglion("queues", "set", "red", "--weight", "7")
+    assert (done.code, "the queue red exists already" in done.err) == (1, True)
+    assert {r.headers["if-none-match"] for r in server.requests if r.method == "PUT"} == {"*"}
+
+
 @pytest.mark.parametrize("amount", ["many", "H100:", "-1", "H100:8:9", ""])
 def test_an_amount_that_is_no_number_is_refused(
     ganglion: Ganglion, server: FakeServer, amount: str

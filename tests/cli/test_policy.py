@@ -111,6 +111,7 @@ def test_what_is_in_force_is_shown_in_full_or_as_it_was_written(
         "cause": "applied",
         "text": "preset: kai # ours\n",
         "document": {"order": "fair", "evict": {"restart": "1m"}},
+        "etag": '"3-x"',
     }
     server.on(f"GET {API}/policy", view)
     server.on(f"GET {API}/policy/versions/3", view)
@@ -180,3 +181,24 @@ def test_bookings_are_listed_and_removed(ganglion: Ganglion, server: FakeServer)
     assert ganglion("booking").out == ganglion("booking", "list").out
     assert json.loads(ganglion("booking", "list", "-o", "json").out) == [BOOKING]
     assert ganglion("booking", "remove", "cooling").out == "booking cooling removed\n"
+
+
+def test_a_policy_is_applied_only_to_the_version_that_the_user_looked_at(
+    ganglion: Ganglion, server: FakeServer, file: str
+) -> None:
+    server.on(f"GET {API}/policy", {"version": 3, "user": "bob", "etag": '"3-x"'})
+    server.on(f"PUT {API}/policy", OUTCOME)
+    assert ganglion("policy", "apply", file, "--base", "3").code == 0
+    assert server.requests[-1].headers["if-match"] == '"3-x"'
+    late = ganglion("policy", "apply", file, "--base", "2")
+    assert late.code == 1
+    assert late.err.splitlines() == [
+        "Error: version 3 by bob is in force, not 2",
+        "Hint: look at what differs with: ganglion policy diff FILE",
+    ]
+    assert [r.method for r in server.requests] == ["GET", "PUT", "GET"]
+    assert ganglion("policy", "apply", file).code == 0
+    assert "if-match" not in server.requests[-1].headers
+    server.on(f"POST {API}/policy/rollback", OUTCOME)
+    assert ganglion("policy", "rollback", "1", "--base", "3").code == 0
+    assert server.requests[-1].headers["if-match"] == '"3-x"'

@@ -25,7 +25,7 @@ from ganglion.model.errors import (
     NotFound,
 )
 from ganglion.model.problem import problem_of
-from ganglion.server import routes_cluster, routes_workloads
+from ganglion.server import routes_cluster, routes_queues, routes_workloads
 
 VIEW = {"id": "a-1", "name": "a", "kind": "batch", "queue": "q", "user": "u", "priority": 50}
 VIEW |= {"state": "QUEUED"}
@@ -83,7 +83,8 @@ def test_a_call_makes_its_request_with_the_token(request_line: str) -> None:
 
 
 def test_every_route_of_the_server_has_its_call() -> None:
-    routers = ((routes_workloads.router, "/api/v1"), (routes_cluster.router, "/api/v1"))
+    found = (routes_workloads, routes_cluster, routes_queues)
+    routers = tuple((each.router, "/api/v1") for each in found)
     routes = {
         f"{method} {prefix}{route.path}"
         for router, prefix in (*routers, (routes_cluster.public, ""))
@@ -92,6 +93,7 @@ def test_every_route_of_the_server_has_its_call() -> None:
         for method in route.methods
     }
     streams = {"GET /api/v1/workloads/a/logs", "GET /api/v1/events"}
+    streams |= {"GET /api/v1/queues/q"}  # the list has the same
     called = {line.partition("?")[0] for line in CALLS} | streams
     patterns = [re.compile(re.sub(r"\{[^}]*\}", "[^ ]+", route)) for route in sorted(routes)]
     assert [p.pattern for p in patterns if not any(map(p.fullmatch, called))] == []

@@ -24,7 +24,7 @@ def test_a_path_names_all_its_methods_when_it_refuses_one(client: TestClient) ->
         "/workloads/a/0/cancel": "POST",
         "/workloads/a/why": "GET, HEAD",
         "/workloads": "GET, HEAD, POST",
-        "/queues/default": "DELETE, PUT",
+        "/queues/default": "DELETE, GET, HEAD, PUT",
     }.items():
         for method in {"DELETE", "GET", "PATCH", "POST", "PUT"} - set(methods.split(", ")):
             refused = client.request(method, API + path)
@@ -111,7 +111,7 @@ def test_a_parameter_that_the_query_of_a_route_does_not_know_is_named(client: Te
     refused = client.get(f"{API}/workloads?limit=5&folow=true&x=1")
     problem(refused, 422, "input.field", "folow: unknown parameter", "limit")
     assert [each["key"] for each in refused.json()["errors"]] == ["folow", "x"]
-    problem(client.get(f"{API}/nodes?all=true"), 422, "input.field", "all", "it takes no query")
+    problem(client.get(f"{API}/policy?all=true"), 422, "input.field", "all", "it takes no query")
 
 
 def test_the_id_of_a_request_is_the_clients_and_names_the_refusal(client: TestClient) -> None:
@@ -134,3 +134,80 @@ def test_a_problem_has_the_keys_of_its_schema(client: TestClient) -> None:
     said = client.get(f"{API}/workloads/none").json()
     assert set(page["components"]["schemas"]["Problem"]["properties"]) == set(said)
     assert json.dumps(page).count("ErrorBody") == 0
+
+
+def test_two_editors_of_a_queue_do_not_overwrite_one_another(client: TestClient) -> None:
+    path = f"{API}/queues/research"
+    assert client.put(path, json={"weight": 2}, headers={"If-None-Match": "*"}).status_code == 200
+    read = client.get(path)
+    tag = read.headers["etag"]
+    assert read.json() == {
+        "name": "research",
+        "document": {"name": "research", "weight": 2},
+        "etag": tag,
+    }
+    (listed,) = [q for q in client.get(f"{API}/queues").json()["items"] if q["name"] == "research"]
+    assert listed["etag"] == tag
+    mine, theirs = {"weight": 3}, {"weight": 4}
+    assert client.put(path, json=mine, headers={"If-Match": tag}).status_code == 200
+    late = client.put(path, json=theirs, headers={"If-Match": tag})
+    problem(late, 412, "state.stale", "the queue research was changed since it was read")
+    newest = client.get(path)
+    assert newest.json()["document"]["weight"] == 3
+    assert late.headers["etag"] == newest.headers["etag"] != tag
+    again = {"If-Match": f'"other", {late.headers["etag"]}'}
+    assert client.put(path, json=theirs, headers=again).status_code == 200
+    # A tag marked as weak is no proof that nothing was changed.
+    weak = {"If-Match": "W/" + client.get(path).headers["etag"]}
+    assert client.put(path, json=mine, headers=weak).status_code == 412
+
+
+def test_a_queue_is_made_or_deleted_only_as_it_was_read(client: TestClient) -> None:
+    path = f"{API}/queues/q"
+    exists = {"If-Match": "*"}
+    problem(client.put(path, json={}, headers=exists), 412, "state.stale", "q was removed")
+    assert client.put(path, json={}, headers={"If-None-Match": "*"}).status_code == 200
+    taken = client.put(path, json={"weight": 5}, headers={"If-None-Match": "*"})
+    problem(taken, 412, "state.stale", "the queue q exists already")
+    former = client.get(path).headers["etag"]
+    client.put(path, json={"weight": 6})
+    assert client.delete(path, headers={"If-Match": former}).status_code == 412
+    assert client.delete(path, headers=exists).status_code == 200
+    problem(client.get(path), 404, "state.not_found", "there is no queue 'q'")
+
+
+def test_two_editors_of_the_policy_do_not_overwrite_one_another(client: TestClient) -> None:
+    path = f"{API}/policy"
+    first = client.get(path).headers["etag"]
+    mine = client.put(path, json={"text": "strict: true"}, headers={"If-Match": first})
+    assert mine.json()["version"] == 1
+    late = client.put(path, json={"text": "strict: false"}, headers={"If-Match": first})
+    problem(late, 412, "state.stale", "the policy was changed since it was read")
+    assert late.headers["etag"] == client.get(path).headers["etag"]
+    back = client.post(f"{path}/rollback", json={"version": 0}, headers={"If-Match": first})
+    assert back.status_code == 412
+    # A policy file lists queues: one that is set by itself counts as a change of the policy.
+    second = late.headers["etag"]
+    client.put(f"{API}/queues/new", json={})
+    assert client.put(path, json={"text": "{}"}, headers={"If-Match": second}).status_code == 412
+
+
+def test_what_a_client_has_already_is_not_sent_again(client: TestClient) -> None:
+    client.put(f"{API}/policy", json={"text": "strict: true"})
+    for path in ("/queues", "/queues/default", "/policy", "/policy/versions", "/policy/versions/1"):
+        whole = client.get(API + path)
+        known = {"If-None-Match": f'"older", W/{whole.headers["etag"]}'}
+        same = client.get(API + path, headers=known)
+        assert (same.status_code, same.content) == (304, b""), path
+        assert same.headers["etag"] == whole.headers["etag"]
+        assert client.get(API + path, headers={"If-None-Match": '"older"'}).json() == whole.json()
+    known = {"If-None-Match": client.get(f"{API}/queues").headers["etag"]}
+    post(client)
+    assert client.get(f"{API}/queues", headers=known).status_code == 200
+
+
+@pytest.mark.parametrize("header", ["If-Match", "If-None-Match"])
+@pytest.mark.parametrize("value", ["x", '"a" "b"', "*, *"])
+def test_a_tag_that_is_none_is_refused(client: TestClient, header: str, value: str) -> None:
+    refused = client.put(f"{API}/queues/q", json={}, headers={header: value})
+    problem(refused, 422, "input.field", header)

@@ -11,12 +11,19 @@ from ganglion.cli.options import command, list_output, output, settings
 from ganglion.cli.policy_diff import print_changes, summary
 from ganglion.cli.screen import note
 from ganglion.cli.tables import Column, print_data, print_list, yaml_text
-from ganglion.model.errors import InputError
+from ganglion.model.errors import InputError, Stale
 
 if TYPE_CHECKING:
+    from ganglion.client import Client
     from ganglion.client.policy_views import PolicyOutcome, PolicyVersion
 
 FILE = click.argument("file", metavar="FILE")
+BASE = click.option(
+    "--base",
+    metavar="VERSION",
+    type=click.IntRange(0),
+    help="Refuse unless this version is in force, and nothing else is set meanwhile.",
+)
 ALONE = -1
 """Version of an outcome that no server has seen."""
 UNCHECKED = "No server runs, so flavors, plugins and queues in use were not looked at."
@@ -76,8 +83,9 @@ def diff(file: str, form: str) -> None:
 @click.option(
     "--allow-unknown-flavors", is_flag=True, help="Take flavors that no node has, for later ones."
 )
+@BASE
 @output("text", "json")
-def apply(file: str, allow_unknown_flavors: bool, form: str) -> None:
+def apply(file: str, allow_unknown_flavors: bool, base: int | None, form: str) -> None:
     """Let a policy decide from now on.
 
     Jobs that run are not disturbed. Queues that the file leaves out are removed if it lists
@@ -85,7 +93,12 @@ def apply(file: str, allow_unknown_flavors: bool, form: str) -> None:
     """
     text, name = _source(file)
     with connect() as client:
-        found = client.set_policy(text, file=name, allow_unknown_flavors=allow_unknown_flavors)
+        found = client.set_policy(
+            text,
+            file=name,
+            allow_unknown_flavors=allow_unknown_flavors,
+            etag=_etag(client, base),
+        )
     _say_set(found, form)
 
 
@@ -119,20 +132,33 @@ def history(form: str) -> None:
 
 @command("rollback", "policy rollback 3")
 @click.argument("version", type=click.IntRange(0))
+@BASE
 @output("text", "json")
-def rollback(version: int, form: str) -> None:
+def rollback(version: int, base: int | None, form: str) -> None:
     """Put a former policy in force again.
 
     It becomes a new version. Queues go back too, where that version said what they are;
     bookings stay. 0 is the policy that is built in.
     """
     with connect() as client:
-        found = client.roll_back_policy(version)
+        found = client.roll_back_policy(version, etag=_etag(client, base))
     _say_set(found, form)
 
 
 for each in (check, diff, apply, show, history, rollback):
     policy.add_command(each)
+
+
+def _etag(client: "Client", base: int | None) -> str:
+    """The tag of the policy in force, which has to be the version that the user looked at."""
+    if base is None:
+        return ""
+    found = client.policy()
+    if found.version != base:
+        by = f" by {found.user}" if found.user else ""
+        message = f"version {found.version}{by} is in force, not {base}"
+        raise Stale(message, "look at what differs with: ganglion policy diff FILE")
+    return found.etag
 
 
 def _source(file: str) -> tuple[str, str]:

@@ -10,7 +10,7 @@ from ganglion.cli.connect import complete_queues, connect
 from ganglion.cli.formats import DASH, memory, milli
 from ganglion.cli.options import command, list_output, settings
 from ganglion.cli.tables import Column, print_list
-from ganglion.model.errors import InputError
+from ganglion.model.errors import InputError, Stale
 
 if TYPE_CHECKING:
     from ganglion.client import Client
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 Document = dict[str, Any]
 
+TRIES = 5
+"""How often a change is made anew because another editor was faster."""
 AMOUNT = re.compile(r"(?:(?P<flavor>[^:\s]+):)?(?P<gpus>\d+(\.\d{1,3})?)")
 
 
@@ -60,12 +62,10 @@ def set_queue(
 
     Options that are left out keep what an existing queue has.
     """
+    changes = {key: value for key, value in flags.items() if value is not None}
+    amounts = {"quota": dict(map(_amount, quota)), "limit": dict(map(_amount, limit))}
     with connect() as client:
-        document = _present(client, name)
-        document |= {key: value for key, value in flags.items() if value is not None}
-        document["quota"] |= dict(map(_amount, quota))
-        document["limit"] |= dict(map(_amount, limit))
-        client.set_queue(name, document)
+        _change(client, name, changes, amounts)
     click.echo(f"queue {name} set")
 
 
@@ -90,12 +90,20 @@ def _amount(text: str) -> tuple[str, Document]:
     return found["flavor"] or "*", {"gpus": found["gpus"]}
 
 
-def _present(client: "Client", name: str) -> Document:
-    """Return what a queue has now, as the cluster file would say it."""
+def _change(
+    client: "Client", name: str, changes: Document, amounts: Document, tries: int = TRIES
+) -> None:
+    """Change what was asked for and keep the rest, whatever another editor changes meanwhile."""
     found = next((queue for queue in client.queues() if queue.name == name), None)
-    if found is None:
-        return {"quota": {}, "limit": {}}
-    return {"quota": {}, "limit": {}} | found.document
+    document: Document = {"quota": {}, "limit": {}} | (found.document if found else {}) | changes
+    for key, given in amounts.items():
+        document[key] = document[key] | given
+    try:
+        client.set_queue(name, document, etag=found.etag if found else "")
+    except Stale:
+        if tries <= 1:
+            raise
+        _change(client, name, changes, amounts, tries - 1)
 
 
 def _in_tree_order(found: "Sequence[QueueView]") -> "list[QueueView]":

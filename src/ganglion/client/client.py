@@ -280,9 +280,15 @@ class Client(Policies):
         """List queues."""
         return self._http.call("GET", "/queues", QueuePage).items
 
-    def set_queue(self, name: str, document: Document) -> None:
-        """Make a queue or change it. `document` has the keys of the cluster file's queues."""
-        self._http.call("PUT", path_of("/queues", name), Any, body=dict(document))
+    def set_queue(self, name: str, document: Document, *, etag: str | None = None) -> None:
+        """Make a queue or change it; Stale is raised where its rules are not those of `etag`.
+
+        Args:
+            name: unique in the tree.
+            document: has the keys of the cluster file's queues.
+            etag: of the rules it has; empty = there is no such queue; None = whatever it has.
+        """
+        self._http.call("PUT", path_of("/queues", name), Any, body=dict(document), etag=etag)
 
     def delete_queue(self, name: str) -> None:
         """Delete a queue without workloads and children."""

@@ -75,6 +75,7 @@ class Http:
         params: Params | None = None,
         body: object = None,
         key: str = "",
+        etag: str | None = None,
     ) -> T:
         """Send one request and decode the answer.
 
@@ -85,11 +86,14 @@ class Http:
             params: query; keys with None are left out.
             body: sent as JSON; None = no body.
             key: sent as `Idempotency-Key`; makes a POST safe to repeat.
+            etag: what is changed has to have it; empty = has not to exist; None = no matter.
 
         Raises:
             GanglionError: what the server answered, or that it could not be reached.
         """
         headers = {"Idempotency-Key": key} if key else {}
+        if etag is not None:
+            headers |= {"If-Match": etag} if etag else {"If-None-Match": "*"}
         request = self._client.build_request(
             method, _route(path), params=_given(params), json=body, headers=headers
         )

@@ -46,7 +46,7 @@ class Policies:
         return self._http.call("POST", "/policy/check", PolicyOutcome, body=body)
 
     def set_policy(
-        self, text: str, *, file: str = "", allow_unknown_flavors: bool = False
+        self, text: str, *, file: str = "", allow_unknown_flavors: bool = False, etag: str = ""
     ) -> PolicyOutcome:
         """Let a policy decide from now on.
 
@@ -54,14 +54,15 @@ class Policies:
             text: the file.
             file: what errors call it.
             allow_unknown_flavors: take flavors that no node has.
+            etag: of the policy that it replaces, else Stale is raised; empty = any.
         """
         body = {"text": text, "file": file, "allow_unknown_flavors": allow_unknown_flavors}
-        return self._http.call("PUT", "/policy", PolicyOutcome, body=body)
+        return self._http.call("PUT", "/policy", PolicyOutcome, body=body, etag=etag or None)
 
-    def roll_back_policy(self, version: int) -> PolicyOutcome:
-        """Put a former policy in force again."""
-        body = {"version": version}
-        return self._http.call("POST", "/policy/rollback", PolicyOutcome, body=body)
+    def roll_back_policy(self, version: int, *, etag: str = "") -> PolicyOutcome:
+        """Put a former policy in force again; `etag` as for `set_policy`."""
+        path, body = "/policy/rollback", {"version": version}
+        return self._http.call("POST", path, PolicyOutcome, body=body, etag=etag or None)
 
     def bookings(self) -> tuple[BookingView, ...]:
         """List maintenance windows and advance reservations."""

@@ -65,6 +65,7 @@ class PolicyView(Struct):
         version, at, user, cause: see `PolicyVersion`; version 0 = built in.
         text: the file as it was written.
         document: every knob with its value, in keys of the file.
+        etag: names all of this, for changes that replace just this.
     """
 
     version: int
@@ -73,6 +74,7 @@ class PolicyView(Struct):
     cause: str = ""
     text: str = ""
     document: dict[str, Any] = field(default_factory=dict)
+    etag: str = ""
 
 
 class BookingView(Struct):

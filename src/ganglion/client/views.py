@@ -321,6 +321,7 @@ class QueueView(Struct):
         running: gangs that hold resources, of this queue alone.
         waiting: gangs that wait, of this queue alone.
         document: its rules, as a policy file says them.
+        etag: names these rules, for changes of just these.
     """
 
     name: str
@@ -337,6 +338,7 @@ class QueueView(Struct):
     running: int = 0
     waiting: int = 0
     document: dict[str, Any] = field(default_factory=dict)
+    etag: str = ""
 
 
 class QueuePage(Struct):

@@ -13,6 +13,7 @@ from ganglion.engine.state import ClusterState
 from ganglion.files.policy_print import queue_document
 from ganglion.lifecycle.reserved import reason_of
 from ganglion.model.booking import Booking
+from ganglion.model.errors import NotFound
 from ganglion.model.events import AlarmSet
 from ganglion.model.node import Device, Node
 from ganglion.model.plan import Phase
@@ -22,6 +23,7 @@ from ganglion.model.resources import WHOLE, Amount, Usage
 from ganglion.model.workload import Gang
 from ganglion.server import schemas, schemas_fleet
 from ganglion.server.drains import CORDONED, PREFIX, drains, leaving
+from ganglion.server.etags import tag_of
 from ganglion.server.filters import OrderQuery, StateQuery, TextQuery, Wanted, holds, wanted
 from ganglion.server.pages import Rank, cut
 from ganglion.server.views import gpus_of, reason_view
@@ -234,7 +236,21 @@ def _queue(state: ClusterState, queue: Queue, running: int, waiting: int) -> sch
         running=running,
         waiting=waiting,
         document=queue_document(queue),
+        etag=queue_tag(queue),
     )
+
+
+def queue_tag(queue: Queue | None) -> str:
+    """The tag of a queue's rules; empty = there is no such queue."""
+    return tag_of(queue_document(queue)) if queue else ""
+
+
+def queue_rules(state: ClusterState, name: str) -> schemas.QueueRules:
+    """The rules of one queue. Raises NotFound."""
+    queue = state.queues.get(name)
+    if queue is None:
+        raise NotFound(f"there is no queue {name!r}", "see `ganglion queues`")
+    return schemas.QueueRules(name=name, document=queue_document(queue), etag=queue_tag(queue))
 
 
 def _amounts(amounts: Mapping[str, Amount] | Mapping[str, Usage]) -> dict[str, schemas.Amount]:

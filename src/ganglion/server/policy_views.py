@@ -10,6 +10,7 @@ from ganglion.model.queue import Queue
 from ganglion.server import policies, schemas
 from ganglion.server.bookings import there_are
 from ganglion.server.draft import Mind
+from ganglion.server.etags import tag_of
 
 
 def outcome(found: policies.Outcome) -> schemas.PolicyOutcome:
@@ -58,13 +59,15 @@ def _version(event: PolicySet, found: Iterable[Change]) -> schemas.PolicyVersion
 def _view(
     event: PolicySet, queues: Iterable[Queue], bookings: Iterable[Booking]
 ) -> schemas.PolicyView:
+    document = policy_document(event.policy, queues, bookings)
     return schemas.PolicyView(
         version=event.version,
         at=event.at,
         user=event.user,
         cause=event.cause,
         text=event.text,
-        document=policy_document(event.policy, queues, bookings),
+        document=document,
+        etag=tag_of([event.version, document]),
     )
 
 

@@ -1,29 +1,21 @@
 """Routes for queues, nodes, the order, events, and the server itself."""
 
 import asyncio
-import json
-from typing import Annotated, Any
+from typing import Annotated
 
 import anyio
 from fastapi import APIRouter, Header, Query, Response
 from fastapi.responses import JSONResponse
-from msgspec.structs import replace
 from pydantic import Field
 
 from ganglion import __version__
 from ganglion.engine.record import HOLDING
-from ganglion.files.overlay import written
-from ganglion.files.policy import parse_policy
-from ganglion.files.queue_schema import PreemptionFile
-from ganglion.model.errors import FieldError
-from ganglion.model.queue import Queue
 from ganglion.server import cluster_views, commands, schemas, schemas_fleet
 from ganglion.server.apart import told_apart
-from ganglion.server.context import Context, Document, Here, document_body
+from ganglion.server.context import Context, Here
 from ganglion.server.feed import Patient
 from ganglion.server.filters import OrderQuery, StateQuery, TextQuery
 from ganglion.server.guard import METRICS
-from ganglion.server.policies import flavors_of
 from ganglion.server.problems import ERRORS
 from ganglion.server.schema_base import Input
 
@@ -47,59 +39,6 @@ class Shutdown(Input):
     """What becomes of jobs."""
 
     cancel: bool = Field(False, description="stop all jobs first; otherwise they run on")
-
-
-@router.get("/queues")
-def list_queues(here: Here, query: Annotated[TextQuery, Query()]) -> schemas.QueuePage:
-    """List queues with their usage."""
-    with here.service.read() as mind:
-        return cluster_views.queue_page(mind.state, query)
-
-
-@router.put("/queues/{name}", openapi_extra=document_body("QueueFile"))
-def set_queue(here: Here, name: str, body: Document) -> schemas.QueueView:
-    """Make or change a queue; the body has the keys of a cluster file's queues."""
-    with here.service.read() as mind:
-        rules = written(PreemptionFile, mind.state.policy.preemption)
-        flavors = flavors_of(mind.state)
-    queue = _queue(name, body.data, rules, flavors)
-    here.service.ask(lambda draft: commands.set_queue(draft, queue))
-    with here.service.read() as mind:
-        return cluster_views.queue_view(mind.state, name)
-
-
-def _queue(name: str, data: dict[str, Any], rules: dict[str, Any], flavors: list[str]) -> Queue:
-    """The queue of a request; the path names it, and its parent need not be in the body.
-
-    Args:
-        name: of the path.
-        data: the body.
-        rules: what keys of `preemption` that the body leaves out are.
-        flavors: those of the nodes; others may be named for nodes to come.
-    """
-    if data.get("name", name) != name:
-        raise FieldError(
-            f"the path names queue {name}, the body another", key="name", hint="leave it out"
-        )
-    parent = data.get("parent") or ""
-    alone = {**data, "name": name}
-    alone.pop("parent", None)
-    if not isinstance(parent, str):
-        raise FieldError("must be the name of a queue", key="parent")
-    try:
-        file = parse_policy(json.dumps({"queues": [alone], "preemption": rules}), "", flavors)
-    except FieldError as error:
-        key = error.key.removeprefix("queues[0]").lstrip(".")
-        raise FieldError(error.problem, key=key, hint=error.hint) from error
-    (queue,) = file.queues or ()
-    return replace(queue, parent=parent.rpartition("/")[2])
-
-
-@router.delete("/queues/{name}")
-def delete_queue(here: Here, name: str) -> schemas.Done:
-    """Remove a queue without gangs and queues."""
-    here.service.ask(lambda draft: commands.remove_queue(draft, name))
-    return schemas.Done()
 
 
 @router.get("/nodes")

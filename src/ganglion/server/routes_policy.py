@@ -2,15 +2,16 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Query
+from fastapi import APIRouter, Path, Query, Response
 from pydantic import Field
 
 from ganglion.files.policy import PolicyFile, parse_policy
-from ganglion.server import policies, policy_views, schemas
+from ganglion.server import etags, policies, policy_views, schemas
 from ganglion.server.context import Context, Here
+from ganglion.server.draft import Draft
 from ganglion.server.filters import VersionQuery, holds, instant
 from ganglion.server.pages import cut
-from ganglion.server.problems import ERRORS
+from ganglion.server.problems import ERRORS, STALE
 from ganglion.server.schema_base import Input
 
 router = APIRouter(tags=["policy"], responses=ERRORS)
@@ -37,17 +38,20 @@ class Return(Input):
     version: int = Field(ge=0, le=(1 << 53))
 
 
-@router.get("/policy")
-def show_policy(here: Here) -> schemas.PolicyView:
+@router.get("/policy", response_model=schemas.PolicyView, responses=etags.TAGGED)
+def show_policy(here: Here, if_none_match: etags.IfNoneMatch = None) -> Response:
     """Tell the policy in force, with the queues and bookings there are."""
     with here.service.read() as mind:
-        return policy_views.present(mind)
+        found = policy_views.present(mind)
+    return etags.answer(found, if_none_match, found.etag)
 
 
-@router.get("/policy/versions")
+@router.get("/policy/versions", response_model=schemas.PolicyHistory, responses=etags.TAGGED)
 def list_policy_versions(
-    here: Here, query: Annotated[VersionQuery, Query()]
-) -> schemas.PolicyHistory:
+    here: Here,
+    query: Annotated[VersionQuery, Query()],
+    if_none_match: etags.IfNoneMatch = None,
+) -> Response:
     """List every policy that was set, and what it changed."""
     since = instant(query.since, here.service.now(), "since") or 0
     with here.service.read() as mind:
@@ -60,14 +64,18 @@ def list_policy_versions(
         and holds(query.text.lower(), each.user, each.cause)
     ]
     shown, following = cut("versions", found, lambda each: (each.version,), query)
-    return schemas.PolicyHistory(items=tuple(shown), next=following)
+    page = schemas.PolicyHistory(items=tuple(shown), next=following)
+    return etags.answer(page, if_none_match)
 
 
-@router.get("/policy/versions/{number}")
-def show_policy_version(here: Here, number: Number) -> schemas.PolicyView:
+@router.get("/policy/versions/{number}", response_model=schemas.PolicyView, responses=etags.TAGGED)
+def show_policy_version(
+    here: Here, number: Number, if_none_match: etags.IfNoneMatch = None
+) -> Response:
     """Tell a policy that was once in force."""
     with here.service.read() as mind:
-        return policy_views.former(policies.version(mind, number))
+        found = policy_views.former(policies.version(mind, number))
+    return etags.answer(found, if_none_match, found.etag)
 
 
 @router.post("/policy/check")
@@ -78,16 +86,29 @@ def check_policy(here: Here, proposal: Proposal) -> schemas.PolicyOutcome:
         return policy_views.outcome(policies.check(mind, file))
 
 
-@router.put("/policy")
-def set_policy(here: Here, wish: Wish) -> schemas.PolicyOutcome:
+@router.put("/policy", responses=STALE)
+def set_policy(
+    here: Here,
+    wish: Wish,
+    if_match: etags.IfMatch = None,
+    if_none_match: etags.IfNoneMatch = None,
+) -> schemas.PolicyOutcome:
     """Let a policy decide from now on; jobs that run are not disturbed."""
     file, unknown = _understood(here, wish), wish.allow_unknown_flavors
-    found = here.service.ask(
-        lambda draft: policies.set_policy(
+
+    def command(draft: Draft) -> policies.Outcome:
+        _check_unchanged(draft, if_match, if_none_match)
+        return policies.set_policy(
             draft, file, here.user, policies.APPLIED, allow_unknown_flavors=unknown
         )
-    )
-    return policy_views.outcome(found)
+
+    return policy_views.outcome(here.service.ask(command))
+
+
+def _check_unchanged(draft: Draft, if_match: str | None, if_none_match: str | None) -> None:
+    if if_match or if_none_match:
+        present = policy_views.present(draft.mind).etag
+        etags.check(present, if_match, if_none_match, "the policy")
 
 
 def _understood(here: Context, proposal: Proposal) -> PolicyFile:
@@ -97,8 +118,17 @@ def _understood(here: Context, proposal: Proposal) -> PolicyFile:
     return parse_policy(proposal.text, proposal.file, flavors)
 
 
-@router.post("/policy/rollback")
-def roll_back_policy(here: Here, to: Return) -> schemas.PolicyOutcome:
+@router.post("/policy/rollback", responses=STALE)
+def roll_back_policy(
+    here: Here,
+    to: Return,
+    if_match: etags.IfMatch = None,
+    if_none_match: etags.IfNoneMatch = None,
+) -> schemas.PolicyOutcome:
     """Put a former policy in force again, as a new version."""
-    found = here.service.ask(lambda draft: policies.roll_back(draft, to.version, here.user))
-    return policy_views.outcome(found)
+
+    def command(draft: Draft) -> policies.Outcome:
+        _check_unchanged(draft, if_match, if_none_match)
+        return policies.roll_back(draft, to.version, here.user)
+
+    return policy_views.outcome(here.service.ask(command))

@@ -292,6 +292,15 @@ class QueueView(Model):
     running: int = Field(description="gangs that hold resources, of this queue alone")
     waiting: int = Field(description="gangs that wait, of this queue alone")
     document: dict[str, Any] = Field(description="its rules, as a policy file says them")
+    etag: str = Field(description="names these rules: give it as If-Match to change just these")
+
+
+class QueueRules(Model):
+    """The rules of a queue, without its usage."""
+
+    name: str
+    document: dict[str, Any] = Field(description="its rules, as a policy file says them")
+    etag: str = Field(description="names these rules: give it as If-Match to change just these")
 
 
 class QueuePage(Model):
@@ -343,6 +352,7 @@ class PolicyView(Model):
     cause: str
     text: str = Field(description="the file as it was written")
     document: dict[str, Any] = Field(description="every knob with its value, in keys of the file")
+    etag: str = Field(description="names all of this: give it as If-Match to replace just this")
 
 
 class BookingView(Model):
