@@ -101,7 +101,7 @@ def test_run_sends_the_command_the_directory_and_the_flags(
     assert body["run"] == ["python", "train.py", "--lr", "3"]
     assert body["name"] == "train"
     assert body["workdir"] == str(tmp_path)
-    assert body["env"] == {"A": "1", "HF_TOKEN": "abc"}
+    assert (body["env"], body["secrets"]) == ({"A": "1"}, {"HF_TOKEN": "abc"})
     assert body["resources"] == {"gpus": "H100:2", "memory": "64GiB"}
     assert (body["nodes"], body["queue"], body["priority"]) == ("2..4", "research", "high")
     assert body["time_limit"] == "2h"
@@ -188,7 +188,6 @@ def test_what_a_batch_script_says_in_vain_is_told(
         (b"\x00\x01\x02", "binary"),
         (b"name: x\nrnu: python x.py\n", "bad.yaml:2:rnu"),
         (b"name: x\nrun: y\ngpus: -1\n", "bad.yaml:3:gpus"),
-        (b"name: x\nrun: y\nenv: [NOT_SET_ANYWHERE]\n", "NOT_SET_ANYWHERE"),
         (b"name: [x\n", "bad.yaml"),
         (b"- just\n- a list\n", "bad.yaml"),
         (b"a" * 2_000_000, "larger than 1 MiB"),

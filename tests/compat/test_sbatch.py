@@ -251,4 +251,4 @@ def test_any_header_is_a_workload_or_an_input_error(headers: list[str], body: st
         assert error.message.isprintable()
     else:
         assert all(warning.isprintable() for warning in doc.warnings)
-        to_workload(doc, user="ada", default_queue="x", environ=dict.fromkeys(doc.env, ""))
+        to_workload(doc, user="ada", default_queue="x")

@@ -24,7 +24,7 @@ def blocks(page: str, language: str) -> list[str]:
 @pytest.mark.parametrize("text", blocks("workload-file.md", "yaml"))
 def test_every_workload_in_the_documentation_is_one(text: str) -> None:
     for doc in parse_workloads(text):
-        to_workload(doc, user="ada", default_queue="default", environ=dict.fromkeys(doc.env, ""))
+        to_workload(doc, user="ada", default_queue="default")
 
 
 @pytest.mark.parametrize(

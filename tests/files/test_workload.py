@@ -12,9 +12,9 @@ from ganglion.files.workload import (
     document,
     from_command,
     from_document,
-    inherit,
     load_workloads,
     parse_workloads,
+    references,
     to_workload,
 )
 from ganglion.model.errors import FieldError, FileError, InputError
@@ -68,12 +68,12 @@ def parse(text: str) -> WorkloadFile:
     return doc
 
 
-def workload(text: str, **environ: str) -> Workload:
-    return to_workload(parse(text), user="ada", default_queue="default", environ=environ)
+def workload(text: str) -> Workload:
+    return to_workload(parse(text), user="ada", default_queue="default")
 
 
 def test_every_key_reaches_the_workload() -> None:
-    found = workload(FULL, HF_TOKEN="secret")
+    found = workload(FULL)
     request = PodRequest(64_000, 762_940, GpuRequest(8, types=("H100",)), Level.ISLAND)
     assert found.pod_sets == (
         PodSet(
@@ -100,7 +100,7 @@ def test_every_key_reaches_the_workload() -> None:
     assert (run.command, run.shell) == (("torchrun train.py",), True)
     assert (run.setup, run.workdir) == ("uv pip install -r requirements.txt", ".")
     assert run.image == "nvcr.io/nvidia/pytorch:26.09-py3"
-    assert run.env == {"HF_TOKEN": "secret", "EPOCHS": "3"}
+    assert (run.env, run.secrets) == ({"EPOCHS": "3"}, ("HF_TOKEN",))
 
 
 def test_only_the_command_is_required() -> None:
@@ -336,12 +336,26 @@ def test_pod_sets_of_several_sorts_make_one_gang() -> None:
     assert found.topology == Topology(preferred=Level.BLOCK)
 
 
-def test_a_variable_by_bare_name_comes_from_the_shell_or_is_refused() -> None:
-    doc = parse("run: x\nenv: {HF_TOKEN: , EPOCHS: 3, DEBUG: true}")
-    assert inherit(doc, {"HF_TOKEN": "s"}) == {"HF_TOKEN": "s", "EPOCHS": "3", "DEBUG": "true"}
-    with pytest.raises(FieldError, match="`HF_TOKEN` is not set") as caught:
-        to_workload(doc, user="ada", default_queue="default")
-    assert "export HF_TOKEN" in caught.value.hint
+def test_bare_names_and_secrets_are_references_and_no_part_of_the_workload() -> None:
+    doc = parse("run: x\nenv: {HF_TOKEN: , EPOCHS: 3, DEBUG: true}\nsecrets: [WANDB, A=b]")
+    assert references(doc) == {"HF_TOKEN": None, "WANDB": None, "A": "b"}
+    run = to_workload(doc, user="ada", default_queue="default").run
+    assert run.env == {"EPOCHS": "3", "DEBUG": "true"}
+    assert run.secrets == ("HF_TOKEN", "WANDB", "A")
+
+
+def test_a_variable_is_a_secret_or_a_plain_one_and_never_what_stands_for_a_hidden_one() -> None:
+    with pytest.raises(FieldError, match="`A` is in `env` as well"):
+        workload("run: x\nenv: [A=1]\nsecrets: [A]")
+    with pytest.raises(FieldError, match="`A` was not shown where it was copied from"):
+        workload("run: x\nenv: [A=<redacted>]")
+
+
+def test_no_message_about_secrets_shows_a_value() -> None:
+    with pytest.raises(FieldError) as caught:
+        parse("run: x\nsecrets: {HF_TOKEN: [hf_canary]}")
+    assert "canary" not in f"{caught.value.message} {caught.value.hint}"
+    assert caught.value.key == "secrets.HF_TOKEN"
 
 
 @pytest.mark.parametrize(
@@ -578,10 +592,9 @@ def test_what_is_printed_parses_back_to_the_same_file_and_workload(data: dict[st
     again = from_document(document(doc))
     assert again == doc
     assert document(again) == document(doc)
-    environ = dict.fromkeys(doc.env, "x")
 
     def build(each: WorkloadFile) -> Workload:
-        return to_workload(each, user="ada", default_queue="default", environ=environ)
+        return to_workload(each, user="ada", default_queue="default")
 
     assert build(again) == build(doc)
 

@@ -23,6 +23,7 @@ from ganglion.server.keepers import Keeper
 from ganglion.server.metrics import Metrics
 from ganglion.server.service import Service, _Asked
 from ganglion.server.views import detail
+from ganglion.worlds.local.secret_store import SecretStore
 from tests.server.fake import FakeWorld, Machine
 
 NODES = tuple(Node(f"n{i}", 64_000, 1 << 20, (Device("H100", 81_920),) * 8) for i in range(2))
@@ -56,6 +57,7 @@ class Rig:
             self.feed.publish,
             self.metrics,
             self.keepers(),
+            secrets=SecretStore(self.home.root),
             isolate=self.isolate,
         )
         self.service.begin()

@@ -10,6 +10,7 @@ import rich_click as click
 from ganglion.cli.connect import complete_queues
 from ganglion.cli.ps import fetch
 from ganglion.cli.screen import note
+from ganglion.model.credentials import is_credential
 
 if TYPE_CHECKING:
     from ganglion.client import Client
@@ -33,7 +34,11 @@ OPTIONS = (
     click.option("--priority", metavar="P", help="0 to 100, or low, normal, high, urgent."),
     click.option("--placement", metavar="LEVEL", help="rack, node, prefer_rack, …"),
     click.option(
-        "-e", "--env", multiple=True, metavar="NAME[=VALUE]", help="Variable; a bare NAME is yours."
+        "-e",
+        "--env",
+        multiple=True,
+        metavar="NAME[=VALUE]",
+        help="Variable; a bare NAME is a secret.",
     ),
     click.option("--image", help="Container image."),
     click.option("--workdir", metavar="DIR", help="Directory to run in.  [default: this one]"),
@@ -52,12 +57,12 @@ class Job(NamedTuple):
     Attributes:
         document: the workload file in canonical keys.
         made_up: whether nobody chose its name, so that another one is as good.
-        inherited: variables whose values come from the person's own shell.
+        secrets: variables whose values are kept apart and never shown.
     """
 
     document: Document
     made_up: bool = False
-    inherited: frozenset[str] = frozenset()
+    secrets: frozenset[str] = frozenset()
 
 
 def workload_options(function: F) -> F:
@@ -84,7 +89,9 @@ def from_files(paths: Sequence[str], flags: Mapping[str, Any]) -> list[Job]:
     for warning in (text for doc in docs for text in doc.warnings):
         note(f"Warning: {warning}")
     changed = [apply_overrides(doc, overrides(flags)) for doc in docs]
-    return [Job(prepared(doc), inherited=_inherited(doc)) for doc in changed]
+    for doc in changed:
+        _warn(doc)
+    return [_job(doc) for doc in changed]
 
 
 def from_words(words: Sequence[str], flags: Mapping[str, Any]) -> Job:
@@ -95,23 +102,44 @@ def from_words(words: Sequence[str], flags: Mapping[str, Any]) -> Job:
     """
     from ganglion.files.workload import from_command
 
-    return Job(prepared(from_command(words, overrides(flags))), made_up=not flags["name"])
+    doc = from_command(words, overrides(flags))
+    _warn(doc)
+    return _job(doc, made_up=not flags["name"])
+
+
+def _job(doc: "WorkloadFile", *, made_up: bool = False) -> Job:
+    document = prepared(doc)
+    return Job(document, made_up, frozenset(document.get("secrets", ())))
+
+
+def _warn(doc: "WorkloadFile") -> None:
+    """Say which values of `env` should not be there: the ledger keeps them, and it is read."""
+    for name, value in doc.env.items():
+        if value and is_credential(name, value):
+            note(
+                f"Warning: env: {name} looks like a credential and is kept in clear; write"
+                f" `secrets: [{name}]`, and `ganglion secret set {name}` or export it"
+            )
 
 
 def prepared(doc: "WorkloadFile") -> Document:
-    """Fill in what only the person's own shell knows: inherited variables, the directory."""
-    from ganglion.files.workload import document, inherit
+    """Fill in what only the person's own shell knows: values of secrets, the directory.
+
+    Bare names of `env` are secrets. One that the shell does not know is left to the server, which
+    may keep it by name.
+    """
+    from ganglion.files.workload import document, references
 
     sent: Document = document(doc)
-    env = inherit(doc, os.environ) if doc.env else {}
+    env = {name: value for name, value in sent.pop("env", {}).items() if value is not None}
+    secrets = {
+        name: os.environ.get(name) if value is None else value
+        for name, value in references(doc).items()
+    }
     if not doc.image:
         env = {name: os.environ[name] for name in SHELL if name in os.environ} | env
         sent["workdir"] = str(Path(doc.workdir or ".").expanduser().absolute())
-    return sent | ({"env": env} if env else {})
-
-
-def _inherited(doc: "WorkloadFile") -> frozenset[str]:
-    return frozenset(name for name, value in doc.env.items() if value is None)
+    return sent | ({"env": env} if env else {}) | ({"secrets": secrets} if secrets else {})
 
 
 def freely_named(client: "Client", job: Job) -> Document:

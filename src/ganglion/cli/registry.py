@@ -42,6 +42,7 @@ COMMANDS: dict[str, Entry] = {
     "submit": Entry(
         "ganglion.cli.submit:submit", "Submit workload files or #SBATCH scripts.", WORK
     ),
+    "secret": Entry("ganglion.cli.secret:secret", "Keep secrets for workloads by name.", WORK),
     "ps": Entry("ganglion.cli.ps:ps", "List your workloads.", LOOK),
     "queue": Entry("ganglion.cli.queue:queue", "Show everything that waits, in order.", LOOK),
     "schedules": Entry(

@@ -19,6 +19,7 @@ from ganglion.client.home import home, read_token, server_of
 from ganglion.client.http import Http, path_of
 from ganglion.client.node_views import CapacityPage, NodePage, NodeView
 from ganglion.client.policies import Policies
+from ganglion.client.secrets import Secrets
 from ganglion.client.views import (
     EventView,
     Health,
@@ -98,6 +99,11 @@ class Client(Policies):
     def bulk(self) -> Bulk:
         """Many workloads at once."""
         return Bulk(self._http)
+
+    @property
+    def secrets(self) -> Secrets:
+        """Secrets that are kept by name."""
+        return Secrets(self._http)
 
     @property
     def url(self) -> str:

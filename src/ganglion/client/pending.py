@@ -57,19 +57,29 @@ def attempt(folder: Path, wanted: Document, sent: Document, nth: int = 0) -> Ite
     Raises:
         EnvironmentFault: the key cannot be written down.
     """
-    mark = _digest(wanted, nth)
+    mark, secrets = _digest(_named(wanted), nth), sent.get("secrets")
     try:
-        found, path = _adopt(folder / "submits", mark) or _new(folder / "submits", mark, sent)
+        found, path = _adopt(folder / "submits", mark) or _new(
+            folder / "submits", mark, _named(sent)
+        )
     except OSError as error:
         raise EnvironmentFault(
             f"cannot write below {folder}: {error.strerror}", "check space and permissions"
         ) from error
+    if secrets:
+        found = found._replace(document={**found.document, "secrets": secrets})
     try:
         yield found
     except (InputError, StateError, PluginError, Unreachable):
         path.unlink(missing_ok=True)  # refused, or never sent: certainly not accepted
         raise
     path.unlink(missing_ok=True)
+
+
+def _named(document: Document) -> Document:
+    """A document with the names of its secrets only: values are written nowhere."""
+    secrets = document.get("secrets")
+    return {**document, "secrets": dict.fromkeys(secrets)} if secrets else document
 
 
 def _digest(document: Document, nth: int) -> str:

@@ -23,6 +23,7 @@ from ganglion.files.schema import (
     WorkloadFile,
 )
 from ganglion.files.wording import listed, meant, show
+from ganglion.model.credentials import REDACTED
 from ganglion.model.errors import FieldError
 from ganglion.model.kinds import NO_RULES, KindRules
 from ganglion.model.levels import Level
@@ -45,7 +46,6 @@ def to_workload(
     *,
     user: str,
     default_queue: str,
-    environ: Mapping[str, str] | None = None,
     classes: Mapping[str, PriorityClass] = {},
     rules: Callable[[str, Kind], KindRules] = lambda _queue, _kind: NO_RULES,
 ) -> Workload:
@@ -55,12 +55,11 @@ def to_workload(
         doc: the validated file.
         user: who submits it.
         default_queue: queue of a file that names none.
-        environ: the caller's shell, for variables given by bare name; None = there is none.
         classes: named priorities of the policy, beside the built-in ones.
         rules: what holds for workloads of a kind in a queue where the file says nothing.
 
     Raises:
-        FieldError: a variable is to be inherited but is not set, or there is no such priority.
+        FieldError: a variable is given twice, or there is no such priority.
     """
     queue = (doc.queue or default_queue).rpartition("/")[2]
     usual = rules(queue, doc.effective_kind)
@@ -97,7 +96,7 @@ def to_workload(
         early_stop=early_stop_of(doc.early_stop),
         idle_timeout_ms=doc.idle_timeout,
         idle=idle_of(doc.idle),
-        run=_run(doc, inherit(doc, environ or {})),
+        run=_run(doc),
         labels=doc.labels,
     )
 
@@ -132,23 +131,44 @@ def _constraints(given: ConstraintsFile, usual: KindRules) -> Constraints:
     return replace(found, isolation=usual.isolation)
 
 
-def inherit(doc: WorkloadFile, environ: Mapping[str, str]) -> dict[str, str]:
-    """Fill in the variables that are given by bare name.
+def references(doc: WorkloadFile) -> dict[str, str | None]:
+    """Variables whose values are kept apart: those of `secrets`, and bare names of `env`.
+
+    Returns:
+        name -> value; None = the one of the caller's shell, or the one kept by that name.
 
     Raises:
-        FieldError: one of them is not set in `environ`.
+        FieldError: a variable is given in `env` with a value, and in `secrets`.
     """
-    missing = [name for name, value in doc.env.items() if value is None and name not in environ]
-    if missing:
-        raise FieldError(
-            f"the variable {show(missing[0])} is not set in your shell",
-            key="env",
-            hint=f"`export {missing[0]}=...` first, or write `{missing[0]}=value` in the file",
-        )
-    return {name: environ[name] if value is None else value for name, value in doc.env.items()}
+    bare = {name: None for name, value in doc.env.items() if value is None}
+    for name in doc.secrets:
+        if doc.env.get(name) is not None:
+            raise FieldError(
+                f"the variable {show(name)} is in `env` as well",
+                key="secrets",
+                hint="leave it out of one of them",
+            )
+    return bare | doc.secrets
 
 
-def _run(doc: WorkloadFile, env: dict[str, str]) -> Run:
+def plain_env(doc: WorkloadFile) -> dict[str, str]:
+    """Variables that are given with their values in `env`.
+
+    Raises:
+        FieldError: a value is what outputs show in place of a credential.
+    """
+    env = {name: value for name, value in doc.env.items() if value is not None}
+    for name, value in env.items():
+        if REDACTED in value:
+            raise FieldError(
+                f"the value of {show(name)} was not shown where it was copied from",
+                key="env",
+                hint=f"give it again, or name it under `secrets:` and `ganglion secret set {name}`",
+            )
+    return env
+
+
+def _run(doc: WorkloadFile) -> Run:
     shell = isinstance(doc.run, str)
     return Run(
         command=(doc.run,) if isinstance(doc.run, str) else doc.run,
@@ -156,8 +176,9 @@ def _run(doc: WorkloadFile, env: dict[str, str]) -> Run:
         setup=doc.setup,
         workdir=doc.workdir,
         image=doc.image,
-        env=env,
+        env=plain_env(doc),
         port=doc.port,
+        secrets=tuple(references(doc)),
     )
 
 

@@ -38,6 +38,7 @@ from ganglion.files.grammar.lists import (
     parse_names,
     parse_params,
     parse_run,
+    parse_secrets,
     parse_selectors,
     parse_texts,
     parse_trials,
@@ -220,6 +221,17 @@ Env = Annotated[
         "string",
         items=_SCALARS,
         additionalProperties={"type": ["string", "number", "boolean", "null"]},
+    ),
+]
+Secrets = Annotated[
+    dict[str, str | None],
+    told(parse_secrets),
+    schema(
+        "array",
+        "object",
+        "string",
+        items={"type": "string"},
+        additionalProperties={"type": ["string", "null"]},
     ),
 ]
 Labels = Annotated[dict[str, str], told(parse_labels), WithJsonSchema(_TEXT_MAP)]

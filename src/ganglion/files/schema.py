@@ -108,7 +108,10 @@ class WorkloadFile(Mapping):
     workdir: f.Text = described("folder to run in", "")
     image: f.Text = described("container image", "")
     env: f.Env = described(
-        "variables: `[HF_TOKEN, EPOCHS=3]` or a mapping; a bare name is yours", {}
+        "variables: `[HF_TOKEN, EPOCHS=3]` or a mapping; a bare name is a secret", {}
+    )
+    secrets: f.Secrets = described(
+        "variables kept apart and never shown: `[HF_TOKEN]`; yours, or of `ganglion secret set`", {}
     )
     nodes: f.PodCount = described(
         "all or nothing: `4`; `2..4` starts with what there is", Span(1, 1)

@@ -1,7 +1,7 @@
 """Workload files: load, check, change, print, and turn into workloads.
 
 for doc in load_workloads("train.yaml"):
-    workload = to_workload(doc, user="ada", default_queue="default", environ=os.environ)
+    workload = to_workload(doc, user="ada", default_queue="default")
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,7 +9,7 @@ from pathlib import Path as FilePath
 
 from ganglion.compat.sbatch import is_script, read_script
 from ganglion.files.aliases import ALIASES
-from ganglion.files.convert import inherit, priority_of, to_workload
+from ganglion.files.convert import priority_of, references, to_workload
 from ganglion.files.defaults import name_of
 from ganglion.files.grammar.lists import parse_env
 from ganglion.files.json_schema import workload_schema
@@ -27,11 +27,11 @@ __all__ = [
     "document",
     "from_command",
     "from_document",
-    "inherit",
     "load_workloads",
     "name_of",
     "parse_workloads",
     "priority_of",
+    "references",
     "to_workload",
     "workload_schema",
 ]
@@ -90,7 +90,7 @@ def document(doc: WorkloadFile) -> Data:
 def apply_overrides(doc: WorkloadFile, overrides: Mapping[str, object]) -> WorkloadFile:
     """Change a workload by keys of the file, canonical or aliases; None changes nothing.
 
-    `env` and `labels` are merged; anything else is replaced.
+    `env`, `secrets` and `labels` are merged; anything else is replaced.
 
     Raises:
         FieldError: a key or value is wrong; its key is the override's.
@@ -153,7 +153,7 @@ def _merge(old: Data, changes: Data) -> Data:
     merged = dict(old)
     for key, value in changes.items():
         before = merged.get(key)
-        if key == "env":
+        if key in ("env", "secrets"):
             merged[key] = _env(before) | _env(value)
         elif isinstance(before, dict) and isinstance(value, dict) and key != "params":
             merged[key] = {**before, **value}

@@ -166,6 +166,7 @@ class Run(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
         workdir: directory to run in; empty = the user's directory at submit.
         image: container image; ignored by worlds without containers.
         env: environment, already resolved (no inherited names left).
+        secrets: further variables, whose values are kept elsewhere.
         port: port a service listens on; 0 = none.
     """
 
@@ -176,6 +177,7 @@ class Run(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     image: str = ""
     env: dict[str, str] = field(default_factory=dict)
     port: int = 0
+    secrets: tuple[str, ...] = ()
 
 
 class Workload(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):

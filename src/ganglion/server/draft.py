@@ -11,6 +11,7 @@ from ganglion.ledger.records import Batch, Changed, Submitted
 from ganglion.model.events import Event
 from ganglion.model.plan import Plan
 from ganglion.server.book import Book, Entry
+from ganglion.worlds.local.secret_store import SecretStore
 from ganglion.worlds.world import ServedWorld
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ class Draft:
     Args:
         mind: changed at once; rebuilt from the ledger when the turn cannot be written.
         ledger: where ended workloads are looked up and numbers come from.
+        secrets: values that the ledger must not hold.
         now: time of the turn in ms.
         noted: told of every event that is taken in.
         endpoints: gang id -> where it listens, for those that run.
@@ -48,11 +50,13 @@ class Draft:
         self,
         mind: Mind,
         ledger: "Ledger",
+        secrets: SecretStore,
         now: int,
         noted: Callable[[Event], None] = lambda _event: None,
         endpoints: Mapping[str, str] | None = None,
     ) -> None:
         self.mind, self.ledger, self.now, self._noted = mind, ledger, now, noted
+        self.secrets = secrets
         self.endpoints = endpoints or {}
         self.batch = Batch(now)
         self.orders: list[Order] = []

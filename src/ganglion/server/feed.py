@@ -10,6 +10,7 @@ from starlette.responses import StreamingResponse
 from starlette.types import Message, Send
 
 from ganglion.ledger.records import Entry
+from ganglion.model.credentials import redacted
 from ganglion.model.errors import Conflict
 
 if TYPE_CHECKING:
@@ -111,7 +112,15 @@ class Feed:
 
 
 def _event(entry: Entry) -> bytes:
-    return b"id: %d\ndata: %b\n\n" % (entry.seq, entry.body)
+    body = _without_credentials(entry.body) if entry.kind == "schedule_set" else entry.body
+    return b"id: %d\ndata: %b\n\n" % (entry.seq, body)
+
+
+def _without_credentials(body: bytes) -> bytes:
+    """The event of a schedule, which holds a workload file."""
+    event = json.loads(body)
+    event["document"] = json.dumps(redacted(json.loads(event["document"])))
+    return json.dumps(event).encode()
 
 
 def _end(code: str, message: str, hint: str) -> bytes:

@@ -40,6 +40,7 @@ from ganglion.server.metrics import Metrics
 from ganglion.server.reception import Reception
 from ganglion.server.schedules import SchedulesKeeper
 from ganglion.server.scraper import Scraper
+from ganglion.server.secrets import SecretsKeeper
 from ganglion.server.service import Service
 from ganglion.server.services_keeper import ServicesKeeper
 from ganglion.server.strict import isolates
@@ -47,6 +48,7 @@ from ganglion.server.sweeps_keeper import SweepsKeeper
 from ganglion.server.workspace_figures import WorkspaceFigures
 from ganglion.server.workspaces_keeper import WorkspaceKeeper
 from ganglion.transport import unix
+from ganglion.worlds.local.secret_store import SecretStore
 from ganglion.worlds.local.world import LocalWorld
 from ganglion.worlds.world import ServedWorld
 
@@ -131,9 +133,17 @@ def serve(
         eyes = stack.enter_context(Eyes().open())
         workspaces = WorkspaceKeeper(eyes, reception=Reception(door))
         metrics.registry.register(WorkspaceFigures(workspaces, made.now))
-        keepers = [workspaces, *_keepers(stack, door)]
+        secrets = SecretStore(place.root)
+        keepers = [workspaces, *_keepers(stack, door), SecretsKeeper(secrets)]
         service = Service(
-            ledger, made, Policy(), feed.publish, metrics, keepers, isolate=isolates()
+            ledger,
+            made,
+            Policy(),
+            feed.publish,
+            metrics,
+            keepers,
+            secrets=secrets,
+            isolate=isolates(),
         )
         user = _user()
         stack.enter_context(_running(service, lambda d: _brought(d, policy, tuple(queues), user)))

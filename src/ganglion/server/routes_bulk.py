@@ -1,7 +1,6 @@
 """Routes for many workloads at once; each is one turn and one commit."""
 
 from collections.abc import Iterator
-from hashlib import sha256
 from typing import Annotated, Any
 
 import pydantic_core
@@ -106,18 +105,15 @@ def _checked(
 ) -> Iterator[submit.Request | schemas_bulk.Refusal]:
     """Check documents by themselves, before the turn that takes them."""
     for number, document in enumerate(documents):
-        own = {"key": f"{key}#{number}", "digest": _digest(document)} if key else {}
+        own = {"key": f"{key}#{number}"} if key else {}
         try:
             if not isinstance(document, dict):
                 raise InputError("a workload is a JSON object")
-            yield submit.checked(document, user=here.user, force=force, **own)
+            raw = pydantic_core.to_json(document) if key else b""
+            yield submit.checked(document, raw, user=here.user, force=force, **own)
         except GanglionError as error:
             name = document.get("name") if isinstance(document, dict) else None
             yield bulk.refusal(name if isinstance(name, str) else "", error)
-
-
-def _digest(document: Any) -> str:  # noqa: ANN401 - JSON
-    return sha256(pydantic_core.to_json(document)).hexdigest()
 
 
 @router.post("/workloads:cancel")

@@ -1,6 +1,5 @@
 """Routes for workloads."""
 
-from hashlib import sha256
 from itertools import islice
 from typing import Annotated, Any
 
@@ -23,6 +22,7 @@ from ganglion.server.pages import printed
 from ganglion.server.problems import ERRORS
 from ganglion.server.refs import resolve
 from ganglion.server.schema_base import Input
+from ganglion.server.secrets import needed
 from ganglion.server.views import (
     detail,
     filed_detail,
@@ -77,9 +77,9 @@ def submit_workload(
     """Submit a workload. The same Idempotency-Key gets the same answer and submits once."""
     request = submit.checked(
         body.data,
+        body.raw,
         user=here.user,
         key=idempotency_key,
-        digest=sha256(body.raw).hexdigest(),
         force=force,
     )
     if dry_run:
@@ -89,6 +89,7 @@ def submit_workload(
 
 
 def _tried(here: Context, request: submit.Request) -> schemas.Verdict:
+    needed(here.service.secrets, request.file, here.user)
     with here.service.read() as mind:
         found = submit.try_out(mind, here.service.ledger, request, here.service.now())
     return schemas.Verdict(

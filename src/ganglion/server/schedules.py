@@ -74,7 +74,7 @@ def _submitted(draft: Draft, standing: Standing, what: Answer) -> tuple[str, str
     if what.cancel:
         data["after"] = [*data.get("after", ()), *(f"any:{run}" for run in what.cancel)]
     try:
-        accepted = submit_run(draft, data, standing.user, standing.runs)
+        accepted = submit_run(draft, standing.name, data, standing.user, standing.runs)
     except GanglionError as error:
         log.warning("schedule failed", schedule=standing.name, error=error.message)
         return "", f"it could not be submitted: {error.message}"

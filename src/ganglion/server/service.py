@@ -31,6 +31,7 @@ from ganglion.server.keepers import Keeper, Keepers
 from ganglion.server.metrics import Metrics
 from ganglion.server.recovery import expected, replayed
 from ganglion.server.turn import Turn
+from ganglion.worlds.local.secret_store import SecretStore
 from ganglion.worlds.world import ServedWorld
 
 T = TypeVar("T")
@@ -66,6 +67,7 @@ class Service:
         published: called with the new events of a turn once they are written.
         metrics: counts what happens.
         keepers: look after services, workspaces and others, in this order.
+        secrets: values that the ledger must not hold.
         isolate: whether a gang or report that the engine fails over is set apart, so that all
             else is decided; else its failure fails the turn, as tests want it.
 
@@ -87,9 +89,11 @@ class Service:
         metrics: Metrics,
         keepers: Sequence[Keeper] = (),
         *,
+        secrets: SecretStore,
         isolate: bool = False,
     ) -> None:
         self.ledger, self._world, self._policy = ledger, world, policy
+        self.secrets = secrets
         self._published, self._metrics, self._isolate = published, metrics, isolate
         self._asked: queue.SimpleQueue[_Asked | None] = queue.SimpleQueue()
         self._facts: list[Event] = []
@@ -256,7 +260,12 @@ class Service:
         """Apply facts, commands and what is due, and decide; anew without what broke the state."""
         while True:
             draft = Draft(
-                self._mind, self.ledger, self._world.now(), self._keepers.note, self._endpoints
+                self._mind,
+                self.ledger,
+                self.secrets,
+                self._world.now(),
+                self._keepers.note,
+                self._endpoints,
             )
             turn = Turn(draft, self._metrics, isolate=self._isolate)
             turn.hear(self._facts)

@@ -1,6 +1,6 @@
 """Accepting a workload: everything that can be wrong with it is said before it is taken."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from difflib import get_close_matches
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,7 @@ from ganglion.engine.explain import impossible, verdict
 from ganglion.engine.record import WAITING
 from ganglion.engine.state import ClusterState
 from ganglion.files.grammar.instants import print_instant
-from ganglion.files.workload import WorkloadFile, document, from_document, to_workload
+from ganglion.files.workload import WorkloadFile, from_document, to_workload
 from ganglion.ledger.records import Filed, Submitted
 from ganglion.lifecycle.expand import gang_count, gangs_of
 from ganglion.lifecycle.schedules import next_date
@@ -27,7 +27,9 @@ from ganglion.model.plan import Verdict
 from ganglion.model.workload import Kind, Workload
 from ganglion.server.draft import Draft, Mind
 from ganglion.server.schemas import Accepted
+from ganglion.server.secrets import digest_of, kept_document, needed
 from ganglion.server.workspaces import check_awake
+from ganglion.worlds.local.secret_store import SCHEDULES, WORKLOADS
 
 if TYPE_CHECKING:
     from ganglion.ledger.ledger import Ledger
@@ -60,13 +62,19 @@ class Request(Struct, frozen=True):
     force: bool = False
 
 
-def checked(data: dict[str, Any], **others: Any) -> Request:  # noqa: ANN401 - fields of Request
+def checked(data: dict[str, Any], raw: bytes = b"", **others: Any) -> Request:  # noqa: ANN401 - fields of Request
     """Check a document by itself.
+
+    Args:
+        data: the workload file.
+        raw: the bytes it came as, to tell a repetition by; empty = `digest` is given.
+        others: fields of the request.
 
     Raises:
         FieldError: a key or value is wrong.
     """
-    return Request(from_document(data), **others)
+    file = from_document(data)
+    return Request(file, **{"digest": digest_of(file, raw) if raw else "", **others})
 
 
 def submit(draft: Draft, request: Request) -> Accepted:
@@ -103,19 +111,24 @@ def _keep(draft: Draft, request: Request, workload: Workload, schedule: Schedule
     known = draft.book.schedules.live.get(name)
     if known and known.user != workload.user:
         raise Conflict(f"the schedule {name} is {known.user}'s", "choose another name for yours")
-    kept = {"name": name, **document(request.file)}
+    kept = {"name": name, **kept_document(request.file)}
     kept.pop("schedule")
     text = msgspec.json.encode(kept).decode()
+    secrets = needed(draft.secrets, request.file, workload.user)
+    draft.secrets.keep(SCHEDULES, name, secrets)
     draft.record(ScheduleSet(draft.now, name, workload.user, text, schedule))
     commands = ("ganglion schedules", f"ganglion schedules --remove {name}")
     return Accepted(id=name, name=name, gangs=gang_count(workload), next=commands, due=first)
 
 
-def submit_run(draft: Draft, data: dict[str, Any], user: str, before: Collection[str]) -> Accepted:
+def submit_run(
+    draft: Draft, schedule: str, data: dict[str, Any], user: str, before: Collection[str]
+) -> Accepted:
     """Submit one run of a schedule.
 
     Args:
         draft: the open turn.
+        schedule: its name.
         data: the workload's file.
         user: whose schedule it is.
         before: runs of the same schedule, beside which it may have their name.
@@ -127,7 +140,7 @@ def submit_run(draft: Draft, data: dict[str, Any], user: str, before: Collection
     workload = understood(draft.mind, draft.ledger, request, draft.now)
     _check_name(draft.mind, workload, before)
     _check_room(draft, workload)
-    return _file(draft, request, workload)
+    return _file(draft, request, workload, draft.secrets.given(SCHEDULES, schedule))
 
 
 def try_out(mind: Mind, ledger: "Ledger", request: Request, now: int) -> Verdict:
@@ -298,10 +311,18 @@ def _check_possible(state: ClusterState, workload: Workload, now: int) -> None:
         )
 
 
-def _file(draft: Draft, request: Request, workload: Workload) -> Accepted:
+def _file(
+    draft: Draft, request: Request, workload: Workload, secrets: Mapping[str, str] = {}
+) -> Accepted:
+    """Enter a workload; `secrets` are values that its schedule has for it."""
     number = draft.ledger.next_number()
     key = f"{workload.name}-{number}"
-    kept = msgspec.json.encode({"name": workload.name, **document(request.file)})
+    kept = msgspec.json.encode({"name": workload.name, **kept_document(request.file)})
+    # Before the turn is written: a workload that exists has its secrets. What is left behind
+    # by a turn that was not written is removed when the next server starts.
+    if workload.run.secrets:
+        values = needed(draft.secrets, request.file, workload.user, secrets)
+        draft.secrets.keep(WORKLOADS, key, values)
     draft.file(
         Submitted(key, number, draft.now, kept, workload, request.key or None, request.digest)
     )

@@ -10,6 +10,7 @@ from ganglion.ledger.records import Filed
 from ganglion.lifecycle.reserved import reason_of, waits_for
 from ganglion.lifecycle.status import State, end_of, state_of
 from ganglion.lifecycle.sweeps.trials import trial, trial_count
+from ganglion.model.credentials import redacted
 from ganglion.model.events import AlarmSet, Outcome
 from ganglion.model.placement import Placement
 from ganglion.model.plan import Phase
@@ -108,7 +109,7 @@ def detail(
     return schemas.WorkloadDetail(
         **_base(mind, entry),
         gangs=tuple(_gang(mind, gang, (endpoints or {}).get(gang, "")) for gang in gangs),
-        document=msgspec.json.decode(entry.document),
+        document=redacted(msgspec.json.decode(entry.document)),
         position=min(waiting, default=None),
         url=f"{url}/{entry.workload.name}/" if url and entry.workload.run.port else "",
         scaling=_scaling(mind, entry),
@@ -157,7 +158,9 @@ def counted(mind: Mind, workload: str) -> list[str]:
 
 def filed_detail(filed: Filed) -> schemas.WorkloadDetail:
     """Everything about a workload that has ended."""
-    return schemas.WorkloadDetail.model_validate_json(filed.detail)
+    found = schemas.WorkloadDetail.model_validate_json(filed.detail)
+    # Those that were filed before values were hidden hold them.
+    return found.model_copy(update={"document": redacted(found.document)})
 
 
 def filed_view(filed: Filed) -> schemas.WorkloadView:

@@ -10,6 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Self, Unpack
 
+from msgspec.structs import replace
+
 from ganglion.cli.cluster import merging, views
 from ganglion.cli.cluster.bridge import Bridge
 from ganglion.cli.cluster.gangs import NO_PODS
@@ -27,7 +29,7 @@ from ganglion.client.views import (
     WorkloadView,
 )
 from ganglion.files.grammar.words import PRIORITIES
-from ganglion.files.workload import from_document, to_workload
+from ganglion.files.workload import from_document, references, to_workload
 from ganglion.lifecycle.expand import gang_count
 from ganglion.model.errors import Conflict, FieldError, NotFound
 from ganglion.model.policy import PriorityClass
@@ -36,7 +38,7 @@ from ganglion.worlds.kubernetes.api.client import Api
 from ganglion.worlds.kubernetes.api.config import Endpoint
 from ganglion.worlds.kubernetes.api.errors import Absent, Forbidden
 from ganglion.worlds.kubernetes.objects.meta import Anything
-from ganglion.worlds.kubernetes.submit import compile_workload, sleeping
+from ganglion.worlds.kubernetes.submit import compile_workload, secrets_of, sleeping
 from ganglion.worlds.kubernetes.submit.creating import create, rehearse
 from ganglion.worlds.kubernetes.submit.finding import Seen, find, remove
 from ganglion.worlds.kubernetes.submit.pod import Manifest
@@ -56,13 +58,11 @@ class ClusterClient:
 
     Attributes:
         namespace: where workloads are.
-        secrets: name of a workload -> its variables whose values are kept in a Secret.
     """
 
     def __init__(self, endpoint: Endpoint, namespace: str = "", *, timeout_s: float = 30.0) -> None:
         self._bridge = Bridge()
         self.namespace = namespace or endpoint.namespace
-        self.secrets: dict[str, frozenset[str]] = {}
         self._api = self._bridge.call(_open(endpoint, timeout_s))
         self._scheduler = Scheduler(self._api, self.namespace)
 
@@ -85,10 +85,11 @@ class ClusterClient:
         Raises:
             FieldError: a key asks for what a cluster cannot do, or one that it needs is missing.
         """
+        workload = self.understood(document)
         return compile_workload(
-            self.understood(document),
+            workload,
             namespace=self.namespace,
-            secrets=self.secrets.get(document["name"], frozenset()),
+            secrets=secrets_of(workload),
             document=document,
         )
 
@@ -98,7 +99,10 @@ class ClusterClient:
         own = isinstance(file.priority, str) and file.priority not in PRIORITIES
         classes = {str(file.priority): PriorityClass(0)} if own else {}
         user = getpass.getuser()
-        return to_workload(file, user=user, default_queue="", environ={}, classes=classes)
+        understood = to_workload(file, user=user, default_queue="", classes=classes)
+        given = {name: value or "" for name, value in references(file).items()}
+        run = understood.run
+        return replace(understood, run=replace(run, env=run.env | given))
 
     def rehearse(self, document: Document) -> None:
         """Let the cluster check a workload without taking it; raises what a submit would."""

@@ -9,6 +9,7 @@ from ganglion.cli.documents import Job
 from ganglion.cli.screen import note, out
 from ganglion.cli.submitting import Mode, carry_out
 from ganglion.cli.tables import print_data, yaml_text
+from ganglion.model.errors import FieldError
 from ganglion.worlds.kubernetes.submit.checks import unheeded
 from ganglion.worlds.kubernetes.submit.places import title
 from ganglion.worlds.kubernetes.submit.pod import Manifest
@@ -21,14 +22,25 @@ if TYPE_CHECKING:
 def carry_out_in(where: Where, jobs: Sequence[Job], mode: Mode) -> int:
     """Try or submit jobs in a cluster and return the exit code."""
     with where.open(30.0) as client:
-        client.secrets = {str(job.document["name"]): job.inherited for job in jobs}
         for job in jobs:
+            _check_secrets(job)
             for warning in unheeded(client.understood(job.document)):
                 note(f"Warning: {warning}")
         if mode.dry_run:
             return _rehearse(client, jobs, mode.form)
         # It answers every call that submitting and following make.
         return carry_out(cast("Client", client), jobs, mode._replace(where=where.flags))
+
+
+def _check_secrets(job: Job) -> None:
+    """A cluster is given every value: raises FieldError when the shell does not have one."""
+    for name, value in job.document.get("secrets", {}).items():
+        if value is None:
+            raise FieldError(
+                f"the variable {name} is not set in your shell",
+                key="secrets",
+                hint=f"`export {name}=...` first",
+            )
 
 
 def _rehearse(client: "ClusterClient", jobs: Sequence[Job], form: str) -> int:

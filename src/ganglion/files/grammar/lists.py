@@ -68,6 +68,15 @@ def parse_env(value: object) -> dict[str, str | None]:
     return found
 
 
+def parse_secrets(value: object) -> dict[str, str | None]:
+    """Read `[HF_TOKEN]`, or a mapping of names to values; no message shows a value."""
+    try:
+        return parse_env(value)
+    except FieldError as error:
+        hint = "write names of variables, as `secrets: [HF_TOKEN]`"
+        raise FieldError("expected names of variables", key=error.key, hint=hint) from None
+
+
 def parse_labels(value: object) -> dict[str, str]:
     """Read free-form labels."""
     return mapped(value, _label_key, parse_text)

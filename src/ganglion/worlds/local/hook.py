@@ -5,6 +5,7 @@ from pathlib import Path
 
 from ganglion.worlds.local.processes import Process, StartError
 from ganglion.worlds.local.records import Record
+from ganglion.worlds.local.withheld import SecretsGone, credentials_of
 
 NAME = "hook"
 """What its log file is called, beside those of the ranks."""
@@ -37,11 +38,11 @@ class Hook:
             return False
         pod = self._spec["pods"][0]
         argv = [shutil.which("bash") or "/bin/sh", "-c", line]
-        env = self._spec["env"] | pod["ranks"][0]["env"]
         log, umask = Path(self._spec["log_dir"]) / f"{NAME}.log", self._spec.get("umask", -1)
         try:
+            env = self._spec["env"] | credentials_of(self._spec) | pod["ranks"][0]["env"]
             self._process = Process(NO_RANK, argv, env, pod["workdir"], log, umask)
-        except (StartError, OSError) as error:
+        except (StartError, SecretsGone, OSError) as error:
             log.with_suffix(".error").write_text(f"{error}\n", encoding="utf-8")
             return False
         return True

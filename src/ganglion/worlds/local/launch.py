@@ -18,6 +18,7 @@ from ganglion.worlds.local.env import Facts, Gpu, hostfile, rank_env
 from ganglion.worlds.local.ports import free_port, is_free, is_reusable
 from ganglion.worlds.local.records import Record
 from ganglion.worlds.local.seats import Seat, Table, pod_id, seats
+from ganglion.worlds.local.secret_store import SecretStore, without_credentials
 from ganglion.worlds.local.workspaces import furnish, port_key
 
 
@@ -29,6 +30,7 @@ class Ground(Struct, frozen=True):
         gpus: node name -> its devices in the node's order.
         inherited: environment that every job starts from.
         run_of: what gang number i of a workload executes.
+        secrets: keeps credentials out of specs.
         umask: of jobs; -1 = that of the server.
         term: the ledger and the generation of it that this home executes; None = unknown.
     """
@@ -37,6 +39,7 @@ class Ground(Struct, frozen=True):
     gpus: Mapping[str, tuple[Gpu, ...]]
     inherited: Mapping[str, str]
     run_of: Callable[[Workload, int], Run]
+    secrets: SecretStore
     umask: int = -1
     term: Term | None = None
 
@@ -56,6 +59,7 @@ def prepare(ground: Ground, start: Start, workload: Workload, taken: set[int]) -
     """
     gang, attempt = start.gang, start.attempt
     _check_place(ground, start.placement)
+    secrets = ground.secrets.values_of(gang.workload, workload)
     run = ground.run_of(workload, gang.index)
     facts = _facts(ground, start, workload.name, _ports(ground, start, run, taken))
     home = ground.home
@@ -86,6 +90,7 @@ def prepare(ground: Ground, start: Start, workload: Workload, taken: set[int]) -
         "term": _term(ground),
     }
     furnish(home, gang, workload, run, spec)
+    ground.secrets.withhold(gang.id, spec, secrets)
     return spec
 
 
@@ -112,7 +117,9 @@ def resized(
     kept = {key: (pod["number"], pod["ranks"][0]["rank"]) for key, pod in old.items()}
     table = seats(gang, resize.placement, kept)
     _write_hosts(facts, table)
-    return [old.get(pod["id"], pod) for pod in _pods(gang, table, run, facts, ground.inherited)]
+    found = _pods(gang, table, run, facts, ground.inherited)
+    without_credentials(found)  # they lie where those of the attempt were put at its start
+    return [old.get(pod["id"], pod) for pod in found]
 
 
 def _term(ground: Ground) -> Record | None:

@@ -7,8 +7,9 @@ import time
 from pathlib import Path
 
 from ganglion.worlds.local import records
-from ganglion.worlds.local.processes import Process, strays
+from ganglion.worlds.local.processes import CANNOT_RUN, Process, StartError, strays
 from ganglion.worlds.local.records import Record
+from ganglion.worlds.local.withheld import SecretsGone, credentials_of
 
 
 class Members:
@@ -98,7 +99,11 @@ class Members:
                     self._of[key].append(self._spawn(pod, rank, rank["argv"]))
 
     def _spawn(self, pod: Record, rank: Record, argv: list[str]) -> Process:
-        env = self._spec["env"] | rank["env"] | self._resumed
+        try:
+            secrets = credentials_of(self._spec)
+        except SecretsGone as error:
+            raise StartError(str(error), CANNOT_RUN) from None
+        env = self._spec["env"] | secrets | rank["env"] | self._resumed
         log = Path(self._spec["log_dir"]) / f"rank-{rank['rank']}.log"
         process = Process(rank["rank"], argv, env, pod["workdir"], log, self._spec.get("umask", -1))
         with (self._run / records.PIDS).open("a", encoding="ascii") as file:

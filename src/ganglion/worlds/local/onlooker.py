@@ -20,6 +20,8 @@ from ganglion.worlds.local import presence, records
 from ganglion.worlds.local.env import Gpu
 from ganglion.worlds.local.gpu_use import NvmlGpus
 from ganglion.worlds.local.presence import Total
+from ganglion.worlds.local.withheld import SecretsGone, credentials_of
+from ganglion.worlds.local.workspaces import TOKEN
 
 DCGM_URL = "GANGLION_DCGM_URL"
 """Variable that names a DCGM exporter to ask about this machine's GPUs in place of NVML."""
@@ -204,10 +206,18 @@ def place_of(
     return Place(
         run,
         spec["service_port"],
-        facts.get("token", ""),
+        facts.get("token") or _token(spec),
         facts.get("base", "/"),
         facts.get("jupyter", False),
         tuple(filter(None, uuids)),
         shared,
         idle,
     )
+
+
+def _token(spec: records.Record) -> str:
+    """What a workspace's Jupyter server wants to see; empty = it is not known any more."""
+    try:
+        return credentials_of(spec).get(TOKEN, "")
+    except SecretsGone:
+        return ""

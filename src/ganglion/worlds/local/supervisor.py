@@ -33,6 +33,7 @@ from ganglion.worlds.local.processes import (
 from ganglion.worlds.local.records import Record
 from ganglion.worlds.local.resume import Missing, settle
 from ganglion.worlds.local.wakeups import Wakeups
+from ganglion.worlds.local.withheld import SecretsGone, credentials_of, scrubbed
 
 POLL_S = 2.0
 """How often orders are looked for when no signal announces them."""
@@ -76,12 +77,14 @@ class Attempt:
 
     Attributes:
         killed: whether it was told to leave and was still there when its grace was over.
+        secrets: values that no message may contain.
     """
 
     def __init__(self, run: Path, spec: Record, wakeups: Wakeups) -> None:
         self.killed = False
         self._run, self._spec, self._wakeups = run, spec, wakeups
         self._members = Members(run, spec)
+        self.secrets = _secrets_of(spec)
         self._hook, self._fence = Hook(spec), Fence(spec)
         self._unsaid: End | None = None
         self._ranks_run = False
@@ -232,7 +235,8 @@ class Attempt:
     def _failure(self, process: Process) -> End:
         grace_s = min(PEER_GRACE_S, self._spec["grace_ms"] / 1000)
         memory = ran_out(process.code, last_line(process.log), kills() - self._kills)
-        said = f"{sentence(memory)}; {process.story()}" if memory else process.story()
+        story = scrubbed(process.story(), self.secrets)
+        said = f"{sentence(memory)}; {story}" if memory else story
         return End("failed", said, process.code, grace_s, "oom" if memory else "")
 
     def _ask_to_stop(self, end: End, *, first: bool) -> None:
@@ -285,7 +289,8 @@ class Attempt:
             return False
         self._replaced += 1
         self._members.replace(process)
-        said = {"count": self._replaced, "message": process.story(), "at": records.now_ms()}
+        message = scrubbed(process.story(), self.secrets)
+        said = {"count": self._replaced, "message": message, "at": records.now_ms()}
         with contextlib.suppress(OSError):  # a full disk must not keep it from going on
             records.write(self._run / records.REPLACED, said)
         return True
@@ -321,10 +326,18 @@ def supervise(run: Path) -> None:
     records.write(run / records.START, me | {"at": records.now_ms()})
     attempt = Attempt(run, spec, wakeups)
     end = attempt.carry_out()
-    record = {"outcome": end.outcome, "exit_code": end.code, "message": end.message}
+    message = scrubbed(end.message, attempt.secrets)
+    record = {"outcome": end.outcome, "exit_code": end.code, "message": message}
     record |= {"cause": end.cause}
     record |= {"killed": attempt.killed}
     _write_for_sure(run / records.EXIT, record | {"at": records.now_ms(), "codes": attempt.codes()})
+
+
+def _secrets_of(spec: Record) -> list[str]:
+    try:
+        return [*credentials_of(spec).values()]
+    except SecretsGone:
+        return []  # the first process says so as it is started
 
 
 def _write_for_sure(path: Path, record: Record) -> None:

@@ -79,7 +79,6 @@ def furnish(home: Path, gang: Gang, workload: Workload, run: Run, spec: Record) 
             rank["env"] |= {FOLDER: str(mine.files), TOKEN: token, NOTE: warning}
     spec["hook"] = workload.idle.hook
     spec["workspace"] = {
-        "token": token,
         "jupyter": any("jupyter" in word for word in run.command),
         "base": run.env.get("JUPYTER_BASE_URL", "/"),
     }

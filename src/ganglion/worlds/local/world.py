@@ -27,6 +27,7 @@ from ganglion.worlds.local.launch import Ground, prepare, resized
 from ganglion.worlds.local.onlooker import LocalOnlooker, place_of
 from ganglion.worlds.local.outages import Outages
 from ganglion.worlds.local.seats import pod_id
+from ganglion.worlds.local.secret_store import SecretStore
 from ganglion.worlds.local.telling import tell
 from ganglion.worlds.onlooker import Onlooker
 
@@ -95,7 +96,8 @@ class LocalWorld:
         # Processes name their run directory: another spelling of it must not hide them.
         self._home, self._clock, self._inherits = home.resolve(), clock, inherits
         inherited = inheritable(environ)
-        self._ground = Ground(self._home, _numbered(nodes), inherited, run_of, umask, term)
+        secrets = SecretStore(self._home)
+        self._ground = Ground(self._home, _numbered(nodes), inherited, run_of, secrets, umask, term)
         self._attempts = Attempts(self._home, term.ledger if term else "")
         self._outages = Outages(self._home, self.nodes)
         self._health = Health(self.nodes, clock)

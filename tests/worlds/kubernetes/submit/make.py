@@ -13,7 +13,7 @@ Manifest = dict[str, Any]
 def workload(text: str) -> Workload:
     (doc,) = parse_workloads(text)
     classes = {"gold": PriorityClass(0)}
-    return to_workload(doc, user="ada", default_queue="", environ={}, classes=classes)
+    return to_workload(doc, user="ada", default_queue="", classes=classes)
 
 
 def compiled(text: str, **more: Any) -> tuple[Manifest, ...]:

@@ -1,5 +1,5 @@
 """Workload files in a cluster: what objects they become, and how these are made and found again."""
 
-from ganglion.worlds.kubernetes.submit.compiling import compile_workload
+from ganglion.worlds.kubernetes.submit.compiling import compile_workload, secrets_of
 
-__all__ = ["compile_workload"]
+__all__ = ["compile_workload", "secrets_of"]

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from ganglion.model.credentials import is_credential, redacted
 from ganglion.model.workload import Workload
 from ganglion.worlds.kubernetes import names
 from ganglion.worlds.kubernetes.submit import marks
@@ -48,10 +49,20 @@ def compile_workload(
     return (*mains, *companions(making, found))
 
 
+def secrets_of(workload: Workload) -> frozenset[str]:
+    """Variables that go into a Secret: those named as secrets, and what looks like a credential."""
+    env = workload.run.env
+    found = {name for name, value in env.items() if is_credential(name, value)}
+    return frozenset(found & env.keys() | {*workload.run.secrets})
+
+
 def _without(document: Mapping[str, object], secrets: frozenset[str]) -> dict[str, object]:
-    """The document with bare names in place of values that are secret."""
-    env = document.get("env")
-    if not isinstance(env, Mapping):
-        return dict(document)
-    shown = {name: None if name in secrets else value for name, value in env.items()}
-    return {**document, "env": shown}
+    """The document with names in place of values that are secret."""
+    shown = redacted(document)
+    env, named = document.get("env"), document.get("secrets")
+    if isinstance(env, Mapping):
+        shown["env"] = {name: value for name, value in env.items() if name not in secrets}
+        moved = dict.fromkeys(name for name in env if name in secrets)
+        if moved:
+            shown["secrets"] = dict.fromkeys(named if isinstance(named, Mapping) else ()) | moved
+    return shown

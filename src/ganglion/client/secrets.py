@@ -1,0 +1,50 @@
+"""Secrets that are kept by name. Times are milliseconds since 1970."""
+
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from msgspec import Struct
+
+if TYPE_CHECKING:
+    from ganglion.client.http import Http
+
+
+class SecretView(Struct):
+    """A secret that is kept by name; its value is not told.
+
+    Attributes:
+        name: as workloads refer to it.
+        at: when it was set.
+    """
+
+    name: str
+    at: int
+
+
+class SecretPage(Struct):
+    """All secrets of the caller, by name."""
+
+    items: tuple[SecretView, ...]
+
+
+class Secrets:
+    """Part of `Client`; every method raises what its methods raise.
+
+    Args:
+        http: the connection.
+    """
+
+    def __init__(self, http: "Http") -> None:
+        self._http = http
+
+    def list(self) -> tuple[SecretView, ...]:
+        """List names; no values."""
+        return self._http.call("GET", "/secrets", SecretPage).items
+
+    def set(self, name: str, value: str) -> None:
+        """Keep a value; attempts that start from now on get it as a variable of that name."""
+        self._http.call("PUT", f"/secrets/{quote(name, safe='')}", Any, body={"value": value})
+
+    def remove(self, name: str) -> None:
+        """Forget a value."""
+        self._http.call("DELETE", f"/secrets/{quote(name, safe='')}", Any)
