@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from ganglion.model.errors import Stale
 
 _TAG = re.compile(r'(W/)?("[^"]*")')
-_TAGS = r'^(\*|\s*(W/)?"[^"]*"(\s*,\s*(W/)?"[^"]*")*\s*)$'
+_TAGS = r'^(|\*|(W/)?"[!#-~]{0,100}"(, ?(W/)?"[!#-~]{0,100}"){0,20})$'
 ANY = "*"
 
 _HEADER: dict[str, Any] = {
@@ -28,11 +28,11 @@ TAGGED: dict[int | str, dict[str, Any]] = {
 """Answers of routes that answer with `answer`."""
 
 IfMatch = Annotated[
-    str | None,
+    str,
     Header(alias="If-Match", pattern=_TAGS, max_length=2000, description="only if it is still so"),
 ]
 IfNoneMatch = Annotated[
-    str | None,
+    str,
     Header(
         alias="If-None-Match", pattern=_TAGS, max_length=2000, description="only if it is not so"
     ),
@@ -44,35 +44,35 @@ def tag_of(content: object) -> str:
     return f'"{sha256(msgspec.json.encode(content, order="sorted")).hexdigest()[:20]}"'
 
 
-def answer(model: BaseModel, if_none_match: str | None, tag: str = "") -> Response:
+def answer(model: BaseModel, if_none_match: str, tag: str = "") -> Response:
     """An answer with its tag; 304 where the client has it already.
 
     Args:
         model: what to answer.
-        if_none_match: tags of what the client has; None = nothing.
+        if_none_match: tags of what the client has; empty = nothing.
         tag: of it; empty = made from all of it.
     """
     body = model.model_dump(mode="json")
     headers = {"ETag": tag or tag_of(body)}
-    if if_none_match is not None and _fits(headers["ETag"], if_none_match, weakly=True):
+    if if_none_match and _fits(headers["ETag"], if_none_match, weakly=True):
         return Response(status_code=304, headers=headers)
     return Response(msgspec.json.encode(body), headers=headers, media_type="application/json")
 
 
-def check(present: str, if_match: str | None, if_none_match: str | None, what: str) -> None:
+def check(present: str, if_match: str, if_none_match: str, what: str) -> None:
     """Refuse a change of what is not as the client knows it.
 
     Args:
         present: the present tag; empty = it does not exist.
-        if_match: tags that it must have; None = any, and it need not exist.
+        if_match: tags that it must have; empty = any, and it need not exist.
         if_none_match: tags that it must not have; `*` = it must not exist.
         what: as errors name it.
 
     Raises:
         Stale: it was changed since the client read it.
     """
-    changed = if_match is not None and not _fits(present, if_match)
-    exists = if_none_match is not None and _fits(present, if_none_match, weakly=True)
+    changed = bool(if_match) and not _fits(present, if_match)
+    exists = bool(if_none_match) and _fits(present, if_none_match, weakly=True)
     if not (changed or exists):
         return
     state = "was changed" if present else "was removed"

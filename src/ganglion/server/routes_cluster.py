@@ -25,6 +25,15 @@ probes = APIRouter(tags=["server"])
 
 MOST = (1 << 63) - 1
 """Largest number that databases hold."""
+SERVER_SENT = {
+    "type": "object",
+    "description": "the fields of one server-sent event",
+    "properties": {
+        "id": {"type": "string", "description": "number of the event"},
+        "event": {"type": "string", "description": "`end` where the server ends the stream"},
+        "data": {"type": "string", "description": "the event as JSON"},
+    },
+}
 DRAIN_S = 0.1
 """How often a shutdown looks whether all jobs have stopped."""
 
@@ -79,7 +88,7 @@ def list_order(here: Here, query: Annotated[OrderQuery, Query()]) -> schemas.Ord
 @router.get(
     "/events",
     response_class=Response,
-    responses={200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}}},
+    responses={200: {"content": {"text/event-stream": {"schema": SERVER_SENT}}}},
 )
 def stream_events(
     here: Here,

@@ -21,7 +21,7 @@ What = Annotated[str, Path(max_length=400)]
 class DrainWish(Input):
     """How a node or domain is to be emptied."""
 
-    by: int = Field(ge=0, le=1 << 62, description="when what is still there is stopped, in ms")
+    by: int = Field(ge=0, le=1 << 53, description="when what is still there is stopped, in ms")
     reason: str = Field("maintenance", min_length=1, max_length=500)
 
 

@@ -39,7 +39,7 @@ class Return(Input):
 
 
 @router.get("/policy", response_model=schemas.PolicyView, responses=etags.TAGGED)
-def show_policy(here: Here, if_none_match: etags.IfNoneMatch = None) -> Response:
+def show_policy(here: Here, if_none_match: etags.IfNoneMatch = "") -> Response:
     """Tell the policy in force, with the queues and bookings there are."""
     with here.service.read() as mind:
         found = policy_views.present(mind)
@@ -50,7 +50,7 @@ def show_policy(here: Here, if_none_match: etags.IfNoneMatch = None) -> Response
 def list_policy_versions(
     here: Here,
     query: Annotated[VersionQuery, Query()],
-    if_none_match: etags.IfNoneMatch = None,
+    if_none_match: etags.IfNoneMatch = "",
 ) -> Response:
     """List every policy that was set, and what it changed."""
     since = instant(query.since, here.service.now(), "since") or 0
@@ -70,7 +70,7 @@ def list_policy_versions(
 
 @router.get("/policy/versions/{number}", response_model=schemas.PolicyView, responses=etags.TAGGED)
 def show_policy_version(
-    here: Here, number: Number, if_none_match: etags.IfNoneMatch = None
+    here: Here, number: Number, if_none_match: etags.IfNoneMatch = ""
 ) -> Response:
     """Tell a policy that was once in force."""
     with here.service.read() as mind:
@@ -90,14 +90,13 @@ def check_policy(here: Here, proposal: Proposal) -> schemas.PolicyOutcome:
 def set_policy(
     here: Here,
     wish: Wish,
-    if_match: etags.IfMatch = None,
-    if_none_match: etags.IfNoneMatch = None,
+    if_match: etags.IfMatch = "",
 ) -> schemas.PolicyOutcome:
     """Let a policy decide from now on; jobs that run are not disturbed."""
     file, unknown = _understood(here, wish), wish.allow_unknown_flavors
 
     def command(draft: Draft) -> policies.Outcome:
-        _check_unchanged(draft, if_match, if_none_match)
+        _check_unchanged(draft, if_match)
         return policies.set_policy(
             draft, file, here.user, policies.APPLIED, allow_unknown_flavors=unknown
         )
@@ -105,10 +104,9 @@ def set_policy(
     return policy_views.outcome(here.service.ask(command))
 
 
-def _check_unchanged(draft: Draft, if_match: str | None, if_none_match: str | None) -> None:
-    if if_match or if_none_match:
-        present = policy_views.present(draft.mind).etag
-        etags.check(present, if_match, if_none_match, "the policy")
+def _check_unchanged(draft: Draft, if_match: str) -> None:
+    if if_match:
+        etags.check(policy_views.present(draft.mind).etag, if_match, "", "the policy")
 
 
 def _understood(here: Context, proposal: Proposal) -> PolicyFile:
@@ -122,13 +120,12 @@ def _understood(here: Context, proposal: Proposal) -> PolicyFile:
 def roll_back_policy(
     here: Here,
     to: Return,
-    if_match: etags.IfMatch = None,
-    if_none_match: etags.IfNoneMatch = None,
+    if_match: etags.IfMatch = "",
 ) -> schemas.PolicyOutcome:
     """Put a former policy in force again, as a new version."""
 
     def command(draft: Draft) -> policies.Outcome:
-        _check_unchanged(draft, if_match, if_none_match)
+        _check_unchanged(draft, if_match)
         return policies.roll_back(draft, to.version, here.user)
 
     return policy_views.outcome(here.service.ask(command))

@@ -25,7 +25,7 @@ router = APIRouter(tags=["queues"], responses=ERRORS)
 def list_queues(
     here: Here,
     query: Annotated[TextQuery, Query()],
-    if_none_match: etags.IfNoneMatch = None,
+    if_none_match: etags.IfNoneMatch = "",
 ) -> Response:
     """List queues with their usage."""
     with here.service.read() as mind:
@@ -34,7 +34,7 @@ def list_queues(
 
 
 @router.get("/queues/{name}", response_model=schemas.QueueRules, responses=etags.TAGGED)
-def show_queue(here: Here, name: str, if_none_match: etags.IfNoneMatch = None) -> Response:
+def show_queue(here: Here, name: str, if_none_match: etags.IfNoneMatch = "") -> Response:
     """Tell the rules of a queue."""
     with here.service.read() as mind:
         found = cluster_views.queue_rules(mind.state, name)
@@ -46,8 +46,8 @@ def set_queue(
     here: Here,
     name: str,
     body: Document,
-    if_match: etags.IfMatch = None,
-    if_none_match: etags.IfNoneMatch = None,
+    if_match: etags.IfMatch = "",
+    if_none_match: etags.IfNoneMatch = "",
 ) -> schemas.QueueView:
     """Make or change a queue; the body has the keys of a cluster file's queues."""
     with here.service.read() as mind:
@@ -64,9 +64,7 @@ def set_queue(
         return cluster_views.queue_view(mind.state, name)
 
 
-def _check_unchanged(
-    draft: Draft, name: str, if_match: str | None, if_none_match: str | None = None
-) -> None:
+def _check_unchanged(draft: Draft, name: str, if_match: str, if_none_match: str = "") -> None:
     present = cluster_views.queue_tag(draft.state.queues.get(name))
     etags.check(present, if_match, if_none_match, f"the queue {name}")
 
@@ -99,7 +97,7 @@ def _queue(name: str, data: dict[str, Any], rules: dict[str, Any], flavors: list
 
 
 @router.delete("/queues/{name}", responses=STALE)
-def delete_queue(here: Here, name: str, if_match: etags.IfMatch = None) -> schemas.Done:
+def delete_queue(here: Here, name: str, if_match: etags.IfMatch = "") -> schemas.Done:
     """Remove a queue without gangs and queues."""
 
     def command(draft: Draft) -> None:
