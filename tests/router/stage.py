@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from random import Random
 from typing import Any
 
+from ganglion.router.callers import Bounds
 from ganglion.router.front import Front
 from ganglion.router.probe import Prober
 from ganglion.router.process import LOOPBACK, bind, connections, serving
@@ -179,9 +180,10 @@ class Stage:
         endpoints = tuple(actor.endpoint() for actor in actors)
         self.publish(Service("chat", endpoints, Limits(**limits)))
 
-    async def call(self) -> Wire:
-        """A new connection to the router."""
-        wire = Wire(*await asyncio.open_connection(LOOPBACK, self.port))
+    async def call(self, address: str = LOOPBACK) -> Wire:
+        """A new connection to the router, from an address of this machine."""
+        source = (address, 0)
+        wire = Wire(*await asyncio.open_connection(LOOPBACK, self.port, local_addr=source))
         self._calls.append(wire)
         return wire
 
@@ -216,13 +218,13 @@ class Stage:
 
 
 @asynccontextmanager
-async def stage() -> AsyncIterator[Stage]:
+async def stage(bounds: Bounds | None = None) -> AsyncIterator[Stage]:
     """A router in this process."""
     async with connections() as session:
         prober = Prober(session, check_s=0.01)
         switch = Switch(prober.watch, Random(1))
         taken = bind(LOOPBACK, 0)
-        async with serving(Front(switch, session, prober), taken, finish_s=0.1):
+        async with serving(Front(switch, session, prober), taken, finish_s=0.1, bounds=bounds):
             made = Stage(switch, taken.getsockname()[1])
             try:
                 yield made

@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import socket
 import stat
 import threading
@@ -10,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import httpx2
+import psutil
 import pytest
 from fastapi.testclient import TestClient
 
@@ -22,6 +24,19 @@ from tests.server.process import Nursery, until
 from tests.transport.other_user import as_another_user, only_root
 
 OPEN_DOOR = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
+
+
+FILES = 4_000
+"""Soft limit of open files that servers are started with here."""
+
+
+@pytest.fixture
+def few_files() -> Iterator[int]:
+    """The hard limit, while the soft one is lower."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (FILES, hard))
+    yield hard
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 @pytest.fixture
@@ -212,6 +227,18 @@ def test_all_that_a_server_and_its_jobs_write_is_for_their_user_but_what_jobs_ma
     }
     for path in written:
         assert stat.S_IMODE(path.stat().st_mode) & 0o077 == 0, path
+
+
+def test_the_server_may_open_all_files_and_jobs_as_many_as_before(
+    few_files: int, nursery: Nursery, tmp_path: Path
+) -> None:
+    """Programs that use select(2) break with more."""
+    limits = tmp_path / "limits"
+    with Client.from_home() as client:
+        client.submit({"name": "a", "run": f"ulimit -Sn > {limits}", "queue": "red"})
+        until(lambda: client.workload("a").over)
+    assert int(limits.read_text()) == FILES
+    assert psutil.Process(nursery.pid).rlimit(psutil.RLIMIT_NOFILE) == (few_files, few_files)
 
 
 @pytest.mark.parametrize(

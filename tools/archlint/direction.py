@@ -6,8 +6,8 @@ from tools.archlint.source import PACKAGE, Finding, Modules, Source
 
 CORE = frozenset({"model", "engine", "extensions"})
 WORLDS = frozenset({"worlds", "worlds.kubernetes", "worlds.local", "worlds.simulated"})
-BELOW_SERVER = CORE | WORLDS
-BELOW_SERVER |= {"collector", "files", "compat", "lifecycle", "ledger", "router", "transport"}
+BELOW_SERVER = CORE | WORLDS | {"collector", "files", "compat", "lifecycle", "ledger"}
+BELOW_SERVER |= {"repeats", "router", "transport"}
 OF_WORLDS = CORE | {"lifecycle", "files", "worlds"}
 
 MAY_IMPORT: dict[str, frozenset[str]] = {
@@ -20,8 +20,9 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "compat": frozenset({"model", "files"}),
     "lifecycle": CORE,
     "ledger": CORE,
+    "repeats": frozenset(),
     "transport": frozenset({"model"}),
-    "router": frozenset({"model", "collector", "transport"}),
+    "router": frozenset({"model", "collector", "repeats", "transport"}),
     "worlds": CORE | {"lifecycle", "files"},
     "worlds.kubernetes": OF_WORLDS,
     "worlds.local": OF_WORLDS,

@@ -36,6 +36,7 @@ class Wish(NamedTuple):
     port: int = PORT
     services_port: int | None = None
     host_name: tuple[str, ...] = ()
+    max_connections: int | None = None
     db: str = ""
     take_over: bool = False
 
@@ -101,6 +102,12 @@ class Wish(NamedTuple):
     metavar="NAME",
     help="A name it answers to beside localhost, as gpu-box or gpu-box:7077.",
 )
+@click.option(
+    "--max-connections",
+    type=click.IntRange(16, 60_000),
+    metavar="N",
+    help="Connections over TCP at once, half of them for one address; 2048 otherwise.",
+)
 @click.option("--db", default="", metavar="URL", help="Keep the ledger there, as postgresql://…")
 @click.option(
     "--take-over",
@@ -124,6 +131,7 @@ def up(foreground: bool, **flags: int | float | str | tuple[str, ...] | None) ->
 
 def _serve(wish: Wish) -> None:
     from ganglion.client.home import home
+    from ganglion.server.listen import MOST_CALLERS
     from ganglion.server.main import serve
 
     cluster = _cluster(wish)
@@ -135,6 +143,7 @@ def _serve(wish: Wish) -> None:
         port=wish.port,
         services_port=wish.services_port,
         host_names=wish.host_name,
+        max_connections=wish.max_connections or MOST_CALLERS,
         database_url=wish.db,
         ready=lambda url: note(f"Ganglion listens on {url}. Ctrl-C stops it; jobs go on."),
         take_over=wish.take_over,

@@ -160,6 +160,9 @@ class Errand:
         self._visit.end(Outcome.WRONG)
         if isinstance(error, TooLarge):
             return too_large(self._service.limits.body_bytes)
+        if isinstance(error, TimeoutError):
+            message = "the rest of the body did not come in time"
+            return Refusal(HTTPStatus.REQUEST_TIMEOUT, "router.body", message)
         return Refusal(HTTPStatus.BAD_REQUEST, "router.body", f"the body cannot be read: {error}")
 
     def _silent(self, replica: Replica) -> Refusal:

@@ -5,10 +5,10 @@ import contextlib
 import gc
 import logging
 import os
-import resource
 import secrets
 import signal
 import socket
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from ipaddress import ip_address
@@ -20,13 +20,16 @@ from aiohttp import web
 
 from ganglion import __version__
 from ganglion.model.errors import EnvironmentFault
+from ganglion.repeats import Repeats
 from ganglion.router import record
+from ganglion.router.callers import Bounds, Callers
 from ganglion.router.control import Control
 from ganglion.router.front import Front
 from ganglion.router.probe import Prober
 from ganglion.router.record import Record
 from ganglion.router.switch import Switch
-from ganglion.transport import unix
+from ganglion.transport import limits, unix
+from ganglion.transport.limits import Gate
 
 LOOPBACK = "127.0.0.1"
 IDLE_S = 1.5
@@ -37,9 +40,8 @@ FINISH_S = 60.0
 """How long requests may take to finish once the router is told to end."""
 LOOK_S = 2.0
 """How often it looks whether it is still wanted."""
-MOST_FILES = 10_240
-BACKLOG = 1_024
-"""Connections that may wait to be accepted."""
+MOST_CALLERS = 10_000
+"""Connections of callers at once; each may need another one to a replica."""
 
 log = structlog.get_logger(__name__)
 
@@ -63,20 +65,25 @@ async def connections() -> AsyncIterator[aiohttp.ClientSession]:
 
 @asynccontextmanager
 async def serving(
-    front: Front, taken: socket.socket, finish_s: float = FINISH_S
+    front: Front,
+    taken: socket.socket,
+    finish_s: float = FINISH_S,
+    bounds: Bounds | None = None,
 ) -> AsyncIterator[web.SockSite]:
     """Callers are answered; at the end what they have is finished first, for so long."""
-    server = web.Server(
+    server = Callers(
         front.handle,
+        bounds or Bounds(Gate(limits.affordable(2 * MOST_CALLERS) // 2)),
         handler_cancellation=True,
         auto_decompress=False,
         access_log=None,
         max_line_size=LONGEST_HEADER,
         max_field_size=LONGEST_HEADER,
+        keepalive_timeout=limits.IDLE_S,
     )
     runner = web.ServerRunner(server, shutdown_timeout=finish_s)
     await runner.setup()
-    site = web.SockSite(runner, taken, backlog=BACKLOG)
+    site = web.SockSite(runner, taken, backlog=limits.BACKLOG)
     await site.start()
     try:
         yield site
@@ -209,12 +216,35 @@ def is_loopback(host: str) -> bool:
 
 def prepare() -> None:
     """Settings of a process that does nothing else."""
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    # Some systems say "no limit" and refuse to set that.
-    wanted = MOST_FILES if most == resource.RLIM_INFINITY else most
-    resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
+    limits.raise_file_limit()
     gc.collect()
     gc.freeze()
     # What callers send that is no HTTP is answered 400; a traceback of each would fill the disk.
     # Faults of the router's own are logged where requests are served.
     logging.getLogger("aiohttp.server").setLevel(logging.CRITICAL)
+    # What asyncio says when files run out, and whatever else repeats, is counted.
+    logging.basicConfig(level=logging.INFO, handlers=[Repeats(_out())])
+    structlog.configure(
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        wrapper_class=structlog.stdlib.BoundLogger,
+        processors=[
+            structlog.stdlib.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
+        ],
+    )
+
+
+def _out() -> logging.Handler:
+    """Lines of the router's log, which its starter opened as the standard output."""
+    made = logging.StreamHandler(sys.stdout)
+    made.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            processors=[
+                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+                structlog.processors.format_exc_info,
+                structlog.processors.JSONRenderer(),
+            ]
+        )
+    )
+    return made

@@ -10,6 +10,8 @@ from aiohttp.http import HttpVersion11
 from aiohttp.payload import Payload
 from aiohttp.web import BaseRequest, RequestPayloadError
 
+from ganglion.transport.limits import BODY_S
+
 KEPT_BYTES = 256 << 10
 """Bodies up to this size can be sent a second time."""
 
@@ -25,16 +27,21 @@ class Upload(Payload):
         request: where it comes from.
         most: bytes allowed; 0 = no bound.
         keep: whether it may have to be sent again after a part of it was sent.
+        silent_s: longest silence of the caller before an answer has begun.
     """
 
     _autoclose = True
     _consumed = True  # whether it can be sent again is decided here, not by aiohttp
 
-    def __init__(self, request: BaseRequest, most: int, *, keep: bool) -> None:
+    def __init__(
+        self, request: BaseRequest, most: int, *, keep: bool, silent_s: float = BODY_S
+    ) -> None:
         super().__init__(None)
         self._request, self._most = request, most
         self._kept: list[bytes] | None = [] if keep else None
         self._seen = 0
+        self._silent_s, self._answered = silent_s, False
+        self._patience: asyncio.Timeout | None = None
         self._writer: asyncio.Task[Any] | None = None
         self._cut: Callable[[], None] = lambda: None
         self.wrong: Exception | None = None
@@ -70,13 +77,26 @@ class Upload(Payload):
     async def _incoming(self) -> AsyncIterator[bytes]:
         """What was not read yet; whatever goes wrong here is not the replica's fault."""
         try:
-            async for chunk in self._request.content.iter_any():
+            while chunk := await self._part():
                 self._take(chunk)
                 yield chunk
         except (TooLarge, RequestPayloadError, OSError) as error:
             self.wrong = error
             self._cut()
             raise
+
+    async def _part(self) -> bytes:
+        """The next bytes; empty = that was all.
+
+        Raises:
+            TimeoutError: the caller said nothing for too long, and no answer has begun.
+        """
+        limit_s = None if self._answered else self._silent_s
+        try:
+            async with asyncio.timeout(limit_s) as self._patience:
+                return await self._request.content.readany()
+        finally:
+            self._patience = None
 
     def _take(self, chunk: bytes) -> None:
         self._seen += len(chunk)
@@ -97,7 +117,9 @@ class Upload(Payload):
 
     def beside(self, answer: Callable[[], None]) -> None:
         """The answer has begun; it is given up, by this call, when the body turns out wrong."""
-        self._cut = answer
+        self._cut, self._answered = answer, True
+        if self._patience:
+            self._patience.reschedule(None)  # question and answer may go on side by side
         if self.wrong:
             answer()
 

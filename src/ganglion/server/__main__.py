@@ -8,6 +8,7 @@ from pathlib import Path
 from ganglion.files.cluster import load_cluster
 from ganglion.files.policy import resolve_policy
 from ganglion.model.errors import GanglionError
+from ganglion.server.listen import MOST_CALLERS
 from ganglion.server.main import PORT, serve
 
 
@@ -20,6 +21,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
     parser.add_argument("--public", action="store_true", help="allow other machines to connect")
     parser.add_argument("--host-name", action="append", default=[], help="a name it answers to")
+    parser.add_argument("--max-connections", type=int, default=MOST_CALLERS, help="over TCP")
     parser.add_argument("--database", default="", help="URL of the ledger's database")
     parser.add_argument(
         "--take-over", action="store_true", help="execute a ledger that another home executed"
@@ -41,6 +43,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             host=args.host,
             public=args.public,
             host_names=args.host_name,
+            max_connections=args.max_connections,
             database_url=args.database,
             take_over=args.take_over,
             say=lambda text: print(text, file=sys.stderr, flush=True),  # noqa: T201 - its output

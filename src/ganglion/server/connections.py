@@ -1,31 +1,119 @@
-"""One connection of a caller: who it is, where the kernel tells."""
+"""One connection of a caller: who it is, and how long it may keep the server waiting."""
 
 import asyncio
 import socket
 
+import h11
 import structlog
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from ganglion.transport import unix
+from ganglion.transport.limits import BODY_S, DROPPED_BYTES, HEADERS_S, Gate, Refused
 
 PEER = "ganglion.peer"
 """Key in the state of a request's scope: the user at the other end of a Unix socket."""
+_LATE = b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 
 log = structlog.get_logger(__name__)
 
 
 class Connection(H11Protocol):
-    """Takes callers on a Unix socket who are this user, and anybody over TCP."""
+    """Takes callers on a Unix socket who are this user, and over TCP as many as there is room for.
+
+    Callers on the Unix socket are not counted: a flood of others does not keep them out.
+    """
+
+    gate = Gate(1 << 16)
+    """Set anew by `limited`."""
+    headers_s, body_s = HEADERS_S, BODY_S
+    _address = ""
+    _timer: asyncio.TimerHandle | None = None
+    _dropped = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn declares it
-        """Begin, unless another user calls."""
-        super().connection_made(transport)
+        """Begin, unless there is no room, or another user calls."""
         connected: socket.socket = transport.get_extra_info("socket")
-        if connected.family != socket.AF_UNIX:
-            return
-        uid = unix.peer_uid(connected)
-        if unix.may_call(uid):
+        if connected.family == socket.AF_UNIX:
+            uid = unix.peer_uid(connected)
             self.app_state = {**self.app_state, PEER: uid}
+            super().connection_made(transport)
+            if not unix.may_call(uid):
+                log.warning("another user was refused", uid=uid)
+                transport.abort()
+            return
+        address = str((transport.get_extra_info("peername") or ("",))[0])
+        if not self.gate.enter(address):
+            log.warning("callers beyond the cap were refused", most=self.gate.most)
+            Refused().take(transport)
+            return
+        self._address = address
+        super().connection_made(transport)
+        self._arm(self.headers_s)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """It is gone, and leaves room for another one."""
+        self._disarm()
+        if self._address:
+            self.gate.leave(self._address)
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Take what came, and set the time for what is missing."""
+        refused = self.conn.our_state is h11.DONE and self.conn.their_state is h11.SEND_BODY
+        super().data_received(data)
+        if refused:
+            self._dropped += len(data)
+            if self._dropped > DROPPED_BYTES:
+                self.transport.close()
+        self._wait_for_rest()
+
+    def on_response_complete(self) -> None:
+        """Wait for the next request, part of which may be there."""
+        super().on_response_complete()
+        self._wait_for_rest()
+
+    def _wait_for_rest(self) -> None:
+        """Bound the wait for the rest of headers as a whole, and for each part of a body."""
+        state = self.conn.their_state
+        if state is h11.SEND_BODY and not self.flow.read_paused:
+            self._disarm()
+            self._arm(self.body_s)
+        elif state is not h11.IDLE:
+            self._disarm()
+        elif self.conn.trailing_data[0]:
+            if self._timer is None:
+                self._arm(self.headers_s)
         else:
-            log.warning("another user was refused", uid=uid)
-            transport.abort()
+            # uvicorn bounds the pause between two requests.
+            self._disarm()
+
+    def _arm(self, seconds: float) -> None:
+        if not self.transport.is_closing():
+            self._timer = self.loop.call_later(seconds, self._late)
+
+    def _disarm(self) -> None:
+        if self._timer:
+            self._timer.cancel()
+            self._timer = None
+
+    def _late(self) -> None:
+        """The rest did not come in time."""
+        self._timer = None
+        if self.transport.is_closing():
+            return
+        if self.flow.read_paused:  # nobody reads the body at present
+            self._arm(self.body_s)
+            return
+        cycle = self.cycle
+        if cycle is None or cycle.response_complete or not cycle.response_started:
+            self.transport.write(_LATE)
+        self.transport.close()
+
+
+def limited(most: int) -> type[Connection]:
+    """Connections of one server, with a cap of their own.
+
+    Args:
+        most: callers over TCP at once.
+    """
+    return type("Connection", (Connection,), {"gate": Gate(most)})

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections import deque
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 PAGE = 500
 """Events sent at once."""
+RECENT = 1_000
+"""Newest events that are kept in memory: a thousand streams need not read the ledger for each."""
 MOST_BEHIND = 10_000
 """A live consumer that falls further behind is dropped."""
 BEAT_S = 15.0
@@ -46,6 +49,7 @@ class Feed:
         self.head = ledger.head
         self._loop: asyncio.AbstractEventLoop | None = None
         self._more = asyncio.Event()
+        self._recent: deque[tuple[int, bytes]] = deque(maxlen=RECENT)
         self.closing = False
 
     def attach(self) -> None:
@@ -54,6 +58,7 @@ class Feed:
 
     def publish(self, entries: list[Entry]) -> None:
         """New events lie in the ledger. Safe from any thread."""
+        self._recent.extend((entry.seq, _event(entry)) for entry in entries)
         self.head = entries[-1].seq
         self._wake()
 
@@ -96,10 +101,13 @@ class Feed:
                 behind = self.head - after
                 yield _end("slow_consumer", f"{behind} events behind", "reconnect and go on")
                 return
-            page = await anyio.to_thread.run_sync(self._ledger.events, after, PAGE)
+            page = self._newest(after) if live else None
+            if page is None:
+                found = await anyio.to_thread.run_sync(self._ledger.events, after, PAGE)
+                page = [(entry.seq, _event(entry)) for entry in found]
             if page:
-                yield b"".join(_event(entry) for entry in page)
-                after = page[-1].seq
+                yield b"".join(event for _, event in page)
+                after = page[-1][0]
                 continue
             if not follow:
                 return
@@ -109,6 +117,17 @@ class Feed:
                 return
             if not self.head > after and not await self.wait(self._beat_s):
                 yield b": alive\n\n"
+
+    def _newest(self, after: int) -> list[tuple[int, bytes]] | None:
+        """At most a page of events above `after` from memory; None = older ones are asked for."""
+        if after >= self.head:
+            return []
+        # Another thread may publish meanwhile: a list is made of it in one step.
+        recent = list(self._recent)
+        if not recent or recent[0][0] > after + 1:
+            return None
+        first = after + 1 - recent[0][0]
+        return recent[first : first + PAGE]
 
 
 def _event(entry: Entry) -> bytes:

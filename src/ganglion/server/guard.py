@@ -133,5 +133,4 @@ def _too_large() -> ASGIApp:
         "input.size",
         f"the body has more than {MOST_BYTES:,} bytes",
         "a request may have at most 1 MiB",
-        {"Connection": "close"},
     )

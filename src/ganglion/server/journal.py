@@ -1,4 +1,7 @@
-"""The server's own log: one JSON object per line in `server.log`, a few files at most."""
+"""The server's own log: one JSON object per line in `server.log`, a few files at most.
+
+Lines that repeat within a minute are counted: see `ganglion.repeats`.
+"""
 
 import logging
 from logging.handlers import RotatingFileHandler
@@ -7,6 +10,7 @@ from pathlib import Path
 import structlog
 
 from ganglion.model.errors import EnvironmentFault
+from ganglion.repeats import Repeats
 
 MOST_BYTES = 10 << 20
 """Size at which a new file is begun."""
@@ -24,7 +28,7 @@ def open_journal(path: Path) -> logging.Handler:
         EnvironmentFault: the file cannot be written.
     """
     try:
-        handler = RotatingFileHandler(path, maxBytes=MOST_BYTES, backupCount=KEPT)
+        file = RotatingFileHandler(path, maxBytes=MOST_BYTES, backupCount=KEPT)
     except OSError as error:
         raise EnvironmentFault(
             f"cannot write {path}: {error.strerror}", "check space and permissions"
@@ -35,7 +39,8 @@ def open_journal(path: Path) -> logging.Handler:
         structlog.stdlib.add_logger_name,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
     ]
-    handler.setFormatter(_formatter(shared))
+    file.setFormatter(_formatter(shared))
+    handler = Repeats(file)
     logging.getLogger().addHandler(handler)
     logging.getLogger().setLevel(logging.INFO)
     # Alembic tells at every start which kind of database it talks to.

@@ -5,13 +5,19 @@ import socket
 from collections.abc import Callable
 from types import FrameType
 
+import structlog
 import uvicorn
 from starlette.types import ASGIApp
 
-from ganglion.server.connections import Connection
+from ganglion.server.connections import limited
+from ganglion.transport.limits import BACKLOG, IDLE_S, affordable
 
 LAST_WORDS_S = 3
 """How long requests may take to finish once the server is told to end."""
+MOST_CALLERS = 2_048
+"""Connections over TCP unless told otherwise."""
+
+log = structlog.get_logger(__name__)
 
 
 class Listener(uvicorn.Server):
@@ -21,15 +27,26 @@ class Listener(uvicorn.Server):
         app: the application.
         ready: called once clients can connect.
         leaving: called when the end begins, so that endless answers end.
+        most: callers over TCP at once; one address may have half of them. Fewer where the limit
+            of open files has no room for them.
     """
 
     def __init__(
-        self, app: ASGIApp, ready: Callable[[], None], leaving: Callable[[], None]
+        self,
+        app: ASGIApp,
+        ready: Callable[[], None],
+        leaving: Callable[[], None],
+        most: int = MOST_CALLERS,
     ) -> None:
+        able = affordable(most)
+        if able < most:
+            log.info("fewer callers than wanted: open files are limited", most=able, wanted=most)
         super().__init__(
             uvicorn.Config(
                 app,
-                http=Connection,
+                http=limited(able),
+                backlog=BACKLOG,
+                timeout_keep_alive=int(IDLE_S),
                 proxy_headers=False,  # nobody in front is trusted to say who calls
                 log_config=None,
                 access_log=False,

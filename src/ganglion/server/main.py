@@ -6,6 +6,7 @@ import socket
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 
 import structlog
@@ -34,7 +35,7 @@ from ganglion.server.home import SOCKET, Home, ServerRecord
 from ganglion.server.hosts import Hosts
 from ganglion.server.journal import close_journal, open_journal
 from ganglion.server.keepers import Keeper
-from ganglion.server.listen import Listener
+from ganglion.server.listen import MOST_CALLERS, Listener
 from ganglion.server.loads import Loads
 from ganglion.server.metrics import Metrics
 from ganglion.server.reception import Reception
@@ -48,6 +49,7 @@ from ganglion.server.sweeps_keeper import SweepsKeeper
 from ganglion.server.workspace_figures import WorkspaceFigures
 from ganglion.server.workspaces_keeper import WorkspaceKeeper
 from ganglion.transport import unix
+from ganglion.transport.limits import raise_file_limit
 from ganglion.worlds.local.secret_store import SecretStore
 from ganglion.worlds.local.world import LocalWorld
 from ganglion.worlds.world import ServedWorld
@@ -72,6 +74,7 @@ def serve(
     host: str = "127.0.0.1",
     public: bool = False,
     host_names: Sequence[str] = (),
+    max_connections: int = MOST_CALLERS,
     database_url: str = "",
     world: Callable[[Home], ServedWorld] | None = None,
     ready: Callable[[str], None] = lambda _url: None,
@@ -94,6 +97,7 @@ def serve(
         host: address to listen on.
         public: allow an address that other machines can reach.
         host_names: names that requests may address the server by, beside those of loopback.
+        max_connections: callers over TCP at once; one address may have half of them.
         database_url: where the ledger lies instead of the home.
         world: carries plans out instead of this machine.
         ready: called with the URL once clients can connect.
@@ -112,6 +116,7 @@ def serve(
         # Whatever is made from here on is for its owner only; jobs get back what users set.
         umask = os.umask(UMASK)
         stack.callback(os.umask, umask)
+        files = raise_file_limit()
         place = Home(home)
         stack.callback(FileLock(place.root / "server.lock", str(place.root)).release)
         stack.callback(close_journal, open_journal(place.root / "server.log"))
@@ -126,7 +131,7 @@ def serve(
             ledger, term = held.ledger, held.term
             stack.callback(ledger.close)
             stack.callback(resign, held, place.root)
-            made = _local(held, place, nodes, umask)
+            made = _local(held, place, nodes, umask, files)
         stack.callback(made.close)
         feed, metrics = Feed(ledger), Metrics()
         door = _door(stack, place, host, _beside(port) if services_port is None else services_port)
@@ -153,7 +158,8 @@ def serve(
         hosts = Hosts(host_names)
         app = guarded(make_app(context), place.new_token(), hosts, loopback=is_loopback(host))
         record = ServerRecord(os.getpid(), url, made.now(), SOCKET if taken[1:] else "")
-        listener = Listener(app, lambda: _announce(place, record, ready), feed.close)
+        announce = partial(_announce, place, record, ready)
+        listener = Listener(app, announce, feed.close, max_connections)
         context.halt = service.superseded = listener.halt
         if term and term.begun is None:
             ledger.executors.begun(term.generation, made.now())
@@ -165,10 +171,17 @@ def serve(
             raise service.successor
 
 
-def _local(held: Held, place: Home, nodes: Sequence[Node], umask: int) -> ServedWorld:
-    """This machine, for the term of a ledger."""
-    term, inherits = held.term, held.inherits
-    return LocalWorld(place.root, nodes, run_of=run_of, umask=umask, term=term, inherits=inherits)
+def _local(held: Held, place: Home, nodes: Sequence[Node], umask: int, files: int) -> ServedWorld:
+    """This machine, for the term of a ledger; jobs get the limits that the server was given."""
+    return LocalWorld(
+        place.root,
+        nodes,
+        run_of=run_of,
+        umask=umask,
+        open_files=files,
+        term=held.term,
+        inherits=held.inherits,
+    )
 
 
 def _beneath(stack: ExitStack, path: Path) -> list[socket.socket]:

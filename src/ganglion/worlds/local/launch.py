@@ -32,6 +32,7 @@ class Ground(Struct, frozen=True):
         run_of: what gang number i of a workload executes.
         secrets: keeps credentials out of specs.
         umask: of jobs; -1 = that of the server.
+        open_files: soft limit of jobs; 0 = that of the server.
         term: the ledger and the generation of it that this home executes; None = unknown.
     """
 
@@ -41,6 +42,7 @@ class Ground(Struct, frozen=True):
     run_of: Callable[[Workload, int], Run]
     secrets: SecretStore
     umask: int = -1
+    open_files: int = 0
     term: Term | None = None
 
 
@@ -86,6 +88,7 @@ def prepare(ground: Ground, start: Start, workload: Workload, taken: set[int]) -
         "service_port": facts.service_port,
         "env": dict(ground.inherited),
         "umask": ground.umask,
+        "open_files": ground.open_files,
         "pods": _pods(gang, table, run, facts, ground.inherited),
         "term": _term(ground),
     }

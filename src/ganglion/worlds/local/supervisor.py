@@ -10,6 +10,7 @@ Only the standard library is imported, to start quickly and stay small.
 
 import contextlib
 import os
+import resource
 import signal
 import sys
 import time
@@ -320,6 +321,7 @@ def supervise(run: Path) -> None:
         return
     if Fence(spec).closed:  # who raises it looks at the lock afterwards, so none slips through
         return
+    _limit_files(spec.get("open_files", 0))
     wakeups = Wakeups()
     adopt_orphans()
     me = {"pid": os.getpid(), "start_time": records.start_time(os.getpid())}
@@ -338,6 +340,13 @@ def _secrets_of(spec: Record) -> list[str]:
         return [*credentials_of(spec).values()]
     except SecretsGone:
         return []  # the first process says so as it is started
+
+
+def _limit_files(most: int) -> None:
+    """Give ranks the soft limit of open files that the user had: the server has raised its own."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if most and (hard == resource.RLIM_INFINITY or most <= hard):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
 
 
 def _write_for_sure(path: Path, record: Record) -> None:

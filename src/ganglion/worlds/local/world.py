@@ -71,6 +71,7 @@ class LocalWorld:
         run_of: what gang number i of a workload executes.
         environ: environment that jobs inherit from, without what describes a job.
         umask: of jobs; -1 = that of this process.
+        open_files: soft limit of open files of jobs; 0 = that of this process.
         term: the ledger and the generation of it that this home executes; None = unknown.
         inherits: whether another home executed the ledger before and its attempts were ended,
             so that what has no record here is lost, and not to be started.
@@ -88,6 +89,7 @@ class LocalWorld:
         run_of: Callable[[Workload, int], Run] = expanded_run,
         environ: Mapping[str, str] = os.environ,
         umask: int = -1,
+        open_files: int = 0,
         term: Term | None = None,
         inherits: bool = False,
     ) -> None:
@@ -96,8 +98,10 @@ class LocalWorld:
         # Processes name their run directory: another spelling of it must not hide them.
         self._home, self._clock, self._inherits = home.resolve(), clock, inherits
         inherited = inheritable(environ)
-        secrets = SecretStore(self._home)
-        self._ground = Ground(self._home, _numbered(nodes), inherited, run_of, secrets, umask, term)
+        secrets, numbered = SecretStore(self._home), _numbered(nodes)
+        self._ground = Ground(
+            self._home, numbered, inherited, run_of, secrets, umask, open_files, term
+        )
         self._attempts = Attempts(self._home, term.ledger if term else "")
         self._outages = Outages(self._home, self.nodes)
         self._health = Health(self.nodes, clock)

@@ -1,0 +1,111 @@
+"""Callers' connections: as many as there is room for, and none that keeps the router waiting."""
+
+import asyncio
+from typing import Any
+
+from aiohttp import web
+from msgspec import Struct
+
+from ganglion.transport.limits import HEADERS_S, Gate, Refused
+
+LATE = b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+
+
+class Bounds(Struct):
+    """What callers are allowed.
+
+    Attributes:
+        gate: counts them.
+        headers_s: longest time from a connection, or from the first byte of a further request, to
+            the end of headers.
+    """
+
+    gate: Gate
+    headers_s: float = HEADERS_S
+
+
+class Callers(web.Server):
+    """Makes the protocol of each connection.
+
+    Args:
+        handler: answers requests.
+        bounds: what callers are allowed.
+        others: of aiohttp's server and of its connections.
+    """
+
+    def __init__(
+        self,
+        handler: Any,  # noqa: ANN401 - aiohttp names its type in a private module
+        bounds: Bounds,
+        **others: Any,  # noqa: ANN401 - aiohttp's
+    ) -> None:
+        super().__init__(handler, **others)
+        self._bounds = bounds
+
+    def __call__(self) -> web.RequestHandler:
+        """The protocol of a new connection."""
+        return Caller(self, self._bounds, loop=self._loop, **self._kwargs)
+
+
+class Caller(web.RequestHandler):
+    """One connection.
+
+    Args:
+        manager: the server.
+        bounds: what callers are allowed.
+        others: of aiohttp's.
+    """
+
+    def __init__(
+        self,
+        manager: Callers,
+        bounds: Bounds,
+        **others: Any,  # noqa: ANN401 - aiohttp's
+    ) -> None:
+        super().__init__(manager, **others)
+        self._bounds = bounds
+        self._address: str | None = None
+        self._timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Begin, unless there is no room."""
+        assert isinstance(transport, asyncio.Transport)
+        address = str((transport.get_extra_info("peername") or ("",))[0])
+        if not self._bounds.gate.enter(address):
+            Refused().take(transport)
+            return
+        self._address = address
+        super().connection_made(transport)
+        self._arm()
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        """It is gone, and leaves room for another one."""
+        self._disarm()
+        if self._address is not None:
+            self._bounds.gate.leave(self._address)
+            self._address = None
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Take what came; headers that have begun have to end in time."""
+        before = self._request_count
+        super().data_received(data)
+        if self._request_count > before:
+            self._disarm()
+        elif data and self._timer is None and self._waiter is not None:
+            self._arm()
+
+    def _arm(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._timer = loop.call_later(self._bounds.headers_s, self._late)
+
+    def _disarm(self) -> None:
+        if self._timer:
+            self._timer.cancel()
+            self._timer = None
+
+    def _late(self) -> None:
+        self._timer = None
+        if self.transport is not None:
+            self.transport.write(LATE)
+        self.force_close()
