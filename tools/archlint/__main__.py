@@ -2,6 +2,7 @@
 
 import sys
 
+from tools.archlint.asking import asks_past_the_seam
 from tools.archlint.direction import circles, wrong_way
 from tools.archlint.order import set_order
 from tools.archlint.purity import floats, hidden_state, impure_imports, impure_names
@@ -17,6 +18,7 @@ RULES = (
     floats,
     wrong_way,
     circles,
+    asks_past_the_seam,
     too_long,
     undocumented,
     unexplained,

@@ -19,6 +19,7 @@ NODES = (
 class Nvml:
     """A driver of three GPUs."""
 
+    NVML_ERROR_NOT_FOUND = 6
     NVML_ERROR_NOT_SUPPORTED, NVML_ERROR_GPU_IS_LOST, NVML_ERROR_RESET_REQUIRED = 3, 15, 16
     NVML_MEMORY_ERROR_TYPE_UNCORRECTED = NVML_VOLATILE_ECC = 0
     nvmlEventTypeXidCriticalError = 8  # noqa: N815 - the library's own name

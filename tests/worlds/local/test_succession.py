@@ -15,7 +15,7 @@ from ganglion.model.errors import EnvironmentFault
 from ganglion.model.events import GangEnded, Outcome
 from ganglion.model.executor import Executor, Term
 from ganglion.model.workload import Checkpoint
-from ganglion.worlds.local import fence, records
+from ganglion.worlds.local import fence, host, records
 from ganglion.worlds.local.identity import identify
 from ganglion.worlds.local.succession import end_all
 from ganglion.worlds.local.watch import Watched
@@ -136,10 +136,10 @@ def test_a_home_that_may_not_be_looked_into_is_named(
 ) -> None:
     (tmp_path / "runs").mkdir()
 
-    def refuse(self: Path) -> object:
-        raise PermissionError(13, "Permission denied")
+    def refuse(path: str) -> list[str]:
+        raise PermissionError(13, "Permission denied", path)
 
-    monkeypatch.setattr(Path, "iterdir", refuse)
+    monkeypatch.setattr(host.files, "names", refuse)
     with pytest.raises(EnvironmentFault, match=f"cannot look into {tmp_path}"):
         end_all(tmp_path, "L", 2)
 

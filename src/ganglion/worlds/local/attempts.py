@@ -10,7 +10,7 @@ import structlog
 
 from ganglion.model.errors import EnvironmentFault
 from ganglion.model.events import Event, GangEnded, Outcome
-from ganglion.worlds.local import paths, records
+from ganglion.worlds.local import host, paths, records
 from ganglion.worlds.local.records import Record
 from ganglion.worlds.local.watch import Watched
 
@@ -83,7 +83,7 @@ class Attempts:
         """
         shutil.rmtree(paths.run_dir(self._home, gang, attempt))
         logs = paths.log_dir(self._home, gang, attempt)
-        if logs.exists():
+        if host.exists(logs):
             shutil.rmtree(logs)
 
     def of(self, gang: str) -> Iterator[Watched]:
@@ -147,7 +147,7 @@ class Attempts:
     def _orphans(self, believed: set[Key]) -> Iterator[tuple[Key, Watched]]:
         for key in paths.attempts_on_disk(self._home):
             run = paths.run_dir(self._home, *key)
-            spec = None if (run / records.EXIT).exists() else records.read(run / records.SPEC)
+            spec = None if host.exists(run / records.EXIT) else records.read(run / records.SPEC)
             if spec and (key not in believed or self._is_foreign(spec)):
                 watched = Watched(run, spec, started=True)
                 watched.stop(Outcome.CANCELLED, UNKNOWN, force=True)

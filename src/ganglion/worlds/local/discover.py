@@ -11,6 +11,7 @@ from msgspec import Struct
 from ganglion.model.errors import FieldError
 from ganglion.model.levels import Level
 from ganglion.model.node import Device, Node
+from ganglion.worlds.local import host
 from ganglion.worlds.local.gpus import MIB, find_gpus
 
 PRETEND_TYPE = "H100"
@@ -61,21 +62,12 @@ def this_machine(cgroup: Path = Path("/sys/fs/cgroup")) -> Machine:
 
 
 def _cpu_limit(cgroup: Path) -> int:
-    quota, period = _numbers(cgroup / "cpu.max", 2) or (1 << 30, 1)
+    quota, period = host.numbers(cgroup / "cpu.max", 2) or (1 << 30, 1)
     return max(1, 1000 * quota // period)
 
 
 def _memory_limit(cgroup: Path) -> int:
-    return (_numbers(cgroup / "memory.max", 1) or (1 << 62,))[0]
-
-
-def _numbers(path: Path, count: int) -> tuple[int, ...] | None:
-    """The numbers in a file; None when there is none or it says `max`."""
-    try:
-        words = path.read_text(encoding="ascii").split()
-        return tuple(int(word) for word in words[:count]) if len(words) >= count else None
-    except (OSError, ValueError):
-        return None
+    return (host.numbers(cgroup / "memory.max", 1) or (1 << 62,))[0]
 
 
 def pretend_gpus(text: str) -> tuple[Device, ...]:

@@ -7,7 +7,7 @@ because supervisors read it.
 
 from pathlib import Path
 
-from ganglion.worlds.local import records
+from ganglion.worlds.local import host, records
 from ganglion.worlds.local.records import Record
 
 NAME = ".fence"
@@ -56,8 +56,10 @@ class Fence:
     def _changed(self) -> bool:
         """Whether the file is another one than at the last look; it is replaced as a whole."""
         try:
-            found = Path(self._term["fence"]).stat()
-        except OSError:
+            found = host.stat(self._term["fence"])
+        except OSError:  # it is looked at again
+            return False
+        if found is None:
             return False
         now = (found.st_ino, found.st_mtime_ns)
         seen, self._seen = self._seen, now

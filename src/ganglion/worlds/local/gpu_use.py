@@ -7,9 +7,8 @@ tells of PCIe at the moment it is asked.
 from collections.abc import Sequence
 from typing import Any
 
-import pynvml
-
 from ganglion.lifecycle.workspaces.gpus import PER_CENT_MILLI, GpuReading
+from ganglion.worlds.local.nvml import BINDING
 
 KB, MIB = 1_000, 1 << 20
 
@@ -21,7 +20,7 @@ class NvmlGpus:
         nvml: the NVML binding.
     """
 
-    def __init__(self, nvml: Any = pynvml) -> None:  # noqa: ANN401 - a module without types
+    def __init__(self, nvml: Any = BINDING) -> None:  # noqa: ANN401 - a module without types
         self._nvml = nvml
         self._ready = False
         self._seen: dict[str, int] = {}

@@ -8,11 +8,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import pynvml
 from msgspec import Struct, structs
 
 from ganglion.model.node import Device
-from ganglion.worlds.local import topo
+from ganglion.worlds.local import host, topo
+from ganglion.worlds.local.nvml import BINDING
 
 TOPO_TIMEOUT_S = 20
 _FORM = re.compile(
@@ -47,7 +47,7 @@ def short_type(name: str) -> str:
 
 def find_gpus(
     *,
-    nvml: Any = pynvml,  # noqa: ANN401 - a module without type information
+    nvml: Any = BINDING,  # noqa: ANN401 - a module without type information
     matrix: Callable[[], str] | None = None,
     sysfs: Path = Path("/sys"),
     environ: Mapping[str, str] = os.environ,
@@ -119,10 +119,7 @@ def _numa(bus: str, sysfs: Path) -> int:
     """NUMA node of a PCI device; NVML writes the domain with 8 digits, the kernel with 4."""
     domain, _, rest = bus.lower().partition(":")
     path = sysfs / "bus/pci/devices" / f"{domain[-4:]}:{rest}" / "numa_node"
-    try:
-        return int(path.read_text(encoding="ascii"))
-    except (OSError, ValueError):
-        return -1
+    return (host.numbers(path, 1) or (-1,))[0]
 
 
 def _hide(found: Found, visible: str | None) -> Found:

@@ -8,17 +8,20 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import pynvml
 import structlog
 
 from ganglion.lifecycle.failures.gpus import Condition, Reading, judge
 from ganglion.model.events import DeviceHealth
 from ganglion.model.node import Node
+from ganglion.worlds.local.nvml import BINDING, says_absent, told
 
 EVERY_S = 10.0
 """How often every GPU is asked."""
 SETTLE_MS = 600_000
 """A GPU that was sick is well again once nothing was wrong for so long."""
+
+SILENT = 3
+"""Looks in a row without an answer after which a GPU counts as one that does not answer."""
 
 Place = tuple[str, int]
 """A node and the index of one of its devices."""
@@ -39,7 +42,7 @@ class Health:
         self,
         nodes: Sequence[Node],
         clock: Callable[[], int],
-        nvml: Any = pynvml,  # noqa: ANN401 - a module without type information
+        nvml: Any = BINDING,  # noqa: ANN401 - a module without type information
     ) -> None:
         self._nvml, self._clock = nvml, clock
         self._places: dict[str, Place] = {
@@ -50,6 +53,7 @@ class Health:
         }
         self._conditions = {uuid: Condition() for uuid in self._places}
         self._xids: dict[str, list[int]] = {}
+        self._silent: dict[str, int] = {}
         self._facts: list[DeviceHealth] = []
         self._lock, self._wake, self._end = threading.Lock(), threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._run, name="gpu-health", daemon=True)
@@ -102,7 +106,10 @@ class Health:
         """Ask every device once; part of the thread."""
         for uuid, place in self._places.items():
             before, now = self._conditions[uuid], self._clock()
-            after = judge(self._reading(uuid), before, now, SETTLE_MS)
+            reading = self._reading(uuid)
+            if reading is None:
+                continue
+            after = judge(reading, before, now, SETTLE_MS)
             self._conditions[uuid] = after
             if bool(after.sick) != bool(before.sick):
                 fact = DeviceHealth(now, *place, healthy=not after.sick, cause=after.sick)
@@ -110,12 +117,18 @@ class Health:
                     self._facts.append(fact)
         self.rounds += 1
 
-    def _reading(self, uuid: str) -> Reading:
-        nvml, xids = self._nvml, tuple(self._xids.pop(uuid, ()))
+    def _reading(self, uuid: str) -> Reading | None:
+        """What the driver says of a device; None = it does not say now, which proves nothing."""
+        nvml = self._nvml
         try:
             handle = nvml.nvmlDeviceGetHandleByUUID(uuid)
-        except nvml.NVMLError:
-            return Reading(present=False, xids=xids)
+        except nvml.NVMLError as error:
+            self._silent[uuid] = self._silent.get(uuid, 0) + 1
+            if not says_absent(nvml, error) and self._silent[uuid] < SILENT:
+                return None
+            return Reading(present=False, xids=tuple(self._xids.pop(uuid, ())))
+        self._silent[uuid] = 0
+        xids = tuple(self._xids.pop(uuid, ()))
         if not self._answers(handle):
             return Reading(present=False, xids=xids)
         uncorrected, broken = self._uncorrected(handle), self._remap_failed(handle)
@@ -133,17 +146,13 @@ class Health:
 
     def _uncorrected(self, handle: Any) -> int:  # noqa: ANN401 - the library's own
         nvml = self._nvml
-        try:
-            kind, counter = nvml.NVML_MEMORY_ERROR_TYPE_UNCORRECTED, nvml.NVML_VOLATILE_ECC
-            return int(nvml.nvmlDeviceGetTotalEccErrors(handle, kind, counter))
-        except nvml.NVMLError:  # the model has no ECC
-            return 0
+        kind, counter = nvml.NVML_MEMORY_ERROR_TYPE_UNCORRECTED, nvml.NVML_VOLATILE_ECC
+        # A model without ECC does not tell.
+        return int(told(nvml, nvml.nvmlDeviceGetTotalEccErrors, handle, kind, counter) or 0)
 
     def _remap_failed(self, handle: Any) -> bool:  # noqa: ANN401 - the library's own
-        try:
-            return bool(self._nvml.nvmlDeviceGetRemappedRows(handle)[3])
-        except self._nvml.NVMLError:  # the model remaps no rows
-            return False
+        rows = told(self._nvml, self._nvml.nvmlDeviceGetRemappedRows, handle)
+        return bool(rows and rows[3])  # older models remap no rows
 
 
 class _Events:

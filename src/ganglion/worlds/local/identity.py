@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ganglion.model.errors import EnvironmentFault
 from ganglion.model.executor import Executor
-from ganglion.worlds.local import records
+from ganglion.worlds.local import host, records
 
 FILE = "home-id"
 
@@ -32,28 +32,13 @@ def identify(home: Path) -> Executor:
             f"cannot write {path / FILE}: {error.strerror}", "check space and permissions"
         ) from error
     return Executor(
-        str(known["id"]), str(path), machine_id(), records.boot_id(), socket.gethostname()
+        str(known["id"]), str(path), host.machine_id(), host.boot_id(), socket.gethostname()
     )
 
 
 def _has(folder: Path, home: str) -> bool:
     """Whether a folder is the home of this id. One that cannot be read is taken for it."""
     try:
-        (folder / FILE).stat()
-    except FileNotFoundError:
-        return False
+        return (records.read(folder / FILE) or {}).get("id") == home
     except OSError:
         return True
-    return (records.read(folder / FILE) or {}).get("id") == home
-
-
-def machine_id() -> str:
-    """Id of this installation of the operating system; empty where there is none."""
-    for path in (Path("/etc/machine-id"), Path("/var/lib/dbus/machine-id")):
-        try:
-            found = path.read_text(encoding="ascii").strip()
-        except (OSError, ValueError):
-            continue
-        if found:
-            return found
-    return ""

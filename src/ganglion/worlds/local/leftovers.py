@@ -6,9 +6,7 @@ import signal
 from collections.abc import Iterator
 from pathlib import Path
 
-import psutil
-
-from ganglion.worlds.local import records
+from ganglion.worlds.local import host, records
 
 MARK = "GANGLION_RUN_DIR"
 
@@ -18,8 +16,12 @@ def kill_leftovers(run: Path) -> bool:
 
     A process belongs to the run when its environment names the directory, or when it leads a
     group that the supervisor recorded and its start time shows that the pid was not used again.
+
+    Raises:
+        OSError: the machine does not say what runs.
     """
-    pids = set(_marked(run)) | set(_recorded(run))
+    # A process that begins another and ends may be missed with it in one list, not in two.
+    pids = _found(run) or _found(run)
     for pid in pids:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(pid, signal.SIGKILL)
@@ -27,35 +29,29 @@ def kill_leftovers(run: Path) -> bool:
 
 
 def runs_below(home: Path) -> set[Path]:
-    """Run directories of a home for which processes live, whether or not they still exist."""
+    """Run directories of a home for which processes live, whether or not they still exist.
+
+    Raises:
+        OSError: the machine does not say what runs.
+    """
     runs = home / "runs"
     return {run for run, _ in _marks() if run.is_relative_to(runs)}
 
 
-def _marked(run: Path) -> Iterator[int]:
-    wanted = run.resolve()
-    return (pid for found, pid in _marks() if found == wanted)
+def _found(run: Path) -> set[int]:
+    wanted, leaders = run.resolve(), set(_recorded(run))
+    groups = {each.pid for each in host.tasks() if each.group in leaders} if leaders else set()
+    return groups | {pid for found, pid in _marks() if found == wanted}
 
 
 def _marks() -> Iterator[tuple[Path, int]]:
     """Every process that belongs to a run: its run directory and its pid."""
-    for process in psutil.process_iter():
-        with contextlib.suppress(psutil.Error, OSError):
-            run = process.environ().get(MARK)
-            if run and records.start_time(process.pid):
-                yield Path(run).resolve(), process.pid
+    return ((Path(value).resolve(), pid) for pid, value in host.marks(MARK))
 
 
 def _recorded(run: Path) -> Iterator[int]:
-    with contextlib.suppress(FileNotFoundError):
-        for line in (run / records.PIDS).read_text(encoding="ascii").splitlines():
-            words = line.split()  # fewer than two when the supervisor died while writing
-            if len(words) == 2 and 0 != records.start_time(int(words[0])) == int(words[1]):
-                yield from _group(int(words[0]))
-
-
-def _group(leader: int) -> Iterator[int]:
-    for process in psutil.process_iter():
-        with contextlib.suppress(psutil.Error, OSError):
-            if os.getpgid(process.pid) == leader and records.start_time(process.pid):
-                yield process.pid
+    """Leaders of process groups that the supervisor recorded, where the pid is still theirs."""
+    for line in (host.text(run / records.PIDS) or "").splitlines():
+        words = line.split()  # fewer than two when the supervisor died while writing
+        if len(words) == 2 and 0 != host.start_time(int(words[0])) == int(words[1]):
+            yield int(words[0])

@@ -8,31 +8,31 @@ seconds more than asked for, and never less.
 
 import asyncio
 import os
+import re
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
 from ganglion.model.errors import NotFound
+from ganglion.worlds.local import host
 from ganglion.worlds.local.paths import log_dir, log_file
 
 CHUNK = 64 * 1024
 LONGEST_LINE = 1024 * 1024
 """Longer lines are cut where several ranks are shown together."""
 POLL_S = 0.2
+_RANK = re.compile(r"rank-(\d+)\.log")
 
 
 def attempts(home: Path, gang: str) -> tuple[int, ...]:
     """Numbers of a gang's attempts that have logs, ascending."""
-    found = (home / "logs" / gang).glob("[0-9]*")
-    return tuple(sorted(int(path.name) for path in found if path.name.isdigit()))
+    return tuple(sorted(int(each) for each in host.names(home / "logs" / gang) if each.isdigit()))
 
 
 def ranks(home: Path, gang: str, attempt: int) -> tuple[int, ...]:
     """The ranks that have a log in an attempt, ascending."""
-    found = (
-        path.stem.partition("-")[2] for path in log_dir(home, gang, attempt).glob("rank-*.log")
-    )
-    return tuple(sorted(int(rank) for rank in found if rank.isdigit()))
+    found = (_RANK.fullmatch(name) for name in host.names(log_dir(home, gang, attempt)))
+    return tuple(sorted(int(match[1]) for match in found if match))
 
 
 async def stream(
@@ -70,7 +70,7 @@ async def stream(
         over = ended is None or ended()  # asked before reading: what was written last is read
         for number in ranks(home, gang, attempt) if rank is None else (rank,):
             path = log_file(home, gang, attempt, number)
-            if number not in readers and path.exists():
+            if number not in readers and host.exists(path):
                 prefix = b"[%d] " % number if rank is None else b""
                 readers[number] = _Reader(path, start_of(path, tail, since_ms), prefix)
         for reader in readers.values():
@@ -98,12 +98,10 @@ def _check(home: Path, gang: str, attempt: int, rank: int | None) -> None:
 
 
 def _since(path: Path, since_ms: int) -> int:
-    if path.stat().st_mtime_ns // 1_000_000 < since_ms:
-        return path.stat().st_size
-    try:
-        lines = path.with_suffix(".marks").read_text(encoding="ascii").splitlines()
-    except FileNotFoundError:
-        return 0
+    found = host.stat(path)
+    if found and found.st_mtime_ns // 1_000_000 < since_ms:
+        return found.st_size
+    lines = (host.text(path.with_suffix(".marks")) or "").splitlines()
     marks = (line.split() for line in lines)
     before = (int(mark[1]) for mark in marks if len(mark) == 2 and int(mark[0]) <= since_ms)
     return max(before, default=0)
@@ -111,7 +109,11 @@ def _since(path: Path, since_ms: int) -> int:
 
 def _tail(path: Path, lines: int) -> int:
     """Offset of the last `lines` lines; an unfinished last line counts as one."""
-    with path.open("rb") as file:
+    try:
+        opened = path.open("rb")
+    except FileNotFoundError:  # it was removed meanwhile
+        return 0
+    with opened as file:
         end = file.seek(0, os.SEEK_END)
         if lines <= 0 or not end:
             return end
@@ -149,7 +151,11 @@ class _Reader:
 
     def read(self, *, last: bool) -> Iterator[bytes]:
         """What was written since; with `last` an unfinished line too."""
-        with self._path.open("rb") as file:
+        try:
+            opened = self._path.open("rb")
+        except FileNotFoundError:  # it was removed meanwhile
+            return
+        with opened as file:
             end = file.seek(0, os.SEEK_END)  # a log that grows faster than we read has an end too
             file.seek(self._at)
             while chunk := file.read(min(CHUNK, max(0, end - self._at))):

@@ -106,7 +106,8 @@ class Members:
         env = self._spec["env"] | secrets | rank["env"] | self._resumed
         log = Path(self._spec["log_dir"]) / f"rank-{rank['rank']}.log"
         process = Process(rank["rank"], argv, env, pod["workdir"], log, self._spec.get("umask", -1))
-        with (self._run / records.PIDS).open("a", encoding="ascii") as file:
+        # On a full disk it runs all the same: what it leaves is found by its environment too.
+        with contextlib.suppress(OSError), (self._run / records.PIDS).open("a") as file:
             file.write(f"{process.pid} {records.start_time(process.pid)}\n")
         return process
 
@@ -123,7 +124,7 @@ class Members:
 
     def heed(self) -> None:
         """Take in an order to run on other pods: those left out are told to stop."""
-        order = records.read(self._run / records.RESIZE)
+        order = records.glance(self._run / records.RESIZE)
         if not order or order["seq"] <= self._order:
             return
         wanted = {pod["id"] for pod in order["pods"]}
@@ -160,7 +161,10 @@ class Members:
     def _lives(self, number: int, process: Process, kill_at: float) -> bool:
         """Whether anything of a pod that leaves is left; kills it when its grace is over."""
         late = time.monotonic() >= kill_at
-        left = self._strays(number)
+        try:
+            left = self._strays(number)
+        except OSError:  # not told now: nothing is known to have left
+            return True
         for pid in left if late else left - self._asked:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL if late else signal.SIGTERM)

@@ -131,8 +131,11 @@ class LocalOnlooker:
         self._gpus.close()
 
     def _total(self, now: int) -> Total | None:
-        begun = records.read(self._place.run / records.START)
-        return presence.total(begun["pid"], now) if begun else None
+        begun = records.glance(self._place.run / records.START)
+        try:
+            return presence.total(begun["pid"], now) if begun else None
+        except OSError:  # what is not told now is unknown
+            return None
 
     def _attached(self, total: Total | None) -> Attached | None:
         if total is None:

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from ganglion.model.node import Node
+from ganglion.worlds.local import host
 
 FOLDER = "outages"
 
@@ -30,9 +31,9 @@ class Outages:
     def look(self) -> tuple[set[str], set[str]]:
         """Nodes that went away and nodes that came back since the last look."""
         try:
-            found = {path.name for path in self._folder.iterdir()} & self._names
-        except OSError:
-            found = set()
+            found = set(host.names(self._folder)) & self._names
+        except OSError:  # not told now: no node went away or came back
+            return set(), set()
         gone, back = found - self.away, self.away - found
         self.away = found
         return gone, back

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+from ganglion.worlds.local import host
+
 
 def run_dir(home: Path, gang: str, attempt: int) -> Path:
     """Run directory of an attempt; `gang` is `<workload id>/<index>`."""
@@ -24,10 +26,16 @@ def checkpoint_dir(home: Path, gang: str) -> Path:
 
 
 def attempts_on_disk(home: Path) -> list[tuple[str, int]]:
-    """Every (gang id, attempt) that has a run directory."""
-    found = (home / "runs").glob("*/*/[0-9]*")
+    """Every (gang id, attempt) that has a run directory.
+
+    Raises:
+        OSError: the machine does not say.
+    """
+    runs = home / "runs"
     return sorted(
-        (f"{path.parent.parent.name}/{path.parent.name}", int(path.name))
-        for path in found
-        if path.name.isdigit()
+        (f"{workload}/{index}", int(attempt))
+        for workload in host.names(runs)
+        for index in host.names(runs / workload)
+        for attempt in host.names(runs / workload / index)
+        if attempt.isdigit()
     )

@@ -7,6 +7,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from ganglion.lifecycle.workspaces.processes import CPU_MILLI, Attached, Usage
+from ganglion.worlds.local import host
 
 TICK_MS = 10
 """Length of a clock tick as /proc counts them: 100 to the second on every Linux."""
@@ -14,23 +15,6 @@ PTS_MAJOR = range(136, 144)
 """Device numbers of pseudo terminals."""
 LISTENING, ESTABLISHED = "0A", "01"
 MIB = 1 << 20
-
-
-class Task(Struct, frozen=True):
-    """One process.
-
-    Attributes:
-        pid, parent: process ids.
-        tty: number of its terminal device; 0 = it has none.
-        ticks: CPU time of its own and of children that it has waited for.
-        pages: resident memory.
-    """
-
-    pid: int
-    parent: int
-    tty: int
-    ticks: int
-    pages: int
 
 
 class Total(Struct, frozen=True):
@@ -51,15 +35,18 @@ class Total(Struct, frozen=True):
     ttys: frozenset[int]
 
 
-def total(root: int, at: int, proc: Path = Path("/proc")) -> Total | None:
+def total(root: int, at: int, proc: Path = Path(host.PROC)) -> Total | None:
     """Everything below a process, itself included; None = it is gone, or nothing is told.
 
     Args:
         root: the process, which must adopt orphans below it.
         at: the time in ms.
         proc: where the kernel tells of processes.
+
+    Raises:
+        OSError: the machine does not say.
     """
-    tasks = {task.pid: task for task in _tasks(proc)}
+    tasks = {task.pid: task for task in host.tasks(proc)}
     if root not in tasks:
         return None
     mine = [tasks[pid] for pid in _below(root, tasks)]
@@ -83,7 +70,7 @@ def usage(before: Total | None, now: Total) -> Usage:
     return Usage(now.at, span, used * 1000 // span, moved * 1000 // span)
 
 
-def attached(now: Total, port: int, proc: Path = Path("/proc")) -> Attached:
+def attached(now: Total, port: int, proc: Path = Path(host.PROC)) -> Attached:
     """Who is at the terminals and at the port.
 
     Args:
@@ -102,7 +89,8 @@ def attached(now: Total, port: int, proc: Path = Path("/proc")) -> Attached:
 def _typed(tty: int) -> int:
     """When a terminal was last read from, in ms: the kernel counts that in steps of 8 s."""
     path = terminal(tty)
-    return path.stat().st_atime_ns // 1_000_000 if path else 0
+    found = host.stat(path) if path else None
+    return found.st_atime_ns // 1_000_000 if found else 0
 
 
 def terminal(tty: int) -> Path | None:
@@ -117,29 +105,13 @@ def _states(port: int, proc: Path) -> Iterator[str]:
     """States of everything that has this local port."""
     wanted = f"{port:04X}"
     for name in ("tcp", "tcp6"):
-        path = proc / "net" / name
-        if not path.exists():
-            continue
-        for line in path.read_text(encoding="ascii").splitlines()[1:]:
+        for line in (host.text(proc / "net" / name) or "").splitlines()[1:]:
             fields = line.split()
             if fields[1].rpartition(":")[2] == wanted:
                 yield fields[3]
 
 
-def _tasks(proc: Path) -> Iterator[Task]:
-    for path in proc.glob("[0-9]*/stat"):
-        try:
-            text = path.read_text(encoding="utf-8", errors="replace")
-        except OSError:  # it has ended meanwhile
-            continue
-        fields = text.rpartition(")")[2].split()
-        if fields[0] not in "ZX":
-            ticks = sum(int(fields[i]) for i in (11, 12, 13, 14))
-            pid = int(path.parent.name)
-            yield Task(pid, int(fields[1]), int(fields[4]), ticks, int(fields[21]))
-
-
-def _below(root: int, tasks: Mapping[int, Task]) -> set[int]:
+def _below(root: int, tasks: Mapping[int, host.Task]) -> set[int]:
     children: dict[int, list[int]] = {}
     for task in tasks.values():
         children.setdefault(task.parent, []).append(task.pid)
@@ -154,7 +126,7 @@ def _below(root: int, tasks: Mapping[int, Task]) -> set[int]:
 def _moved(path: Path) -> int:
     """Bytes that a process and children it waited for read and wrote, sockets included."""
     try:
-        lines = path.read_text(encoding="ascii").splitlines()
-    except OSError:  # it has ended, or is not ours to look into
+        lines = (host.text(path) or "").splitlines()
+    except PermissionError:  # it is not ours to look into
         return 0
     return sum(int(line.partition(":")[2]) for line in lines if line[:5] in ("rchar", "wchar"))

@@ -12,11 +12,20 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from ganglion.worlds.local import records
+from ganglion.worlds.local import host, records
 
 CANNOT_RUN, NOT_FOUND = 126, 127
 """Exit codes that shells give to a command that cannot be executed, or does not exist."""
-SHORTAGES = {errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.EIO, errno.ENOSPC}
+SHORTAGES = {
+    errno.EAGAIN,
+    errno.EINTR,
+    errno.EIO,
+    errno.EMFILE,
+    errno.ENFILE,
+    errno.ENOMEM,
+    errno.ENOSPC,
+    errno.ESTALE,
+}
 """Errors of the machine, not of the command."""
 PR_SET_CHILD_SUBREAPER = 36
 SETTLE_S = 0.05
@@ -134,7 +143,8 @@ class Process:
     def mark(self) -> None:
         """Note the time and the length of the log beside it, when it has grown."""
         with contextlib.suppress(OSError):
-            size = self.log.stat().st_size
+            found = host.stat(self.log)
+            size = found.st_size if found else 0
             if size > self._marked:
                 self._marked = size
                 with self.log.with_suffix(".marks").open("a", encoding="ascii") as file:
@@ -143,8 +153,10 @@ class Process:
 
 def _check_directory(workdir: str) -> None:
     try:
-        usable = Path(workdir).is_dir()
+        usable = host.is_directory(workdir)
     except (OSError, ValueError) as error:
+        if getattr(error, "errno", None) in SHORTAGES:
+            return  # the machine does not say; the start shows it
         said = f"the working directory {workdir} cannot be used: {error}"
         raise StartError(said, CANNOT_RUN) from None
     if not usable:
@@ -162,7 +174,7 @@ def _signal_name(number: int) -> str:
         name = signal.Signals(number).name
     except ValueError:
         return f"signal {number}"
-    return f"{name} (out of memory?)" if name == "SIGKILL" else name
+    return name
 
 
 def last_line(log: Path) -> str:
@@ -220,33 +232,23 @@ def _anything_left(processes: list[Process]) -> bool:
     for pid, status in reap():
         if pid in ours:
             ours[pid].ended(status)
-    return any(p.group_lives() for p in processes) or bool(_children())
+    return any(p.group_lives() for p in processes) or host.has_children()
 
 
 def _signal_left(processes: list[Process], number: int) -> None:
     for process in processes:
         process.signal(number)
-    for pid in _children():
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, number)
+    with contextlib.suppress(OSError):  # what is not told now is asked again a moment later
+        for pid in _children():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, number)
 
 
 def strays(mark: str) -> set[int]:
     """Children of this process, adopted ones too, whose environment has this `NAME=value`."""
-    found = set()
-    for pid in _children():
-        with contextlib.suppress(OSError):
-            environ = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
-            found |= {pid} if mark.encode() in environ else set()
-    return found
+    name, _, value = mark.encode().partition(b"=")
+    return {pid for pid in _children() if host.environment(pid).get(name) == value}
 
 
 def _children() -> list[int]:
-    me = str(os.getpid())
-    found = []
-    for entry in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):
-            fields = entry.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
-            if fields[1] == me and fields[0] not in "ZX":
-                found.append(int(entry.parent.name))
-    return found
+    return [each.pid for each in host.tasks() if each.parent == os.getpid()]

@@ -29,6 +29,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from ganglion.worlds.local import host
+
 SPEC = "spec.json"
 START = "start.json"
 RUNNING = "running.json"
@@ -46,6 +48,8 @@ HOSTFILE = "hostfile"
 REPLACED = "replaced.json"
 REPORTS = "reports"
 RESUMED = "resumed.json"
+
+boot_id, start_time = host.boot_id, host.start_time
 
 Record = dict[str, Any]
 """A decoded record file: a JSON object."""
@@ -84,45 +88,25 @@ def write(path: Path, record: Mapping[str, Any], *, durable: bool = False) -> No
 
 
 def read(path: Path) -> Record | None:
-    """Read a record; None when it is absent or was cut short by a crash of the machine."""
+    """Read a record; None when it is absent or was cut short by a crash of the machine.
+
+    Raises:
+        OSError: the machine does not say.
+    """
+    text = host.text(path)
     try:
-        text = path.read_text(encoding="utf-8", errors="surrogateescape")
-        record = json.loads(text)
-    except (FileNotFoundError, NotADirectoryError, ValueError):
+        record = None if text is None else json.loads(text)
+    except ValueError:
         return None
     return record if isinstance(record, dict) else None
 
 
-def start_time(pid: int) -> int:
-    """When a process started, in clock ticks since boot; 0 = it is gone or a zombie.
-
-    Together with the pid this names a process for ever, although pids are used again.
-    Systems without /proc answer 1 for every process that exists.
-    """
+def glance(path: Path) -> Record | None:
+    """Read an order that is looked for again and again: None also when the machine does not say."""
     try:
-        text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+        return read(path)
     except OSError:
-        return 0 if Path("/proc/self/stat").exists() else _exists(pid)
-    fields = text.rpartition(")")[2].split()
-    return 0 if fields[0] in "ZX" else int(fields[19])
-
-
-def _exists(pid: int) -> int:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return 0
-    except PermissionError:
-        return 1
-    return 1
-
-
-def boot_id() -> str:
-    """Identifier of the machine's present boot; empty where the system tells none."""
-    try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
-    except OSError:
-        return ""
+        return None
 
 
 class RunLock:

@@ -9,7 +9,7 @@ from pathlib import Path
 from ganglion.lifecycle.reports.hearing import BROKEN, FLOOD, MISSING, Activity, Hearing
 from ganglion.lifecycle.reports.line import LONGEST
 from ganglion.model.events import Event
-from ganglion.worlds.local import records
+from ganglion.worlds.local import host, records
 from ganglion.worlds.local.records import Record
 
 LOOK_S = 0.5
@@ -59,9 +59,8 @@ class Tail:
 
     def _look(self) -> os.stat_result | None:
         """The file, when there is something new in it."""
-        try:
-            found = os.lstat(self._name)
-        except (FileNotFoundError, NotADirectoryError):
+        found = host.stat(self._name, follow=False)
+        if found is None:
             return None
         if not stat.S_ISREG(found.st_mode):
             self.trouble = BROKEN, f"its report file {self._path} is no plain file"
@@ -78,7 +77,10 @@ class Tail:
         self._filled = now
         self._skip(size, BURST if over else MOST_BEHIND)
         most = BURST if over else int(self._allowed)
-        descriptor = os.open(self._path, _OPEN)
+        try:
+            descriptor = os.open(self._path, _OPEN)
+        except FileNotFoundError:  # it was there a moment ago
+            return b""
         try:
             data = os.pread(descriptor, min(most, size - self._at), self._at)
         finally:
@@ -116,7 +118,8 @@ class ReportFiles:
     """
 
     def __init__(self, run: Path, spec: Record) -> None:
-        begun = (run / records.SPEC).stat().st_mtime_ns // 1_000_000
+        spec_file = host.stat(run / records.SPEC)
+        begun = spec_file.st_mtime_ns // 1_000_000 if spec_file else 0
         folder = spec.get("checkpoint_dir", str(run))
         self._run, self._hearing = run, Hearing(spec["gang"], spec["attempt"], begun, folder)
         self._looked = 0.0
@@ -167,8 +170,6 @@ class ReportFiles:
                 self._hearing.warn(MISSING, found["message"])
 
     def _look_for_mark(self, now: int) -> None:
-        try:
-            at = self._mark.stat().st_mtime_ns // 1_000_000
-        except FileNotFoundError:
-            return
-        self._hearing.marked(min(now, at))
+        found = host.stat(self._mark)
+        if found:
+            self._hearing.marked(min(now, found.st_mtime_ns // 1_000_000))

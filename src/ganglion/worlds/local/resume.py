@@ -3,11 +3,10 @@
 Looked for by the attempt's supervisor, as a file system that hangs must hold up nobody else.
 """
 
-import os
 from pathlib import Path
 from typing import Any
 
-from ganglion.worlds.local import records
+from ganglion.worlds.local import host, records
 from ganglion.worlds.local.records import Record
 
 STEP, PATH = "GANGLION_RESUME_STEP", "GANGLION_RESUME_PATH"
@@ -53,7 +52,12 @@ def settle(run: Path, spec: Record) -> dict[str, str]:
 
 def _is_there(path: str) -> bool:
     """Whether a checkpoint is there; what only the program can tell counts as there."""
-    return not path or "://" in path or os.access(path, os.F_OK)
+    if not path or "://" in path:
+        return True
+    try:
+        return host.exists(path)
+    except OSError:  # a file system that does not answer now may answer the program
+        return True
 
 
 def _told(newest: Record, found: Record | None, attempt: int) -> str:

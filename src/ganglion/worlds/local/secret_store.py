@@ -15,7 +15,7 @@ from msgspec import Struct
 from ganglion.model.credentials import is_credential
 from ganglion.model.errors import EnvironmentFault, NotFound
 from ganglion.model.workload import Workload
-from ganglion.worlds.local import records
+from ganglion.worlds.local import host, records
 from ganglion.worlds.local.records import Record
 from ganglion.worlds.local.withheld import WITHHELD
 
@@ -88,9 +88,9 @@ class SecretStore:
 
     def keys(self, folder: str) -> Iterator[str]:
         """Everything in a folder for which values are kept."""
-        place = self._root / folder
-        for path in place.glob("*.json") if place.exists() else ():
-            yield unquote(path.stem)
+        for name in host.names(self._root / folder):
+            if name.endswith(".json"):
+                yield unquote(name.removesuffix(".json"))
 
     # --- of attempts ------------------------------------------------------------------------
 

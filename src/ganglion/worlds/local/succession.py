@@ -8,7 +8,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from ganglion.model.errors import EnvironmentFault
-from ganglion.worlds.local import fence, paths, records
+from ganglion.worlds.local import fence, host, paths, records
 from ganglion.worlds.local.leftovers import kill_leftovers, runs_below
 from ganglion.worlds.local.watch import wake
 
@@ -47,7 +47,7 @@ def end_all(home: Path, ledger: str, generation: int) -> Ended:
     began = time.monotonic()
     try:
         runs = list(_left(home, ledger, generation))
-        if home.exists():
+        if host.exists(home):
             (home / "runs").mkdir(mode=0o700, exist_ok=True)
             fence.raise_to(home, ledger, generation)
             runs = list(_left(home, ledger, generation))  # none can begin from now on
@@ -57,19 +57,17 @@ def end_all(home: Path, ledger: str, generation: int) -> Ended:
             "ask its owner to run: ganglion down --cancel",
         ) from error
     # Processes may outlive their run directory, or the whole home.
-    runs += [(run, 0.0) for run in runs_below(home) if not (run / records.SPEC).exists()]
+    runs += [(run, 0.0) for run in runs_below(home) if not host.exists(run / records.SPEC)]
     attempts = sum(_await_end(*each) for each in runs)
     return Ended(attempts, time.monotonic() - began)
 
 
 def _left(home: Path, ledger: str, generation: int) -> Iterator[tuple[Path, float]]:
     """Run directories of attempts that have not ended, with the grace of their jobs in s."""
-    if (home / "runs").exists():
-        next((home / "runs").iterdir(), None)  # raises where a search would find nothing
     for key in paths.attempts_on_disk(home):
         run = paths.run_dir(home, *key)
         spec = records.read(run / records.SPEC)
-        if spec is None or (run / records.EXIT).exists():
+        if spec is None or host.exists(run / records.EXIT):
             continue
         term = spec.get("term") or {"ledger": ledger, "generation": 0}
         if term["ledger"] == ledger and term["generation"] < generation:
@@ -97,7 +95,7 @@ def _await_end(run: Path, grace_s: float) -> bool:
 
 
 def _is_held(run: Path) -> bool:
-    return run.exists() and records.is_held(run)
+    return host.exists(run) and records.is_held(run)
 
 
 def _order() -> records.Record:

@@ -18,11 +18,10 @@ from pathlib import Path
 
 from ganglion.lifecycle.failures.causes import NODE
 from ganglion.lifecycle.failures.oom import ran_out, sentence
-from ganglion.worlds.local import records
+from ganglion.worlds.local import host, records
 from ganglion.worlds.local.fence import Fence
 from ganglion.worlds.local.hook import Hook
 from ganglion.worlds.local.members import Members
-from ganglion.worlds.local.memory import kills
 from ganglion.worlds.local.processes import (
     Process,
     StartError,
@@ -93,7 +92,8 @@ class Attempt:
         self._began = time.monotonic()
         self._marked = self._began
         self._first_failure: Process | None = None
-        self._kills = kills()
+        self._kills = host.memory_kills()
+        self._running_since = 0
         self._replaced = 0
         self._ending = False
         self._told_to_end = False
@@ -141,7 +141,7 @@ class Attempt:
         self._members.heed()
         self._members.fill()
         self._ranks_run = True
-        records.write(self._run / records.RUNNING, {"at": records.now_ms()})
+        self._running_since = records.now_ms()
         return self._watch() or End("succeeded", "", 0, 0.0)
 
     def _watch(self) -> End | None:
@@ -151,6 +151,7 @@ class Attempt:
             woken = self._wakeups.wait(SETTLE_S if end else self._pause())
             self._told_to_end |= bool(woken & {signal.SIGTERM, signal.SIGINT})
             self._ending = end is not None
+            self._say_running()
             self._reap()
             self._mark_sometimes()
             self._resize(end)
@@ -162,14 +163,30 @@ class Attempt:
                 end = change
             if end:
                 self._kill_when_due()
+            else:
+                self._kills = host.memory_kills()
+        self._say_running()
         return self._with_code(end)
+
+    def _say_running(self) -> None:
+        """Record that all ranks run; on a full disk it is tried again."""
+        if self._running_since:
+            with contextlib.suppress(OSError):
+                records.write(self._run / records.RUNNING, {"at": self._running_since})
+                self._running_since = 0
 
     def _kill_when_due(self) -> None:
         """Kill what is left when the grace is over, or when the job says that it has saved."""
         late = time.monotonic() >= self._kill_at
         self.killed |= late and self._busy(stopping=True)
-        if late or (self._run / records.LEAVE).exists():
+        if late or self._may_leave():
             self._signal(signal.SIGKILL)
+
+    def _may_leave(self) -> bool:
+        """Whether the job says that it need not be waited for."""
+        with contextlib.suppress(OSError):  # it is looked for again
+            return host.exists(self._run / records.LEAVE)
+        return False
 
     def _resize(self, end: End | None) -> None:
         """Let pods come and go, unless the attempt is about to end anyway."""
@@ -212,7 +229,7 @@ class Attempt:
 
     def _order(self) -> End | None:
         grace_s = self._spec["grace_ms"] / 1000
-        stop = records.read(self._run / records.STOP)
+        stop = records.glance(self._run / records.STOP)
         if stop:
             return End(stop["outcome"], stop["message"], None, 0.0 if stop["force"] else grace_s)
         if self._fence.closed:
@@ -222,7 +239,7 @@ class Attempt:
         return None
 
     def _over_limit(self) -> End | None:
-        changed = records.read(self._run / records.LIMIT)
+        changed = records.glance(self._run / records.LIMIT)
         if changed:
             self._limit_s = changed["time_limit_ms"] / 1000
         if not self._limit_s or time.monotonic() - self._began < self._limit_s:
@@ -235,7 +252,7 @@ class Attempt:
 
     def _failure(self, process: Process) -> End:
         grace_s = min(PEER_GRACE_S, self._spec["grace_ms"] / 1000)
-        memory = ran_out(process.code, last_line(process.log), kills() - self._kills)
+        memory = ran_out(process.code, last_line(process.log), host.memory_kills() - self._kills)
         story = scrubbed(process.story(), self.secrets)
         said = f"{sentence(memory)}; {story}" if memory else story
         return End("failed", said, process.code, grace_s, "oom" if memory else "")
@@ -317,7 +334,7 @@ def supervise(run: Path) -> None:
     if not lock.take(patience_s=1.0):
         return
     spec = records.read(run / records.SPEC)
-    if spec is None or (run / records.START).exists() or (run / records.EXIT).exists():
+    if spec is None or host.exists(run / records.START) or host.exists(run / records.EXIT):
         return
     if Fence(spec).closed:  # who raises it looks at the lock afterwards, so none slips through
         return
@@ -354,7 +371,7 @@ def _write_for_sure(path: Path, record: Record) -> None:
 
     Gives up when the run directory was removed: then nobody asks any more.
     """
-    while path.parent.exists():
+    while not _is_removed(path.parent):
         try:
             records.write(path, record, durable=True)
         except OSError as error:
@@ -362,6 +379,14 @@ def _write_for_sure(path: Path, record: Record) -> None:
             time.sleep(1.0)
         else:
             return
+
+
+def _is_removed(folder: Path) -> bool:
+    """Whether a folder is gone; a file system that does not answer proves nothing."""
+    try:
+        return not host.exists(folder)
+    except OSError:
+        return False
 
 
 if __name__ == "__main__":

@@ -1,14 +1,15 @@
 """What this machine's GPUs and processes use now, by NVML and the process table."""
 
-import contextlib
+import os
 import threading
 import time
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-import psutil
-import pynvml
 from msgspec import Struct, field
+
+from ganglion.worlds.local import host
+from ganglion.worlds.local.nvml import BINDING, told
 
 MIB = 1 << 20
 PER_CENT_MILLI = 10
@@ -63,7 +64,7 @@ class UseReader:
         nvml: the NVML binding.
     """
 
-    def __init__(self, nvml: Any = pynvml) -> None:  # noqa: ANN401 - a module without types
+    def __init__(self, nvml: Any = BINDING) -> None:  # noqa: ANN401 - a module without types
         self._nvml, self._ready = nvml, False
         self._lock = threading.Lock()
         self._before: dict[int, float] = {}
@@ -99,10 +100,7 @@ class UseReader:
 
     def _told(self, question: Any, handle: Any) -> Any:  # noqa: ANN401 - a module without types
         """The answer to a question; None where the driver or the model does not tell."""
-        try:
-            return question(handle)
-        except self._nvml.NVMLError:
-            return None
+        return told(self._nvml, question, handle)
 
     def trees(self, roots: Collection[int]) -> dict[int, TreeUse]:
         """What the processes below these use; one that is gone is left out.
@@ -150,13 +148,10 @@ def _rate(before: float | None, now: float, span_s: float) -> int | None:
 
 def _tasks() -> dict[int, _Task]:
     """Every process; those that end meanwhile are left out."""
-    found = {}
-    for process in psutil.process_iter():
-        with contextlib.suppress(psutil.Error), process.oneshot():
-            cpu = process.cpu_times()
-            used = cpu.user + cpu.system + cpu.children_user + cpu.children_system
-            found[process.pid] = _Task(process.ppid(), used, process.memory_info().rss)
-    return found
+    ticks, page = os.sysconf("SC_CLK_TCK"), os.sysconf("SC_PAGE_SIZE")
+    return {
+        each.pid: _Task(each.parent, each.ticks / ticks, each.pages * page) for each in host.tasks()
+    }
 
 
 def _below(root: int, children: Mapping[int, Sequence[int]]) -> frozenset[int]:

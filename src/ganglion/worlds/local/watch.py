@@ -19,7 +19,7 @@ from ganglion.model.events import (
     Outcome,
     PodsLeft,
 )
-from ganglion.worlds.local import records
+from ganglion.worlds.local import host, records
 from ganglion.worlds.local.leftovers import kill_leftovers
 from ganglion.worlds.local.processes import last_line
 from ganglion.worlds.local.records import Record
@@ -29,6 +29,7 @@ LOOK_S = 1.0
 """How often an attempt without news is checked for a living supervisor."""
 TRIES = 3
 """Most supervisors started for an attempt of which none came so far as to begin."""
+SUPERVISOR = "ganglion.worlds.local.supervisor"
 SUPERVISOR_LOG = "supervisor.log"
 _PACKAGES = str(Path(ganglion.__file__).parents[1])
 
@@ -132,7 +133,7 @@ class Watched:
             yield PodsLeft(min(now, left["at"]), self.spec["gang"], self.spec["attempt"])
 
     def _has(self, name: str) -> bool:
-        return (self.run / name).exists()
+        return host.exists(self.run / name)
 
     def _deliver(self) -> None:
         """Write the order; on a full disk it is tried again at the next look."""
@@ -150,7 +151,7 @@ class Watched:
     def _spawn(self) -> None:
         """Start a supervisor; when two are started, the lock lets one of them work."""
         self._tries += 1
-        argv = [sys.executable, "-S", "-P", "-m", "ganglion.worlds.local.supervisor", str(self.run)]
+        argv = [sys.executable, "-S", "-P", "-m", SUPERVISOR, str(self.run)]
         env = {"PYTHONPATH": _PACKAGES, "PYTHONUTF8": "1"}
         env |= {name: os.environ[name] for name in ("LD_LIBRARY_PATH",) if name in os.environ}
         log, write = str(self.run / SUPERVISOR_LOG), os.O_WRONLY | os.O_CREAT | os.O_APPEND
@@ -167,8 +168,9 @@ class Watched:
         if not gone and time.monotonic() - self._looked < LOOK_S:
             return None
         self._looked = time.monotonic()
-        if not self.run.exists():
-            return self._removed()
+        if not host.exists(self.run):
+            # Without the folder above it the disk may be away, which says nothing about the job.
+            return self._removed() if host.exists(self.run.parents[2]) else None
         if records.is_held(self.run) or (self._child and not gone):
             return None
         lock = records.RunLock(self.run / records.LOCK)
@@ -190,7 +192,8 @@ class Watched:
         end = records.read(self.run / records.EXIT)
         if end:
             return end
-        if self.spec["boot"] != records.boot_id():
+        boot = records.boot_id()
+        if self.spec["boot"] and boot and self.spec["boot"] != boot:
             return self._end(Outcome.NODE_LOST, "the machine was restarted")
         if self._has(records.START):
             if kill_leftovers(self.run):

@@ -6,6 +6,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from ganglion.model.workload import Gang, Kind, Run, Workload
+from ganglion.worlds.local import host
 from ganglion.worlds.local.paths import run_dir
 from ganglion.worlds.local.records import Record
 from ganglion.worlds.local.telling import WARNING
@@ -35,7 +36,7 @@ class Kept(Struct, frozen=True):
         Raises:
             OSError: the disk refuses.
         """
-        if not self.secret.exists():
+        if not host.exists(self.secret):
             scratch = self.secret.with_suffix(".new")
             scratch.touch(mode=0o600)
             scratch.write_text(secrets.token_hex(24), encoding="ascii")
