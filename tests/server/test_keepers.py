@@ -30,6 +30,12 @@ class Diary:
     def forget(self) -> None:
         self.noted.clear()
 
+    def memory(self) -> list[Event]:
+        return self.noted
+
+    def recall(self, memory: list[Event]) -> None:
+        self.noted = memory
+
     def tend(self, draft: Draft) -> int | None:
         self.asked.append(draft.now)
         return self.then(draft)

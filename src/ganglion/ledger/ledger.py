@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, Self
 
 import msgspec
-from sqlalchemy import Column, Connection, Engine, delete, func, insert, select, text, update
+from sqlalchemy import Column, Connection, Engine, delete, func, insert, select, update
 
 from ganglion.ledger import database
 from ganglion.ledger.chain import GENESIS, Progress, chained, silent
@@ -17,6 +17,9 @@ from ganglion.ledger.reader import Reader
 from ganglion.ledger.records import Batch, Changed, Ended, Entry, Snapshot, Submitted
 from ganglion.ledger.tables import cycles, events, snapshots, workloads
 from ganglion.model.events import Event
+
+SCRATCH = -1
+"""Number of a snapshot that is none: what `probe` writes."""
 
 _ENCODE = msgspec.json.Encoder()
 
@@ -186,15 +189,22 @@ class Ledger(Reader):
             self._writer.execute(delete(snapshots).where(gone))
             self._writer.execute(insert(snapshots), msgspec.structs.asdict(snapshot))
 
-    def probe(self) -> None:
-        """Find out whether the database accepts writes.
+    def probe(self, size: int) -> None:
+        """Find out whether the database accepts writes, by one that is taken back.
+
+        Args:
+            size: bytes to write.
 
         Raises:
             EnvironmentFault: it does not, or another server took over.
         """
         self._connected()
+        scratch = Snapshot(SCRATCH, 0, 0, "", b"", b"\0" * size)
         with faults(self.where), self._writer.begin():
-            self._writer.execute(text("UPDATE alembic_version SET version_num = version_num"))
+            self._writer.execute(delete(snapshots).where(snapshots.c.seq == SCRATCH))
+            self._writer.execute(insert(snapshots), msgspec.structs.asdict(scratch))
+        with faults(self.where), self._writer.begin():
+            self._writer.execute(delete(snapshots).where(snapshots.c.seq == SCRATCH))
 
 
 def _kind(event: Event) -> str:

@@ -164,7 +164,7 @@ class Reader:
 
     def snapshots(self) -> list[Snapshot]:
         """The snapshots of the state, the newest first."""
-        found = select(snapshots).order_by(snapshots.c.seq.desc())
+        found = select(snapshots).where(snapshots.c.seq > 0).order_by(snapshots.c.seq.desc())
         return [Snapshot(*row) for row in self.rows(found)]
 
     def _pages(self, after: int) -> Iterator[list[Entry]]:

@@ -72,6 +72,13 @@ class Batch(Struct):
     changed: list[Changed] = field(default_factory=list)
     ended: list[Ended] = field(default_factory=list)
 
+    @property
+    def size(self) -> int:
+        """Bytes that it takes on disk, about."""
+        events = len(self.incoming) + len(self.decisions) + len(self.changed)
+        documents = sum(len(new.document) for new in self.submitted)
+        return 512 * (events + 1) + 2 * documents + sum(len(end.detail) for end in self.ended)
+
     def __bool__(self) -> bool:
         """Whether there is anything to write."""
         return bool(self.incoming or self.decisions or self.submitted or self.changed or self.ended)

@@ -29,6 +29,14 @@ class FailuresKeeper:
         """Every event comes again."""
         self._guard.forget()
 
+    def memory(self) -> object:
+        """What the guard remembers."""
+        return self._guard
+
+    def recall(self, memory: Guard) -> None:
+        """Go on with this guard."""
+        self._guard = memory
+
     def tend(self, draft: Draft) -> int | None:
         """Carry out what the guard decides; drains hold for nodes that come back, too."""
         for cordon in [*shut_again(draft.state, draft.now)]:

@@ -4,8 +4,8 @@ They are asked between facts and decisions, on the service's thread. What a keep
 follows from events, so that a server that died goes on where it was.
 """
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
 
 import structlog
 from msgspec import Struct
@@ -42,6 +42,12 @@ class Keeper(Protocol):
 
     def forget(self) -> None:
         """Forget what was noted: the state is rebuilt, and every event comes again."""
+
+    def memory(self) -> object:
+        """All that follows from events; None = nothing does. Only classes that `image` knows."""
+
+    def recall(self, memory: Any) -> None:  # noqa: ANN401 - what the same keeper gave
+        """Take up what `memory` gave, in place of what was noted."""
 
     def tend(self, draft: Draft) -> int | None:
         """Do what is due: apply and record events, add orders.
@@ -95,6 +101,19 @@ class Keepers:
         for seat in self._seats:
             seat.deaf, seat.news = False, True
             seat.keeper.forget()
+
+    def memories(self) -> dict[str, object] | None:
+        """What each of them remembers, by name; None = one missed an event."""
+        if any(seat.deaf for seat in self._seats):
+            return None
+        return {seat.keeper.name: seat.keeper.memory() for seat in self._seats}
+
+    def recall(self, memories: Mapping[str, object]) -> None:
+        """Begin anew with what they remembered; those that are not among them with nothing."""
+        self.forget()
+        for seat in self._seats:
+            if memories.get(seat.keeper.name) is not None:
+                seat.keeper.recall(memories[seat.keeper.name])
 
     def tend(self, draft: Draft) -> bool:
         """Ask every keeper that has something to do.

@@ -1,24 +1,35 @@
 """From the ledger to what the server keeps in memory, and to what should exist."""
 
 import gc
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TypedDict
+
+import structlog
 
 from ganglion.engine.plugins import Plugins
 from ganglion.engine.record import SETTLED
 from ganglion.engine.state import ClusterState
 from ganglion.extensions import load
-from ganglion.ledger.ledger import Ledger
+from ganglion.ledger.chain import Progress, silent
+from ganglion.ledger.reader import Reader
+from ganglion.ledger.records import Snapshot
 from ganglion.model.errors import PluginError
-from ganglion.model.events import Event, PolicySet
+from ganglion.model.events import PolicySet
 from ganglion.model.node import Node
 from ganglion.model.plan import Phase, Resize, Start, Stop
 from ganglion.model.policy import Policy
 from ganglion.model.workload import Gang, Workload
 from ganglion.server.book import Book
 from ganglion.server.draft import Mind
-from ganglion.server.replay import enter_live, take
+from ganglion.server.image import Unusable, unpacked, version
+from ganglion.server.keepers import Keepers
+from ganglion.server.replay import Noted, enter_live, ignored, take
+
+SHOWN = 10_000
+"""Events after which progress is shown."""
+
+log = structlog.get_logger(__name__)
 
 
 class Expected(TypedDict):
@@ -32,9 +43,7 @@ class Expected(TypedDict):
     nodes: Mapping[str, Node]
 
 
-def replayed(
-    ledger: Ledger, policy: Policy, noted: Callable[[Event], None] = lambda _event: None
-) -> Mind:
+def replayed(ledger: Reader, policy: Policy, noted: Noted = ignored) -> Mind:
     """Rebuild state and book from every event of a ledger; see `replay` for those that fail.
 
     Args:
@@ -47,14 +56,71 @@ def replayed(
         PluginError: the newest policy names a plugin that cannot be loaded.
     """
     mind = Mind(ClusterState(policy, _plugins(ledger, policy)), Book())
+    return _gone_on(ledger, mind, 0, noted, silent)
+
+
+def restored(ledger: Reader, policy: Policy, keepers: Keepers, progress: Progress = silent) -> Mind:
+    """The same from the newest snapshot that this code can read, and the events after it.
+
+    Args:
+        ledger: where events and snapshots lie.
+        policy: in force as long as the ledger holds none.
+        keepers: get what they remember.
+        progress: told how far it is.
+
+    Raises:
+        EnvironmentFault: the database does not answer.
+        PluginError: the newest policy names a plugin that cannot be loaded.
+    """
+    plugins = _plugins(ledger, policy)
+    for snapshot in ledger.snapshots():
+        mind = _from_snapshot(ledger, snapshot, plugins, keepers)
+        if mind:
+            return _gone_on(ledger, mind, snapshot.seq, keepers.note, progress)
+    keepers.forget()
+    mind = Mind(ClusterState(policy, plugins), Book())
+    return _gone_on(ledger, mind, 0, keepers.note, progress)
+
+
+def _from_snapshot(
+    ledger: Reader, snapshot: Snapshot, plugins: Plugins, keepers: Keepers
+) -> Mind | None:
+    """The state of a snapshot; None = it is not to be used."""
+    newest = ledger.newest_entry(PolicySet)
+    row = next(iter(ledger.events(snapshot.seq - 1, 1)), None)
+    # Another policy may have other plugins, which see the whole past otherwise.
+    if newest and newest.seq > snapshot.seq:
+        return None
+    if row is None or (row.seq, row.checksum) != (snapshot.seq, snapshot.checksum):
+        log.warning("snapshot left out", seq=snapshot.seq, reason="the events are others")
+        return None
+    if snapshot.version != version():
+        log.info("snapshot left out", seq=snapshot.seq, reason="another version wrote it")
+        return None
+    try:
+        with _no_collection():
+            mind, memories = unpacked(snapshot.body, plugins, live=False)
+        keepers.recall(memories)
+    except Unusable as error:
+        log.warning("snapshot left out", seq=snapshot.seq, reason=error.message)
+        return None
+    return mind
+
+
+def _gone_on(ledger: Reader, mind: Mind, after: int, noted: Noted, progress: Progress) -> Mind:
+    """Take in every event after one, and the live workloads."""
+    told = after
     with _no_collection():
-        for cycle in ledger.cycles():
+        for cycle in ledger.cycles(after):
             take(mind, cycle, noted)
+            if cycle.seqs and cycle.seqs[-1] - told >= SHOWN:
+                told = cycle.seqs[-1]
+                progress("replaying the ledger, event", told, 0)
     enter_live(mind, {each.id: each for each in ledger.history.live()})
     return mind
 
 
-def _plugins(ledger: Ledger, policy: Policy) -> Plugins:
+def _plugins(ledger: Reader, policy: Policy) -> Plugins:
     """Those of the newest policy: decisions made with others are written, not made again."""
     newest = ledger.newest(PolicySet)
     if not isinstance(newest, PolicySet):

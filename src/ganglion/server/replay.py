@@ -45,6 +45,10 @@ Noted = Callable[[Event], None]
 log = structlog.get_logger(__name__)
 
 
+def ignored(_event: Event) -> None:
+    """No keeper listens."""
+
+
 def take(mind: Mind, cycle: Cycle, noted: Noted) -> None:
     """Take one cycle in as it was taken in then.
 

@@ -44,6 +44,12 @@ class SchedulesKeeper:
     def forget(self) -> None:
         """The book is made anew."""
 
+    def memory(self) -> None:
+        """The book remembers everything."""
+
+    def recall(self, memory: None) -> None:
+        """The book remembers everything."""
+
     def tend(self, draft: Draft) -> int | None:
         """Act upon the dates that have come; returns the next one."""
         standing = list(draft.book.schedules.live.values())

@@ -95,6 +95,12 @@ class SecretsKeeper:
         """Every event comes again; look at everything that is kept."""
         self._all, self._due = True, set[tuple[str, str]]()
 
+    def memory(self) -> None:
+        """After `forget` it looks at everything that is kept."""
+
+    def recall(self, memory: None) -> None:
+        """As above."""
+
     def tend(self, draft: Draft) -> int | None:
         """Remove what nothing needs any more, once the turn is written."""
         if self._all:

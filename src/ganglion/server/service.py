@@ -19,6 +19,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from ganglion.engine.record import SETTLED
+from ganglion.ledger.chain import Progress, silent
 from ganglion.ledger.ledger import Ledger
 from ganglion.ledger.records import Entry
 from ganglion.model.errors import EnvironmentFault, GanglionError, Superseded
@@ -29,8 +30,9 @@ from ganglion.model.workload import Gang, Kind, Workload
 from ganglion.server.draft import Draft, Mind, Order
 from ganglion.server.keepers import Keeper, Keepers
 from ganglion.server.metrics import Metrics
-from ganglion.server.recovery import expected, replayed
+from ganglion.server.recovery import expected, replayed, restored
 from ganglion.server.turn import Turn
+from ganglion.server.written import Written
 from ganglion.worlds.local.secret_store import SecretStore
 from ganglion.worlds.world import ServedWorld
 
@@ -70,6 +72,7 @@ class Service:
         secrets: values that the ledger must not hold.
         isolate: whether a gang or report that the engine fails over is set apart, so that all
             else is decided; else its failure fails the turn, as tests want it.
+        progress: told how far a long replay is.
 
     Attributes:
         trouble: why turns fail at present; empty = they do not.
@@ -91,6 +94,7 @@ class Service:
         *,
         secrets: SecretStore,
         isolate: bool = False,
+        progress: Progress = silent,
     ) -> None:
         self.ledger, self._world, self._policy = ledger, world, policy
         self.secrets = secrets
@@ -102,8 +106,11 @@ class Service:
         self._resizes: deque[Resize] = deque()
         self._lock = threading.RLock()
         self._keepers = Keepers(keepers)
-        self._mind = replayed(ledger, policy, self._keepers.note)
+        self._mind = restored(ledger, policy, self._keepers, progress)
+        self._copy = Written(ledger, self._keepers)
+        self._copy.begin(self._mind)
         self._stale, self._fresh, self._stopping = False, True, False
+        self._went_back, self._refused = False, 0
         self._endpoints: dict[str, str] = {}
         self._thread = threading.Thread(target=self._run, name="service")
         self.trouble = ""
@@ -141,7 +148,7 @@ class Service:
         """Look at the state between turns; it must be left as it is.
 
         Raises:
-            EnvironmentFault: the last turn could not be written, and the ledger not be read.
+            EnvironmentFault: the policy was changed, and the ledger cannot be read.
         """
         with self._lock:
             self._refreshed()
@@ -179,6 +186,7 @@ class Service:
         if self._thread.is_alive():
             self._thread.join()
         self._refuse_all()
+        self._copy.keep(self.now, ending=True)
 
     # --- the thread -------------------------------------------------------------------------
 
@@ -201,7 +209,7 @@ class Service:
     def turn(self, asked: list[_Asked] | None = None) -> bool:
         """Take one turn with everything that was asked; False = something refused.
 
-        What was not written is undone: the state is rebuilt from the ledger and facts are
+        What was not written is undone: a copy takes the place of the state, and facts are
         kept for the next turn. What the world refuses stays due.
         """
         asked = self._gather(0) if asked is None else asked
@@ -210,6 +218,7 @@ class Service:
             if written:
                 self._published(written)
             self._carry_out()
+            self._copy.keep(self.now)
         except Superseded as error:
             self._troubled(error, asked)
             self.successor, self._stopping = error, True
@@ -239,9 +248,16 @@ class Service:
         self._facts.extend(self._world.observe())
         with self._lock:
             self._refreshed()
-            self._stale = True
-            turn, answers = self._decided(asked)
-            written = turn.write()
+            self._brought_back()
+            turn = None
+            try:
+                turn, answers = self._decided(asked)
+                written = turn.write()
+            except BaseException:
+                self._refused = turn.draft.batch.size if turn else 0
+                self._mind, self._went_back = self._copy.go_back(), True
+                raise
+            self._copy.follow(turn.draft.batch, written)
             self._stale, self._fresh = turn.draft.renewed, False
         self._facts.clear()
         if not self._orders and not self._starts and not self._resizes:
@@ -273,7 +289,7 @@ class Service:
             if answers is not None and turn.tend(self._keepers):
                 turn.decide(always=self._fresh)
                 return turn, answers
-            self._rebuild()
+            self._undone()
 
     def _command(self, draft: Draft, asked: list[_Asked]) -> list[tuple[_Asked, Any]] | None:
         """Answers in order; None when a command failed after it had changed the state."""
@@ -339,17 +355,34 @@ class Service:
         return look
 
     def _refreshed(self) -> None:
-        """Nobody sees what could not be written."""
+        """Have other plugins decide from now on: they see the whole past otherwise."""
         if self._stale:
-            self._rebuild()
-            self._stale = False
+            self.ledger.refresh()
+            self._keepers.forget()
+            self._mind = replayed(self.ledger, self._policy, self._keepers.note)
+            self._copy.begin(self._mind)
+            self._fresh, self._stale = True, False
 
-    def _rebuild(self) -> None:
-        """Forget what is not in the ledger."""
-        self.ledger.refresh()
-        self._keepers.forget()
-        self._mind = replayed(self.ledger, self._policy, self._keepers.note)
-        self._fresh = True
+    def _brought_back(self) -> None:
+        """After a turn that was not written, go on once the database accepts writes again."""
+        if self._went_back:
+            self.ledger.probe(self._refused)
+            if self._copy.bring_back(self._mind):
+                self._due_again()
+            self._fresh, self._went_back = True, False
+
+    def _due_again(self) -> None:
+        """Have the world do what is written; it does nothing a second time."""
+        due = expected(self._mind)
+        self._starts.extend(due["placed"].values())
+        self._resizes.extend(due["resized"].values())
+        stops = list(due["stopping"].values())
+        self._orders.append(lambda world: world.execute(Plan(world.now(), stops=stops), {}))
+
+    def _undone(self) -> None:
+        """Forget what this turn did so far."""
+        self._mind, self._went_back, self._refused = self._copy.go_back(), True, 0
+        self._brought_back()
 
     def _refuse_all(self) -> None:
         error = EnvironmentFault("the server is shutting down", "start it again: ganglion up")

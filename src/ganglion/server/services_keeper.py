@@ -121,6 +121,14 @@ class ServicesKeeper:
         self._looks.clear()
         self._told = None
 
+    def memory(self) -> object:
+        """Since when replicas are wanted."""
+        return self._decided
+
+    def recall(self, memory: dict[str, int]) -> None:
+        """Go on with this."""
+        self._decided = memory
+
     def tend(self, draft: Draft) -> int | None:
         """Scale, drain and publish; see `keepers.Keeper`."""
         services = [draft.book.entries[each] for each in draft.book.replicas.issued]

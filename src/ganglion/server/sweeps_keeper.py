@@ -61,6 +61,14 @@ class SweepsKeeper:
         self._sweeps.clear()
         self._due.clear()
 
+    def memory(self) -> object:
+        """What is known of every sweep."""
+        return self._sweeps, self._due
+
+    def recall(self, memory: tuple[dict[str, _Sweep], dict[str, None]]) -> None:
+        """Go on with this."""
+        self._sweeps, self._due = memory
+
     def note(self, event: Event) -> None:
         """Take notice of an event about a trial."""
         match event:

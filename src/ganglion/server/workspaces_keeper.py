@@ -55,6 +55,14 @@ class WorkspaceKeeper:
         """Every event comes again."""
         self.wards = Wards()
 
+    def memory(self) -> object:
+        """Every live workspace."""
+        return self.wards
+
+    def recall(self, memory: Wards) -> None:
+        """These are they."""
+        self.wards = memory
+
     def look_at(self, gang: str) -> Look | None:
         """The last look at a workspace; None = there was none. Safe from any thread."""
         ward = self.wards.get(gang)

@@ -1,0 +1,206 @@
+"""The state as bytes, and back: what snapshots and copies of it are made of.
+
+The format is pickle, read by a reader that knows a closed list of modules and makes only plain
+objects of classes that these define: see docs/decisions/snapshots.md. Nothing in it is a promise
+to later versions: `VERSION` names the code that wrote it, and other code replays events instead.
+"""
+
+import io
+import pickle
+import sys
+import zlib
+from collections import deque
+from functools import cache
+from hashlib import sha256
+from importlib import import_module
+from pathlib import Path
+from types import FunctionType
+from typing import Any
+
+import ganglion
+from ganglion.engine.conditions import Conditions
+from ganglion.engine.indexes import Indexes
+from ganglion.engine.plugins import NodeClass, Plugins, Typical
+from ganglion.engine.totals import Totals
+from ganglion.ledger.records import Flaw
+from ganglion.model.errors import GanglionError
+from ganglion.server.book import Book
+from ganglion.server.draft import Mind
+
+PACKAGES = ("ganglion.engine", "ganglion.model", "ganglion.lifecycle")
+"""Packages without I/O, whose classes may be in an image."""
+MODULES = tuple(
+    f"ganglion.server.{name}"
+    for name in ("book", "replicas", "spending", "standing", "sweeps_keeper")
+)
+LEVEL = 1
+"""Of compression: the quickest."""
+
+Memories = dict[str, Any]
+"""What keepers remember, by their names."""
+
+
+class Unusable(GanglionError):
+    """An image that cannot be read by this code."""
+
+    code = "image"
+
+
+@cache
+def version() -> str:
+    """Names the code whose objects an image holds; changes with every change of it."""
+    root, digest = Path(ganglion.__file__).parent, sha256(sys.version.encode())
+    sources = [*(root / "server").glob("*.py")]
+    for part in PACKAGES:
+        sources += (root / part.rpartition(".")[2]).rglob("*.py")
+    for path in sorted(sources):
+        digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()
+
+
+def packed(mind: Mind, memories: Memories, *, live: bool) -> bytes:
+    """Turn a state into bytes.
+
+    Args:
+        mind: between two turns.
+        memories: of the keepers.
+        live: whether the live workloads go along; else they are read from the ledger.
+    """
+    state, book = mind.state, mind.book
+    held: dict[int, str] = {id(state.plugins): "plugins", id(state.indexes): "later"}
+    held |= {id(state.totals): "later", id(state.__dict__["_empty"]): "later"}
+    if not live:
+        held |= {id(book.entries): "dict", id(book.__dict__["_names"]): "dict"}
+    data = _dumped((state, book, memories), held)
+    return data if live else zlib.compress(data, LEVEL)
+
+
+def unpacked(body: bytes, plugins: Plugins, *, live: bool) -> tuple[Mind, Memories]:
+    """Turn bytes into a state again.
+
+    Args:
+        body: of `packed` of this very code.
+        plugins: those of the policy in force.
+        live: as it was packed.
+
+    Raises:
+        Unusable: it cannot be read.
+    """
+    try:
+        data = body if live else zlib.decompress(body)
+        state, book, memories = _Reader(io.BytesIO(data), plugins).load()
+        assert isinstance(book, Book)
+        state.__dict__["_empty"] = None
+        state.indexes = Indexes(state.table, state.tree)
+        state.totals = Totals(state.table, state.tree)
+    # Damaged bytes raise almost anything.
+    except Exception as error:
+        raise Unusable(f"{type(error).__name__}: {error}") from error
+    return Mind(state, book), memories
+
+
+def frozen(memories: Memories) -> bytes:
+    """Copy what keepers remember."""
+    return _dumped(memories, {})
+
+
+def thawed(body: bytes) -> Memories:
+    """What keepers remembered. Raises Unusable."""
+    try:
+        found: Memories = _Reader(io.BytesIO(body), None).load()
+    # As above.
+    except Exception as error:
+        raise Unusable(f"{type(error).__name__}: {error}") from error
+    return found
+
+
+def _dumped(graph: object, held: dict[int, str]) -> bytes:
+    out = io.BytesIO()
+    _Writer(out, held).dump(graph)
+    return out.getvalue()
+
+
+class _Writer(pickle.Pickler):
+    """Leaves out what is made anew.
+
+    Args:
+        out: takes the bytes.
+        held: id of an object -> what to put in its place.
+    """
+
+    def __init__(self, out: io.BytesIO, held: dict[int, str]) -> None:
+        super().__init__(out, pickle.HIGHEST_PROTOCOL)
+        self._held = held
+
+    def persistent_id(self, obj: object) -> str | None:
+        """The name of what takes an object's place; None = it is written."""
+        return self._held.get(id(obj))
+
+    def reducer_override(self, obj: object) -> Any:  # noqa: ANN401 - of `pickle`
+        """Write the table of node conditions without what follows from it."""
+        if type(obj) is Conditions:
+            made = (obj.plugins, obj.typical, obj.supply, obj.yardstick)
+            return _table, (*made, obj.classes, obj.known)
+        return NotImplemented
+
+
+class _Reader(pickle.Unpickler):
+    """Makes objects of known classes only.
+
+    Args:
+        file: the bytes.
+        plugins: put where the image has those of its time.
+    """
+
+    def __init__(self, file: io.BytesIO, plugins: Plugins | None) -> None:
+        super().__init__(file)
+        self._plugins = plugins
+
+    def persistent_load(self, pid: str) -> object:
+        """What takes the place of an object that was left out."""
+        return {"plugins": self._plugins, "dict": {}, "later": None}[pid]
+
+    def find_class(self, module_name: str, name: str) -> Any:  # noqa: ANN401 - of `pickle`
+        """A class that may be in an image. Raises UnpicklingError for all else."""
+        known = _KNOWN.get((module_name, name))
+        if known is not None:
+            return known
+        if module_name in MODULES or module_name.startswith(tuple(f"{each}." for each in PACKAGES)):
+            found = getattr(import_module(module_name), name, None)
+            if isinstance(found, type) and found.__module__ == module_name:
+                return found
+        raise pickle.UnpicklingError(f"{module_name}.{name} may not be in an image")
+
+
+def _table(
+    plugins: Plugins,
+    typical: Typical,
+    supply: dict[str, int],
+    yardstick: int,
+    classes: list[NodeClass],
+    known: list[Any],
+) -> Conditions:
+    table = Conditions(plugins)
+    table.typical, table.supply, table.yardstick = typical, supply, yardstick
+    for each in classes:
+        table.class_id(each)
+    for each in known:
+        table.intern(each)
+    return table
+
+
+def _method(owner: object, name: str) -> Any:  # noqa: ANN401 - whatever method it is
+    """A method of an object of a known class."""
+    kind = type(owner)
+    allowed = kind.__module__.startswith("ganglion.engine.")
+    if not allowed or not isinstance(getattr(kind, name, None), FunctionType):
+        raise pickle.UnpicklingError(f"{kind.__name__}.{name} may not be in an image")
+    return getattr(owner, name)
+
+
+_KNOWN: dict[tuple[str, str], Any] = {
+    ("collections", "deque"): deque,
+    ("ganglion.ledger.records", "Flaw"): Flaw,
+    (__name__, "_table"): _table,
+    ("builtins", "getattr"): _method,
+}
