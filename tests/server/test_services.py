@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 
 from ganglion.model.errors import Conflict, FieldError
-from ganglion.model.events import GangSubmitted, Outcome
+from ganglion.model.events import GangSubmitted, Outcome, ServiceLearnt
 from ganglion.router.table import State
 from ganglion.server import commands
 from ganglion.server.scale import Span, scale
+from ganglion.server.services_keeper import KEEP_MS
 from ganglion.server.views import detail, view
 from tests.server.services import BRISK, Parlour
 
@@ -260,7 +261,8 @@ def test_new_bounds_hold_at_once(parlour: Parlour) -> None:
 @pytest.mark.parametrize(
     ("span", "match"),
     [
-        (Span(9), "between 1 and 4"),
+        (Span(9), "9 replicas of chat are above its ceiling of 4"),
+        (Span(0), "0 replicas of chat are below its floor of 1"),
         (Span(-1), "cannot be"),
         (Span(3, 2), "the ceiling is 2"),
         (Span(0, 0), "the ceiling is 0"),
@@ -337,5 +339,68 @@ def test_how_long_replicas_take_to_start_is_learnt(parlour: Parlour) -> None:
     assert all(5_000 < each < 12_000 for each in took[1:])
     parlour.rig.crash()
     parlour.load(0, 8, 3)
-    # Replicas that are found ready may have been so for days.
-    assert parlour.keeper._watched["chat-1"].scaler.memory.started_ms == []
+    # Replicas that are found ready may have been so for days: they add nothing.
+    assert parlour.keeper._watched["chat-1"].scaler.memory.started_ms == took
+
+
+def test_what_was_learnt_of_late_and_long_requests_survives_a_restart(parlour: Parlour) -> None:
+    _scaling(parlour, start_within="10s")
+    parlour.load(0, 1, 2)
+    memory = parlour.keeper._watched["chat-1"].scaler.memory
+    assert memory.promise
+    memory.promise.spare_micro, memory.promise.weight = 2_750_000, 5_000
+    memory.passed.done, memory.passed.ran = 200_000, 700_000_000
+    parlour.rig.machine.time += KEEP_MS
+    parlour.load(0, 1, 2)
+    kept = [each for each in parlour.rig.ledger.replay() if isinstance(each, ServiceLearnt)]
+    assert len(kept) <= 5  # one for each start, one for what drifted
+    assert kept[-1].spare_micro == 2_750_000
+    assert kept[-1].done > 0
+    parlour.rig.crash()
+    parlour.load(0, 1, 0.2)
+    again = parlour.keeper._watched["chat-1"].scaler.memory
+    assert again.promise
+    assert again.promise.spare_micro == 2_750_000
+    assert again.started_ms == [*kept[-1].started_ms]
+    assert (again.passed.done, again.passed.ran) == (kept[-1].done, kept[-1].ran)
+
+
+def test_a_number_by_hand_holds_for_the_hold_down_and_a_restart_and_then_load_counts(
+    parlour: Parlour,
+) -> None:
+    job = _scaling(parlour, hold_down="60s")
+    parlour.load(0, 1, 5)
+    parlour.rig.do(lambda draft: scale(draft, job, Span(3), "ada"))
+    parlour.load(0, 1, 30)
+    assert len(parlour.running()) == 3
+    parlour.rig.crash()
+    parlour.load(0, 8, 25)
+    assert len(parlour.running()) == 3
+    parlour.load(0, 8, 20)
+    assert len(parlour.running()) == 4
+
+
+def test_fewer_by_hand_than_load_asks_for_hold_too_and_new_bounds_end_that(
+    parlour: Parlour,
+) -> None:
+    job = _scaling(parlour, hold_down="60s")
+    parlour.load(0, 8, 8)
+    parlour.rig.do(lambda draft: scale(draft, job, Span(2), "ada"))
+    parlour.load(0, 8, 30)
+    assert len(parlour.running()) == 2
+    parlour.rig.do(lambda draft: scale(draft, job, Span(1, 5), "ada"))
+    parlour.load(0, 8, 10)
+    assert len(parlour.running()) == 4
+
+
+@pytest.mark.parametrize("wanted", [0, 9])
+def test_a_number_beyond_the_bounds_is_answered_with_a_command_that_works(
+    parlour: Parlour, wanted: int
+) -> None:
+    job = _scaling(parlour)
+    with pytest.raises(FieldError) as caught:
+        parlour.rig.do(lambda draft: scale(draft, job, Span(wanted), "ada"))
+    low, high = caught.value.hint.rpartition(" ")[2].split("..")
+    assert caught.value.hint.startswith("move the ")
+    parlour.rig.do(lambda draft: scale(draft, job, Span(int(low), int(high)), "ada"))
+    parlour.rig.do(lambda draft: scale(draft, job, Span(wanted), "ada"))

@@ -152,6 +152,7 @@ _DETAILS: dict[str, Callable[[Fields], str]] = {
     "checkpoint_committed": _saved,
     "gang_ended": _ended,
     "service_scaled": _scaled,
+    "service_learnt": lambda event: f"{len(event.get('started_ms', ()))} starts are remembered",
     "alarm_set": lambda event: f"{event['alarm']}: {event.get('message') or 'taken back'}",
     "gang_updated": _updated,
     "idle_warned": _warned,

@@ -237,6 +237,7 @@ _HANDLERS: Mapping[type, Callable[[ClusterState, Any], bool]] = {
     ev.BookingRemoved: ahead.booking_removed,
     ev.MetricReported: facts.of_no_concern,
     ev.ServiceScaled: facts.of_no_concern,
+    ev.ServiceLearnt: facts.of_no_concern,
     ev.IdleWarned: facts.of_no_concern,
     ev.AlarmSet: facts.of_no_concern,
     ev.ScheduleSet: facts.of_no_concern,

@@ -5,11 +5,11 @@ engine itself and are recorded like facts, so that replaying a ledger needs no t
 `at` is the time in milliseconds.
 """
 
-from msgspec import Struct
-
+from ganglion.model import events_services as _services
 from ganglion.model import outcome as _outcome
 from ganglion.model.behaviour import Schedule
 from ganglion.model.booking import Booking
+from ganglion.model.event_base import Event as _Event
 from ganglion.model.node import Node
 from ganglion.model.placement import Placement
 from ganglion.model.policy import Policy
@@ -20,10 +20,7 @@ from ganglion.model.workload import Gang
 Outcome = _outcome.Outcome
 GIVEN_UP = _outcome.GIVEN_UP
 cancels, suspends = _outcome.cancels, _outcome.suspends
-
-
-class _Event(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, tag_field="type"):
-    at: int
+ServiceScaled, ServiceLearnt = _services.ServiceScaled, _services.ServiceLearnt
 
 
 class NodeAdded(_Event, frozen=True, tag="node_added"):
@@ -299,20 +296,6 @@ class MetricReported(_Event, frozen=True, tag="metric_reported"):
     value: float | None
 
 
-class ServiceScaled(_Event, frozen=True, tag="service_scaled"):
-    """A service is to have another number of replicas; their gangs come and go by own events.
-
-    `draining` are all gangs that get no more requests from now on, and stop once they have
-    answered those they have.
-    """
-
-    workload: str
-    before: int
-    after: int
-    cause: str
-    draining: tuple[str, ...] = ()
-
-
 class IdleWarned(_Event, frozen=True, tag="idle_warned"):
     """A workspace was found idle and is suspended at `suspend_at` unless it is used before.
 
@@ -390,7 +373,8 @@ Event = (
     | BookingSet
     | BookingRemoved
     | MetricReported
-    | ServiceScaled
+    | _services.ServiceScaled
+    | _services.ServiceLearnt
     | IdleWarned
     | AlarmSet
     | ScheduleSet

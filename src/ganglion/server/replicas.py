@@ -10,6 +10,7 @@ from ganglion.model.events import (
     GangStopping,
     GangSubmitted,
     Outcome,
+    ServiceLearnt,
     ServiceScaled,
     cancels,
 )
@@ -34,6 +35,8 @@ class Replicas:
         scaled: service id -> when and why it last got another number of replicas.
         draining: gang -> since when it gets no more requests, in ms.
         past: service id -> what its forgotten replicas add up to.
+        held: service id -> until when the number that a person gave stays, in ms.
+        learnt: service id -> what autoscaling has learnt of it.
     """
 
     def __init__(self) -> None:
@@ -41,6 +44,8 @@ class Replicas:
         self.scaled: dict[str, ServiceScaled] = {}
         self.draining: dict[str, int] = {}
         self.past: dict[str, Past] = {}
+        self.held: dict[str, int] = {}
+        self.learnt: dict[str, ServiceLearnt] = {}
         self._leaving: dict[str, None] = {}
         self._left: dict[str, dict[str, None]] = {}
 
@@ -63,6 +68,8 @@ class Replicas:
                 self._ended(event)
             case ServiceScaled():
                 self._scaled(event)
+            case ServiceLearnt():
+                self.learnt[event.workload] = event
 
     def _ended(self, event: GangEnded) -> None:
         self.draining.pop(event.gang, None)
@@ -72,6 +79,8 @@ class Replicas:
 
     def _scaled(self, event: ServiceScaled) -> None:
         self.scaled[event.workload] = event
+        if event.held_until >= 0:
+            self.held[event.workload] = event.held_until
         before = {gang for gang in self.draining if _service(gang) == event.workload}
         for gang in before.difference(event.draining):
             del self.draining[gang]
@@ -97,7 +106,7 @@ class Replicas:
             return
         for gang in [each for each in self.draining if _service(each) == service]:
             del self.draining[gang]
-        for each in (self.scaled, self.past, self._left):
+        for each in (self.scaled, self.past, self._left, self.held, self.learnt):
             each.pop(service, None)
 
 

@@ -41,7 +41,7 @@ def replicas_of(draft: Draft, service: str) -> list[Replica]:
     ]
 
 
-def set_replicas(draft: Draft, entry: Entry, wanted: int, cause: str) -> bool:
+def set_replicas(draft: Draft, entry: Entry, wanted: int, cause: str, held_until: int = -1) -> bool:
     """Have a service get or lose replicas; returns whether anything changed.
 
     Args:
@@ -49,6 +49,7 @@ def set_replicas(draft: Draft, entry: Entry, wanted: int, cause: str) -> bool:
         entry: the service.
         wanted: how many there should be.
         cause: why, for people.
+        held_until: as in `ServiceScaled`.
     """
     found = replicas_of(draft, entry.id)
     active = [each.gang for each in found if each.part is Part.ACTIVE]
@@ -57,14 +58,17 @@ def set_replicas(draft: Draft, entry: Entry, wanted: int, cause: str) -> bool:
     asleep = [each.gang for each in found if each.part is Part.STANDBY]
     first = to_wake(draft.state, asleep, len(asleep)) if len(active) < wanted else []
     todo = shift(found, wanted, worst, first)
-    if not todo:
+    if not todo and held_until < 0:
         return False
     before = sum(each.part is Part.ACTIVE for each in found)
-    _begin(draft, entry, todo, cause)
-    _end(draft, todo, cause)
+    if todo:
+        _begin(draft, entry, todo, cause)
+        _end(draft, todo, cause)
     draining = {each.gang for each in found if each.part is Part.DRAINING}
-    draining = (draining - set(todo.keep)) | set(todo.drain)
-    draft.record(ServiceScaled(draft.now, entry.id, before, wanted, cause, tuple(sorted(draining))))
+    if todo:
+        draining = (draining - set(todo.keep)) | set(todo.drain)
+    going = tuple(sorted(draining))
+    draft.record(ServiceScaled(draft.now, entry.id, before, wanted, cause, going, held_until))
     if entry.workload.replicas != wanted:
         draft.change(draft.book.entries[entry.id], replicas=wanted)
     return True
@@ -97,8 +101,9 @@ def _end(draft: Draft, todo: Shift, cause: str) -> None:
 def scale(draft: Draft, ref: str, span: Span, user: str) -> str:
     """Do as a user says; returns the id of the service.
 
-    A number is what there is from now on; where the service scales by itself, it goes on from
-    there. Two numbers are its new floor and ceiling.
+    A number is what there is from now on; where the service follows its load, it stays for the
+    service's hold-down, and load counts again after that. Two numbers are its new floor and
+    ceiling, between which load counts at once.
 
     Args:
         draft: the open turn.
@@ -122,7 +127,13 @@ def scale(draft: Draft, ref: str, span: Span, user: str) -> str:
         entry = _bounded(draft, entry, span.low, span.high)
     now = sum(each.part is Part.ACTIVE for each in replicas_of(draft, entry.id))
     wanted = span.low if span.high is None else max(span.low, min(now, span.high))
-    set_replicas(draft, entry, wanted, f"scaled by {user}")
+    scaling = draft.book.entries[entry.id].workload.scaling
+    held = 0
+    if span.high is None and wanted and scaling:
+        # Zero is sleep, which the first request ends: it is not held against it.
+        held = draft.now + scaling.hold_down_ms
+    cause = f"scaled by {user}"
+    set_replicas(draft, entry, wanted, cause, held if scaling else -1)
     return found.workload
 
 
@@ -141,11 +152,20 @@ def _check(entry: Entry, span: Span) -> None:
         hint = "floor..ceiling, as 1..8"
         raise FieldError(f"the ceiling is {span.high}", key="replicas", hint=hint)
     if span.high is None and scaling and not scaling.floor <= span.low <= scaling.ceiling:
-        raise FieldError(
-            f"{workload.name} has between {scaling.floor} and {scaling.ceiling} replicas",
-            key="replicas",
-            hint=f"to change that: ganglion scale {workload.name} FLOOR..CEILING",
-        )
+        raise _outside(workload.name, scaling, span.low)
+
+
+def _outside(name: str, scaling: Scaling, wanted: int) -> FieldError:
+    """A number beyond floor or ceiling is refused with the command that moves that bound."""
+    above = wanted > scaling.ceiling
+    side, bound = ("above", "ceiling") if above else ("below", "floor")
+    limit = scaling.ceiling if above else scaling.floor
+    floor, ceiling = min(wanted, scaling.floor), max(wanted, scaling.ceiling)
+    return FieldError(
+        f"{wanted} replicas of {name} are {side} its {bound} of {limit}",
+        key="replicas",
+        hint=f"move the {bound}: ganglion scale {name} {floor}..{ceiling}",
+    )
 
 
 def _bounded(draft: Draft, entry: Entry, floor: int, ceiling: int) -> Entry:

@@ -1,12 +1,13 @@
 """Looks after services: scales them, drains what goes, tells the router who is there."""
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
+from ganglion.lifecycle.scaling.memory import Learnt, Memory, recalled
 from ganglion.lifecycle.scaling.scaler import Desired, Scaler
 from ganglion.lifecycle.scaling.trust import IMPLAUSIBLE, LOST
 from ganglion.lifecycle.services import Part, Replica, drained
 from ganglion.model.behaviour import Scaling
-from ganglion.model.events import Event, GangEnded, GangSubmitted, GangUpdated
+from ganglion.model.events import Event, GangEnded, GangSubmitted, GangUpdated, ServiceLearnt
 from ganglion.model.plan import Phase
 from ganglion.model.workload import Gang, Kind
 from ganglion.router.table import Service
@@ -28,6 +29,9 @@ HASTE_MS = 100
 DRAIN_MS = Scaling().drain_ms
 """How long a replica may finish its requests where nobody said otherwise."""
 
+KEEP_MS = 600_000
+"""How often what drifts is written at most: it is learnt over hours."""
+
 FINDING_MS = 5_000
 """How long after its start a server may look for where replicas listen."""
 
@@ -45,12 +49,14 @@ class _Watched(Struct):
         scaler: decides.
         seen: replicas that were found ready; None = nobody has looked yet.
         due: when it is to be asked again, in ms.
+        kept_at: when what was learnt was last written, in ms.
     """
 
     scaling: Scaling
     scaler: Scaler
     seen: set[str] | None = None
     due: int = 0
+    kept_at: int = 0
 
 
 class _View(Struct, frozen=True):
@@ -172,7 +178,7 @@ class ServicesKeeper:
 
     def _scale(self, draft: Draft, view: _View, heard: Heard) -> None:
         entry = view.entry
-        watched = self._watch(entry)
+        watched = self._watch(draft, entry)
         if draft.now < watched.due:
             return
         watched.due = _next(draft.now, TICK_MS if view.of(Part.ACTIVE) else HASTE_MS)
@@ -184,16 +190,24 @@ class ServicesKeeper:
             watched.scaler.memory.doubt = load.wrong
         active = view.of(Part.ACTIVE)
         ready = len(view.ready.intersection(active))
-        found = watched.scaler.desired(draft.now, ready, len(active) - ready)
+        held = draft.book.replicas.held.get(entry.id, 0) > draft.now
+        by_hand = entry.workload.replicas if held else None
+        found = watched.scaler.desired(draft.now, ready, len(active) - ready, by_hand)
+        _keep_learnt(draft, entry.id, watched)
         settle(draft, entry.id, _doubts(draft, entry.id, found, load), "metrics.")
         set_replicas(draft, draft.book.entries[entry.id], found.replicas, found.reason)
 
-    def _watch(self, entry: Entry) -> _Watched:
+    def _watch(self, draft: Draft, entry: Entry) -> _Watched:
         scaling = entry.workload.scaling or Scaling()
         known = self._watched.get(entry.id)
         if known is None or known.scaling != scaling:
-            memory = known.scaler.memory if known else None
-            known = _Watched(scaling, Scaler(scaling, memory), known.seen if known else None)
+            memory = known.scaler.memory if known else _recalled(draft, entry.id)
+            known = _Watched(
+                scaling,
+                Scaler(scaling, memory),
+                known.seen if known else None,
+                kept_at=known.kept_at if known else draft.now,
+            )
             self._watched[entry.id] = known
         return known
 
@@ -218,6 +232,29 @@ class ServicesKeeper:
             self._told = table
         words = {ROUTER_DOWN: f"services cannot be reached: {self._door.trouble}"}
         settle(draft, SUBJECT, words if self._door.trouble else {}, "router.")
+
+
+def _recalled(draft: Draft, service: str) -> Memory | None:
+    """What an earlier server had learnt of a service."""
+    known = draft.book.replicas.learnt.get(service)
+    return recalled(_learnt(known), known.at) if known else None
+
+
+def _learnt(event: ServiceLearnt) -> Learnt:
+    known = {name: getattr(event, name) for name in Learnt.__struct_fields__}
+    return Learnt(**known)
+
+
+def _keep_learnt(draft: Draft, service: str, watched: _Watched) -> None:
+    """Write what was learnt: a start at once, figures that drift once in a while."""
+    learnt, event = watched.scaler.learnt(), draft.book.replicas.learnt.get(service)
+    known = _learnt(event) if event else Learnt()
+    new_start = learnt.started_ms != known.started_ms
+    due = draft.now >= watched.kept_at + KEEP_MS
+    if not (new_start or due) or not learnt.differs(known):
+        return
+    watched.kept_at = draft.now
+    draft.record(ServiceLearnt(draft.now, service, **structs.asdict(learnt)))
 
 
 def _service_of(event: Event) -> str:

@@ -77,10 +77,45 @@ class Pass(Struct):
     ran: int = 0
 
 
+class Learnt(Struct, frozen=True):
+    """What is learnt over hours and kept across restarts; fields as of `ServiceLearnt`."""
+
+    started_ms: tuple[int, ...] = ()
+    spare_micro: int = 0
+    weight: int = 0
+    done: int = 0
+    ran: int = 0
+
+    def differs(self, known: "Learnt") -> bool:
+        """Whether there is news: a start, or a figure that moved by a twentieth."""
+        return self.started_ms != known.started_ms or any(
+            abs(new - old) * 20 > old
+            for new, old in (
+                (self.spare_micro, known.spare_micro),
+                (_mean(self), _mean(known)),
+            )
+        )
+
+
+def _mean(learnt: Learnt) -> int:
+    return learnt.ran // learnt.done if learnt.done else 0
+
+
+def recalled(learnt: Learnt, at: int) -> "Memory":
+    """The memory of a scaler that begins with what another one had learnt, at a time in ms."""
+    return Memory(
+        started_ms=[*learnt.started_ms],
+        promise=Promise(learnt.spare_micro, weight=learnt.weight, at=at)
+        if learnt.spare_micro
+        else None,
+        passed=Pass(done=learnt.done, ran=learnt.ran),
+    )
+
+
 class Memory(Struct):
     """Everything a decision depends on beside its arguments.
 
-    It may be lost: what is learnt begins anew, and nothing goes down before as much time
+    It may be lost: what was learnt is `recalled`, and nothing goes down before as much time
     has passed as `hold_down_ms` says, or where there is a promise all replicas fade over it.
 
     Attributes:

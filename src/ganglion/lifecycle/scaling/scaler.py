@@ -6,12 +6,13 @@ what is kept beside the load is in `spare`.
 """
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ganglion.lifecycle.scaling import backlog, spare
 from ganglion.lifecycle.scaling.hints import hinted
 from ganglion.lifecycle.scaling.lead import REMEMBERED, lead, reach
 from ganglion.lifecycle.scaling.load import asked_now, describe
-from ganglion.lifecycle.scaling.memory import Change, Memory, Promise, Sample, Want
+from ganglion.lifecycle.scaling.memory import Change, Kept, Learnt, Memory, Promise, Sample, Want
 from ganglion.lifecycle.scaling.reading import Reading, doubt
 from ganglion.lifecycle.scaling.slow import Bounds, slow
 from ganglion.lifecycle.scaling.trust import LOST, busy, trouble
@@ -80,7 +81,7 @@ class Scaler:
         """A replica became ready, `took_ms` after it was decided on."""
         self.memory.started_ms = [*self.memory.started_ms, took_ms][-REMEMBERED:]
 
-    def desired(self, now: int, ready: int, starting: int) -> Desired:
+    def desired(self, now: int, ready: int, starting: int, by_hand: int | None = None) -> Desired:
         """How many replicas there should be now.
 
         Args:
@@ -88,6 +89,7 @@ class Scaler:
             ready: replicas that answer requests.
             starting: replicas that are to come and do not answer yet, those that wait for a
                 place included; those that are leaving count nowhere.
+            by_hand: number that a person gave and that stays for now; None = load counts.
         """
         replicas = ready + starting
         self._begin(now, replicas)
@@ -95,9 +97,29 @@ class Scaler:
         # What was not done, or was done by others, counts for the pace as it is and not as decided.
         self._change(now, self.memory.decided, replicas)
         found = self._decide(now, ready, replicas)
+        if by_hand is not None:
+            found = self._held(now, by_hand, found)
         self._change(now, replicas, found.replicas)
         self.memory.decided = found.replicas
         return found
+
+    def _held(self, now: int, by_hand: int, found: Desired) -> Desired:
+        """Load is followed meanwhile, so that it counts at once when the hold is over."""
+        held = self._bounds(now).clamp(by_hand)
+        if self.memory.promise:
+            self.memory.kept = Kept(held * 1_000, now)
+        return replace(found, replicas=held, reason=f"held at {held}, as it was scaled by hand")
+
+    def learnt(self) -> Learnt:
+        """What is worth to be known by a scaler that follows this one."""
+        memory, promise = self.memory, self.memory.promise
+        return Learnt(
+            tuple(memory.started_ms),
+            promise.spare_micro if promise else 0,
+            promise.weight if promise else 0,
+            memory.passed.done,
+            memory.passed.ran,
+        )
 
     def _change(self, now: int, before: int, after: int) -> None:
         if before >= 0 and after != before:
