@@ -20,7 +20,8 @@ from ganglion.model.workload import Gang
 Outcome = _outcome.Outcome
 GIVEN_UP = _outcome.GIVEN_UP
 cancels, suspends = _outcome.cancels, _outcome.suspends
-ServiceScaled, ServiceLearnt = _services.ServiceScaled, _services.ServiceLearnt
+ServiceScaled = _services.ServiceScaled
+ServiceLearnt = _services.ServiceLearnt
 
 
 class NodeAdded(_Event, frozen=True, tag="node_added"):
