@@ -132,6 +132,24 @@ def test_a_leaf_within_quota_under_a_parent_without_share_uses_what_no_other_ask
     assert (field.held("other"), field.held("leaf")) == (2, 6)
 
 
+def test_a_promise_yields_before_a_running_gang_of_its_queue_is_stopped() -> None:
+    field = Field(queue("a", 4), queue("b", 4), queue("c"), nodes=1)
+    field.submit("c", *[1] * 4)
+    field.submit("a", 4)
+    field.wait(LEAST)
+    wider, owed = gang("wider", queue="a", gpus=2), gang("owed", queue="b", gpus=4)
+    field.run(ev.GangSubmitted(field.now, wider))
+    promised = field.state.records[wider.id]
+    assert promised.phase is Phase.RESERVED
+
+    plan = field.run(ev.GangSubmitted(field.now, owed))
+
+    assert {field.state.records[each.gang].gang.queue for each in plan.stops} == {"c"}
+    assert promised.phase is Phase.PENDING
+    field.settle()
+    assert (field.held("a"), field.held("b"), field.held("c")) == (4, 4, 0)
+
+
 @pytest.mark.parametrize("seed", range(12))
 def test_random_trees_come_to_rest_and_no_gang_is_stopped_too_often(seed: int) -> None:
     rng = Random(seed)

@@ -16,15 +16,16 @@ from functools import partial
 from ganglion.engine.effort import LOOK, Effort
 from ganglion.engine.find import find
 from ganglion.engine.fresh import Fresh
+from ganglion.engine.grounds import domains_of
 from ganglion.engine.growth import Growth, Use
 from ganglion.engine.market import Market, Offer, as_one_pod
 from ganglion.engine.means import GROWN, Flavors, Relief, closed
 from ganglion.engine.numbers import renumbered
 from ganglion.engine.patience import better_later
-from ganglion.engine.place import Demand, levels_for, rules_of, unit_of
+from ganglion.engine.place import Demand, levels_for
+from ganglion.engine.promise import as_if_there, pledged
 from ganglion.engine.quota import asked, spent
 from ganglion.engine.record import GangRecord
-from ganglion.engine.reservation import Reservation
 from ganglion.engine.shapes import Shape
 from ganglion.engine.state import ClusterState
 from ganglion.engine.stock import Stock, alike
@@ -40,8 +41,8 @@ from ganglion.engine.trade import (
     is_out_of_proportion,
     needed_before,
 )
-from ganglion.engine.victims import Cause, Rules, Unit, may_stop
-from ganglion.model.levels import DEPTH, Level
+from ganglion.engine.victims import Rules, Unit, may_stop
+from ganglion.model.levels import Level
 from ganglion.model.placement import Placement
 from ganglion.model.plan import Start
 from ganglion.model.policy import Entitlement, VictimOrder
@@ -50,7 +51,6 @@ from ganglion.model.reasons import Reason, Token
 
 TRIED = Reason(Token.CAPACITY, "no place was found")
 """Stands for a reason that nobody will read."""
-
 
 UNBOUNDED = 1 << 62
 """In place of a largest victim, in thousandths of GPUs."""
@@ -91,12 +91,18 @@ class Trader:
         self._outgrown = False
         self._by_share = state.policy.entitlement is Entitlement.SHARE
         self._most = UNBOUNDED
+        self._first: list[Unit] = []
 
     def trade(self, asker: GangRecord) -> Trade | None:
         """The best trade for a gang that found no place; None when there is none."""
         self.refusal, self.wait_until = None, None
         if not self._state.policy.evict.enabled or asker.gang.spare:
             return None
+        if self._by_share and self._state.promised:
+            # No running gang stops where a place is to be had that is only promised so far.
+            promises = partial(self._promises, asker)
+            if found := self._attempt(asker, self._one_by_one(asker, promises)):
+                return found
         self.refusal = self._rules.hopeless(self._state, asker, self._now)
         if self.refusal:
             return None
@@ -118,12 +124,17 @@ class Trader:
         """Whoever it might take running gangs from has to let it pass with a reservation, too."""
         held = self._state.future.reservations()
         state, allows, now = self._state, self._rules.allows, self._now
-        return [e.record.gang.id for e in held if allows(state, asker, _as_if_there(e), now)]
+        return [e.record.gang.id for e in held if allows(state, asker, as_if_there(e), now)]
 
     def _work_out(self, asker: GangRecord) -> Trade | None:
-        if self._in_order:
-            return self._attempt(asker, self._by_rules(asker))
-        return self._by_price(asker)
+        if not self._in_order:
+            return self._by_price(asker)
+        state, now, useful = self._state, self._now, self._useful(asker)
+        units = partial(self._rules.victims, state, asker, now, useful)
+        return self._attempt(asker, self._one_by_one(asker, units))
+
+    def _promises(self, asker: GangRecord) -> Iterator[Unit]:
+        return pledged(self._state, self._rules, asker, self._now)
 
     def is_undecided(self, asker: GangRecord, starts: Sequence[Start]) -> bool:
         """Whether a gang that starts in this very cycle might be taken once it has started.
@@ -149,13 +160,12 @@ class Trader:
 
         return useful
 
-    def _by_rules(self, asker: GangRecord) -> Take:
-        """Take in the order of the rules until the gang fits."""
+    def _one_by_one(self, asker: GangRecord, units: Callable[[], Iterator[Unit]]) -> Take:
+        """Take units in the order given until the gang fits."""
 
         def take(tentative: Tentative) -> list[Unit] | None:
             taken: list[Unit] = []
-            useful = self._useful(asker)
-            for unit in self._rules.victims(self._state, asker, self._now, useful):
+            for unit in units():
                 if unit.whole and not self._state.floors.spares(unit.record):
                     continue
                 tentative.take(unit)
@@ -170,12 +180,20 @@ class Trader:
         units = self._pool(asker)
         if not units:
             return None
-        best = self._best(asker)
+        best = self._best_of_all(asker)
         if best and self._by_share and is_out_of_proportion(best, asker):
             self._most = LARGE * asked(asker).gpu_milli
             other, self._most = self._best(asker), UNBOUNDED
             best = gentler_of(best, other) if other else best
         return self._gentler(asker, best) if best else None
+
+    def _best_of_all(self, asker: GangRecord) -> Trade | None:
+        """The cheapest trade; what is only promised so far yields before any running gang."""
+        promised = self._by_share and self._state.promised
+        self._first = list(self._promises(asker)) if promised else []
+        best = self._best(asker) if self._first else None
+        self._first = []
+        return best or self._best(asker)
 
     def _best(self, asker: GangRecord) -> Trade | None:
         """The cheapest trade, of gangs no larger than is allowed at the moment."""
@@ -246,10 +264,8 @@ class Trader:
             yield self._on_one_node(asker, demand)
         if demand.single:
             return
-        seen: list[list[int]] = []
-        for level in levels:
-            if DEPTH[level] < DEPTH[Level.NODE]:
-                yield from self._in_domains(asker, demand, level, seen)
+        for shape, ranks, slots in domains_of(state, asker, demand, levels):
+            yield partial(self._market, asker, shape, ranks, slots)
 
     def _on_one_node(self, asker: GangRecord, demand: Demand) -> Shop:
         shape = as_one_pod(demand)
@@ -264,33 +280,22 @@ class Trader:
 
         return shop
 
-    def _in_domains(
-        self, asker: GangRecord, demand: Demand, level: Level, seen: list[list[int]]
-    ) -> Iterator[Shop]:
-        state = self._state
-        widest = max(demand.sets, key=lambda each: each.request.gpu.count * each.least)
-        rules = rules_of(asker.gang, widest, False, widest.least)
-        shape = demand.shapes[demand.sets.index(widest)]
-        bare = state.empty().fits(unit_of(shape, rules), rules)
-        domains = list(bare.domains(level, widest.least))[: state.policy.evict.tries]
-        for domain in domains:
-            ranks = state.tree.ranks_in(domain)
-            # A domain that is alone in a wider one holds the same nodes.
-            if ranks not in seen:
-                seen.append(ranks)
-                yield partial(self._market, asker, shape, ranks, widest.least)
-
     def _buy(
         self, asker: GangRecord, way: Flavors, shop: Shop | None, tentative: Tentative
     ) -> list[Unit] | None:
         """Take what bounds ask for, then the cheapest offers until the gang fits."""
         allowed = self._allowed(asker)
         market = shop() if shop else None
-        taken: list[Unit] | None = []
-        if way:
+        taken = [unit for unit in self._first if allowed(unit)]
+        for unit in taken:
+            tentative.take(unit)
+        if way and not (taken and self._fits(asker)):
             relief = Relief(self._state, asker, self._pool(asker), allowed)
-            taken = relief.take(way, tentative, self._growth)
-        if taken is None or market is None:
+            relieved = relief.take(way, tentative, self._growth)
+            if relieved is None:
+                return None
+            taken += relieved
+        if market is None:
             return taken if taken and self._fits(asker) else None
         market.open()
         for unit in taken:
@@ -393,8 +398,3 @@ class Trader:
         return Market(
             state, state.table.sight(shape), stock, ranks, effort, slots, classless=classless
         )
-
-
-def _as_if_there(held: Reservation) -> Unit:
-    """A gang with a reservation, as a victim where it will be."""
-    return Unit(held.record, held.placement.pods, True, 0, Cause.RECLAIMED)

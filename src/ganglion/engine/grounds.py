@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 from ganglion.engine.condition import Sight
 from ganglion.engine.fits import Rules
-from ganglion.engine.place import Demand, levels_for, required_level, rules_of
+from ganglion.engine.place import Demand, levels_for, required_level, rules_of, unit_of
 from ganglion.engine.record import GangRecord
-from ganglion.engine.shapes import times
+from ganglion.engine.shapes import Shape, times
 from ganglion.engine.state import ClusterState
 from ganglion.model.levels import DEPTH, Level
 
@@ -66,6 +66,36 @@ def grounds_of(
         domains.sort(key=lambda ranks: (-sum(free[rank] for rank in ranks), ranks[0]))
         for ranks in domains[: state.policy.evict.tries]:
             yield _ground(ranks, sight, widest.least, total, free)
+
+
+def domains_of(
+    state: ClusterState, asker: GangRecord, demand: Demand, levels: Sequence[Level]
+) -> Iterator[tuple[Shape, Sequence[int], int]]:
+    """Domains in which gangs might be stopped for one of many pods, narrow ones first.
+
+    Args:
+        state: the fleet.
+        asker: the gang.
+        demand: what it asks for.
+        levels: at which it may lie, narrow ones first.
+
+    Yields:
+        The shape to make room for, the ranks of the nodes, and how many of it are wanted.
+    """
+    widest = max(demand.sets, key=lambda each: each.request.gpu.count * each.least)
+    rules = rules_of(asker.gang, widest, False, widest.least)
+    shape = demand.shapes[demand.sets.index(widest)]
+    seen: list[list[int]] = []
+    for level in levels:
+        if DEPTH[level] >= DEPTH[Level.NODE]:
+            continue
+        bare = state.empty().fits(unit_of(shape, rules), rules)
+        for domain in list(bare.domains(level, widest.least))[: state.policy.evict.tries]:
+            ranks = state.tree.ranks_in(domain)
+            # A domain that is alone in a wider one holds the same nodes.
+            if ranks not in seen:
+                seen.append(ranks)
+                yield shape, ranks, widest.least
 
 
 def _is_among(rank: int, nodes: Container[int] | None) -> bool:

@@ -1,12 +1,15 @@
 """Promises: places that are a gang's own while others still leave them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from ganglion.engine.condition import UNBOUNDED, Condition
 from ganglion.engine.holdings import Holdings
 from ganglion.engine.record import GangRecord
+from ganglion.engine.reservation import Reservation
 from ganglion.engine.shapes import SHARED, Shape
+from ganglion.engine.victims import Cause, Rules, Unit
 from ganglion.model.placement import Placement, PodPlacement
+from ganglion.model.plan import Phase
 from ganglion.model.resources import WHOLE
 
 
@@ -84,6 +87,37 @@ def overfull(state: Holdings, nodes: Iterable[str]) -> list[str]:
 def condition_of(state: Holdings, node: str) -> Condition:
     """What is free on a node as the tree counts it. Raises NotFound."""
     return state.table.known[state.tree.conditions[state.tree.rank(node)]]
+
+
+def pledged(state: Holdings, rules: Rules, asker: GangRecord, now: int) -> Iterator[Unit]:
+    """Places that are only promised so far, to gangs that yield to the asker.
+
+    They come as victims that lose no work: those of lower priority first, then smaller ones, then
+    younger gangs. The rules are asked just before each one is taken.
+    """
+    queue = asker.gang.queue
+    found = [
+        Unit(
+            record,
+            record.promise.pods,
+            False,
+            0,
+            Cause.PREEMPTED if record.gang.queue == queue else Cause.RECLAIMED,
+        )
+        for record in map(state.records.__getitem__, state.promised)
+        if record.promise and record is not asker and record.phase is Phase.RESERVED
+    ]
+    return (unit for unit in sorted(found, key=_rank) if rules.allows(state, asker, unit, now))
+
+
+def as_if_there(held: Reservation) -> Unit:
+    """A gang with a reservation, as a victim where it will be."""
+    return Unit(held.record, held.placement.pods, True, 0, Cause.RECLAIMED)
+
+
+def _rank(unit: Unit) -> tuple[int, int, int]:
+    gang = unit.record.gang
+    return gang.priority, unit.gpu_milli, -gang.submitted
 
 
 def blockers(state: Holdings, record: GangRecord) -> tuple[str, ...]:

@@ -20,6 +20,11 @@ def swap(state: ClusterState, asker: GangRecord, trade: Trade, plan: Plan) -> No
         cause = Cause.MOVED if unit.record.gang.id in moved else unit.cause
         _stop(state, unit.record, f"{cause} for {asker.gang.id}", plan)
     gone = {unit.record.gang.id for unit in stopped}
+    for unit in trade.units:
+        if unit.record.promise and not unit.record.placement:
+            told = f"{unit.cause} for {asker.gang.id}"
+            decide(state, [GangReserved(plan.at, unit.record.gang.id, None, told)], plan)
+            gone.add(unit.record.gang.id)
     surplus = [unit for unit in trade.units if unit.record.gang.id not in gone]
     _shrink(state, asker, surplus, plan)
     decide(state, [GangReserved(plan.at, asker.gang.id, trade.placement)], plan)
