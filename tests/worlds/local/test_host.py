@@ -189,8 +189,11 @@ def vanish(faulty: Faulty, path: str) -> None:
 def test_what_is_left_of_a_run_is_found_although_it_forks_without_end(tmp_path: Path) -> None:
     run = tmp_path / "runs" / "w-1" / "0" / "1"
     run.mkdir(parents=True)
-    # Every process begins the next one and ends: none of them stays.
-    source = "import os, sys\nwhile True:\n    if os.fork(): os._exit(0)\n    os.setsid()\n"
+    # Every process begins the next one and ends: none of them stays. A failed test leaves them.
+    source = (
+        "import os, time\nend = time.monotonic() + 20\n"
+        "while time.monotonic() < end:\n    if os.fork(): os._exit(0)\n    os.setsid()\n"
+    )
     env = {**os.environ, leftovers.MARK: str(run)}
     subprocess.Popen([sys.executable, "-S", "-c", source], env=env).wait()
     until(lambda: leftovers.kill_leftovers(run), "the chain is broken")
