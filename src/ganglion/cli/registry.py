@@ -96,6 +96,9 @@ COMMANDS: dict[str, Entry] = {
     "scenarios": Entry(
         "ganglion.cli.scenarios:scenarios", "Run scheduling scenarios with expected outcomes.", TRY
     ),
+    "ledger": Entry(
+        "ganglion.cli.ledger:ledger", "Check, back up and move what the server has written.", TOOLS
+    ),
     "schema": Entry(
         "ganglion.cli.schema:schema", "Print the JSON Schema of the workload or policy file.", TOOLS
     ),

@@ -1,5 +1,7 @@
 """The event store: gapless, one transaction per scheduling cycle, one writer."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 from typing import Any, Self
@@ -175,6 +177,16 @@ class Ledger(Reader):
 
     def _change(self, workload: str, values: dict[str, Any]) -> None:
         self._writer.execute(update(workloads).where(workloads.c.id == workload).values(values))
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """The connection that writes, inside one transaction. Call `refresh` afterwards.
+
+        Raises:
+            EnvironmentFault: nothing was written.
+        """
+        with faults(self.where), self._writer.begin():
+            yield self._writer
 
     def keep(self, snapshot: Snapshot) -> None:
         """Write a snapshot; of those before it, only the newest stays.

@@ -88,6 +88,8 @@ class Reader:
         try:
             with faults(where):
                 pinned = engine.connect()
+                if engine.dialect.name == "postgresql":
+                    pinned = pinned.execution_options(isolation_level="REPEATABLE READ")
                 pinned.begin()
                 _same_schema(pinned, where)
         except BaseException:

@@ -55,8 +55,12 @@ def replayed(ledger: Reader, policy: Policy, noted: Noted = ignored) -> Mind:
         EnvironmentFault: the database does not answer.
         PluginError: the newest policy names a plugin that cannot be loaded.
     """
-    mind = Mind(ClusterState(policy, _plugins(ledger, policy)), Book())
-    return _gone_on(ledger, mind, 0, noted, silent)
+    return _gone_on(ledger, empty_mind(ledger, policy), 0, noted, silent)
+
+
+def empty_mind(ledger: Reader, policy: Policy) -> Mind:
+    """A state before the first event, with the plugins of the newest policy. See `replayed`."""
+    return Mind(ClusterState(policy, _plugins(ledger, policy)), Book())
 
 
 def restored(ledger: Reader, policy: Policy, keepers: Keepers, progress: Progress = silent) -> Mind:
@@ -98,7 +102,7 @@ def _from_snapshot(
         log.info("snapshot left out", seq=snapshot.seq, reason="another version wrote it")
         return None
     try:
-        with _no_collection():
+        with no_collection():
             mind, memories = unpacked(snapshot.body, plugins, live=False)
         keepers.recall(memories)
     except Unusable as error:
@@ -110,7 +114,7 @@ def _from_snapshot(
 def _gone_on(ledger: Reader, mind: Mind, after: int, noted: Noted, progress: Progress) -> Mind:
     """Take in every event after one, and the live workloads."""
     told = after
-    with _no_collection():
+    with no_collection():
         for cycle in ledger.cycles(after):
             take(mind, cycle, noted)
             if cycle.seqs and cycle.seqs[-1] - told >= SHOWN:
@@ -135,8 +139,11 @@ def _plugins(ledger: Reader, policy: Policy) -> Plugins:
 
 
 @contextmanager
-def _no_collection() -> Iterator[None]:
-    """Millions of young objects that stay make the cycle collector run for nothing."""
+def no_collection() -> Iterator[None]:
+    """Collect no garbage meanwhile.
+
+    Millions of young objects that stay make the cycle collector run for nothing.
+    """
     was_on = gc.isenabled()
     gc.disable()
     try:

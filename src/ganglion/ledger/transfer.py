@@ -1,0 +1,274 @@
+"""Ledgers as files: export, import, and backup while a server writes.
+
+An export is one JSON object a line: a header, the cycles, the events, the workloads, and a last
+line that counts them and names the head of the chain. A name that ends in `.gz` is compressed.
+"""
+
+import gzip
+import os
+import sqlite3
+from base64 import b64decode, b64encode
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any, cast
+
+import msgspec
+from msgspec import Struct
+from sqlalchemy import Connection, insert, select
+
+from ganglion.ledger import database
+from ganglion.ledger.chain import GENESIS, Progress, link, silent
+from ganglion.ledger.faults import faults
+from ganglion.ledger.ledger import Ledger
+from ganglion.ledger.reader import PAGE, Reader
+from ganglion.ledger.records import Entry
+from ganglion.ledger.tables import SCHEMA, cycles, events, workloads
+from ganglion.model.errors import Conflict, EnvironmentFault, FileError
+
+FORMAT = 1
+"""Of exports; grows with every change that older versions cannot read."""
+BINARY = ("document", "body", "detail")
+"""Columns of workloads that hold bytes."""
+
+
+class Header(Struct, frozen=True):
+    """The first line."""
+
+    format: int
+    schema: str
+
+
+class End(Struct, frozen=True):
+    """The last line: how much there is, and the checksum of the newest event in hexadecimal."""
+
+    cycles: int
+    events: int
+    workloads: int
+    checksum: str
+
+
+class _Event(Struct, frozen=True, omit_defaults=True):
+    """An event; a body that is no UTF-8 is in `raw`, in base 64."""
+
+    seq: int
+    at: int
+    cycle: int
+    kind: str
+    checksum: str
+    body: str = ""
+    raw: str = ""
+
+
+def exported(reader: Reader, file: Path, progress: Progress = silent) -> End:
+    """Write a ledger to a file, which appears when it is complete.
+
+    Raises:
+        EnvironmentFault: the database does not answer, or the file cannot be written.
+    """
+    counts, checksum = [0, 0, 0], GENESIS
+    with _appearing(file) as scratch, _opened(scratch, file, "wb") as out:
+        _line(out, Header(FORMAT, SCHEMA))
+        for row in _table(reader, cycles, cycles.c.cycle):
+            _line(out, row)
+            counts[0] += 1
+        after = 0
+        while page := reader.events(after, PAGE):
+            for entry in page:
+                _line(out, _event(entry))
+            counts[1] += len(page)
+            after, checksum = page[-1].seq, page[-1].checksum or b""
+            progress("writing events", counts[1], 0)
+        for row in _table(reader, workloads, workloads.c.number):
+            _line(out, row | {name: _text(row, name) for name in BINARY})
+            counts[2] += 1
+        end = End(counts[0], counts[1], counts[2], checksum.hex())
+        _line(out, end)
+    return end
+
+
+def imported(ledger: Ledger, file: Path, progress: Progress = silent) -> End:
+    """Fill an empty ledger from a file, in one transaction; every checksum has to fit.
+
+    Raises:
+        Conflict: the ledger is not empty.
+        FileError: the file is no export, is cut off, or an event does not fit its checksum.
+        EnvironmentFault: the database refuses.
+    """
+    if ledger.cycle or ledger.head:
+        raise Conflict(
+            f"{ledger.where} is not empty: it has {ledger.head} events",
+            "import into a home or a database that was not used yet",
+        )
+    with _opened(file, file, "rb") as lines, ledger.writing() as connection:
+        try:
+            end = _Import(connection, file, progress).read(lines)
+        except (msgspec.MsgspecError, ValueError, KeyError, OSError, EOFError) as error:
+            raise FileError(f"{file} is not a complete export of a ledger: {error}") from error
+    ledger.refresh()
+    return end
+
+
+def backed_up(target: str | Path, file: Path) -> None:
+    """Copy a SQLite ledger as it is at this moment, while a server may write to it.
+
+    Raises:
+        EnvironmentFault: the database or the file refuses.
+        Conflict: it is no SQLite ledger; `exported` writes those.
+    """
+    path = database.file_of(database.parse(target))
+    if path is None:
+        raise Conflict("only a ledger in a SQLite file is copied", "export it instead")
+    if not path.exists():
+        raise EnvironmentFault(f"there is no ledger {path}", "name its home or its database")
+    with _appearing(file) as scratch, faults(str(path)):
+        source = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
+        copy = sqlite3.connect(scratch)
+        try:
+            source.backup(copy)  # one step: readers and writers of the source go on
+            (found,) = copy.execute("PRAGMA quick_check(1)").fetchone()
+        finally:
+            copy.close()
+            source.close()
+        if found != "ok":
+            raise EnvironmentFault(
+                f"the copy of {path} is damaged: {found}", "see what: ganglion ledger verify"
+            )
+
+
+class _Import:
+    """Reads one file into an empty ledger.
+
+    Args:
+        connection: writes, inside a transaction.
+        file: for messages.
+        progress: told how far it is.
+    """
+
+    def __init__(self, connection: Connection, file: Path, progress: Progress) -> None:
+        self._connection, self._file, self._progress = connection, file, progress
+        self._heads: dict[int, tuple[int, int]] = {}
+        self._checksum, self._events = GENESIS, 0
+        self._workloads = 0
+
+    def read(self, lines: IO[bytes]) -> End:
+        """Take every line in."""
+        header = msgspec.json.decode(lines.readline(), type=Header)
+        if header.format > FORMAT:
+            raise ValueError(f"format {header.format} is of a newer version")
+        page = list[dict[str, Any]]()
+        for line in lines:
+            row = msgspec.json.decode(line)
+            if "checksum" in row and "events" in row:
+                self._write(page)
+                return self._ended(msgspec.convert(row, End))
+            if page and (len(page) == PAGE or page[0].keys() != row.keys()):
+                self._write(page)
+                page = []
+            page.append(row)
+        raise ValueError("the last line is missing")
+
+    def _write(self, page: list[dict[str, Any]]) -> None:
+        if not page:
+            return
+        if "number" in page[0]:
+            rows = [row | {name: _bytes(row[name]) for name in BINARY} for row in page]
+            self._connection.execute(insert(workloads), rows)
+            self._workloads += len(rows)
+        elif "seq" in page[0]:
+            self._connection.execute(insert(events), [self._fitting(row) for row in page])
+            self._events += len(page)
+            self._progress("reading events", self._events, 0)
+        else:
+            self._connection.execute(insert(cycles), page)
+            self._heads |= {row["cycle"]: (row["at"], row["incoming"]) for row in page}
+
+    def _fitting(self, row: dict[str, Any]) -> dict[str, Any]:
+        event = msgspec.convert(row, _Event)
+        body = b64decode(event.raw) if event.raw else event.body.encode()
+        columns = (event.seq, event.at, event.cycle, event.kind, body)
+        self._checksum = link(self._checksum, columns, *self._heads[event.cycle])
+        if self._checksum.hex() != event.checksum:
+            raise FileError(
+                f"{self._file}: event {event.seq} does not fit its checksum",
+                "the file was changed, or the ledger was: ganglion ledger verify, there",
+            )
+        names = ("seq", "at", "cycle", "kind", "body")
+        return dict(zip(names, columns, strict=True)) | {"checksum": self._checksum}
+
+    def _ended(self, end: End) -> End:
+        found = End(len(self._heads), self._events, self._workloads, self._checksum.hex())
+        if found != end:
+            raise ValueError(f"it should have {end}, and has {found}")
+        return end
+
+
+def _table(reader: Reader, table: Any, key: Any) -> Iterator[dict[str, Any]]:  # noqa: ANN401 - of SQLAlchemy
+    """Rows of a table by key, page by page."""
+    after = -1
+    while rows := reader.rows(select(table).where(key > after).order_by(key).limit(PAGE)):
+        yield from (dict(row._mapping) for row in rows)
+        after = rows[-1]._mapping[key.name]
+
+
+def _event(entry: Entry) -> _Event:
+    checksum = (entry.checksum or b"").hex()
+    head = (entry.seq, entry.at, entry.cycle, entry.kind, checksum)
+    try:
+        return _Event(*head, body=entry.body.decode())
+    except UnicodeDecodeError:
+        return _Event(*head, raw=b64encode(entry.body).decode())
+
+
+def _text(row: dict[str, Any], name: str) -> str:
+    try:
+        return bytes(row[name]).decode()
+    except UnicodeDecodeError as error:
+        raise Conflict(
+            f"the row of workload {row['id']} is damaged: {name} is no text",
+            "move the ledger by `ganglion ledger backup`",
+        ) from error
+
+
+def _bytes(value: str) -> bytes:
+    return value.encode()
+
+
+def _line(out: IO[bytes], value: object) -> None:
+    out.write(msgspec.json.encode(value) + b"\n")
+
+
+@contextmanager
+def _opened(path: Path, named: Path, mode: str) -> Iterator[IO[bytes]]:
+    try:
+        plain = path.open(mode)
+    except OSError as error:
+        raise EnvironmentFault(f"cannot open {path}: {error.strerror}", "") from error
+    with plain:
+        if named.suffix != ".gz":
+            yield plain
+            return
+        with gzip.GzipFile(fileobj=plain, mode=mode, compresslevel=1) as packed:
+            yield cast("IO[bytes]", packed)
+
+
+@contextmanager
+def _appearing(file: Path) -> Iterator[Path]:
+    """A file of the owner's beside the one that is asked for, which takes its place at the end.
+
+    Raises:
+        EnvironmentFault: it cannot be made, or something of that name is there.
+    """
+    if file.exists():
+        raise Conflict(f"{file} is there already", "name another file, or move it away")
+    scratch = file.with_name(f".{file.name}.{os.getpid()}")
+    try:
+        os.close(os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        yield scratch
+        with scratch.open("rb") as written:
+            os.fsync(written.fileno())
+        scratch.rename(file)
+    except OSError as error:
+        raise EnvironmentFault(f"cannot write {file}: {error.strerror}", "") from error
+    finally:
+        scratch.unlink(missing_ok=True)
