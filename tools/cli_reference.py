@@ -47,11 +47,28 @@ unless `--wait` is given.
 **Submitting once.** A submit that is interrupted, even by `kill -9`, is neither lost nor done
 twice: give the same command again within an hour and the server recognises it.
 
-**Output.** Tables are for eyes: on a terminal the last columns are cut to its width, through a
-pipe nothing is cut and there is no colour. `-o wide` shows more columns; `-o json`, `-o yaml` and
-`--csv` are for programs, and column names never change. Logs, ids and data go to stdout,
-everything said to people to stderr. With `-o json` errors are JSON too, with `code`, `message`
-and `hint`. `NO_COLOR` and `FORCE_COLOR` are heeded.
+**Which jobs.** `ps`, `queue`, `cancel` and `update` take ids, names and patterns (`'train-*'`;
+quote them from the shell), and filters: `--state`, `-q`, `-u`, `--kind`. Several values are
+alternatives (`-q red,blue`), several filters all have to hold. `update -q` moves to a queue;
+its filter is `--from-queue`. `cancel` asks before it acts on the beginning of an id, on
+`--all`, and on a filter or pattern that fits more than one job; where nobody can answer it
+refuses, unless `--yes` is given.
+
+**Output.** Tables are for eyes. Through a pipe nothing is cut and there is no colour; on a
+terminal a list that is longer than the screen goes through `$PAGER` (`less`), unless
+`--no-pager` is given or `PAGER` is empty. Where a table is wider than the terminal, in this
+order:
+
+1. texts (as MESSAGE, REASON, NODES) are cut from the right, between words: `after …`;
+2. identifiers of more than 28 columns get a line of their own, the rest of the row follows below;
+3. columns are left out from the right, STATE and REASON last;
+4. an identifier wider than the terminal is folded.
+
+No identifier is cut, and no line is wider than the terminal. `-o wide` shows every column at
+its full width, however wide that is; `-o json`, `-o yaml` and `--csv` are for programs, and
+column names never change. Logs, ids and data go to stdout, everything said to people to stderr.
+With `-o json` errors are JSON too, with `code`, `message` and `hint`. `NO_COLOR` and
+`FORCE_COLOR` are heeded.
 
 **One letter, one meaning:** `-a` all, `-d` detach, `-e` variable, `-f` follow, `-h` help, `-n`
 number of rows, `-N` namespace, `-o` output, `-q` queue, `-u` user, `-w` watch, `-y` yes.

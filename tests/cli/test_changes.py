@@ -11,46 +11,141 @@ from tests.cli.harness import FakeServer, Ganglion, refusal
 API = "/api/v1"
 
 
-def cancelling(server: FakeServer, *jobs: str) -> FakeServer:
-    for job in jobs:
-        server.on(f"POST {API}/workloads/{job}/cancel", answers.DETAIL)
-    return server
+CANCEL = f"POST {API}/workloads:cancel"
 
 
-def test_several_jobs_are_cancelled(ganglion: Ganglion, server: FakeServer) -> None:
-    cancelling(server, "a", "b")
-    done = ganglion("cancel", "a", "b", "--force")
-    assert (done.code, done.out) == (0, "cancelling a\ncancelling b\n")
-    assert server.bodies(f"POST {API}/workloads/a/cancel") == [{"force": True}]
+def answer(*ids: str, **others: object) -> dict[str, object]:
+    """What the server says of a bulk verb."""
+    counts = {"at": 7, "matched": len(ids), "done": len(ids), "refused": 0}
+    return counts | {"workloads": ids, "prefixes": {}, "problems": []} | others
+
+
+def test_several_jobs_are_cancelled_with_one_request(
+    ganglion: Ganglion, server: FakeServer
+) -> None:
+    server.on(CANCEL, answer("a-1", "b-2"))
+    done = ganglion("cancel", "a", "b", "--force", "--yes")
+    assert (done.code, done.out) == (0, "cancelling a-1\ncancelling b-2\n")
+    assert server.bodies(CANCEL) == [{"workloads": ["a", "b"], "dry_run": False, "force": True}]
 
 
 def test_one_that_cannot_be_cancelled_does_not_spare_the_others(
     ganglion: Ganglion, server: FakeServer
 ) -> None:
-    cancelling(server, "b")
-    server.on(f"POST {API}/workloads/a/cancel", refusal(409, "state.conflict", "a has ended"))
+    problem = {"workload": "a", "code": "state.conflict", "detail": "a has ended", "hint": "h"}
+    server.on(CANCEL, answer("b-2", matched=2, refused=1, problems=[problem]))
     done = ganglion("cancel", "a", "b")
-    assert (done.code, done.out) == (1, "cancelling b\n")
-    assert "a has ended" in done.err
+    assert (done.code, done.out) == (1, "cancelling b-2\n")
+    assert "a has ended (h)" in done.err
     assert "1 of 2 workloads not cancelled" in done.err
 
 
-def test_all_asks_unless_told_not_to(
+@pytest.mark.parametrize(
+    ("words", "filters"),
+    [
+        (["--all"], {}),
+        (["train-*"], {"name": ["train-*"]}),
+        (["-q", "red,blue", "--state", "queued"], {"state": ["QUEUED"], "queue": ["red", "blue"]}),
+        (
+            ["a", "b*", "-u", "ada", "--kind", "train"],
+            {"user": ["ada"], "kind": ["train"], "name": ["a", "b*"]},
+        ),
+    ],
+)
+def test_what_fits_more_than_one_is_asked_about_first(
+    ganglion: Ganglion,
+    server: FakeServer,
+    monkeypatch: pytest.MonkeyPatch,
+    words: list[str],
+    filters: dict[str, object],
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO())
+    server.on(CANCEL, answer("train-1", "train-2", done=0))
+    done = ganglion("cancel", *words)
+    assert (done.code, done.out) == (2, "")
+    assert "cancel 2 workloads (train-1, train-2)?" in done.err
+    assert "add --yes" in done.err
+    asked = {"workloads": [], "dry_run": True, "force": False, "filter": filters}
+    assert server.bodies(CANCEL) == [asked]
+    server.on(CANCEL, answer("train-1", "train-2"))
+    done = ganglion("cancel", *words, "-y")
+    assert done.out == "cancelling 2 workloads (train-1, train-2)\n"
+    assert server.bodies(CANCEL)[-1] == asked | {"dry_run": False}
+
+
+def test_the_beginning_of_an_id_is_asked_about(
     ganglion: Ganglion, server: FakeServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    server.on(f"GET {API}/workloads", answers.PAGE | {"items": [answers.TRAIN]})
-    cancelling(server, "llama-sft-7")
     monkeypatch.setattr(sys, "stdin", io.StringIO())
+    server.on(CANCEL, answer("train-1", prefixes={"tra": "train-1"}, done=0))
+    done = ganglion("cancel", "tra")
+    assert (done.code, "cancel 1 workload (train-1)?" in done.err) == (2, True)
+    assert all(body["dry_run"] for body in server.bodies(CANCEL))
+
+
+def test_after_a_yes_only_what_was_asked_about_is_cancelled(
+    ganglion: Ganglion, server: FakeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Person(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.setattr(sys, "stdin", Person("y\n"))
+    many = [f"t-{n}" for n in range(10_000)]
+    server.on(CANCEL, answer(*many, done=0), answer(*many))
     done = ganglion("cancel", "--all")
-    assert done.code == 2
-    assert "add --yes" in done.err
-    assert ganglion("cancel", "--all", "-y").out == "cancelling llama-sft-7\n"
+    assert done.out.splitlines()[-1] == (
+        "cancelling 10,000 workloads (t-0, t-1, t-2, t-3, t-4 and 9,995 more)"
+    )
+    assert [body["filter"] for body in server.bodies(CANCEL)] == [{}, {"until": "7"}]
+
+
+def test_one_that_a_filter_finds_alone_needs_no_question(
+    ganglion: Ganglion, server: FakeServer
+) -> None:
+    server.on(CANCEL, answer("a-1", done=0), answer("a-1"))
+    assert ganglion("cancel", "a-*").out == "cancelling 1 workload (a-1)\n"
 
 
 def test_all_of_nothing_is_no_error(ganglion: Ganglion, server: FakeServer) -> None:
-    server.on(f"GET {API}/workloads", {"items": []})
+    server.on(CANCEL, answer())
     done = ganglion("cancel", "--all")
     assert (done.code, done.out) == (0, "nothing to cancel\n")
+
+
+@pytest.mark.parametrize("words", [[], ["--all", "a"], ["--all", "-q", "x"]])
+def test_what_to_cancel_has_to_be_said_once(ganglion: Ganglion, words: list[str]) -> None:
+    assert ganglion("cancel", *words).code == 2
+
+
+@pytest.mark.parametrize("state", ["no", "queued,no"])
+def test_an_unknown_state_is_refused_with_those_there_are(ganglion: Ganglion, state: str) -> None:
+    done = ganglion("ps", "--state", state)
+    assert (done.code, "QUEUED, STARTING" in done.err) == (2, True)
+
+
+def test_lists_send_their_filters(ganglion: Ganglion, server: FakeServer) -> None:
+    server.on(f"GET {API}/workloads", {"items": []})
+    server.on(f"GET {API}/order", {"items": [], "total": 0})
+    ganglion("ps", "train-*", "--state", "Failed,timed_out", "-q", "a", "-q", "b", "-n", "3")
+    ganglion("queue", "x", "--kind", "sweep")
+    sent = [str(each.url.params) for each in server.requests]
+    assert sent[0] == "state=FAILED&state=TIMED_OUT&queue=a&queue=b&name=train-%2A&limit=3"
+    assert sent[1] == "kind=sweep&name=x&limit=1000"
+
+
+def test_many_are_changed_with_one_request(ganglion: Ganglion, server: FakeServer) -> None:
+    server.on(f"POST {API}/workloads:update", answer("a-1", "a-2"))
+    done = ganglion("update", "a-*", "--from-queue", "red", "-q", "blue")
+    assert (done.code, done.out) == (0, "changed 2 workloads\n")
+    assert server.bodies(f"POST {API}/workloads:update") == [
+        {
+            "workloads": [],
+            "dry_run": False,
+            "filter": {"queue": ["red"], "name": ["a-*"]},
+            "changes": {"queue": "blue"},
+        }
+    ]
 
 
 @pytest.mark.parametrize(
@@ -191,16 +286,16 @@ def test_an_empty_list_is_said_to_people_and_empty_to_programs(
     assert ganglion("ps", "--csv").out.startswith("ID,KIND,QUEUE")
 
 
-def test_the_queue_is_filtered_and_cut(ganglion: Ganglion, server: FakeServer) -> None:
-    server.on(f"GET {API}/order", answers.ORDER)
-    for flags, names in [
-        (["-q", "research"], ["bert-2/0"]),
-        (["-u", "grace"], ["giant-9/0"]),
-        (["-n", "1"], ["bert-2/0"]),
-        (["-q", "none"], []),
-    ]:
-        items = json.loads(ganglion("queue", *flags, "-o", "json").out)
-        assert [item["gang"] for item in items] == names
+def test_the_queue_comes_in_pages(ganglion: Ganglion, server: FakeServer) -> None:
+    first, second = answers.ORDER["items"]
+    pages = [{"items": [first], "next": "c"}, {"items": [second], "next": None}]
+    server.on(f"GET {API}/order", *pages)
+    items = json.loads(ganglion("queue", "-q", "a", "-o", "json").out)
+    assert [item["gang"] for item in items] == ["bert-2/0", "giant-9/0"]
+    assert [str(each.url.params) for each in server.requests] == [
+        "queue=a&limit=1000",
+        "queue=a&limit=1000&cursor=c",
+    ]
 
 
 def test_a_wrong_token_says_where_tokens_come_from(ganglion: Ganglion, server: FakeServer) -> None:

@@ -123,7 +123,7 @@ def test_workloads_live_change_and_end(ledger: Ledger) -> None:
     assert [(each.id, each.workload, each.ended) for each in live] == [("a-1", moved, None)]
     ended = ledger.history.ended(below=100, limit=10)
     assert [(e.id, e.ended, e.state, e.detail) for e in ended] == [("b-2", 9, "FAILED", b'{"x":1}')]
-    found = ledger.history.by_request("k1")
+    found = ledger.history.by_requests(["k1"])["k1"]
     assert found is not None
     assert (found.id, found.request_hash) == ("b-2", "h")
 

@@ -1,57 +1,114 @@
 """`ganglion cancel`."""
 
 import sys
+from typing import TYPE_CHECKING
 
 import rich_click as click
 
 from ganglion.cli.connect import complete_jobs, connect
 from ganglion.cli.contexts import Where, context_options
+from ganglion.cli.filters import filter_options, is_pattern, with_names
 from ganglion.cli.formats import plural
 from ganglion.cli.options import command
-from ganglion.cli.ps import fetch
-from ganglion.model.errors import GanglionError, InputError, StateError
+from ganglion.model.errors import InputError, StateError
+
+if TYPE_CHECKING:
+    from ganglion.client.bulk_views import BulkAnswer
+    from ganglion.client.filters import Filters
+
+NAMED = 5
+"""Most workloads that a question or a summary names."""
 
 
-@command("cancel", "cancel train", "cancel sweep-12 batch-9 --force", "cancel --all")
-@click.argument("jobs", nargs=-1, metavar="JOB...", shell_complete=complete_jobs)
+@command(
+    "cancel",
+    "cancel train",
+    "cancel sweep-12 batch-9 --force",
+    "cancel 'train-*' --state queued",
+    "cancel --all",
+)
+@click.argument("jobs", nargs=-1, metavar="[JOB]...", shell_complete=complete_jobs)
 @click.option("-a", "--all", "everything", is_flag=True, help="All of yours that have not ended.")
+@filter_options()
 @click.option("--force", is_flag=True, help="Kill at once, without time to save.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 @context_options
 def cancel(
-    jobs: tuple[str, ...], everything: bool, force: bool, yes: bool, where: Where | None
+    jobs: tuple[str, ...],
+    everything: bool,
+    filters: "Filters",
+    force: bool,
+    yes: bool,
+    where: Where | None,
 ) -> None:
     """Stop workloads.
 
-    Each process gets SIGTERM and its grace period to save its work, then SIGKILL.
+    Each process gets SIGTERM and its grace period to save its work, then SIGKILL. Many
+    workloads are one request; what cannot be cancelled leaves the others alone.
 
-    JOB is an id, the beginning of one, or a name.
+    JOB is an id, a name, or the beginning of an id that fits no other; in patterns *, ? and
+    [a-z] match as in file names. With a filter, JOB is an id, a name or a pattern of those that
+    pass it. You are asked before the beginning of an id, --all, or a filter or pattern that fits
+    more than one is acted on; where nobody can answer, give --yes.
     """
-    if bool(jobs) == everything:
-        raise click.UsageError("name the workloads to cancel, or give --all")
+    if everything and (jobs or filters):
+        raise click.UsageError("--all is every workload: leave out names and filters")
+    if not (everything or jobs or filters):
+        raise click.UsageError("name the workloads to cancel, give a filter, or --all")
+    refs, narrow = chosen(jobs, filters)
+    many = everything or bool(narrow)
     with connect(where=where) as client:
-        chosen = [view.id for view in fetch(client)] if everything else list(jobs)
-        if everything and chosen and not yes:
-            _ask(len(chosen))
-        failed = 0
-        for job in chosen:
-            try:
-                client.cancel(job, force=force)
-                click.echo(f"cancelling {job}")
-            except StateError as error:
-                failed += 1
-                _say(error)
-    if everything and not chosen:
-        click.echo("nothing to cancel")
-    if failed:
-        raise StateError(f"{failed} of {plural(len(chosen), 'workload')} not cancelled")
+        if not yes:
+            found = client.bulk.cancel(refs, everything=everything, dry_run=True, **narrow)
+            _ask(found, everything=everything, many=many)
+            if many:  # what is submitted while you think was not asked about
+                narrow = {**narrow, "until": found.at}
+        done = client.bulk.cancel(refs, everything=everything, force=force, **narrow)
+    _say(done, many=many)
 
 
-def _ask(count: int) -> None:
+def chosen(jobs: tuple[str, ...], filters: "Filters") -> "tuple[list[str], Filters]":
+    """Return references and filters: patterns are filters, and with a filter all names are."""
+    patterns = jobs if filters else tuple(each for each in jobs if is_pattern(each))
+    refs = [each for each in jobs if each not in patterns]
+    return refs, with_names(filters, patterns)
+
+
+def _ask(found: "BulkAnswer", *, everything: bool, many: bool) -> None:
+    """Ask before more is cancelled than was named."""
+    sure = not found.prefixes and not (everything and found.matched)
+    if not found.workloads or (sure and (found.matched < 2 or not many)):
+        return
+    what = f"cancel {plural(len(found.workloads), 'workload')}{_named(found.workloads)}?"
     if not sys.stdin.isatty():
-        raise InputError(f"cancel {plural(count, 'workload')}?", "add --yes when nobody can answer")
-    click.confirm(f"Cancel {plural(count, 'workload')}?", abort=True)
+        raise InputError(what, "add --yes when nobody can answer")
+    click.confirm(what.capitalize(), abort=True, err=True)
 
 
-def _say(error: GanglionError) -> None:
-    click.echo(f"{error.message}" + (f" ({error.hint})" if error.hint else ""), err=True)
+def _named(workloads: tuple[str, ...]) -> str:
+    more = f" and {len(workloads) - NAMED:,} more" if len(workloads) > NAMED else ""
+    return f" ({', '.join(workloads[:NAMED])}{more})"
+
+
+def _say(done: "BulkAnswer", *, many: bool) -> None:
+    """Say what was done, in one line where a filter chose, and what was not."""
+    if many and done.workloads:
+        click.echo(f"cancelling {plural(done.done, 'workload')}{_named(done.workloads)}")
+    elif not many:
+        for each in done.workloads:
+            click.echo(f"cancelling {each}")
+    elif not done.refused:
+        click.echo("nothing to cancel")
+    refused(done, "cancelled")
+
+
+def refused(done: "BulkAnswer", what: str) -> None:
+    """Say what was refused.
+
+    Raises:
+        StateError: something was.
+    """
+    for each in done.problems:
+        click.echo(f"{each.detail}" + (f" ({each.hint})" if each.hint else ""), err=True)
+    if done.refused:
+        raise StateError(f"{done.refused:,} of {plural(done.matched, 'workload')} not {what}")

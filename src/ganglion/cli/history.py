@@ -23,9 +23,9 @@ ENDED = ("succeeded", "failed", "cancelled", "timed_out")
 def columns() -> "list[Column[HistoryItem]]":
     """Return the columns of a list of ended workloads."""
     return [
-        Column("ID", lambda w: w.id, least=14),
+        Column("ID", lambda w: w.id, key=True),
         Column("KIND", lambda w: w.kind, wide=True),
-        Column("QUEUE", lambda w: w.queue, least=7),
+        Column("QUEUE", lambda w: w.queue),
         Column("USER", lambda w: w.user or DASH, wide=True),
         Column("GPUS", gpus, right=True),
         Column("STATE", lambda w: w.state, style=lambda w: style(w.state)),

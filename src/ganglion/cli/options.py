@@ -10,6 +10,8 @@ from typing import Any, TypeVar
 
 import rich_click as click
 
+from ganglion.cli.pager import SETTING
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 HELP_STYLE = click.RichHelpConfiguration(
@@ -67,11 +69,22 @@ def output(*forms: str) -> Callable[[F], F]:
 
 
 def list_output(function: F) -> F:
-    """Add `-o` and `--csv` of commands that print a list."""
+    """Add `-o`, `--csv` and `--no-pager` of commands that print a list."""
+    function = click.option(
+        "--no-pager",
+        is_flag=True,
+        expose_value=False,
+        callback=_no_pager,
+        help="Print long lists straight to the terminal, not through $PAGER.",
+    )(function)
     function = click.option(
         "--csv", "form", flag_value="csv", help="Print comma-separated values."
     )(function)
     return output("table", "wide", "json", "yaml", "csv")(function)
+
+
+def _no_pager(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
+    ctx.meta[SETTING] = value
 
 
 def watch(function: F) -> F:

@@ -1,20 +1,22 @@
 """`ganglion ps`."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Unpack
 
 import rich_click as click
 
-from ganglion.cli.connect import complete_queues, connect
+from ganglion.cli.connect import complete_jobs, connect
 from ganglion.cli.contexts import Where, context_options
+from ganglion.cli.filters import filter_options, with_names
 from ganglion.cli.formats import DASH, age, clock, now_ms
 from ganglion.cli.options import command, list_output, watch
-from ganglion.cli.tables import Column, print_list, table_of
-from ganglion.cli.watching import watch_screen
+from ganglion.cli.tables import Column, print_pages, table_of
+from ganglion.cli.watching import on_screen, watch_screen
 from ganglion.client.states import style
 
 if TYPE_CHECKING:
     from ganglion.client import Client
+    from ganglion.client.filters import Filters
     from ganglion.client.views import WorkloadBase, WorkloadView
 
 
@@ -25,18 +27,18 @@ MOST_ROWS = 1000
 def columns(now_ms: int) -> "list[Column[WorkloadBase]]":
     """Return the columns of a list of workloads, with ages as of `now_ms`."""
     return [
-        Column("ID", lambda w: w.id, least=14),
+        Column("ID", lambda w: w.id, key=True),
         Column("KIND", lambda w: w.kind),
         Column("QUEUE", lambda w: w.queue),
         Column("USER", lambda w: w.user or DASH, wide=True),
         Column("PRIORITY", lambda w: str(w.priority), right=True, wide=True),
         Column("GPUS", gpus, right=True),
         Column("PODS", lambda w: str(w.pods), right=True, wide=True),
-        Column("STATE", lambda w: w.state, style=lambda w: style(w.state)),
-        Column("REASON", _reason, least=10),
+        Column("STATE", lambda w: w.state, style=lambda w: style(w.state), stays=True),
+        Column("REASON", _reason, least=10, stays=True),
         Column("POS", lambda w: str(w.position) if w.position else DASH, right=True),
         Column("AGE", lambda w: age(now_ms - (w.submitted or now_ms)), right=True),
-        Column("GANGS", lambda w: progress(w) or DASH, least=5),
+        Column("GANGS", lambda w: progress(w) or DASH, least=12),
         Column("STARTED", lambda w: clock(w.started), wide=True),
         Column("ENDED", lambda w: clock(w.ended), wide=True),
         Column("EXIT", lambda w: DASH if w.exit_code is None else str(w.exit_code), wide=True),
@@ -84,22 +86,20 @@ def _reason(view: "WorkloadBase") -> str:
     return f"after {view.waits_for[0]}" + (f" +{more}" if more else "")
 
 
-@command("ps", "ps --watch", "ps --all -n 20", "ps -q research -o wide")
-@click.option("-a", "--all", "ended", is_flag=True, help="Also those that have ended.")
-@click.option("-u", "--user", metavar="NAME", help="Those of this user.")
-@click.option(
-    "-q", "--queue", metavar="NAME", shell_complete=complete_queues, help="Those of this queue."
+@command(
+    "ps", "ps --watch", "ps --all -n 20", "ps 'train-*' --state queued", "ps -q research -o wide"
 )
-@click.option("--kind", metavar="KIND", help="Those of this kind, as train or service.")
+@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=complete_jobs)
+@click.option("-a", "--all", "ended", is_flag=True, help="Also those that have ended.")
+@filter_options()
 @click.option("-n", "--limit", type=click.IntRange(min=1), help="At most so many rows.")
 @context_options
 @watch
 @list_output
 def ps(
+    names: tuple[str, ...],
     ended: bool,
-    user: str | None,
-    queue: str | None,
-    kind: str | None,
+    filters: "Filters",
     limit: int | None,
     watch: bool,
     form: str,
@@ -107,43 +107,52 @@ def ps(
 ) -> None:
     """List your workloads.
 
-    Only those that have not ended, unless --all is given. `ganglion queue` shows everyone's.
-    In a cluster: those of the namespace.
+    Only those that have not ended, unless --all or such a --state is given. `ganglion queue`
+    shows everyone's. In a cluster: those of the namespace.
+
+    NAME is an id or a name, in which *, ? and [a-z] match as in file names.
     """
+    filters = with_names(filters, names)
     with connect(where=where) as client:
-
-        def rows() -> "Sequence[WorkloadView]":
-            return fetch(client, ended=ended, user=user, queue=queue, kind=kind, limit=limit)
-
         if watch:
-            watch_screen(lambda: table_of(shown(form), rows()))
-        else:
-            empty = "no workloads" if ended else "nothing runs or waits; --all shows what ended"
-            print_list(rows(), columns(now_ms()), form, empty=empty)
+            most = limit or on_screen()
+            watch_screen(
+                lambda: table_of(shown(form), fetch(client, ended=ended, limit=most, **filters))
+            )
+            return
+        narrow = ended or bool(filters)
+        empty = "no workloads" if narrow else "nothing runs or waits; --all shows what ended"
+        found = pages(client, ended=ended, limit=limit, **filters)
+        print_pages(found, columns(now_ms()), form, empty=empty)
+
+
+def pages(
+    client: "Client",
+    *,
+    ended: bool = False,
+    limit: int | None = None,
+    **filters: "Unpack[Filters]",
+) -> "Iterator[Sequence[WorkloadView]]":
+    """Yield pages of workloads, `limit` workloads in all; all of them without a limit."""
+    after: str | None = None
+    while limit is None or limit > 0:
+        most = MOST_ROWS if limit is None else min(limit, MOST_ROWS)
+        page = client.workloads(ended=ended, limit=most, after=after, **filters)
+        yield page.items
+        limit, after = limit and limit - len(page.items), page.next
+        if not after:
+            return
 
 
 def fetch(
     client: "Client",
     *,
     ended: bool = False,
-    user: str | None = None,
-    queue: str | None = None,
-    kind: str | None = None,
     limit: int | None = None,
+    **filters: "Unpack[Filters]",
 ) -> "list[WorkloadView]":
-    """Return up to `limit` workloads, all of them without a limit, page by page."""
-    found: list[WorkloadView] = []
-    after: str | None = None
-    while limit is None or len(found) < limit:
-        left = MOST_ROWS if limit is None else min(limit - len(found), MOST_ROWS)
-        page = client.workloads(
-            ended=ended, user=user, queue=queue, kind=kind, limit=left, after=after
-        )
-        found += page.items
-        after = page.next
-        if not after:
-            break
-    return found
+    """Return the workloads of all pages."""
+    return [each for page in pages(client, ended=ended, limit=limit, **filters) for each in page]
 
 
 def shown(form: str) -> "list[Column[WorkloadBase]]":

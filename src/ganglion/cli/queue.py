@@ -1,63 +1,78 @@
 """`ganglion queue`."""
 
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import rich_click as click
 
-from ganglion.cli.connect import complete_queues, connect
+from ganglion.cli.connect import complete_jobs, connect
+from ganglion.cli.filters import filter_options, with_names
 from ganglion.cli.formats import DASH, age, now_ms
 from ganglion.cli.options import command, list_output, watch
-from ganglion.cli.tables import Column, print_list, table_of
-from ganglion.cli.watching import watch_screen
+from ganglion.cli.tables import Column, print_pages, table_of
+from ganglion.cli.watching import on_screen, watch_screen
 
 if TYPE_CHECKING:
     from ganglion.client import Client
+    from ganglion.client.filters import Filters
     from ganglion.client.views import OrderItem
 
 
-@command("queue", "queue --watch", "queue -q research -n 20", "queue -o wide")
-@click.option(
-    "-q", "--queue", metavar="NAME", shell_complete=complete_queues, help="Those of this queue."
-)
-@click.option("-u", "--user", metavar="NAME", help="Those of this user.")
+MOST_ROWS = 1000
+"""Most rows that one request may ask for."""
+
+
+@command("queue", "queue --watch", "queue -q research -n 20", "queue 'train-*' -o wide")
+@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=complete_jobs)
+@filter_options(state=False)
 @click.option("-n", "--limit", type=click.IntRange(min=1), help="At most so many rows.")
 @watch
 @list_output
-def queue(queue: str | None, user: str | None, limit: int | None, watch: bool, form: str) -> None:
+def queue(
+    names: tuple[str, ...], filters: "Filters", limit: int | None, watch: bool, form: str
+) -> None:
     """Show everything that waits, in order.
 
     Everyone's, the next to start first. POS is the place in the whole order.
+
+    NAME is an id or a name, in which *, ? and [a-z] match as in file names.
     """
+    filters = with_names(filters, names)
     with connect() as client:
-
-        def rows() -> "list[OrderItem]":
-            return _fetch(client, queue, user)[:limit]
-
         if watch:
-            watch_screen(lambda: table_of(_shown(form), rows()))
+            most = limit or on_screen()
+            watch_screen(
+                lambda: table_of(_shown(form), client.order_page(limit=most, **filters).items)
+            )
         else:
-            print_list(rows(), _columns(), form, empty="nothing waits")
+            print_pages(_pages(client, limit, filters), _columns(), form, empty="nothing waits")
 
 
-def _fetch(client: "Client", queue: str | None, user: str | None) -> "list[OrderItem]":
-    leaf = queue and queue.rpartition("/")[2]
-    return [
-        item for item in client.order() if leaf in (None, item.queue) and user in (None, item.user)
-    ]
+def _pages(
+    client: "Client", limit: int | None, filters: "Filters"
+) -> "Iterator[Sequence[OrderItem]]":
+    after: str | None = None
+    while limit is None or limit > 0:
+        most = MOST_ROWS if limit is None else min(limit, MOST_ROWS)
+        page = client.order_page(limit=most, after=after, **filters)
+        yield page.items
+        limit, after = limit and limit - len(page.items), page.next
+        if not after:
+            return
 
 
 def _columns() -> "list[Column[OrderItem]]":
     time = now_ms()
     return [
         Column("POS", lambda i: str(i.position or DASH), right=True),
-        Column("ID", lambda i: i.gang, least=14),
+        Column("ID", lambda i: i.gang, key=True),
         Column("QUEUE", lambda i: i.queue),
         Column("USER", lambda i: i.user or DASH, wide=True),
         Column("KIND", lambda i: i.kind or DASH, wide=True),
         Column("PRIORITY", lambda i: "spare" if i.priority < 0 else str(i.priority), right=True),
         Column("GPUS", lambda i: f"{i.gpus:g}", right=True),
         Column("AGE", lambda i: age(time - i.submitted) if i.submitted else DASH, right=True),
-        Column("REASON", lambda i: i.reason or DASH, style=_colour),
+        Column("REASON", lambda i: i.reason or DASH, style=_colour, stays=True),
         Column("MESSAGE", lambda i: i.message or DASH, least=12),
     ]
 

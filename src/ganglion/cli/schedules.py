@@ -33,12 +33,12 @@ def schedules(removed: str | None, form: str) -> None:
 
 def _columns() -> "list[Column[ScheduleView]]":
     return [
-        Column("NAME", lambda s: s.name, least=14),
+        Column("NAME", lambda s: s.name, key=True),
         Column("SCHEDULE", lambda s: s.cron),
         Column("ZONE", lambda s: s.zone),
         Column("NEXT", lambda s: clock(s.next)),
         Column("LAST", lambda s: clock(s.last)),
-        Column("RUN", lambda s: s.run or DASH, least=8),
+        Column("RUN", lambda s: s.run or DASH),
         Column("LIVE", lambda s: str(len(s.live) or DASH), right=True),
         Column("USER", lambda s: s.user or DASH, wide=True),
         Column("OVERLAP", lambda s: s.overlap, wide=True),

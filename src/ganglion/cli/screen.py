@@ -5,6 +5,8 @@ import sys
 from functools import cache
 from typing import TYPE_CHECKING
 
+import click
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -44,7 +46,7 @@ def is_coloured(*, stderr: bool = False) -> bool:
 
 def note(text: str) -> None:
     """Print a line for people on stderr."""
-    err().print(text, markup=False, highlight=False, soft_wrap=True)
+    click.echo(text, err=True)
 
 
 def _console(*, stderr: bool, width: int | None = None) -> "Console":

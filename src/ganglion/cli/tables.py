@@ -1,82 +1,62 @@
 """Lists: a table for eyes, JSON, YAML or CSV for programs, from the same rows."""
 
 import csv
+import shutil
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from ganglion.cli.screen import UNBOUNDED, note, out, out_of
+from ganglion.cli import pager, screen
+from ganglion.cli.layout import GAP, Column, Layout, layout, texts_of
+from ganglion.cli.screen import UNBOUNDED, is_coloured, note, out_of
 
 if TYPE_CHECKING:
+    from rich.console import Console, ConsoleOptions, RenderResult
     from rich.table import Table
 
 T = TypeVar("T")
 
-GAP = 2
-"""Blanks between columns."""
+__all__ = ["Column", "T", "print_data", "print_list", "print_pages", "print_table", "table_of"]
 
 
 @dataclass(frozen=True, slots=True)
-class Column(Generic[T]):
-    """One column.
+class Listing(Generic[T]):
+    """A table without boxes, which reads the same on paper, screen and pipe.
 
     Attributes:
-        name: heading, in capitals; never changes between versions.
-        value: text of one row's cell.
-        right: whether it holds numbers.
-        wide: whether it is left out of the ordinary table.
-        least: width it may be cut to on a narrow terminal; 0 = it is never cut.
-        style: Rich style of a cell.
+        columns: what to show.
+        rows: of what.
+        whole: whether it is as wide as its cells, however narrow the terminal.
     """
 
-    name: str
-    value: Callable[[T], str]
-    right: bool = False
-    wide: bool = False
-    least: int = 0
-    style: Callable[[T], str] | None = None
+    columns: Sequence[Column[T]]
+    rows: Sequence[T]
+    whole: bool = False
+
+    def lines(self, room: int, *, colour: bool) -> Iterator[str]:
+        """Yield its lines, fitted to a width."""
+        cells = texts_of(self.columns, self.rows)
+        fitted = layout(self.columns, cells, UNBOUNDED if self.whole else room)
+        yield fitted.head(colour=colour)
+        yield from fitted.rows(self.rows, cells, colour=colour)
+
+    def __rich_console__(self, _: "Console", options: "ConsoleOptions") -> "RenderResult":
+        """Draw it on a screen that stays up to date."""
+        from rich.text import Text
+
+        for line in self.lines(options.max_width, colour=is_coloured()):
+            yield Text.from_ansi(line, no_wrap=True, overflow="crop")
 
 
-def table_of(columns: Sequence[Column[T]], rows: Sequence[T], *, whole: bool = False) -> "Table":
-    """Return a table without boxes, which reads the same on paper, screen and pipe.
-
-    Where the terminal is too narrow, columns that may be cut are, from the right, unless
-    `whole` is set; the others keep every character and no column is ever left out.
-    """
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="bold")
-    cells = [[column.value(row) for column in columns] for row in rows]
-    room = UNBOUNDED if whole else out().width
-    for column, width in zip(columns, _widths(columns, cells, room), strict=True):
-        table.add_column(
-            column.name,
-            justify="right" if column.right else "left",
-            no_wrap=True,
-            width=width,
-            overflow="ellipsis",
-        )
-    for row, texts in zip(rows, cells, strict=True):
-        styles = [column.style(row) if column.style else "" for column in columns]
-        table.add_row(*map(Text, texts, styles))
-    return table
+def table_of(columns: Sequence[Column[T]], rows: Sequence[T], *, whole: bool = False) -> Listing[T]:
+    """Return a table; where it is too wide, `ganglion.cli.layout` says what gives way."""
+    return Listing(columns, rows, whole)
 
 
-def _widths(columns: Sequence[Column[T]], cells: list[list[str]], room: int) -> list[int]:
-    """Return the width of every column: what it needs, less what the terminal lacks."""
-    from rich.cells import cell_len
-
-    texts = [[column.name, *(row[n] for row in cells)] for n, column in enumerate(columns)]
-    widths = [max(map(cell_len, each)) for each in texts]
-    excess = sum(widths) + GAP * len(widths) - room
-    for n in reversed(range(len(columns))):
-        least = columns[n].least or widths[n]
-        cut = max(0, min(excess, widths[n] - least))
-        widths[n] -= cut
-        excess -= cut
-    return widths
+def room() -> int:
+    """Return the width of the terminal; a pipe has room for everything."""
+    return shutil.get_terminal_size().columns if screen.is_tty() else UNBOUNDED
 
 
 def print_list(
@@ -90,19 +70,58 @@ def print_list(
         form: `table`, `wide`, `json`, `yaml` or `csv`.
         empty: said on stderr in place of an empty table.
     """
+    print_pages([items], columns, form, empty=empty)
+
+
+def print_pages(
+    pages: Iterable[Sequence[T]], columns: Sequence[Column[T]], form: str, *, empty: str = ""
+) -> None:
+    """Print rows that come in pages, each as soon as it is there; arguments as of `print_list`."""
     if form == "csv":
-        _print_csv(items, columns)
+        _print_csv(pages, columns)
     elif form in ("json", "yaml"):
-        print_data(list(items), form)
-    elif items:
+        print_data([row for page in pages for row in page], form)
+    else:
         shown = [c for c in columns if form == "wide" or not c.wide]
-        print_table(table_of(shown, items, whole=form == "wide"))
-    elif empty:
-        note(empty)
+        lines = _lines(pages, shown, UNBOUNDED if form == "wide" else room())
+        first = next(lines, None)
+        if first is not None:
+            pager.write(_all(first, lines))
+        elif empty:
+            note(empty)
 
 
-def print_table(table: "Table") -> None:
-    """Print a table; a terminal that is too narrow wraps its lines rather than losing any."""
+def _lines(pages: Iterable[Sequence[T]], columns: Sequence[Column[T]], width: int) -> Iterator[str]:
+    """Yield the lines of all pages.
+
+    Where there is room for everything, columns only grow from page to page; else headings are
+    repeated where the columns of a page differ from those before.
+    """
+    colour = is_coloured()
+    last: Layout[T] | None = None
+    for page in pages:
+        if not page:
+            continue
+        cells = texts_of(columns, page)
+        fitted = layout(columns, cells, width)
+        if width == UNBOUNDED:
+            fitted = fitted.beside(last)
+        if last is None or (width != UNBOUNDED and fitted != last):
+            yield fitted.head(colour=colour)
+        last = fitted
+        yield from fitted.rows(page, cells, colour=colour)
+
+
+def _all(first: str, others: Iterator[str]) -> Iterator[str]:
+    yield first
+    yield from others
+
+
+def print_table(table: "Listing[T] | Table") -> None:
+    """Print a table; a terminal that is too narrow for Rich's wraps its lines, losing nothing."""
+    if isinstance(table, Listing):
+        sys.stdout.writelines(f"{line}\n" for line in table.lines(room(), colour=is_coloured()))
+        return
     console = out_of(_needed(table))
     with console.capture() as captured:
         console.print(table)
@@ -142,7 +161,8 @@ def _needed(table: "Table") -> int:
     return sum((column.width or 0) + GAP for column in table.columns)
 
 
-def _print_csv(items: Sequence[T], columns: Sequence[Column[T]]) -> None:
+def _print_csv(pages: Iterable[Sequence[T]], columns: Sequence[Column[T]]) -> None:
     writer = csv.writer(sys.stdout, lineterminator="\n")
     writer.writerow([column.name for column in columns])
-    writer.writerows([column.value(row) for column in columns] for row in items)
+    for page in pages:
+        writer.writerows([column.value(row) for column in columns] for row in page)

@@ -1,7 +1,7 @@
 """`ganglion top`."""
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
@@ -11,12 +11,11 @@ from ganglion.cli.elsewhere import local_only
 from ganglion.cli.formats import clock, memory, milli
 from ganglion.cli.options import command, output
 from ganglion.cli.screen import is_tty
-from ganglion.cli.tables import Column, print_data, print_table, table_of
+from ganglion.cli.tables import Column, Listing, print_data, print_table, table_of
 from ganglion.cli.watching import watch_screen
 
 if TYPE_CHECKING:
     from rich.console import Group
-    from rich.table import Table
 
     from ganglion.client.use_views import DeviceUse, GangUse, UsePage
 
@@ -89,9 +88,11 @@ def _screen(page: "UsePage", by: str) -> "Group":
     return Group(Text(clock(page.at), "dim"), *tables(page, by))
 
 
-def tables(page: "UsePage", by: str) -> "list[Table]":
+def tables(page: "UsePage", by: str) -> list[Listing[Any]]:
     """Return a table of GPUs, where there are any, and one of jobs or users."""
-    found = [table_of(_devices(), page.devices)] if page.devices else []
+    found: list[Listing[Any]] = []
+    if page.devices:
+        found.append(table_of(_devices(), page.devices))
     return [*found, table_of(_lines(by), lines(page.gangs, by))]
 
 

@@ -1,5 +1,6 @@
 """Screens that stay up to date."""
 
+import shutil
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -12,6 +13,11 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 PERIOD_S = 1.0
+
+
+def on_screen() -> int | None:
+    """Return how many rows a screen that stays up to date can show; None = a pipe shows all."""
+    return shutil.get_terminal_size().lines if is_tty() else None
 
 
 def watch_screen(render: Callable[[], "RenderableType"]) -> None:

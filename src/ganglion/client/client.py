@@ -182,7 +182,8 @@ class Client(Policies):
             after: `next` of the page before.
             filters: what they have to be.
         """
-        params = {"all": ended or None, **body_of(filters), "limit": limit, "cursor": after}
+        # Servers before cursors know `after`, and would send the first page for ever.
+        params = {"all": ended or None, **body_of(filters), "limit": limit, "after": after}
         return self._http.call("GET", "/workloads", WorkloadPage, params=params)
 
     def workload(self, ref: str) -> WorkloadDetail:

@@ -107,9 +107,16 @@ class History:
         """The workload of that id."""
         return self._one(select(workloads).where(workloads.c.id == workload))
 
-    def by_request(self, key: str) -> Filed | None:
-        """The workload that a request with this idempotency key made."""
-        return self._one(select(workloads).where(workloads.c.request_key == key))
+    def by_requests(self, keys: Collection[str]) -> dict[str, Filed]:
+        """The workloads that requests with these idempotency keys made, by key."""
+        table = workloads.c
+        found = select(table.request_key, table.number).where(table.request_key.in_(sorted(keys)))
+        with faults(self._where), self._engine.connect() as connection:
+            numbers = {row.number: row.request_key for row in connection.execute(found)}
+        if not numbers:
+            return {}
+        made = self._read(select(workloads).where(table.number.in_(sorted(numbers))))
+        return {numbers[each.number]: each for each in made}
 
     def latest(self, name: str) -> Filed | None:
         """The newest workload of that name."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Self
 
 import msgspec
-from sqlalchemy import Column, Connection, Engine, delete, func, insert, select, update
+from sqlalchemy import Column, Connection, Engine, bindparam, delete, func, insert, select, update
 
 from ganglion.ledger import database
 from ganglion.ledger.chain import GENESIS, Progress, chained, silent
@@ -170,13 +170,15 @@ class Ledger(Reader):
     def _write_workloads(self, batch: Batch) -> None:
         if batch.submitted:
             self._writer.execute(insert(workloads), [_row(new) for new in batch.submitted])
-        for change in batch.changed:
-            self._change(change.id, _columns(change))
-        for end in batch.ended:
-            self._change(end.id, _ending(end))
+        self._change([{"of": change.id, **_columns(change)} for change in batch.changed])
+        self._change([{"of": end.id, **_ending(end)} for end in batch.ended])
 
-    def _change(self, workload: str, values: dict[str, Any]) -> None:
-        self._writer.execute(update(workloads).where(workloads.c.id == workload).values(values))
+    def _change(self, rows: list[dict[str, Any]]) -> None:
+        """Set columns of workloads; `of` names the workload, all rows have the same keys."""
+        if rows:
+            values: dict[str, Any] = {key: bindparam(key) for key in rows[0] if key != "of"}
+            changed = update(workloads).where(workloads.c.id == bindparam("of")).values(values)
+            self._writer.execute(changed, rows)
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:

@@ -242,6 +242,10 @@ class Book:
         """Workloads whose gangs have all ended -> when the last one did."""
         return dict(self._over)
 
+    def ended_at(self, workload: str) -> int | None:
+        """When the last gang of a workload ended, in ms; None = one lives."""
+        return self._over.get(workload)
+
     def close(self, state: ClusterState) -> None:
         """Drop the workloads that are over, here and in the engine's state.
 

@@ -4,7 +4,7 @@ What is refused for one workload leaves the others alone. A failure that has cha
 already undoes all of it.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
@@ -124,7 +124,7 @@ def refusal(workload: str, error: GanglionError) -> Refusal:
     )
 
 
-def submit_all(draft: Draft, requests: Iterable[submit.Request | Refusal]) -> BatchAnswer:
+def submit_all(draft: Draft, requests: Sequence[submit.Request | Refusal]) -> BatchAnswer:
     """Submit many workloads.
 
     Args:
@@ -134,17 +134,19 @@ def submit_all(draft: Draft, requests: Iterable[submit.Request | Refusal]) -> Ba
     Raises:
         GanglionError: one failed after it had changed the turn; none of it is kept.
     """
-    items = [_submitted(draft, each) for each in requests]
+    keys = [each.key for each in requests if isinstance(each, submit.Request) and each.key]
+    known = submit.known_requests(draft, keys) if keys else {}
+    items = [_submitted(draft, each, known) for each in requests]
     refused = sum(item.problem is not None for item in items)
     return BatchAnswer(accepted=len(items) - refused, refused=refused, items=tuple(items))
 
 
-def _submitted(draft: Draft, request: submit.Request | Refusal) -> BatchItem:
+def _submitted(draft: Draft, request: submit.Request | Refusal, known: submit.Known) -> BatchItem:
     if isinstance(request, Refusal):
         return BatchItem(name=request.workload, problem=request)
     before, name = draft.size, request.file.name or ""
     try:
-        made = submit.submit(draft, request)
+        made = submit.submit(draft, request, known)
     except GanglionError as error:
         if draft.size > before:
             raise

@@ -77,18 +77,37 @@ def checked(data: dict[str, Any], raw: bytes = b"", **others: Any) -> Request:  
     return Request(file, **{"digest": digest_of(file, raw) if raw else "", **others})
 
 
-def submit(draft: Draft, request: Request) -> Accepted:
+Known = Mapping[str, Filed | Submitted]
+"""Idempotency key -> the workload that was submitted with it."""
+
+
+def known_requests(draft: Draft, keys: Collection[str]) -> Known:
+    """What was submitted with any of these keys, in the ledger and in this turn."""
+    found: dict[str, Filed | Submitted] = dict(draft.ledger.history.by_requests(keys))
+    wanted = frozenset(keys)
+    for new in draft.batch.submitted:
+        if new.request_key in wanted:
+            found[new.request_key] = new
+    return found
+
+
+def submit(draft: Draft, request: Request, known: Known | None = None) -> Accepted:
     """Take a workload in; a repetition gets the first answer again.
 
     One with a schedule is kept, and submitted whenever a date comes.
+
+    Args:
+        draft: the open turn.
+        request: what to submit.
+        known: of a batch, `known_requests` of all its keys; None = it is looked up.
 
     Raises:
         InputError: the queue is wrong, or the workload larger than the fleet.
         Conflict: the name is taken, the queue full, a dependency failed, the key was used.
     """
-    known = _repeated(draft, request)
-    if known:
-        return known
+    repeated = _repeated(draft, request, known)
+    if repeated:
+        return repeated
     workload = understood(draft.mind, draft.ledger, request, draft.now)
     if workload.schedule:
         return _keep(draft, request, workload, workload.schedule)
@@ -339,14 +358,13 @@ def _accepted(key: str, name: str, gangs: int) -> Accepted:
     return Accepted(id=key, name=name, gangs=gangs, next=commands)
 
 
-def _repeated(draft: Draft, request: Request) -> Accepted | None:
+def _repeated(draft: Draft, request: Request, known: Known | None) -> Accepted | None:
     """The first answer to a request with this key."""
     if not request.key:
         return None
-    found: Filed | Submitted | None = draft.ledger.history.by_request(request.key)
-    for new in draft.batch.submitted:
-        if new.request_key == request.key:
-            found = new
+    if known is None:
+        known = known_requests(draft, (request.key,))
+    found = known.get(request.key)
     if found is None:
         return None
     if found.request_hash != request.digest:

@@ -119,7 +119,7 @@ def detail(
 
 def _spent(mind: Mind, entry: Entry) -> schemas.Spent | None:
     """What a workload used whose gangs have all ended; None while one lives."""
-    ended = mind.book.over().get(entry.id)
+    ended = mind.book.ended_at(entry.id)
     if ended is None:
         return None
     spent = mind.book.spending.of.get(entry.id, Spent())

@@ -16,6 +16,7 @@ from ganglion.cli.cluster import merging, views
 from ganglion.cli.cluster.bridge import Bridge
 from ganglion.cli.cluster.gangs import NO_PODS
 from ganglion.cli.cluster.logs import Log, Part
+from ganglion.cli.cluster.one_by_one import OneByOne
 from ganglion.cli.cluster.scheduler import Scheduler
 from ganglion.client.filters import Filters, passes
 from ganglion.client.views import (
@@ -243,6 +244,11 @@ class ClusterClient:
         return NotFound(f"there is no workload {ref!r} in namespace {self.namespace}", hint)
 
     # Doing
+
+    @property
+    def bulk(self) -> OneByOne:
+        """Many workloads at once, as far as commands with --context need it."""
+        return OneByOne(self)
 
     def cancel(self, ref: str, *, force: bool = False) -> None:
         """Delete the objects of a workload: gently, or at once with `force`."""
