@@ -25,7 +25,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "router": frozenset({"model", "collector", "repeats", "transport"}),
     "worlds": CORE | {"lifecycle", "files"},
     "worlds.kubernetes": OF_WORLDS,
-    "worlds.local": OF_WORLDS,
+    "worlds.local": OF_WORLDS | {"transport"},
     "worlds.simulated": OF_WORLDS,
     "server": BELOW_SERVER,
     "client": frozenset({"model", "files", "transport"}),

@@ -55,6 +55,10 @@ COMMANDS: dict[str, Entry] = {
     ),
     "top": Entry("ganglion.cli.top:top", "Show what jobs, users and GPUs use now.", LOOK),
     "get": Entry("ganglion.cli.get:get", "Print a workload as data.", LOOK),
+    "exec": Entry("ganglion.cli.execute:exec_command", "Run a command in a running pod.", WORK),
+    "attach": Entry(
+        "ganglion.cli.execute:attach", "Attach to the terminal of a running job.", WORK
+    ),
     "history": Entry(
         "ganglion.cli.history:history", "List what has ended, with waits and GPU-hours.", LOOK
     ),

@@ -14,10 +14,12 @@ from ganglion.cli.submitting import Mode, carry_out, submit_options
     "run",
     "run --gpus 1 -- python train.py",
     "run --nodes 2 --gpus 8 -- torchrun train.py",
+    "run --pty --gpus 1 -- bash",
     "run -d 'make data && python prepare.py'",
     allow_interspersed_args=False,
 )
 @click.argument("words", nargs=-1, metavar="-- COMMAND...")
+@click.option("--pty", is_flag=True, help="Give its first process this terminal; stay in it.")
 @workload_options
 @submit_options
 @output("text", "json", "yaml")
@@ -28,6 +30,7 @@ def run(
     all_ranks: bool,
     dry_run: bool,
     force: bool,
+    pty: bool,
     form: str,
     **flags: Any,  # noqa: ANN401  # the flags of `workload_options`
 ) -> int:
@@ -36,8 +39,18 @@ def run(
     Prints why it waits, then its logs, and exits with its code. Ctrl-C detaches and leaves it
     running. It runs in this directory, with your PATH and virtual environment and --env.
 
+    With --pty its first process has a terminal, which is joined with yours as soon as it runs:
+    Ctrl-C goes to the process, Ctrl-P Ctrl-Q leaves it running, and so does a lost connection.
+    It is not started again when it fails.
+
     COMMAND is a program and its arguments, or one quoted line for the shell.
     """
     job = from_words(words, flags)
+    if pty:
+        from ganglion.cli.shell import terminal_of
+
+        job = terminal_of(job)
     with connect() as client:
-        return carry_out(client, [job], Mode(detach, wait, all_ranks, dry_run, force, form))
+        return carry_out(
+            client, [job], Mode(detach, wait, all_ranks, dry_run, force, form, pty=pty)
+        )

@@ -32,6 +32,7 @@ class Mode(NamedTuple):
 
     Attributes:
         where: flags that commands about it need, as ` --context prod`; empty = none.
+        pty: stay in its terminal.
     """
 
     detach: bool
@@ -41,6 +42,7 @@ class Mode(NamedTuple):
     force: bool
     form: str
     where: str = ""
+    pty: bool = False
 
 
 def submit_options(function: F) -> F:
@@ -69,6 +71,10 @@ def carry_out(client: "Client", jobs: "Sequence[Job]", mode: Mode) -> int:
     answers = [answer for answer in answers if not answer.due]
     if not mode.where and any(job.document.get("deadline") for job in jobs):
         _say_deadlines(client, answers)
+    if mode.pty and not mode.detach:
+        from ganglion.cli.shell import stay_in_terminal
+
+        return stay_in_terminal(client, answers[0].id)
     if not mode.detach:
         return _stay(client, answers, mode)
     _say_submitted(answers, mode.where)

@@ -20,6 +20,7 @@ from ganglion.client.http import Http, path_of
 from ganglion.client.node_views import CapacityPage, NodePage, NodeView
 from ganglion.client.policies import Policies
 from ganglion.client.secrets import Secrets
+from ganglion.client.terminals import Terminals
 from ganglion.client.views import (
     EventView,
     Health,
@@ -92,8 +93,13 @@ class Client(Policies):
 
     @property
     def daily(self) -> Daily:
-        """What ended, what is used, and terminals of what runs."""
+        """What has ended, and what is used now."""
         return Daily(self._http)
+
+    @property
+    def terminals(self) -> Terminals:
+        """Commands in running pods, terminals, ports."""
+        return Terminals(self._http)
 
     @property
     def bulk(self) -> Bulk:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote
 
 import httpx2
@@ -12,6 +12,9 @@ import msgspec
 from ganglion.client.errors import error_of, fault_of
 from ganglion.model.errors import EnvironmentFault, InputError
 from ganglion.transport.http import Bearer, proven_transport, unix_transport
+
+if TYPE_CHECKING:
+    from httpx2.websockets import WebSocketSession
 
 T = TypeVar("T")
 Value = str | int | bool | Sequence[str]
@@ -22,6 +25,8 @@ TIMEOUT_S = 30.0
 CONNECT_S = 5.0
 UNIX_URL = "http://localhost"
 """What requests through a Unix socket say in `Host`."""
+MOST_MESSAGE = 1 << 20
+"""Longest message of a WebSocket."""
 TRIES = 3
 """How often a request that may be repeated is sent before a lost connection is an error."""
 
@@ -60,6 +65,7 @@ class Http:
             timeout=httpx2.Timeout(timeout_s, connect=min(CONNECT_S, timeout_s)),
             limits=httpx2.Limits(max_connections=None),  # every followed log holds one
             transport=transport,
+            event_hooks={"response": [_kept]},
         )
 
     def close(self) -> None:
@@ -117,6 +123,28 @@ class Http:
         except httpx2.TransportError as error:
             raise fault_of(error, self.url) from error
 
+    @contextmanager
+    def socket(self, path: str, params: Params | None = None) -> "Iterator[WebSocketSession]":
+        """Open a WebSocket; silence of any length is no error.
+
+        Raises:
+            GanglionError: what the server answered, or that it could not be reached.
+        """
+        from httpx2.websockets import WebSocketUpgradeError  # noqa: PLC0415 - start-up budget
+
+        try:
+            with self._client.websocket(
+                _route(path),
+                params=_given(params),
+                timeout=httpx2.Timeout(None, connect=CONNECT_S),
+                max_message_size_bytes=MOST_MESSAGE,
+            ) as session:
+                yield session
+        except WebSocketUpgradeError as error:
+            raise error_of(error.response) from error
+        except httpx2.TransportError as error:
+            raise fault_of(error, self.url) from error
+
     def _send(self, request: httpx2.Request, tries: int) -> httpx2.Response:
         """Send, and send again when the connection broke and repeating does no harm."""
         try:
@@ -140,6 +168,12 @@ def path_of(*parts: str) -> str:
     """Join path segments; a reference `job/3` keeps its slash."""
     head, *rest = parts
     return "/".join([head, *(quote(part, safe="/") for part in rest)])
+
+
+def _kept(response: httpx2.Response) -> None:
+    """Read why a WebSocket is refused, before the connection is closed for it."""
+    if "upgrade" in response.request.headers and response.is_error:
+        response.read()
 
 
 def _route(path: str) -> str:

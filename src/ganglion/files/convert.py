@@ -179,6 +179,7 @@ def _run(doc: WorkloadFile) -> Run:
         env=plain_env(doc),
         port=doc.port,
         secrets=tuple(references(doc)),
+        tty=doc.tty,
     )
 
 

@@ -142,6 +142,7 @@ class WorkloadFile(Mapping):
     replicas: f.Replicas = described("copies of a service: `4`, or `1..8` with `scale`", Span(1, 1))
     scale: ScaleFile | None = described("how a service scales; a number is `requests`", None)
     port: f.Port = described("port that a service or workspace listens on", 0)
+    tty: f.Flag = described("give rank 0 a terminal, for `ganglion attach`", False)
     params: f.Params = described("sweep: parameter -> values; runs every combination", {})
     trials: f.Trials = described("sweep: each trial's parameters, in place of `params`", ())
     search: SearchFile | None = described(

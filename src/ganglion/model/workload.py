@@ -168,6 +168,7 @@ class Run(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
         env: environment, already resolved (no inherited names left).
         secrets: further variables, whose values are kept elsewhere.
         port: port a service listens on; 0 = none.
+        tty: whether rank 0 has a terminal.
     """
 
     command: tuple[str, ...] = ()
@@ -178,6 +179,7 @@ class Run(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     env: dict[str, str] = field(default_factory=dict)
     port: int = 0
     secrets: tuple[str, ...] = ()
+    tty: bool = False
 
 
 class Workload(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):

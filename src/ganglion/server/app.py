@@ -21,6 +21,7 @@ from ganglion.server import (
     routes_schedules,
     routes_secrets,
     routes_services,
+    routes_terminals,
     routes_use,
     routes_workloads,
     routes_workspaces,
@@ -48,6 +49,7 @@ _ROUTES = (
     routes_drains,
     routes_history,
     routes_use,
+    routes_terminals,
 )
 
 

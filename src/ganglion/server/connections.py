@@ -61,11 +61,27 @@ class Connection(H11Protocol):
         """Take what came, and set the time for what is missing."""
         refused = self.conn.our_state is h11.DONE and self.conn.their_state is h11.SEND_BODY
         super().data_received(data)
+        if self.transport.get_protocol() is not self:
+            self._disarm()  # it has become a WebSocket, whose silence is no error
+            return
         if refused:
             self._dropped += len(data)
             if self._dropped > DROPPED_BYTES:
                 self.transport.close()
         self._wait_for_rest()
+
+    def handle_websocket_upgrade(self, event: h11.Request) -> None:
+        """Hand the connection to the protocol of WebSockets; its end leaves room."""
+        super().handle_websocket_upgrade(event)
+        heir = self.transport.get_protocol()
+        if self._address and heir is not self:
+            lost, gate, address = heir.connection_lost, self.gate, self._address
+
+            def left(exc: Exception | None) -> None:
+                gate.leave(address)
+                lost(exc)
+
+            heir.connection_lost = left  # type: ignore[method-assign]  # uvicorn chose its class
 
     def on_response_complete(self) -> None:
         """Wait for the next request, part of which may be there."""

@@ -44,12 +44,14 @@ class Guard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer, or pass the request on."""
-        if scope["type"] != "http":
+        if scope["type"] not in ("http", "websocket"):
             await self._app(scope, receive, send)
             return
         refusal = self._refusal(scope)
         if refusal:
             await refusal(scope, receive, send)
+        elif scope["type"] == "websocket":
+            await self._app(scope, receive, send)
         elif scope["path"] == proof.PATH and scope["method"] == "GET":
             await self._proof(scope)(scope, receive, send)
         else:

@@ -47,6 +47,7 @@ class Listener(uvicorn.Server):
                 http=limited(able),
                 backlog=BACKLOG,
                 timeout_keep_alive=int(IDLE_S),
+                ws="wsproto",
                 proxy_headers=False,  # nobody in front is trusted to say who calls
                 log_config=None,
                 access_log=False,

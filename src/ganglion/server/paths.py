@@ -8,6 +8,7 @@ from fastapi import APIRouter, FastAPI, Request
 from fastapi.routing import APIRoute
 from msgspec import Struct
 from starlette.convertors import Convertor, register_url_convertor
+from starlette.requests import HTTPConnection
 from starlette.routing import compile_path
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -120,9 +121,9 @@ class Paths:
         }
 
 
-def known_query(request: Request) -> None:
-    """Refuse parameters of a query that the route does not know, for every route."""
-    if request.url.query:
+def known_query(request: HTTPConnection) -> None:
+    """Refuse parameters of a query that the route does not know, for every route of HTTP."""
+    if isinstance(request, Request) and request.url.query:
         found: Paths = request.app.state.paths
         found.check_query(request)
 

@@ -193,7 +193,8 @@ def _pods(
     for seat in table:
         pod = pods.setdefault(seat.node_rank, _pod(seat, run, shell, facts))
         env = rank_env(gang, table, run, seat, facts) | search
-        pod["ranks"].append({"rank": seat.rank, "argv": _argv(run, shell), "env": env})
+        rank = {"rank": seat.rank, "argv": _argv(run, shell), "env": env}
+        pod["ranks"].append(rank | ({"tty": True} if run.tty and seat.rank == 0 else {}))
     return list(pods.values())
 
 

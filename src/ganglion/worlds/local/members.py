@@ -9,6 +9,7 @@ from pathlib import Path
 from ganglion.worlds.local import records
 from ganglion.worlds.local.processes import CANNOT_RUN, Process, StartError, strays
 from ganglion.worlds.local.records import Record
+from ganglion.worlds.local.terminals import with_terminal
 from ganglion.worlds.local.withheld import SecretsGone, credentials_of
 
 
@@ -99,17 +100,41 @@ class Members:
                     self._of[key].append(self._spawn(pod, rank, rank["argv"]))
 
     def _spawn(self, pod: Record, rank: Record, argv: list[str]) -> Process:
-        try:
-            secrets = credentials_of(self._spec)
-        except SecretsGone as error:
-            raise StartError(str(error), CANNOT_RUN) from None
-        env = self._spec["env"] | secrets | rank["env"] | self._resumed
+        env = self._environment(rank)
         log = Path(self._spec["log_dir"]) / f"rank-{rank['rank']}.log"
-        process = Process(rank["rank"], argv, env, pod["workdir"], log, self._spec.get("umask", -1))
+        start = with_terminal if rank.get("tty") and argv is rank["argv"] else Process
+        process = start(rank["rank"], argv, env, pod["workdir"], log, self._spec.get("umask", -1))
         # On a full disk it runs all the same: what it leaves is found by its environment too.
         with contextlib.suppress(OSError), (self._run / records.PIDS).open("a") as file:
             file.write(f"{process.pid} {records.start_time(process.pid)}\n")
         return process
+
+    def _environment(self, rank: Record) -> dict[str, str]:
+        """The whole environment of a rank."""
+        try:
+            secrets = credentials_of(self._spec)
+        except SecretsGone as error:
+            raise StartError(str(error), CANNOT_RUN) from None
+        env: dict[str, str] = self._spec["env"] | secrets | rank["env"] | self._resumed
+        return env
+
+    def place(self, pod: int, rank: int | None) -> tuple[dict[str, str], str] | None:
+        """Environment and directory of a rank of a pod that was started; None = there is none.
+
+        Args:
+            pod: number of the pod.
+            rank: number of the rank; None = the pod's first.
+
+        Raises:
+            StartError: its secrets are gone.
+        """
+        found = next((each for each in self._roster if each["number"] == pod), None)
+        if found is None or found["id"] not in self._of:
+            return None
+        ranks = [each for each in found["ranks"] if rank in (None, each["rank"])]
+        if not ranks:
+            return None
+        return self._environment(ranks[0]), found["workdir"]
 
     # --- change ---------------------------------------------------------------------------
 

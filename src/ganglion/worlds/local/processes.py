@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from ganglion.worlds.local import host, records
+from ganglion.worlds.local import host, pseudo, records
 
 CANNOT_RUN, NOT_FOUND = 126, 127
 """Exit codes that shells give to a command that cannot be executed, or does not exist."""
@@ -60,6 +60,7 @@ class Process:
         workdir: directory to run in.
         log: file that standard output and error are appended to.
         umask: of the process; -1 = that of this one.
+        terminal: slave of the terminal that it has instead; None = it has none.
 
     Raises:
         StartError: the command or the directory does not exist, or may not be used.
@@ -73,8 +74,9 @@ class Process:
         workdir: str,
         log: Path,
         umask: int = -1,
+        terminal: int | None = None,
     ) -> None:
-        self.rank, self.log, self._umask = rank, log, umask
+        self.rank, self.log, self._umask, self._terminal = rank, log, umask, terminal
         self.code: int | None = None
         self._marked, self._gone = 0, False
         _check_directory(workdir)
@@ -88,11 +90,12 @@ class Process:
                     argv,
                     env=env,
                     cwd=workdir,
-                    stdin=subprocess.DEVNULL,
-                    stdout=output,
+                    stdin=subprocess.DEVNULL if self._terminal is None else self._terminal,
+                    stdout=output if self._terminal is None else self._terminal,
                     stderr=subprocess.STDOUT,
                     start_new_session=True,
                     umask=self._umask,
+                    preexec_fn=None if self._terminal is None else pseudo.take,  # noqa: PLW1509 - there are no threads
                 )
             except FileNotFoundError:
                 raise StartError(_not_found(argv[0]), NOT_FOUND) from None

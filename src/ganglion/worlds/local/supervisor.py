@@ -19,6 +19,7 @@ from pathlib import Path
 from ganglion.lifecycle.failures.causes import NODE
 from ganglion.lifecycle.failures.oom import ran_out, sentence
 from ganglion.worlds.local import host, records
+from ganglion.worlds.local.callers import Callers
 from ganglion.worlds.local.fence import Fence
 from ganglion.worlds.local.hook import Hook
 from ganglion.worlds.local.members import Members
@@ -86,6 +87,7 @@ class Attempt:
         self._members = Members(run, spec)
         self.secrets = _secrets_of(spec)
         self._hook, self._fence = Hook(spec), Fence(spec)
+        self._callers = Callers(run, self._members, spec.get("umask", -1))
         self._unsaid: End | None = None
         self._ranks_run = False
         self._limit_s: float = spec["time_limit_ms"] / 1000
@@ -115,6 +117,7 @@ class Attempt:
         except OSError as error:
             end = End("failed", f"its supervisor could not go on: {error}", None, 0.0)
             self._signal(signal.SIGKILL)
+        self._callers.close()
         self._least_grace = time.monotonic() + LEFTOVER_GRACE_S
         end_leftovers(self._members.present, self._wakeups.wait, self._leftovers_until)
         self._mark()
@@ -148,7 +151,7 @@ class Attempt:
         """Wait for all processes; None when each ended with 0 and nobody asked to stop."""
         end: End | None = None
         while self._busy(stopping=end is not None):
-            woken = self._wakeups.wait(SETTLE_S if end else self._pause())
+            woken = self._callers.wait(self._wakeups, SETTLE_S if end else self._pause())
             self._told_to_end |= bool(woken & {signal.SIGTERM, signal.SIGINT})
             self._ending = end is not None
             self._say_running()

@@ -12,6 +12,8 @@ from ganglion.worlds.local import host
 from ganglion.worlds.local.nvml import BINDING, told
 
 MIB = 1 << 20
+TICKS_PER_S = 100
+"""Clock ticks of /proc: 100 to the second on every Linux."""
 PER_CENT_MILLI = 10
 SETTLE_S = 0.5
 """Least time between two looks at CPU time of which a rate is made."""
@@ -49,12 +51,6 @@ class TreeUse(Struct, frozen=True):
     pids: frozenset[int]
     cpu_milli: int | None
     memory_mib: int
-
-
-class _Task(Struct, frozen=True):
-    parent: int
-    cpu_s: float
-    rss: int
 
 
 class UseReader:
@@ -133,8 +129,8 @@ class UseReader:
             if root in tasks:
                 below = _below(root, children)
                 mine = [tasks[pid] for pid in (root, *below)]
-                memory = sum(tasks[pid].rss for pid in below)
-                found[root] = below, sum(task.cpu_s for task in mine), memory
+                memory = sum(tasks[pid].pages for pid in below) * os.sysconf("SC_PAGE_SIZE")
+                found[root] = below, sum(task.ticks for task in mine) / TICKS_PER_S, memory
         self._before = {root: cpu_s for root, (_, cpu_s, _) in found.items()}
         return found
 
@@ -146,12 +142,12 @@ def _rate(before: float | None, now: float, span_s: float) -> int | None:
     return round(1000 * (now - before) / span_s)
 
 
-def _tasks() -> dict[int, _Task]:
-    """Every process; those that end meanwhile are left out."""
-    ticks, page = os.sysconf("SC_CLK_TCK"), os.sysconf("SC_PAGE_SIZE")
-    return {
-        each.pid: _Task(each.parent, each.ticks / ticks, each.pages * page) for each in host.tasks()
-    }
+def _tasks() -> dict[int, host.Task]:
+    """Every process; none where the machine does not say."""
+    try:
+        return {task.pid: task for task in host.tasks()}
+    except OSError:
+        return {}
 
 
 def _below(root: int, children: Mapping[int, Sequence[int]]) -> frozenset[int]:

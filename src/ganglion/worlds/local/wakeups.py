@@ -3,7 +3,9 @@
 import os
 import select
 import signal
+from collections.abc import Sequence
 from types import FrameType
+from typing import Any
 
 HEEDED = (signal.SIGCHLD, signal.SIGUSR1, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
@@ -25,5 +27,17 @@ class Wakeups:
 
     def wait(self, seconds: float) -> set[int]:
         """Wait for a signal, at most `seconds`; return the numbers of those that came."""
-        ready, _, _ = select.select([self._reader], [], [], seconds)
-        return set(os.read(self._reader, 4096)) if ready else set()
+        return self.select(seconds, (), ())[0]
+
+    def select(
+        self, seconds: float, reading: Sequence[Any], writing: Sequence[Any]
+    ) -> tuple[set[int], list[Any], list[Any]]:
+        """Wait for a signal or for what can be read or written, at most `seconds`.
+
+        Returns:
+            numbers of the signals that came, and which of `reading` and `writing` are ready.
+        """
+        ready, writable, _ = select.select([self._reader, *reading], writing, [], seconds)
+        woken = self._reader in ready
+        numbers = set(os.read(self._reader, 4096)) if woken else set[int]()
+        return numbers, ready[woken:], writable

@@ -64,6 +64,9 @@ def _check_order(workload: Workload) -> None:
     for key, instead in ELSEWHERE.items():
         if getattr(workload, key):
             raise FieldError("is not known to clusters yet", key=key, hint=instead)
+    if workload.run.tty:
+        hint = "leave it out; for a shell in a pod: kubectl exec -it"
+        raise FieldError("is not known to clusters yet", key="tty", hint=hint)
     if workload.held and workload.kind in (Kind.SERVICE, Kind.WORKSPACE):
         raise FieldError(f"a {workload.kind} cannot be held in a cluster", key="hold")
 
