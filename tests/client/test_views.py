@@ -25,6 +25,7 @@ from ganglion.server import (
     schemas_fleet,
     schemas_problem,
     schemas_schedules,
+    schemas_server,
     schemas_services,
     schemas_use,
 )
@@ -57,8 +58,9 @@ PAIRS = [
         (getattr(use_views, name), getattr(schemas_use, name))
         for name in ("DeviceUse", "GangUse", "UsePage", "Occupant", "NodeDetail")
     ),
-    (views.Health, schemas.Health),
-    (views.Version, schemas.VersionView),
+    (views.Health, schemas_server.Health),
+    (views.Check, schemas_server.Check),
+    (views.Version, schemas_server.VersionView),
     (problem.Problem, schemas_problem.Problem),
     (problem.Wrong, schemas_problem.Wrong),
     (Verdict, schemas.Verdict),

@@ -119,10 +119,18 @@ def test_nothing_can_be_changed(rig: Rig, views: TestClient) -> None:
 
 
 def test_probes_tell_trouble_from_not_yet(kept: Kept, views: TestClient) -> None:
-    assert views.get("/healthz").json() == {"status": "ok", "trouble": ""}
+    assert views.get("/healthz").json() == {
+        "status": "ok",
+        "trouble": "",
+        "checks": [
+            {"name": "clusters", "status": "ok", "message": ""},
+            {"name": "views", "status": "ok", "message": ""},
+        ],
+    }
     assert views.get("/readyz").status_code == 200
     kept.missing = "cluster west is set aside"
-    assert views.get("/readyz").json() == {"status": "ok", "trouble": "cluster west is set aside"}
+    said = views.get("/readyz").json()
+    assert (said["status"], said["trouble"]) == ("ok", "cluster west is set aside")
     kept.early = "nodes are being listed"
     assert views.get("/healthz").status_code == 200
     assert views.get("/readyz").json()["trouble"] == "nodes are being listed"

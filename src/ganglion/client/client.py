@@ -130,7 +130,7 @@ class Client(Policies):
 
     def health(self) -> Health:
         """Return whether the server works."""
-        return self._http.call("GET", "//healthz", Health)
+        return self._http.call("GET", "//healthz", Health, but=503)
 
     def healthy(self) -> bool:
         """Whether the server works. Never raises for a server that does not answer."""

@@ -82,6 +82,7 @@ class Http:
         body: object = None,
         key: str = "",
         etag: str | None = None,
+        but: int = 0,
     ) -> T:
         """Send one request and decode the answer.
 
@@ -92,6 +93,7 @@ class Http:
             params: query; keys with None are left out.
             body: sent as JSON; None = no body.
             key: sent as `Idempotency-Key`; makes a POST safe to repeat.
+            but: status that is no error though it is one by its number.
             etag: what is changed has to have it; empty = has not to exist; None = no matter.
 
         Raises:
@@ -104,7 +106,7 @@ class Http:
             method, _route(path), params=_given(params), json=body, headers=headers
         )
         response = self._send(request, tries=TRIES if key or method == "GET" else 1)
-        if response.is_error:
+        if response.is_error and response.status_code != but:
             raise error_of(response)
         return self._decoded(response, returns)
 

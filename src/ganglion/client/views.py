@@ -285,16 +285,32 @@ class OrderPage(Struct):
     next: str | None = None
 
 
+class Check(Struct):
+    """One thing that was looked at.
+
+    Attributes:
+        name: as `ledger`.
+        status: `ok`, `warn` or `fail`.
+        message: what is wrong; empty = nothing.
+    """
+
+    name: str
+    status: str = "ok"
+    message: str = ""
+
+
 class Health(Struct):
     """Whether the server works.
 
     Attributes:
         status: `ok`, or `trouble`: requests are read but none accepted.
-        trouble: what the trouble is.
+        trouble: what the trouble is; where there is none, what is warned of.
+        checks: everything that was looked at.
     """
 
     status: str = "ok"
     trouble: str = ""
+    checks: tuple[Check, ...] = ()
 
 
 class Version(Struct):

@@ -29,10 +29,11 @@ from ganglion.server import (
 from ganglion.server.cluster_views import waiting_by_reason
 from ganglion.server.context import Context
 from ganglion.server.guard import PREFIX, Guard
+from ganglion.server.health import standing
 from ganglion.server.hosts import Hosts
-from ganglion.server.metrics import Gauges
+from ganglion.server.metrics import Figures, Gauges
 from ganglion.server.openapi import described
-from ganglion.server.paths import known_query
+from ganglion.server.paths import Paths, known_query
 from ganglion.server.request_id import Identified
 
 _ROUTES = (
@@ -84,11 +85,12 @@ def make_app(context: Context) -> FastAPI:
     paths.include(routes_cluster.public, shown=False)
     paths.include(routes_cluster.probes)
     context.metrics.registry.register(_gauges(context))
+    context.metrics.registry.register(Figures(lambda: standing(context)))
     app.openapi = lambda: described(app)  # type: ignore[method-assign]  # how FastAPI is told
     return app
 
 
-def guarded(app: ASGIApp, token: str, hosts: Hosts | None = None, *, loopback: bool) -> ASGIApp:
+def guarded(app: FastAPI, token: str, hosts: Hosts | None = None, *, loopback: bool) -> ASGIApp:
     """The application behind the token; every request has an id.
 
     Args:
@@ -97,7 +99,14 @@ def guarded(app: ASGIApp, token: str, hosts: Hosts | None = None, *, loopback: b
         hosts: names that the server answers to; None = those of loopback.
         loopback: whether only this machine can connect, so that metrics may be open.
     """
-    return Identified(Guard(app, token, hosts or Hosts(), open_metrics=loopback))
+    context: Context = app.state.context
+    paths: Paths = app.state.paths
+
+    def answered(path: str, method: str, status: int, seconds: float) -> None:
+        context.metrics.answered(paths.template(path, method), method, status, seconds)
+
+    guard = Guard(app, token, hosts or Hosts(), open_metrics=loopback)
+    return Identified(guard, answered)
 
 
 def _gauges(context: Context) -> Gauges:

@@ -28,6 +28,7 @@ class Context(Struct):
         user: who the holder of the token is.
         halt: called to end the server.
         url: where services are reached; empty = nowhere yet.
+        door_trouble: why services cannot be reached; empty = they can, or there are none.
         look_at: what a workspace was last seen to hold, by its gang.
         use_of: whether a workspace is used, for people, by its gang.
         uses: reads what this machine uses.
@@ -41,6 +42,7 @@ class Context(Struct):
     user: str
     halt: Callable[[], None] = lambda: None
     url: Callable[[], str] = lambda: ""
+    door_trouble: Callable[[], str] = lambda: ""
     look_at: Callable[[str], Look | None] = lambda _gang: None
     use_of: Callable[[str], str] = lambda _gang: ""
     uses: UseReader = field(default_factory=UseReader)

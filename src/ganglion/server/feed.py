@@ -3,12 +3,12 @@
 import asyncio
 import json
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from typing import TYPE_CHECKING
 
 import anyio
 from starlette.responses import StreamingResponse
-from starlette.types import Message, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from ganglion.ledger.records import Entry
 from ganglion.model.credentials import redacted
@@ -40,6 +40,7 @@ class Feed:
     Attributes:
         head: number of the newest event.
         closing: whether streams are to end.
+        streams: how many are open.
     """
 
     def __init__(
@@ -51,6 +52,7 @@ class Feed:
         self._more = asyncio.Event()
         self._recent: deque[tuple[int, bytes]] = deque(maxlen=RECENT)
         self.closing = False
+        self.streams = 0
 
     def attach(self) -> None:
         """Serve streams of the running event loop."""
@@ -148,7 +150,36 @@ def _end(code: str, message: str, hint: str) -> bytes:
 
 
 class Patient(StreamingResponse):
-    """A stream that gives up on a client which takes nothing any more."""
+    """A stream that gives up on a client which takes nothing any more.
+
+    Args:
+        content: what is sent.
+        feed: counts it among its streams; None = it is none of events.
+        media_type: of the answer.
+        headers: more of its headers.
+    """
+
+    def __init__(
+        self,
+        content: AsyncIterator[bytes],
+        *,
+        feed: Feed | None = None,
+        media_type: str,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(content, media_type=media_type, headers=headers)
+        self._feed = feed
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send it, and count it meanwhile."""
+        if self._feed is None:
+            await super().__call__(scope, receive, send)
+            return
+        self._feed.streams += 1
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._feed.streams -= 1
 
     async def stream_response(self, send: Send) -> None:
         """Send chunk by chunk, each within `STUCK_S`."""

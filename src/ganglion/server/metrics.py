@@ -1,18 +1,97 @@
 """What Prometheus may ask: few series, with labels from closed or small sets."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from typing import NamedTuple
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from ganglion.ledger.records import Batch
+from ganglion.lifecycle.failures.causes import CAUSES, SUPERVISOR
 from ganglion.model.capacity import FlavorReport
+from ganglion.model.errors import GanglionError
+from ganglion.model.events import GangEnded
 from ganglion.model.reasons import Token
 
 _BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
+_ANSWERS = (0.005, 0.025, 0.1, 0.5, 2.5, 10.0)
+_WAITS = (1.0, 10.0, 60.0, 600.0, 3_600.0, 21_600.0, 86_400.0, 604_800.0)
+MOST_LABELS = 50
+"""Most values of a label that users choose; what comes after is counted as `other`."""
+OTHER = "other"
+METHODS = frozenset(("DELETE", "GET", "HEAD", "PATCH", "POST", "PUT"))
+
+
+class Standing(NamedTuple):
+    """What a server says of itself at the moment that it is asked.
+
+    Attributes:
+        failing: checks of `/readyz` that fail, or warn, by name -> `fail` or `warn`.
+        ledger_events: number of the newest event.
+        ledger_bytes: size of its files; 0 = it lies in no file.
+        streams: streams of events that are open.
+        apart: gangs that are set apart.
+    """
+
+    failing: Mapping[str, str]
+    ledger_events: int
+    ledger_bytes: int
+    streams: int
+    apart: int
+
+
+class Figures(Collector):
+    """Reads what a server says of itself when it is asked.
+
+    Args:
+        standing: asks the server.
+    """
+
+    def __init__(self, standing: Callable[[], Standing]) -> None:
+        self._standing = standing
+
+    def describe(self) -> Iterable[Metric]:
+        """Nothing may be asked of the server before it is there."""
+        return ()
+
+    def collect(self) -> Iterable[Metric]:
+        """Yield the gauges as of now."""
+        now = self._standing()
+        checks = GaugeMetricFamily(
+            "ganglion_check_failing", "1 = the check of /readyz fails or warns.", labels=["check"]
+        )
+        for name, status in now.failing.items():
+            checks.add_metric([name], 0 if status == "ok" else 1)
+        yield checks
+        for name, text, value in (
+            ("ganglion_ledger_events", "Number of the newest event.", now.ledger_events),
+            ("ganglion_ledger_bytes", "Size of the ledger's files.", now.ledger_bytes),
+            ("ganglion_event_streams", "Streams of events that are open.", now.streams),
+            ("ganglion_gangs_set_apart", "Gangs that the engine failed over.", now.apart),
+        ):
+            yield GaugeMetricFamily(name, text, value=value)
+
+
+class Bounded:
+    """Values of a label that users choose, as many as fit.
+
+    Args:
+        most: how many are kept apart.
+    """
+
+    def __init__(self, most: int = MOST_LABELS) -> None:
+        self._most, self._known = most, set[str]()
+
+    def of(self, value: str) -> str:
+        """The value, or `other`."""
+        if value not in self._known:
+            if len(self._known) >= self._most:
+                return OTHER
+            self._known.add(value)
+        return value
 
 
 class Gauges(Collector):
@@ -71,6 +150,76 @@ class Metrics:
             ["stage"],
             registry=self.registry,
         )
+
+        self._requests = Histogram(
+            "ganglion_http_request_seconds",
+            "From a request to the head of its answer.",
+            ["route", "method", "status"],
+            buckets=_ANSWERS,
+            registry=self.registry,
+        )
+        self._commits = Histogram(
+            "ganglion_commit_seconds",
+            "Time that writing a turn to the ledger took.",
+            buckets=_BUCKETS,
+            registry=self.registry,
+        )
+        self._refused = Counter(
+            "ganglion_commits_failed", "Turns that the ledger refused.", registry=self.registry
+        )
+        self._waits = Histogram(
+            "ganglion_queue_wait_seconds",
+            "From submission to the first place.",
+            ["queue"],
+            buckets=_WAITS,
+            registry=self.registry,
+        )
+        self._attempts = Counter(
+            "ganglion_attempts_ended",
+            "Attempts that ended, by outcome and cause.",
+            ["outcome", "cause"],
+            registry=self.registry,
+        )
+        self._supervisors = Counter(
+            "ganglion_supervisors_lost",
+            "Supervisors that were killed from outside.",
+            registry=self.registry,
+        )
+        self._queues = Bounded()
+
+    def answered(self, route: str, method: str, status: int, seconds: float) -> None:
+        """A request was answered.
+
+        Args:
+            route: template of its path; empty = none fits.
+            method: its method.
+            status: HTTP status.
+            seconds: until the head of the answer.
+        """
+        verb = method if method in METHODS else OTHER
+        self._requests.labels(route or OTHER, verb, str(status)).observe(seconds)
+
+    @contextmanager
+    def commit(self) -> Iterator[None]:
+        """Measure one commit, and whether it was refused."""
+        began = time.perf_counter()
+        try:
+            yield
+        except GanglionError:
+            self._refused.inc()
+            raise
+        self._commits.observe(time.perf_counter() - began)
+
+    def placed(self, queue: str, waited_ms: int) -> None:
+        """A gang got its first place."""
+        self._waits.labels(self._queues.of(queue)).observe(max(0, waited_ms) / 1000)
+
+    def ended(self, event: GangEnded) -> None:
+        """An attempt ended."""
+        cause = event.cause if event.cause in CAUSES else OTHER if event.cause else "none"
+        self._attempts.labels(event.outcome.value, cause).inc()
+        if event.cause == SUPERVISOR:
+            self._supervisors.inc()
 
     @contextmanager
     def cycle(self) -> Iterator[None]:

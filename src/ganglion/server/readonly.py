@@ -17,7 +17,7 @@ from ganglion import __version__
 from ganglion.engine.record import WAITING
 from ganglion.engine.report import capacity
 from ganglion.model.errors import Conflict, EnvironmentFault, NotFound
-from ganglion.server import cluster_views, lists, problems, schemas, schemas_fleet
+from ganglion.server import cluster_views, lists, problems, schemas, schemas_fleet, schemas_server
 from ganglion.server.draft import Mind
 from ganglion.server.filters import OrderQuery, StateQuery, TextQuery, WorkloadQuery, wanted
 from ganglion.server.metrics import Gauges
@@ -243,27 +243,33 @@ def list_order(here: Here, query: Annotated[OrderQuery, Query()]) -> schemas.Ord
         return cluster_views.order_page(mind.state, query, here.now())
 
 
-@probes.get("/healthz", responses={503: {"model": schemas.Health}})
+@probes.get("/healthz", responses={503: {"model": schemas_server.Health}})
 def show_health(here: Here) -> Response:
     """Say whether it works; 503 = it should be started anew."""
     return _health(here.trouble())
 
 
-@probes.get("/readyz", responses={503: {"model": schemas.Health}})
+@probes.get("/readyz", responses={503: {"model": schemas_server.Health}})
 def show_readiness(here: Here) -> Response:
     """Say whether its answers are of use, and what they leave out; 503 = not yet."""
     return _health(here.trouble() or here.unready(), here.lacking())
 
 
 def _health(trouble: str, lacking: str = "") -> Response:
-    body = schemas.Health(status="trouble" if trouble else "ok", trouble=trouble or lacking)
+    checks = (
+        schemas_server.Check(name="clusters", status="fail" if trouble else "ok", message=trouble),
+        schemas_server.Check(name="views", status="warn" if lacking else "ok", message=lacking),
+    )
+    body = schemas_server.Health(
+        status="trouble" if trouble else "ok", trouble=trouble or lacking, checks=checks
+    )
     return JSONResponse(body.model_dump(), 503 if trouble else 200)
 
 
 @probes.get("/version")
-def show_version() -> schemas.VersionView:
+def show_version() -> schemas_server.VersionView:
     """Say which version it has."""
-    return schemas.VersionView(version=__version__)
+    return schemas_server.VersionView(version=__version__)
 
 
 @probes.get("/metrics", include_in_schema=False)

@@ -1,6 +1,8 @@
 """The id of the request that is being served: from the client to the log and to the ledger."""
 
 import re
+import time
+from collections.abc import Callable
 from contextvars import ContextVar
 from uuid import uuid4
 
@@ -38,21 +40,29 @@ class Identified:
 
     Args:
         app: the application.
+        answered: told the path, the method, the status, and the seconds until the answer's head.
     """
 
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
+    def __init__(
+        self,
+        app: ASGIApp,
+        answered: Callable[[str, str, int, float], None] = lambda *_: None,
+    ) -> None:
+        self._app, self._answered = app, answered
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        began = time.perf_counter()
         found = begin(Headers(scope=scope).get(HEADER, ""))
 
         async def marked(message: Message) -> None:
             if message["type"] == "http.response.start":
                 MutableHeaders(scope=message)[HEADER] = found
+                seconds = time.perf_counter() - began
+                self._answered(scope["path"], scope["method"], message["status"], seconds)
             await send(message)
 
         with structlog.contextvars.bound_contextvars(request=found):

@@ -1,7 +1,7 @@
 """Routes for queues, nodes, the order, events, and the server itself."""
 
 import asyncio
-from typing import Annotated
+from typing import Annotated, Any
 
 import anyio
 from fastapi import APIRouter, Header, Query, Response
@@ -10,8 +10,7 @@ from pydantic import Field
 
 from ganglion import __version__
 from ganglion.engine.record import HOLDING
-from ganglion.server import cluster_views, commands, schemas, schemas_fleet
-from ganglion.server.apart import told_apart
+from ganglion.server import cluster_views, commands, health, schemas, schemas_fleet, schemas_server
 from ganglion.server.context import Context, Here
 from ganglion.server.feed import Patient
 from ganglion.server.filters import OrderQuery, StateQuery, TextQuery
@@ -22,6 +21,9 @@ from ganglion.server.schema_base import Input
 router = APIRouter(tags=["cluster"], responses=ERRORS)
 public = APIRouter(tags=["server"])
 probes = APIRouter(tags=["server"])
+_TROUBLE: dict[int | str, dict[str, Any]] = {
+    503: {"model": schemas_server.Health, "description": "a check fails"}
+}
 
 MOST = (1 << 63) - 1
 """Largest number that databases hold."""
@@ -102,6 +104,7 @@ def stream_events(
     here.feed.check(start)
     return Patient(
         here.feed.stream(start, follow=follow),
+        feed=here.feed,
         media_type="text/event-stream",
         headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
     )
@@ -131,32 +134,26 @@ def _holds(here: Context) -> bool:
         return any(record.phase in HOLDING for record in mind.state.records.values())
 
 
-@public.get("/healthz")
-def show_health(here: Here) -> schemas.Health:
-    """Say whether the server works."""
-    trouble = here.service.trouble
-    return schemas.Health(status="trouble" if trouble else "ok", trouble=trouble)
+@public.get("/healthz", response_model=schemas_server.Health, responses=_TROUBLE)
+def show_health(here: Here) -> Response:
+    """Say whether the server works; 503 = it does not, and which check fails."""
+    return _answer(health.alive(here))
 
 
-@probes.get("/readyz")
+@probes.get("/readyz", response_model=schemas_server.Health, responses=_TROUBLE)
 def show_readiness(here: Here) -> Response:
-    """Say whether requests are accepted, and which gangs are set apart; 503 = they are not."""
-    trouble = here.service.trouble
-    if trouble:
-        return _readiness("trouble", trouble, 503)
-    with here.service.read() as mind:
-        apart = {gang: each.fault for gang, each in mind.state.records.items() if each.fault}
-    return _readiness("ok", told_apart(apart), 200)
+    """Say whether requests are accepted, and what needs a person; 503 = they are not."""
+    return _answer(health.ready(here))
 
 
-def _readiness(status: str, trouble: str, code: int) -> Response:
-    return JSONResponse(schemas.Health(status=status, trouble=trouble).model_dump(), code)
+def _answer(found: schemas_server.Health) -> Response:
+    return JSONResponse(found.model_dump(), 503 if found.status == "trouble" else 200)
 
 
 @public.get("/version")
-def show_version() -> schemas.VersionView:
+def show_version() -> schemas_server.VersionView:
     """Say which version the server has."""
-    return schemas.VersionView(version=__version__)
+    return schemas_server.VersionView(version=__version__)
 
 
 @probes.get(

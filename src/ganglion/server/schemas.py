@@ -375,19 +375,6 @@ class BookingPage(Model):
     next: str | None = NEXT
 
 
-class Health(Model):
-    """Whether the server works."""
-
-    status: str = Field(description="`ok`, or `trouble`: requests are read but none accepted")
-    trouble: str = ""
-
-
-class VersionView(Model):
-    """The server's version."""
-
-    version: str
-
-
 class Done(Model):
     """It was done."""
 

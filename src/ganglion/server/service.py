@@ -76,6 +76,7 @@ class Service:
 
     Attributes:
         trouble: why turns fail at present; empty = they do not.
+        failing: the part that fails: `turns`, `ledger` or `world`.
         successor: that another home executes the ledger now, so that no turn is taken any more.
         superseded: called on the service's thread when that is so.
 
@@ -113,7 +114,8 @@ class Service:
         self._went_back, self._refused = False, 0
         self._endpoints: dict[str, str] = {}
         self._thread = threading.Thread(target=self._run, name="service")
-        self.trouble = ""
+        self.trouble, self.failing = "", "turns"
+        self._part, self._turned = "turns", time.monotonic()
         self._confirmed = time.monotonic()
         self.successor: Superseded | None = None
         self.superseded: Callable[[], None] = lambda: None
@@ -157,6 +159,10 @@ class Service:
     def now(self) -> int:
         """The time in ms by the world's clock."""
         return self._world.now()
+
+    def idle_s(self) -> float:
+        """Seconds since a turn ended; 0 while no thread takes turns."""
+        return time.monotonic() - self._turned if self._thread.is_alive() else 0.0
 
     @property
     def endpoints(self) -> Mapping[str, str]:
@@ -217,6 +223,7 @@ class Service:
             written = self._written(asked)
             if written:
                 self._published(written)
+            self._part = "world"
             self._carry_out()
             self._copy.keep(self.now)
         except Superseded as error:
@@ -231,27 +238,33 @@ class Service:
             self._troubled(GanglionError(f"the server failed: {error}", "see server.log"), asked)
         else:
             self.trouble = ""
+        self._turned = time.monotonic()
         return not self.trouble
 
     def _troubled(self, error: GanglionError, asked: list[_Asked]) -> None:
         if error.message != self.trouble:
             log.error("turn failed", error=error.message, hint=error.hint)
-        self.trouble = error.message
+        self.trouble, self.failing = error.message, self._part
         for each in asked:
             _refuse(each, error)
 
     def _written(self, asked: list[_Asked]) -> list[Entry]:
         """Observe, decide and write; answer what was asked."""
+        self._part = "ledger"
         if time.monotonic() - self._confirmed >= CONFIRM_S:
             self.ledger.confirm()
             self._confirmed = time.monotonic()
+        self._part = "world"
         self._facts.extend(self._world.observe())
         with self._lock:
+            self._part = "ledger"
             self._refreshed()
             self._brought_back()
             turn = None
             try:
+                self._part = "turns"
                 turn, answers = self._decided(asked)
+                self._part = "ledger"
                 written = turn.write()
             except BaseException:
                 self._refused = turn.draft.batch.size if turn else 0

@@ -11,7 +11,14 @@ from ganglion.lifecycle.failures.blame import blamed
 from ganglion.lifecycle.losses import measured
 from ganglion.lifecycle.retries import decide
 from ganglion.model.errors import GanglionError
-from ganglion.model.events import AlarmSet, Event, GangEnded, GangStarted, MetricReported
+from ganglion.model.events import (
+    AlarmSet,
+    Event,
+    GangEnded,
+    GangPlaced,
+    GangStarted,
+    MetricReported,
+)
 from ganglion.model.plan import Plan, Resize, Start
 from ganglion.server.draft import Draft, Order
 from ganglion.server.keepers import Keepers
@@ -122,10 +129,22 @@ class Turn:
             draft.batch.ended.append(Ended(workload, at, shown.state, body))
         if not draft.batch:
             return []
-        entries = draft.ledger.append(draft.batch)
+        with self._metrics.commit():
+            entries = draft.ledger.append(draft.batch)
+        self._measure()
         draft.book.close(draft.state)
         self._metrics.appended(draft.batch)
         return entries
+
+    def _measure(self) -> None:
+        """Count what the batch says of waits and ends."""
+        for event in self.draft.batch.decisions:
+            if isinstance(event, GangPlaced) and event.attempt == 1:
+                gang = self.draft.state.records[event.gang].gang
+                self._metrics.placed(gang.queue, self.draft.now - gang.submitted)
+        for event in self.draft.batch.incoming:
+            if isinstance(event, GangEnded) and event.attempt:
+                self._metrics.ended(event)
 
 
 def _stops(plan: Plan) -> Order:

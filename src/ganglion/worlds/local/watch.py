@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import ganglion
-from ganglion.lifecycle.failures.causes import NODE
+from ganglion.lifecycle.failures.causes import NODE, SUPERVISOR
 from ganglion.lifecycle.reports.hearing import REPLACED, Activity
 from ganglion.model.events import (
     AlarmSet,
@@ -197,7 +197,9 @@ class Watched:
             return self._end(Outcome.NODE_LOST, "the machine was restarted")
         if self._has(records.START):
             if kill_leftovers(self.run):
-                return self._end(Outcome.FAILED, "its supervisor was killed from outside")
+                return self._end(
+                    Outcome.FAILED, "its supervisor was killed from outside", SUPERVISOR
+                )
             self._looked = 0.0  # look again at the next call, not after a while
             return None
         if self._tries >= TRIES:
