@@ -255,7 +255,9 @@ def test_an_error_of_the_server_is_shown_with_its_hint(
     done = ganglion("nodes")
     assert (done.code, done.err) == (1, "Error: not now\nHint: later\n")
     as_json = ganglion("nodes", "-o", "json")
-    assert json.loads(as_json.err) == {
+    told = json.loads(as_json.err)
+    assert told.pop("request") == server.requests[-1].headers["x-request-id"]
+    assert told == {
         "code": "state.conflict",
         "message": "not now",
         "hint": "later",

@@ -15,13 +15,14 @@ from ganglion.model.policy import Policy
 from ganglion.model.queue import Queue
 from ganglion.server import commands, submit
 from ganglion.server.app import guarded, make_app
+from ganglion.server.asked import Asked
 from ganglion.server.context import Context
 from ganglion.server.draft import Draft
 from ganglion.server.feed import Feed
 from ganglion.server.home import Home
 from ganglion.server.keepers import Keeper
 from ganglion.server.metrics import Metrics
-from ganglion.server.service import Service, _Asked
+from ganglion.server.service import Service
 from ganglion.server.views import detail
 from ganglion.worlds.local.secret_store import SecretStore
 from tests.server.fake import FakeWorld, Machine
@@ -70,7 +71,7 @@ class Rig:
 
     def ask(self, command: Callable[[Draft], Any]) -> Future[Any]:
         """Ask without waiting for the turn."""
-        asked = _Asked(command)
+        asked = Asked(command)
         self.service._asked.put(asked)
         return asked.answer
 

@@ -10,6 +10,8 @@ from ganglion.model.errors import GanglionError
 
 INTERNAL = 70
 """Exit code of a bug in Ganglion itself (EX_SOFTWARE)."""
+SERVERS = ("ganglion", "state.invariant")
+"""Codes of faults of the server, about which its log says more."""
 INTERRUPTED = 130
 """Exit code after Ctrl-C, as shells count it."""
 
@@ -22,19 +24,30 @@ def wants_json(argv: list[str]) -> bool:
     return bool(joined) or any(a in ("-o", "--output") and b == "json" for a, b in pairs)
 
 
-def report(code: str, message: str, hint: str, *, as_json: bool) -> None:
-    """Print one error on stderr."""
+def report(code: str, message: str, hint: str, *, as_json: bool, request: str = "") -> None:
+    """Print one error on stderr.
+
+    Args:
+        code: stable, dotted.
+        message: what is wrong.
+        hint: what to do about it.
+        as_json: for programs.
+        request: id of the request that was refused, as the server's log names it.
+    """
     if as_json:
-        click.echo(json.dumps({"code": code, "message": message, "hint": hint}), err=True)
+        said = {"code": code, "message": message, "hint": hint}
+        click.echo(json.dumps(said | ({"request": request} if request else {})), err=True)
         return
     _say("Error:", "red", message)
     if hint:
         _say("Hint:", "cyan", hint)
+    if request and code.startswith(SERVERS):
+        _say("Request:", "cyan", f"{request}, in server.log")
 
 
 def report_known(error: GanglionError, *, as_json: bool) -> int:
     """Print an error of the tree and return its exit code."""
-    report(error.code, error.message, error.hint, as_json=as_json)
+    report(error.code, error.message, error.hint, as_json=as_json, request=error.request)
     return error.exit_code
 
 

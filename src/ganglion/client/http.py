@@ -5,12 +5,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote
+from uuid import uuid4
 
 import httpx2
 import msgspec
 
 from ganglion.client.errors import error_of, fault_of
-from ganglion.model.errors import EnvironmentFault, InputError
+from ganglion.model.errors import EnvironmentFault, GanglionError, InputError
 from ganglion.transport.http import Bearer, proven_transport, unix_transport
 
 if TYPE_CHECKING:
@@ -27,6 +28,8 @@ UNIX_URL = "http://localhost"
 """What requests through a Unix socket say in `Host`."""
 MOST_MESSAGE = 1 << 20
 """Longest message of a WebSocket."""
+REQUEST = "X-Request-Id"
+"""Header with the id of a request, which the log and the ledger of the server name."""
 TRIES = 3
 """How often a request that may be repeated is sent before a lost connection is an error."""
 
@@ -99,31 +102,34 @@ class Http:
         Raises:
             GanglionError: what the server answered, or that it could not be reached.
         """
-        headers = {"Idempotency-Key": key} if key else {}
+        headers = {REQUEST: uuid4().hex} | ({"Idempotency-Key": key} if key else {})
         if etag is not None:
             headers |= {"If-Match": etag} if etag else {"If-None-Match": "*"}
         request = self._client.build_request(
             method, _route(path), params=_given(params), json=body, headers=headers
         )
-        response = self._send(request, tries=TRIES if key or method == "GET" else 1)
-        if response.is_error and response.status_code != but:
-            raise error_of(response)
-        return self._decoded(response, returns)
+        with _naming(headers[REQUEST]):
+            response = self._send(request, tries=TRIES if key or method == "GET" else 1)
+            if response.is_error and response.status_code != but:
+                raise error_of(response)
+            return self._decoded(response, returns)
 
     @contextmanager
     def stream(self, path: str, params: Params | None = None) -> Iterator[httpx2.Response]:
         """Open an answer that arrives bit by bit; silence of any length is no error."""
-        timeout = httpx2.Timeout(None, connect=CONNECT_S)
-        try:
-            with self._client.stream(
-                "GET", _route(path), params=_given(params), timeout=timeout
-            ) as response:
-                if response.is_error:
-                    response.read()
-                    raise error_of(response)
-                yield response
-        except httpx2.TransportError as error:
-            raise fault_of(error, self.url) from error
+        timeout, headers = httpx2.Timeout(None, connect=CONNECT_S), {REQUEST: uuid4().hex}
+        url, given = _route(path), _given(params)
+        with _naming(headers[REQUEST]):
+            try:
+                with self._client.stream(
+                    "GET", url, params=given, headers=headers, timeout=timeout
+                ) as response:
+                    if response.is_error:
+                        response.read()
+                        raise error_of(response)
+                    yield response
+            except httpx2.TransportError as error:
+                raise fault_of(error, self.url) from error
 
     @contextmanager
     def socket(self, path: str, params: Params | None = None) -> "Iterator[WebSocketSession]":
@@ -164,6 +170,16 @@ class Http:
             message = f"{response.request.url.path}: unexpected answer: {error}"
             hint = "do client and server have the same version? ganglion version"
             raise EnvironmentFault(message, hint) from error
+
+
+@contextmanager
+def _naming(request: str) -> Iterator[None]:
+    """Errors name the request that they are about."""
+    try:
+        yield
+    except GanglionError as error:
+        error.request = error.request or request
+        raise
 
 
 def path_of(*parts: str) -> str:

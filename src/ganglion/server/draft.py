@@ -103,6 +103,12 @@ class Draft:
         self.book.note(event)
         self._noted(event)
 
+    def mark(self, begin: int, request: str) -> None:
+        """Name the request that the events from number `begin` on come from."""
+        if request:
+            incoming = self.batch.incoming
+            incoming[begin:] = [replace(each, request=request) for each in incoming[begin:]]
+
     def file(self, new: Submitted) -> None:
         """A workload enters; its gangs follow through `apply`."""
         self.batch.submitted.append(new)

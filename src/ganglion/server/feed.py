@@ -155,7 +155,7 @@ class Patient(StreamingResponse):
     Args:
         content: what is sent.
         feed: counts it among its streams; None = it is none of events.
-        media_type: of the answer.
+        media_type: of the answer; None = it says none.
         headers: more of its headers.
     """
 
@@ -164,7 +164,7 @@ class Patient(StreamingResponse):
         content: AsyncIterator[bytes],
         *,
         feed: Feed | None = None,
-        media_type: str,
+        media_type: str | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(content, media_type=media_type, headers=headers)

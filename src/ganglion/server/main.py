@@ -153,8 +153,15 @@ def serve(
         user = _user()
         stack.enter_context(_running(service, lambda d: _brought(d, policy, tuple(queues), user)))
         url = url_of(taken[0], host)
-        context = Context(service, place, feed, metrics, user, url=lambda: door.url)
-        context.door_trouble = lambda: door.trouble
+        context = Context(
+            service,
+            place,
+            feed,
+            metrics,
+            user,
+            url=lambda: door.url,
+            door_trouble=lambda: door.trouble,
+        )
         context.look_at, context.use_of = workspaces.look_at, workspaces.use_of
         hosts = Hosts(host_names)
         app = guarded(make_app(context), place.new_token(), hosts, loopback=is_loopback(host))

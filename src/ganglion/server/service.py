@@ -5,17 +5,14 @@ transaction, and only then tells the world. Whatever is interrupted is found in 
 and done again; worlds do nothing the second time.
 """
 
-import queue
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import structlog
-from msgspec import Struct, field
 from msgspec.structs import replace
 
 from ganglion.engine.record import SETTLED
@@ -27,6 +24,7 @@ from ganglion.model.events import Event
 from ganglion.model.plan import Phase, Plan, Resize, Start
 from ganglion.model.policy import Policy
 from ganglion.model.workload import Gang, Kind, Workload
+from ganglion.server.asked import Asked, Inbox, run
 from ganglion.server.draft import Draft, Mind, Order
 from ganglion.server.keepers import Keeper, Keepers
 from ganglion.server.metrics import Metrics
@@ -52,11 +50,6 @@ LISTENING = (Kind.SERVICE, Kind.WORKSPACE)
 """Kinds that are reached over the network."""
 
 log = structlog.get_logger(__name__)
-
-
-class _Asked(Struct):
-    command: Callable[[Draft], Any]
-    answer: Future[Any] = field(default_factory=Future)
 
 
 class Service:
@@ -100,7 +93,7 @@ class Service:
         self.ledger, self._world, self._policy = ledger, world, policy
         self.secrets = secrets
         self._published, self._metrics, self._isolate = published, metrics, isolate
-        self._asked: queue.SimpleQueue[_Asked | None] = queue.SimpleQueue()
+        self._asked = Inbox()
         self._facts: list[Event] = []
         self._orders: deque[Order] = deque()
         self._starts: deque[Start] = deque()
@@ -132,7 +125,7 @@ class Service:
         Raises:
             GanglionError: the command was refused, or the turn could not be written.
         """
-        asked = _Asked(command)
+        asked = Asked(command)
         self._asked.put(asked)
         if self._stopping:
             self._refuse_all()
@@ -199,26 +192,16 @@ class Service:
     def _run(self) -> None:
         pause = POLL_S
         while not self._stopping:
-            fine = self.turn(self._gather(0 if self._starts and pause == POLL_S else pause))
+            fine = self.turn(self._asked.gather(0 if self._starts and pause == POLL_S else pause))
             pause = POLL_S if fine else min(max(1.0, 2 * pause), LONGEST_PAUSE_S)
 
-    def _gather(self, patience_s: float) -> list[_Asked]:
-        """Wait for a request, at most so long; return all there are."""
-        gathered = list[_Asked | None]()
-        try:
-            gathered.append(self._asked.get(timeout=patience_s))
-            while True:
-                gathered.append(self._asked.get_nowait())
-        except queue.Empty:
-            return [asked for asked in gathered if asked]
-
-    def turn(self, asked: list[_Asked] | None = None) -> bool:
+    def turn(self, asked: list[Asked] | None = None) -> bool:
         """Take one turn with everything that was asked; False = something refused.
 
         What was not written is undone: a copy takes the place of the state, and facts are
         kept for the next turn. What the world refuses stays due.
         """
-        asked = self._gather(0) if asked is None else asked
+        asked = self._asked.gather(0) if asked is None else asked
         try:
             written = self._written(asked)
             if written:
@@ -241,14 +224,14 @@ class Service:
         self._turned = time.monotonic()
         return not self.trouble
 
-    def _troubled(self, error: GanglionError, asked: list[_Asked]) -> None:
+    def _troubled(self, error: GanglionError, asked: list[Asked]) -> None:
         if error.message != self.trouble:
             log.error("turn failed", error=error.message, hint=error.hint)
         self.trouble, self.failing = error.message, self._part
         for each in asked:
-            _refuse(each, error)
+            each.refuse(error)
 
-    def _written(self, asked: list[_Asked]) -> list[Entry]:
+    def _written(self, asked: list[Asked]) -> list[Entry]:
         """Observe, decide and write; answer what was asked."""
         self._part = "ledger"
         if time.monotonic() - self._confirmed >= CONFIRM_S:
@@ -285,7 +268,7 @@ class Service:
             each.answer.set_result(answer)
         return written
 
-    def _decided(self, asked: list[_Asked]) -> tuple[Turn, list[tuple[_Asked, Any]]]:
+    def _decided(self, asked: list[Asked]) -> tuple[Turn, list[tuple[Asked, Any]]]:
         """Apply facts, commands and what is due, and decide; anew without what broke the state."""
         while True:
             draft = Draft(
@@ -298,27 +281,11 @@ class Service:
             )
             turn = Turn(draft, self._metrics, isolate=self._isolate)
             turn.hear(self._facts)
-            answers = self._command(draft, asked)
+            answers = run(draft, asked)
             if answers is not None and turn.tend(self._keepers):
                 turn.decide(always=self._fresh)
                 return turn, answers
             self._undone()
-
-    def _command(self, draft: Draft, asked: list[_Asked]) -> list[tuple[_Asked, Any]] | None:
-        """Answers in order; None when a command failed after it had changed the state."""
-        answers = []
-        for each in asked:
-            before = draft.size
-            try:
-                if not each.answer.done():
-                    answers.append((each, each.command(draft)))
-            except Exception as error:
-                if not isinstance(error, GanglionError):
-                    log.exception("request failed")
-                each.answer.set_exception(error)
-                if draft.size > before:
-                    return None
-        return answers
 
     def _carry_out(self) -> None:
         """Do what is due: orders all, starts only for a while, so that nobody waits for long.
@@ -399,13 +366,8 @@ class Service:
 
     def _refuse_all(self) -> None:
         error = EnvironmentFault("the server is shutting down", "start it again: ganglion up")
-        for each in self._gather(0):
-            _refuse(each, error)
-
-
-def _refuse(asked: _Asked, error: GanglionError) -> None:
-    if not asked.answer.done():
-        asked.answer.set_exception(error)
+        for each in self._asked.gather(0):
+            each.refuse(error)
 
 
 def _set_limit(gang: str, time_limit_ms: int) -> Order:

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import ganglion
-from ganglion.lifecycle.failures.causes import NODE, SUPERVISOR
+from ganglion.lifecycle.failures.causes import NODE
+from ganglion.lifecycle.failures.causes import SUPERVISOR as SUPERVISOR_LOST
 from ganglion.lifecycle.reports.hearing import REPLACED, Activity
 from ganglion.model.events import (
     AlarmSet,
@@ -198,7 +199,7 @@ class Watched:
         if self._has(records.START):
             if kill_leftovers(self.run):
                 return self._end(
-                    Outcome.FAILED, "its supervisor was killed from outside", SUPERVISOR
+                    Outcome.FAILED, "its supervisor was killed from outside", SUPERVISOR_LOST
                 )
             self._looked = 0.0  # look again at the next call, not after a while
             return None

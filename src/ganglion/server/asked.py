@@ -1,0 +1,78 @@
+"""Commands that other threads ask the service for, with the request that each comes from."""
+
+import queue
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from typing import Any
+
+import structlog
+from msgspec import Struct, field
+
+from ganglion.model.errors import GanglionError
+from ganglion.server.draft import Draft
+from ganglion.server.request_id import request_id
+
+log = structlog.get_logger(__name__)
+
+
+class Asked(Struct):
+    """One command.
+
+    Attributes:
+        command: checks, raises what is wrong, then changes the draft. May run twice.
+        answer: set once its effect is written, or it is refused.
+        request: id of the request that it comes from; empty = of none.
+    """
+
+    command: Callable[[Draft], Any]
+    answer: Future[Any] = field(default_factory=Future)
+    request: str = field(default_factory=request_id)
+
+    def refuse(self, error: GanglionError) -> None:
+        """Answer with an error, unless there is an answer."""
+        if not self.answer.done():
+            self.answer.set_exception(error)
+
+
+class Inbox:
+    """Commands that wait for their turn. Safe from any thread."""
+
+    def __init__(self) -> None:
+        self._asked: queue.SimpleQueue[Asked | None] = queue.SimpleQueue()
+
+    def put(self, asked: Asked | None) -> None:
+        """Add a command; None only ends the wait."""
+        self._asked.put(asked)
+
+    def gather(self, patience_s: float) -> list[Asked]:
+        """Wait for a command, at most so long; return all there are."""
+        gathered = list[Asked | None]()
+        try:
+            gathered.append(self._asked.get(timeout=patience_s))
+            while True:
+                gathered.append(self._asked.get_nowait())
+        except queue.Empty:
+            return [asked for asked in gathered if asked]
+
+
+def run(draft: Draft, asked: Sequence[Asked]) -> list[tuple[Asked, Any]] | None:
+    """Run commands in their order; what they log and record names their request.
+
+    Returns:
+        answers in order; None when a command failed after it had changed the state.
+    """
+    answers = []
+    for each in asked:
+        before, events = draft.size, len(draft.batch.incoming)
+        try:
+            if not each.answer.done():
+                with structlog.contextvars.bound_contextvars(request=each.request):
+                    answers.append((each, each.command(draft)))
+                draft.mark(events, each.request)
+        except Exception as error:
+            if not isinstance(error, GanglionError):
+                log.exception("request failed", request=each.request)
+            each.answer.set_exception(error)
+            if draft.size > before:
+                return None
+    return answers
