@@ -3,6 +3,7 @@
 import json
 import os
 import socket
+import sqlite3
 import subprocess
 import sys
 import time
@@ -13,10 +14,13 @@ import psutil
 import pytest
 from tests.cli.harness import Ganglion
 
-from ganglion.cli.background import start
+from ganglion.cli.background import _until, start
 from ganglion.cli.up import Wish, _pretend
 from ganglion.client.home import read_server
+from ganglion.ledger.ledger import Ledger
+from ganglion.ledger.records import Batch
 from ganglion.model.errors import NotExecutor
+from ganglion.model.events import GangStopping
 from ganglion.server.executor import hold
 
 CALM = {"OMP_NUM_THREADS": "1"}
@@ -254,3 +258,44 @@ def test_a_server_in_the_background_that_may_not_execute_the_ledger_says_why(
         start(tmp_path / "second", ["--port", "0", "--db", database])
     assert "ganglion up --take-over" in refused.value.hint
     assert refused.value.exit_code == 3
+
+
+def test_up_names_events_that_were_set_apart_and_down_ends_a_server_whose_turns_fail(
+    home: Path,
+) -> None:
+    home.mkdir()
+    ledger = Ledger.open(home / "ledger.db")
+    ledger.append(Batch(1, [GangStopping(1, "ghost-1/0", 1, "x")]))
+    ledger.close()
+    up = ganglion_process(home, "up", "--nodes", "1", "--fake-gpus", "2", "--port", "0")
+    assert up.returncode == 0, up.stderr
+    assert "Warning: event 1 of the ledger, gang_stopping, was set apart" in up.stderr
+    record = read_server(home)
+    assert record
+    with sqlite3.connect(home / "ledger.db", isolation_level=None) as other:
+        other.execute("BEGIN IMMEDIATE")  # until it ends, the server cannot write
+        refused = ganglion_process(home, "queues", "set", "team")
+        assert refused.returncode == 1
+        assert "locked" in refused.stderr
+        down = ganglion_process(home, "down")
+        other.execute("ROLLBACK")
+    other.close()
+    assert (down.returncode, "Server stopped." in down.stdout) == (0, True), down.stderr
+    assert not psutil.pid_exists(record.pid)
+
+
+def test_up_waits_for_as_long_as_the_server_says_how_far_it_is(tmp_path: Path) -> None:
+    log, looks = tmp_path / "console.log", 0
+    log.touch()
+
+    def look() -> None:
+        nonlocal looks
+        looks += 1
+        if looks <= 8:
+            with log.open("a") as out:
+                out.write("replaying the ledger, event 10,000\n")
+
+    begun = time.monotonic()
+    assert _until(look, 0.3, log) is None
+    assert looks > 8
+    assert time.monotonic() - begun > 0.8

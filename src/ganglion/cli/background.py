@@ -35,7 +35,7 @@ def start(folder: Path, arguments: Sequence[str], patience_s: float = START_S) -
     Args:
         folder: Ganglion's home directory.
         arguments: of `ganglion up`.
-        patience_s: how long the server may take.
+        patience_s: how long the server may take without saying how far it is.
 
     Raises:
         EnvironmentFault: it did not come up; the message is its own.
@@ -50,7 +50,7 @@ def start(folder: Path, arguments: Sequence[str], patience_s: float = START_S) -
         raise EnvironmentFault(
             f"cannot write {log}: {error.strerror}", "set GANGLION_HOME to a folder you may write"
         ) from error
-    record = _until(lambda: _answering(folder, process), patience_s)
+    record = _until(lambda: _answering(folder, process), patience_s, log)
     if record is None:
         raise _failure(process, log)
     return record
@@ -85,8 +85,11 @@ def _answering(folder: Path, process: "subprocess.Popen[bytes]") -> ServerRecord
     return running(folder) if record and record.pid == process.pid else None
 
 
-def _until(look: Callable[[], ServerRecord | None], patience_s: float) -> ServerRecord | None:
-    deadline = time.monotonic() + patience_s
+def _until(
+    look: Callable[[], ServerRecord | None], patience_s: float, log: Path
+) -> ServerRecord | None:
+    """Look again and again; whatever the server writes meanwhile is a sign of progress."""
+    deadline, size = time.monotonic() + patience_s, 0
     while time.monotonic() < deadline:
         try:
             found = look()
@@ -94,6 +97,8 @@ def _until(look: Callable[[], ServerRecord | None], patience_s: float) -> Server
             return None
         if found:
             return found
+        if log.stat().st_size > size:
+            deadline, size = time.monotonic() + patience_s, log.stat().st_size
         time.sleep(POLL_S)
     return None
 

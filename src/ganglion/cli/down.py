@@ -1,5 +1,8 @@
 """`ganglion down`."""
 
+import os
+import signal
+
 import rich_click as click
 
 from ganglion.cli.connect import connect
@@ -7,7 +10,7 @@ from ganglion.cli.formats import plural
 from ganglion.cli.options import command
 from ganglion.cli.ps import fetch
 from ganglion.cli.screen import note
-from ganglion.model.errors import EnvironmentFault
+from ganglion.model.errors import EnvironmentFault, GanglionError
 
 STOP_S = 30.0
 CANCEL_S = 120.0
@@ -24,15 +27,20 @@ def down(cancel: bool) -> None:
     from ganglion.cli.background import wait_gone
     from ganglion.client.home import Unreachable, home, read_server
 
-    record = read_server(home())
+    record, left = read_server(home()), 0
     try:
         with connect() as client:
+            url = client.url
             left = 0 if cancel else len(fetch(client))
             client.shutdown(cancel=cancel)
-            url = client.url
     except Unreachable:
         note("No server is running.")
         return
+    except GanglionError as error:
+        if cancel or record is None or record.url != url:
+            raise
+        note(f"The server does not take requests: {error.message}")
+        os.kill(record.pid, signal.SIGTERM)  # it answered, so this is its process
     if record is None or record.url != url:  # $GANGLION_URL names another one
         click.echo("Server told to stop.")
         return

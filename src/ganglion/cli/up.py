@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 PORT = 7077
 TAKE_OVER_S = 1800.0
 """Longest wait for a take-over: jobs that run elsewhere have their grace."""
+WARNING = "Warning: "
+"""Begins the lines in which such a server says what it left out."""
 TAKEN_OVER = "Taken over: "
 """Begins the lines in which a server in the background says what it waited for."""
 
@@ -148,6 +150,8 @@ def _serve(wish: Wish) -> None:
         ready=lambda url: note(f"Ganglion listens on {url}. Ctrl-C stops it; jobs go on."),
         take_over=wish.take_over,
         say=lambda text: note(f"{TAKEN_OVER}{text}"),
+        warn=lambda line: note(f"{WARNING}{line}"),
+        progress=note,
     )
 
 
@@ -214,6 +218,8 @@ def _start(wish: Wish) -> None:
     else:
         record = start(home(), wish.arguments(), patience_s)
     for line in said(home(), TAKEN_OVER) if wish.take_over else ():
+        note(line)
+    for line in said(home(), WARNING):
         note(line)
     _say_ready(record)
 

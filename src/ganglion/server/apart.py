@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from ganglion.ledger.records import Flaw
 from ganglion.model.events import Event, GangEnded, GangSetApart, GangUpdated, PolicySet
 
 NAMED = 3
@@ -29,3 +30,19 @@ def told_apart(apart: Mapping[str, str]) -> str:
     named = [f"{gang} ({fault})" for gang, fault in apart.items()][:NAMED]
     more = [f"{len(apart) - NAMED} more"] if len(apart) > NAMED else []
     return f"set apart, as the scheduler failed over them: {', '.join([*named, *more])}"
+
+
+def told_flaws(flaws: Mapping[int, Flaw]) -> list[str]:
+    """Events of the ledger that could not be taken in, for people: the first few, one a line."""
+    lines = [_told_flaw(flaw) for flaw in flaws.values()][:NAMED]
+    if len(flaws) > NAMED:
+        lines.append(f"{len(flaws) - NAMED} more events were set apart: ganglion ledger verify")
+    return lines
+
+
+def _told_flaw(flaw: Flaw) -> str:
+    about = f" (gang {flaw.gang})" if flaw.gang else ""
+    if flaw.seq <= 0:
+        return flaw.problem
+    kind = f", {flaw.kind}," if flaw.kind else ""
+    return f"event {flaw.seq} of the ledger{kind} was set apart: {flaw.problem}{about}"

@@ -7,6 +7,7 @@ from pathlib import Path
 import structlog
 from msgspec import Struct
 
+from ganglion.ledger.chain import Progress, silent
 from ganglion.ledger.executors import depose, newest, refusal
 from ganglion.ledger.ledger import Ledger
 from ganglion.model.errors import EnvironmentFault, InUse, NotExecutor
@@ -40,7 +41,14 @@ class Held(Struct, frozen=True):
     inherits: bool
 
 
-def hold(target: str | Path, home: Path, *, take_over: bool, say: Callable[[str], None]) -> Held:
+def hold(
+    target: str | Path,
+    home: Path,
+    *,
+    take_over: bool,
+    say: Callable[[str], None],
+    progress: Progress = silent,
+) -> Held:
     """Open a ledger to execute it.
 
     Args:
@@ -48,6 +56,7 @@ def hold(target: str | Path, home: Path, *, take_over: bool, say: Callable[[str]
         home: Ganglion's home directory.
         take_over: end the term of another home first.
         say: told what was waited for.
+        progress: told how far a long migration is.
 
     Raises:
         NotExecutor: another home executes it.
@@ -57,7 +66,7 @@ def hold(target: str | Path, home: Path, *, take_over: bool, say: Callable[[str]
     """
     here = identify(home)
     deposed = take_over and depose(target, here, now_ms())
-    ledger = _opened(target, here, HANDOVER_S if deposed else 0.0)
+    ledger = _opened(target, here, HANDOVER_S if deposed else 0.0, progress)
     try:
         term = _claimed(ledger, home, here, take_over=take_over)
         before = [each for each in ledger.executors.terms() if each.generation < term.generation]
@@ -72,11 +81,11 @@ def hold(target: str | Path, home: Path, *, take_over: bool, say: Callable[[str]
     return Held(ledger, term, bool(before) and term.begun is None)
 
 
-def _opened(target: str | Path, here: Executor, patience_s: float) -> Ledger:
+def _opened(target: str | Path, here: Executor, patience_s: float, progress: Progress) -> Ledger:
     give_up = time.monotonic() + patience_s
     while True:
         try:
-            return Ledger.open(target)
+            return Ledger.open(target, progress)
         except InUse:
             if time.monotonic() >= give_up:
                 _check(target, here)

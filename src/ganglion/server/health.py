@@ -3,7 +3,7 @@
 import shutil
 from pathlib import Path
 
-from ganglion.server.apart import told_apart
+from ganglion.server.apart import told_apart, told_flaws
 from ganglion.server.context import Context
 from ganglion.server.metrics import Standing
 from ganglion.server.schemas_server import Check, Health
@@ -100,7 +100,8 @@ def _disk(here: Context) -> Check:
 def _set_apart(here: Context) -> Check:
     with here.service.read() as mind:
         apart = {gang: each.fault for gang, each in mind.state.records.items() if each.fault}
-    return Check(name="set_apart", status=WARN if apart else OK, message=told_apart(apart))
+        told = [*([told_apart(apart)] if apart else []), *told_flaws(mind.book.flaws)]
+    return Check(name="set_apart", status=WARN if told else OK, message="; ".join(told))
 
 
 def _check(name: str, trouble: str) -> Check:

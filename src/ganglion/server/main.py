@@ -4,6 +4,7 @@ import getpass
 import os
 import socket
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
@@ -13,6 +14,7 @@ import structlog
 
 from ganglion.collector import relax
 from ganglion.files.policy import PolicyFile
+from ganglion.ledger.chain import Progress
 from ganglion.ledger.ledger import Ledger
 from ganglion.ledger.lock import FileLock
 from ganglion.lifecycle.expand import run_of
@@ -23,6 +25,7 @@ from ganglion.model.queue import Queue
 from ganglion.router.link import RouterLink
 from ganglion.server import commands, policies
 from ganglion.server.address import bind, is_loopback, url_of
+from ganglion.server.apart import told_flaws
 from ganglion.server.app import guarded, make_app
 from ganglion.server.context import Context
 from ganglion.server.door import Door
@@ -57,6 +60,9 @@ from ganglion.worlds.world import ServedWorld
 PORT = 7077
 """Where servers listen unless told otherwise."""
 
+PROGRESS_S = 1.0
+"""How often a long start says how far it is."""
+
 LAST_PORT = 65_535
 UMASK = 0o077
 
@@ -79,6 +85,8 @@ def serve(
     world: Callable[[Home], ServedWorld] | None = None,
     ready: Callable[[str], None] = lambda _url: None,
     take_over: bool = False,
+    warn: Callable[[str], None] = lambda _line: None,
+    progress: Callable[[str], None] = lambda _line: None,
     say: Callable[[str], None] = lambda _text: None,
 ) -> None:
     """Serve until SIGTERM, SIGINT or a request to shut down; jobs run on.
@@ -103,6 +111,8 @@ def serve(
         ready: called with the URL once clients can connect.
         take_over: execute a ledger that another home executed, once what that one runs has ended.
         say: told what the take-over waited for.
+        warn: told of every event of the ledger that was set apart.
+        progress: told how far a long start is, at most every second.
 
     Raises:
         InputError: an address that needs `public`, a wrong URL.
@@ -122,12 +132,12 @@ def serve(
         stack.callback(close_journal, open_journal(place.root / "server.log"))
         taken = [stack.enter_context(bind(host, port))]
         taken += _beneath(stack, place.root / SOCKET)
-        target = database_url or place.ledger
+        target, step = database_url or place.ledger, _each_second(progress)
         if world:
-            ledger, made, term = Ledger.open(target), world(place), None
+            ledger, made, term = Ledger.open(target, step), world(place), None
             stack.callback(ledger.close)
         else:
-            held = hold(target, place.root, take_over=take_over, say=say)
+            held = hold(target, place.root, take_over=take_over, say=say, progress=step)
             ledger, term = held.ledger, held.term
             stack.callback(ledger.close)
             stack.callback(resign, held, place.root)
@@ -149,9 +159,12 @@ def serve(
             keepers,
             secrets=secrets,
             isolate=isolates(),
+            progress=step,
         )
         user = _user()
-        stack.enter_context(_running(service, lambda d: _brought(d, policy, tuple(queues), user)))
+        stack.enter_context(
+            _running(service, lambda d: _brought(d, policy, tuple(queues), user), warn)
+        )
         url = url_of(taken[0], host)
         context = Context(
             service,
@@ -205,6 +218,25 @@ def _beneath(stack: ExitStack, path: Path) -> list[socket.socket]:
     return [taken]
 
 
+def _name_flaws(service: Service, warn: Callable[[str], None]) -> None:
+    with service.read() as mind:
+        for line in told_flaws(mind.book.flaws):
+            warn(line)
+
+
+def _each_second(progress: Callable[[str], None]) -> Progress:
+    """Tell how far it is, at most every second."""
+    due = time.monotonic() + PROGRESS_S
+
+    def step(what: str, done: int, of: int) -> None:
+        nonlocal due
+        if time.monotonic() >= due:
+            due = time.monotonic() + PROGRESS_S
+            progress(f"{what} {done:,}" + (f" of {of:,}" if of else ""))
+
+    return step
+
+
 def _beside(port: int) -> int:
     """The port after another one; any free one beside any free one."""
     return port + 1 if 0 < port < LAST_PORT else 0
@@ -227,8 +259,11 @@ def _keepers(stack: ExitStack, door: Door) -> list[Keeper]:
 
 
 @contextmanager
-def _running(service: Service, first: Callable[[Draft], None]) -> Iterator[None]:
+def _running(
+    service: Service, first: Callable[[Draft], None], warn: Callable[[str], None]
+) -> Iterator[None]:
     """The service's thread, from a state that agrees with the world, after a first command."""
+    _name_flaws(service, warn)
     service.begin()
     service.start()
     try:
