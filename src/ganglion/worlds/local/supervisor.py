@@ -145,6 +145,7 @@ class Attempt:
         self._members.fill()
         self._ranks_run = True
         self._running_since = records.now_ms()
+        self._say_running()
         return self._watch() or End("succeeded", "", 0, 0.0)
 
     def _watch(self) -> End | None:
