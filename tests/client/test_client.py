@@ -317,3 +317,22 @@ def test_a_token_that_cannot_be_read_is_named(home: Path) -> None:
     (home / "token").write_bytes(b"\xff\xff")
     with pytest.raises(EnvironmentFault, match="token"):
         Client.from_home()
+
+
+def test_a_submit_says_in_which_directory_its_caller_is(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    connection, seen = answering({"id": "a-1", "name": "a", "accepted": 1, "refused": 0})
+    connection.submit({"run": "true"})
+    connection.submit({"run": "true", "working-dir": "/data"})
+    connection.submit({"run": "true", "container": "cuda"})
+    connection.bulk.submit([{"run": "true"}, {"run": "true", "cwd": "/data"}])
+    sent = [json.loads(each.content) for each in seen]
+    assert sent[0] == {"run": "true", "workdir": str(tmp_path)}
+    assert sent[1] == {"run": "true", "working-dir": "/data"}
+    assert sent[2] == {"run": "true", "container": "cuda"}
+    assert sent[3]["workloads"] == [
+        {"run": "true", "workdir": str(tmp_path)},
+        {"run": "true", "cwd": "/data"},
+    ]

@@ -1,5 +1,6 @@
 """`ganglion logs`."""
 
+import os
 from typing import TYPE_CHECKING, Any
 
 import rich_click as click
@@ -9,7 +10,8 @@ from ganglion.cli.contexts import Where, context_options
 from ganglion.cli.events import print_history
 from ganglion.cli.options import command
 from ganglion.cli.pump import Options, Pump, log_name
-from ganglion.model.errors import InputError, NotFound
+from ganglion.cli.screen import note
+from ganglion.model.errors import EnvironmentFault, InputError, NotFound
 
 if TYPE_CHECKING:
     from ganglion.client import Client
@@ -50,22 +52,57 @@ def logs(
     """Print what a workload wrote.
 
     JOB is an id, the beginning of one, or a name; JOB/3 is its replica or trial 3.
-    In a cluster there is one log for each pod, and ranks count pods.
+    In a cluster there is one log for each pod, and ranks count pods. While the server is down, the
+    files in its home are read.
     """
     if sum((rank is not None, all_ranks, node is not None)) > 1:
         raise click.UsageError("--rank, --all-ranks and --node exclude each other")
     if diagnose and where:
         raise click.UsageError("--diagnose is told by a server; in a cluster: kubectl get events")
     ref, index = _reference(job, index)
-    with connect(where=where) as client:
-        if diagnose:
-            print_history(client, job, follow=follow)
-            return
-        pump = Pump(client, ref, Options(tail, since, follow, previous))
-        if all_ranks or node is not None:
-            _several(client, pump, ref, index, node)
-        else:
-            pump.copy(index, rank or 0)
+    part = Options(tail, since, follow, previous)
+    try:
+        with connect(where=where) as client:
+            if diagnose:
+                print_history(client, job, follow=follow)
+                return
+            pump = Pump(client, ref, part)
+            if all_ranks or node is not None:
+                _several(client, pump, ref, index, node)
+            else:
+                pump.copy(index, rank or 0)
+    except EnvironmentFault as error:
+        if where or diagnose or node or not _is_down(error):
+            raise
+        _offline(ref, index, None if all_ranks else rank or 0, part)
+
+
+def _is_down(error: EnvironmentFault) -> bool:
+    """Whether no server of this home runs, while there are logs in it."""
+    from ganglion.client.home import Unreachable, home
+
+    own = "GANGLION_URL" not in os.environ
+    return own and isinstance(error, Unreachable) and (home() / "logs").is_dir()
+
+
+def _offline(ref: str, index: int | None, rank: int | None, part: Options) -> None:
+    """Copy the log of a rank, or of all, from the files of the home."""
+    from ganglion.cli.offline import HomeLogs
+    from ganglion.client.home import home
+
+    note(f"no server is running: these are the files in {home()}; start it with: ganglion up")
+    source = HomeLogs(home())
+    pump = Pump(source, ref, part)
+    if rank is not None:
+        pump.copy(index, rank)
+        return
+    found = source.ranks(ref, index, previous=part.previous)
+    gang, _ = source.attempt(ref, index, previous=part.previous)
+    for each in found:
+        pump.start(int(gang.rpartition("/")[2]), each, log_name(0, 1, each, len(found)))
+        if not pump.follows:
+            pump.join()
+    pump.join()
 
 
 def _reference(job: str, index: int | None) -> tuple[str, int | None]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ganglion.cli.screen import is_coloured
 
 if TYPE_CHECKING:
+    from ganglion.cli.offline import HomeLogs
     from ganglion.client import Client
 
 COLOURS = (36, 33, 35, 32, 34, 31)
@@ -33,14 +34,14 @@ class Pump:
     """Copies any number of logs at once.
 
     Args:
-        client: the connection.
+        client: the connection, or the files of a home.
         job: id, unique prefix or name of the workload.
         options: which part of each log.
 
     An error in one log, or a reader of stdout that left, ends all and is raised by `check`.
     """
 
-    def __init__(self, client: "Client", job: str, options: Options) -> None:
+    def __init__(self, client: "Client | HomeLogs", job: str, options: Options) -> None:
         self._client, self._job, self._options = client, job, options
         self._threads: list[threading.Thread] = []
         self._errors: list[BaseException] = []

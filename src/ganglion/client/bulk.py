@@ -9,6 +9,7 @@ import msgspec
 from ganglion.client.bulk_views import BatchAnswer, BulkAnswer
 from ganglion.client.filters import Filters, body_of
 from ganglion.client.http import Http
+from ganglion.client.placed import placed
 
 Document = Mapping[str, Any]
 
@@ -122,7 +123,7 @@ def _selection(
 def _parts(documents: Iterable[Document]) -> Iterator[list[Document]]:
     """Cut a batch into requests that the server takes."""
     part, size = list[Document](), 0
-    for document in documents:
+    for document in map(placed, documents):
         more = len(msgspec.json.encode(document)) + 1
         if part and (len(part) == MOST_DOCUMENTS or size + more > MOST_BYTES):
             yield part

@@ -18,6 +18,7 @@ from ganglion.client.filters import Filters, body_of
 from ganglion.client.home import home, read_token, server_of
 from ganglion.client.http import Http, path_of
 from ganglion.client.node_views import CapacityPage, NodePage, NodeView
+from ganglion.client.placed import placed
 from ganglion.client.policies import Policies
 from ganglion.client.secrets import Secrets
 from ganglion.client.terminals import Terminals
@@ -153,7 +154,8 @@ class Client(Policies):
         """Submit one workload.
 
         Args:
-            document: keys as in a workload file.
+            document: keys as in a workload file. Without `workdir` and image it runs in the
+                directory of the caller.
             key: idempotency key; the same key never submits twice. Made up when empty.
             force: submit it although it could never start as things are.
         """
@@ -162,14 +164,14 @@ class Client(Policies):
             "/workloads",
             Submitted,
             params={"force": force or None},
-            body=dict(document),
+            body=placed(document),
             key=key or uuid4().hex,
         )
 
     def verdict(self, document: Document) -> Verdict:
         """Say what would happen to a workload, without submitting it."""
         return self._http.call(
-            "POST", "/workloads", Verdict, params={"dry_run": True}, body=dict(document)
+            "POST", "/workloads", Verdict, params={"dry_run": True}, body=placed(document)
         )
 
     def workloads(

@@ -15,7 +15,7 @@ _SQLITE = {
     ),
     "SQLITE_READONLY": (
         "{where} cannot be written: the disk or the file is read-only",
-        "choose a folder on a writable disk with --home or GANGLION_HOME",
+        "set GANGLION_HOME to a folder on a writable disk",
     ),
     "SQLITE_CANTOPEN": (
         "{where} cannot be opened or made",

@@ -47,12 +47,12 @@ def _open(path: Path) -> int:
     except OSError as error:
         raise EnvironmentFault(
             f"cannot write {path}: {error.strerror}",
-            "choose a folder on a writable disk with --home or GANGLION_HOME",
+            "set GANGLION_HOME to a folder on a writable disk",
         ) from error
 
 
 def _held(what: str, holder: str) -> InUse:
     return InUse(
         f"{what} is in use by another server" + (f" (pid {holder})" if holder else ""),
-        "stop it with `ganglion down`, or choose another folder with --home",
+        "stop it with `ganglion down`, or set GANGLION_HOME to another folder",
     )

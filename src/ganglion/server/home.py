@@ -48,7 +48,7 @@ class Home:
         except OSError as error:
             raise EnvironmentFault(
                 f"cannot write {self.root}: {error.strerror}",
-                "choose a folder on a writable disk with --home or GANGLION_HOME",
+                "set GANGLION_HOME to a folder on a writable disk",
             ) from error
 
     @property

@@ -1,0 +1,119 @@
+"""Every command line and option that a message names exists."""
+
+import ast
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import click
+import pytest
+
+import ganglion
+from ganglion.cli.main import cli
+from ganglion.cli.registry import ALIASES, COMMANDS
+
+SOURCE = Path(ganglion.__file__).parent
+LINE = re.compile(r"\bganglion ((?:--debug )?[a-z][a-z-]*[^`'\";,:\n()]*)")
+OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
+FOREIGN = ("compat", "bench", "scenarios", "worlds", "router", "transport", "ledger/migrations")
+"""Folders whose options are those of other programs: sbatch, kubectl, servers they start."""
+PROGRAMS = ("server/__main__.py", "server/main.py", "demo/train.py", "cli/execute.py")
+"""Files with options of other programs: `python -m ganglion.server`, one of the demo, nsenter."""
+OTHERS = re.compile(r"\b(kubectl|psql|sqlite3|pip|docker|git|systemctl|sbatch|nvidia-smi)\b")
+
+
+def texts() -> Iterator[tuple[str, str]]:
+    """Yield (place, text) of every string that is no documentation; values in it read `X`."""
+    for path in sorted(SOURCE.rglob("*.py")):
+        tree = ast.parse(path.read_text("utf-8"))
+        parts = {
+            id(each)
+            for node in ast.walk(tree)
+            if isinstance(node, ast.JoinedStr)
+            for each in node.values
+        }
+        if path.parent.name != "cli":  # there docstrings are what --help prints
+            parts |= {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+        for node in ast.walk(tree):
+            if id(node) in parts:
+                continue
+            text = text_of(node)
+            if text:
+                yield f"{path.relative_to(SOURCE)}:{node.lineno}", text  # type: ignore[attr-defined]
+
+
+def text_of(node: ast.AST) -> str:
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value
+    if isinstance(node, ast.JoinedStr):
+        parts = (each.value if isinstance(each, ast.Constant) else "X" for each in node.values)
+        return "".join(str(each) for each in parts)
+    return ""
+
+
+@cache
+def command(name: str) -> click.Command | None:
+    return cli.get_command(click.Context(cli), name)
+
+
+def options(found: click.Command) -> set[str]:
+    given = {word for each in found.params for word in (*each.opts, *each.secondary_opts)}
+    return given | {"--help", "-h", "--version", "--debug"}
+
+
+def walked(words: list[str]) -> tuple[click.Command | None, list[str]]:
+    """The command that words name, and the words behind it."""
+    words = words[1:] if words[:1] == ["--debug"] else words
+    found = command(words[0]) if words else None
+    rest = words[1:]
+    while isinstance(found, click.Group) and rest and rest[0] in found.commands:
+        found, rest = found.commands[rest[0]], rest[1:]
+    return found, rest
+
+
+def wrong_in(line: str) -> str:
+    """What is wrong with a command line in a message; empty = nothing."""
+    words = line.split()
+    if words[0] not in (*COMMANDS, *ALIASES, "--debug"):
+        return ""  # prose: `ganglion has`
+    found, rest = walked(words)
+    if found is None:
+        return f"there is no command {line!r}" if words[0] != "--debug" else ""
+    own = rest[: rest.index("--")] if "--" in rest else rest
+    unknown = {word.partition("=")[0] for word in own if OPTION.match(word)} - options(found)
+    return f"{line!r}: no option {', '.join(sorted(unknown))}" if unknown else ""
+
+
+def every_option() -> set[str]:
+    found, left = set[str](), [each for name in COMMANDS if (each := command(name))]
+    while left:
+        each = left.pop()
+        found |= options(each)
+        left += each.commands.values() if isinstance(each, click.Group) else []
+    return found
+
+
+def test_every_command_line_in_a_message_can_be_typed() -> None:
+    lines = [(place, line) for place, text in texts() for line in LINE.findall(text)]
+    assert len(lines) > 60
+    assert [(place, wrong) for place, line in lines if (wrong := wrong_in(line))] == []
+
+
+def test_every_option_in_a_message_is_one_of_some_command() -> None:
+    known, wrong = every_option(), []
+    for place, text in texts():
+        if not place.startswith((*FOREIGN, *PROGRAMS)) and not OTHERS.search(text):
+            wrong += [(place, each) for each in OPTION.findall(text) if each not in known]
+    assert wrong == []
+
+
+@pytest.mark.parametrize("line", ["cancel x --now", "policy apply x --force", "ps --al"])
+def test_an_option_that_is_not_there_is_found(line: str) -> None:
+    assert "no option --" in wrong_in(line)
+
+
+def test_the_test_reads_values_in_messages_as_words() -> None:
+    (node,) = ast.parse('f"ganglion cancel {job.id} --force"').body
+    assert isinstance(node, ast.Expr)
+    assert wrong_in(LINE.findall(text_of(node.value))[0]) == ""
