@@ -59,6 +59,12 @@ COMMANDS: dict[str, Entry] = {
     "attach": Entry(
         "ganglion.cli.execute:attach", "Attach to the terminal of a running job.", WORK
     ),
+    "cp": Entry("ganglion.cli.cp:cp", "Copy files and folders to and from a running pod.", WORK),
+    "port-forward": Entry(
+        "ganglion.cli.forward:port_forward",
+        "Forward local ports to ports of a running pod, until Ctrl-C.",
+        WORK,
+    ),
     "history": Entry(
         "ganglion.cli.history:history", "List what has ended, with waits and GPU-hours.", LOOK
     ),
