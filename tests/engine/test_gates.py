@@ -1,78 +1,58 @@
-"""What has to be over, or to have gone well, before a gang is looked at."""
+"""What waits for others: what is over is forgotten, but for what somebody may still ask."""
+
+from random import Random
 
 import pytest
 
-from ganglion.engine.cycle import cycle
-from ganglion.engine.state import ClusterState
-from ganglion.model.events import GangEnded, GangSubmitted, Outcome
-from ganglion.model.plan import Phase, Plan
+from ganglion.engine import gates as module
+from ganglion.engine.gates import Gates
+from ganglion.model.events import Outcome
 from ganglion.model.reasons import Token
 from ganglion.model.workload import Gang
-from tests.engine.build import gang, node, started, state_of, submit
-
-ENDS = [each for each in Outcome if each not in (Outcome.PREEMPTED, Outcome.SUSPENDED)]
 
 
-def over(state: ClusterState, name: str, outcome: Outcome, *, again: bool = False) -> Plan:
-    attempt = state.record(name).attempt
-    return cycle(state, [GangEnded(2, name, attempt, outcome, requeue=again)], 2)
+def gang(workload: str, *after: str) -> Gang:
+    return Gang(f"{workload}/0", workload, "q", after=after)
 
 
-def siblings(name: str, count: int) -> list[Gang]:
-    return [gang(name, id=f"{name}/{n}", index=n) for n in range(count)]
+def over(gates: Gates, each: Gang, outcome: Outcome = Outcome.SUCCEEDED) -> None:
+    gates.add(each)
+    gates.ended(each, outcome)
+    gates.forget(each)
 
 
-@pytest.mark.parametrize("outcome", ENDS)
-def test_any_end_is_enough_where_only_an_end_is_asked_for(outcome: Outcome) -> None:
-    state = state_of(node("n0"))
-    submit(state, gang("a"), gang("b", after_any=("a",)))
-    assert state.record("b/0").phase is Phase.PENDING
-    assert started(over(state, "a/0", outcome)) == ["b"]
+def test_a_hundred_thousand_jobs_leave_no_more_than_a_thousand_behind() -> None:
+    gates = Gates()
+    for number in range(100_000):
+        over(gates, gang(f"j{number}", *([f"j{number - 1}"] if number % 3 else [])))
+    sizes = {name: len(value) for name, value in vars(gates).items()}
+    assert max(sizes.values()) <= module.REMEMBERED
+    assert sizes["_gangs"] == sizes["_dependents"] == 0
 
 
-@pytest.mark.parametrize("outcome", ENDS)
-def test_only_success_is_enough_where_success_is_asked_for(outcome: Outcome) -> None:
-    state = state_of(node("n0"))
-    submit(state, gang("a"), gang("b", after=("a",)))
-    fine = outcome in (Outcome.SUCCEEDED, Outcome.STOPPED_EARLY)
-    assert started(over(state, "a/0", outcome)) == (["b"] if fine else [])
-    reason = state.reason("b/0")
-    assert fine or (reason is not None and reason.never and reason.token is Token.DEPENDENCY)
+@pytest.mark.parametrize("outcome", [Outcome.SUCCEEDED, Outcome.FAILED])
+def test_what_a_gang_waits_for_is_never_forgotten(outcome: Outcome) -> None:
+    gates = Gates()
+    first, then = gang("first"), gang("then", "first")
+    gates.add(first)
+    gates.add(then)
+    gates.ended(first, outcome)
+    gates.forget(first)
+    for number in range(3 * module.REMEMBERED):
+        over(gates, gang(f"j{number}"))
+    reason = gates.reason(then, 0)
+    if outcome is Outcome.SUCCEEDED:
+        assert reason is None
+    else:
+        assert reason
+        assert (reason.token, reason.never) == (Token.DEPENDENCY, True)
 
 
-def test_an_attempt_that_is_followed_by_another_is_no_end() -> None:
-    state = state_of(node("n0"))
-    submit(state, gang("a"), gang("b", after_any=("a",)))
-    assert "b" not in started(over(state, "a/0", Outcome.FAILED, again=True))
-    assert started(over(state, "a/0", Outcome.FAILED)) == ["b"]
-
-
-def test_all_of_a_sweep_have_to_end_also_when_the_first_has_failed() -> None:
-    state = state_of(node("n0"))
-    submit(state, *siblings("s", 3), gang("b", after_any=("s",)))
-    assert [started(over(state, f"s/{n}", Outcome.FAILED)) for n in range(3)] == [[], [], ["b"]]
-
-
-def test_a_gang_that_waits_says_for_whom() -> None:
-    state = state_of(node("n0"))
-    submit(state, gang("a"), gang("b", after_any=("a",)))
-    reason = state.reason("b/0")
-    assert reason is not None
-    assert (reason.token, reason.never) == (Token.DEPENDENCY, False)
-    assert reason.message == "it runs after a, which has not ended yet"
-
-
-def test_both_sorts_of_dependencies_hold_together() -> None:
-    state = state_of(node("n0"))
-    submit(state, gang("a"), gang("b"), gang("c", after=("a",), after_any=("b",)))
-    assert started(over(state, "b/0", Outcome.FAILED)) == []
-    assert started(over(state, "a/0", Outcome.SUCCEEDED)) == ["c"]
-
-
-def test_what_ended_and_was_forgotten_holds_nobody_up() -> None:
-    state = state_of(node("n0"))
-    submit(state, gang("a"))
-    over(state, "a/0", Outcome.FAILED)
-    state.forget("a/0")
-    plan = cycle(state, [GangSubmitted(3, gang("b", after_any=("a", "unheard-of")))], 3)
-    assert started(plan) == ["b"]
+def test_a_gang_that_is_submitted_right_after_what_it_follows_has_ended_starts() -> None:
+    gates, rng = Gates(), Random(1)
+    over(gates, gang("first"))
+    for number in range(rng.randint(1, module.REMEMBERED - 1)):
+        over(gates, gang(f"j{number}"))
+    then = gang("then", "first")
+    gates.add(then)
+    assert gates.reason(then, 0) is None

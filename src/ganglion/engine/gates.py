@@ -8,6 +8,9 @@ from ganglion.model.events import Outcome
 from ganglion.model.reasons import Reason, Remedy, Token
 from ganglion.model.workload import Gang
 
+REMEMBERED = 1_024
+"""Workloads that are over whose outcome is remembered, for gangs yet to be submitted."""
+
 
 class Tally(Struct):
     """Gangs of one workload: all, those that hold resources, and how the ended ones ended."""
@@ -19,9 +22,13 @@ class Tally(Struct):
 
 
 class Gates:
-    """Counts per workload, and who waits for which workload."""
+    """Counts per workload, and who waits for which workload.
+
+    Workloads whose gangs are forgotten and that no gang names are forgotten too, all but the last.
+    """
 
     def __init__(self) -> None:
+        self._over: dict[str, None] = {}
         self._tallies: dict[str, Tally] = {}
         self._dependents: dict[str, dict[str, None]] = {}
         self._gangs: dict[str, dict[str, None]] = {}
@@ -29,9 +36,11 @@ class Gates:
     def add(self, gang: Gang) -> None:
         """A gang was submitted."""
         self._tally(gang.workload).total += 1
+        self._over.pop(gang.workload, None)
         self._gangs.setdefault(gang.workload, {})[gang.id] = None
         for workload in (*gang.after, *gang.after_any):
             self._dependents.setdefault(workload, {})[gang.id] = None
+            self._over.pop(workload, None)
 
     def started(self, gang: Gang) -> None:
         """A gang took resources."""
@@ -53,11 +62,16 @@ class Gates:
 
     def forget(self, gang: Gang) -> None:
         """The record of an ended gang was dropped; what it decided stays decided."""
-        self._gangs[gang.workload].pop(gang.id, None)
+        _leave(self._gangs, gang.workload, gang.id)
         for workload in (*gang.after, *gang.after_any):
-            waiting = self._dependents.get(workload)
-            if waiting:
-                waiting.pop(gang.id, None)
+            _leave(self._dependents, workload, gang.id)
+        for workload in (gang.workload, *gang.after, *gang.after_any):
+            if workload not in self._gangs and workload not in self._dependents:
+                self._over[workload] = None
+        while len(self._over) > REMEMBERED:
+            oldest = next(iter(self._over))
+            del self._over[oldest]
+            self._tallies.pop(oldest, None)
 
     def siblings(self, workload: str) -> tuple[str, ...]:
         """Ids of the gangs of a workload whose records are kept."""
@@ -135,6 +149,13 @@ class Gates:
 
     def _tally(self, workload: str) -> Tally:
         return self._tallies.setdefault(workload, Tally())
+
+
+def _leave(groups: dict[str, dict[str, None]], workload: str, gang: str) -> None:
+    group = groups.get(workload, {})
+    group.pop(gang, None)
+    if not group:
+        groups.pop(workload, None)
 
 
 def _set_apart(fault: str) -> Reason:

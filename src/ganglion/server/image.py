@@ -17,6 +17,8 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any
 
+from msgspec import Struct
+
 import ganglion
 from ganglion.engine.conditions import Conditions
 from ganglion.engine.indexes import Indexes
@@ -81,14 +83,15 @@ def unpacked(body: bytes, plugins: Plugins, *, live: bool) -> tuple[Mind, Memori
     Args:
         body: of `packed` of this very code.
         plugins: those of the policy in force.
-        live: as it was packed.
+        live: as it was packed; bytes with live workloads never leave the process, and are not
+            read by the closed list.
 
     Raises:
         Unusable: it cannot be read.
     """
     try:
         data = body if live else zlib.decompress(body)
-        state, book, memories = _Reader(io.BytesIO(data), plugins).load()
+        state, book, memories = _Reader(io.BytesIO(data), plugins, own=live).load()
         assert isinstance(book, Book)
         state.__dict__["_empty"] = None
         state.indexes = Indexes(state.table, state.tree)
@@ -107,7 +110,7 @@ def frozen(memories: Memories) -> bytes:
 def thawed(body: bytes) -> Memories:
     """What keepers remembered. Raises Unusable."""
     try:
-        found: Memories = _Reader(io.BytesIO(body), None).load()
+        found: Memories = _Reader(io.BytesIO(body), None, own=True).load()
     # As above.
     except Exception as error:
         raise Unusable(f"{type(error).__name__}: {error}") from error
@@ -150,11 +153,13 @@ class _Reader(pickle.Unpickler):
     Args:
         file: the bytes.
         plugins: put where the image has those of its time.
+        own: whether this process made the bytes and kept them in its memory; every class is
+            known then.
     """
 
-    def __init__(self, file: io.BytesIO, plugins: Plugins | None) -> None:
+    def __init__(self, file: io.BytesIO, plugins: Plugins | None, *, own: bool) -> None:
         super().__init__(file)
-        self._plugins = plugins
+        self._plugins, self._own = plugins, own
 
     def persistent_load(self, pid: str) -> object:
         """What takes the place of an object that was left out."""
@@ -163,8 +168,8 @@ class _Reader(pickle.Unpickler):
     def find_class(self, module_name: str, name: str) -> Any:  # noqa: ANN401 - of `pickle`
         """A class that may be in an image. Raises UnpicklingError for all else."""
         known = _KNOWN.get((module_name, name))
-        if known is not None:
-            return known
+        if known is not None or self._own:
+            return known or super().find_class(module_name, name)
         if module_name in MODULES or module_name.startswith(tuple(f"{each}." for each in PACKAGES)):
             found = getattr(import_module(module_name), name, None)
             if isinstance(found, type) and found.__module__ == module_name:
@@ -198,9 +203,17 @@ def _method(owner: object, name: str) -> Any:  # noqa: ANN401 - whatever method 
     return getattr(owner, name)
 
 
+def _struct(kind: type[Struct], fields: dict[str, Any]) -> Struct:
+    """A struct whose fields are named."""
+    if not issubclass(kind, Struct):
+        raise pickle.UnpicklingError(f"{kind.__name__} is no struct")
+    return kind(**fields)
+
+
 _KNOWN: dict[tuple[str, str], Any] = {
     ("collections", "deque"): deque,
     ("ganglion.ledger.records", "Flaw"): Flaw,
     (__name__, "_table"): _table,
     ("builtins", "getattr"): _method,
+    ("msgspec._utils", "rebuild"): _struct,
 }

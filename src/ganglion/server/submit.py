@@ -191,7 +191,8 @@ def understood(mind: Mind, ledger: "Ledger", request: Request, now: int) -> Work
     check_queue(mind.state, workload.queue)
     _check_size(workload)
     _check_deadline(workload, now)
-    after = tuple(_dependency(mind, ledger, name) for name in workload.after)
+    # The engine forgets what ended long ago; what has succeeded holds nothing up.
+    after = tuple(each for name in workload.after if (each := _dependency(mind, ledger, name)))
     awaited = [_awaited(mind, ledger, name) for name in workload.after_any]
     if workload.singleton:
         awaited += [each.id for each in mind.book.all_named(workload.name)]
@@ -259,7 +260,11 @@ def _listed(names: Iterable[str], most: int = 8) -> str:
 
 
 def _dependency(mind: Mind, ledger: "Ledger", name: str) -> str:
-    """Id of the workload that a name in `after` means, which must not have failed."""
+    """Id of the workload that a name in `after` means; empty = it has succeeded.
+
+    Raises:
+        Conflict: it has failed.
+    """
     filed = _looked_up(mind, ledger, name)
     if isinstance(filed, str):
         return filed
@@ -268,7 +273,7 @@ def _dependency(mind: Mind, ledger: "Ledger", name: str) -> str:
             f"it is to run after {filed.id}, which ended as {filed.state}",
             f"submit {name} again first, or leave `after` out",
         )
-    return filed.id
+    return ""
 
 
 def _awaited(mind: Mind, ledger: "Ledger", name: str) -> str:
