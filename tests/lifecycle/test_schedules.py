@@ -73,7 +73,8 @@ def test_nothing_is_due_before_its_time() -> None:
 
 def test_of_many_that_were_missed_the_newest_is_due_and_the_others_are_counted() -> None:
     found = due(Schedule("0 3 * * *"), ms(2026, 5, 1, 3), ms(2026, 5, 6, 12))
-    assert found == Due(ms(2026, 5, 6, 3), missed=4)
+    skipped = tuple(ms(2026, 5, day, 3) for day in (2, 3, 4, 5))
+    assert found == Due(ms(2026, 5, 6, 3), missed=4, skipped=skipped)
 
 
 def test_a_year_of_minutes_is_not_counted() -> None:
@@ -131,3 +132,39 @@ def test_looking_once_or_often_comes_to_the_same_last_date(
     last = found.date if found else last
     once = due(schedule, start, start + span)
     assert last == (once.date if once else start)
+
+
+def test_a_clock_put_forward_names_the_dates_that_it_skipped() -> None:
+    schedule = Schedule("*/20 * * * *", zone="Europe/Berlin")
+    found = due(schedule, ms(2026, 5, 1, 10), ms(2026, 5, 1, 11, 5))
+    assert found is not None
+    said = answer(schedule, found, (), HOUR).message
+    assert said == (
+        "2 dates were missed before it, as the clock was put forward by 60 min:"
+        " 2026-05-01 12:20, 2026-05-01 12:40"
+    )
+
+
+def test_a_clock_put_back_does_not_silence_what_goes_by_the_time_that_passes() -> None:
+    schedule = Schedule("0 * * * *")
+    acted = ms(2026, 5, 1, 12)
+    assert due(schedule, acted, ms(2026, 5, 1, 9, 30)) is None
+    found = due(schedule, acted, ms(2026, 5, 1, 10) + 100)
+    assert found == Due(ms(2026, 5, 1, 10), again=True)
+    said = answer(schedule, found, ())
+    assert (said.submit, said.message) == (True, "it came before, as the clock was put back")
+
+
+def test_a_date_with_a_fixed_hour_that_comes_twice_is_left_out_and_says_so() -> None:
+    schedule = Schedule("0 2 * * *")
+    found = due(schedule, ms(2026, 5, 1, 2, 10), ms(2026, 5, 1, 2))
+    assert found == Due(ms(2026, 5, 1, 2), again=True, once=True)
+    said = answer(schedule, found, ())
+    assert (said.submit, said.message) == (
+        False,
+        "left out: it came before, as the clock was put back",
+    )
+
+
+def test_a_small_correction_repeats_nothing() -> None:
+    assert due(Schedule("* * * * *"), ms(2026, 5, 1, 12), ms(2026, 5, 1, 12) - 5_000) is None

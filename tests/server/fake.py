@@ -25,6 +25,7 @@ class Machine:
         pods: the pods of every attempt that was begun.
         onlookers: who looks at workspaces, by gang.
         told: every warning: (gang, message).
+        ahead_ms: by how much the wall clock is ahead of the time.
         lingering: whether what is told to stop takes its time; `leave` ends it.
     """
 
@@ -41,6 +42,7 @@ class Machine:
         self.onlookers: dict[str, Any] = {}
         self.told: list[tuple[str, str]] = []
         self.lingering = False
+        self.ahead_ms = 0
 
     def end(self, gang: str, outcome: Outcome = Outcome.SUCCEEDED, code: int = 0) -> None:
         key = next(key for key in self.live if key[0] == gang)
@@ -72,6 +74,9 @@ class FakeWorld:
     def now(self) -> int:
         self.machine.time += 1
         return self.machine.time
+
+    def wall(self) -> int:
+        return self.machine.time + self.machine.ahead_ms
 
     def execute(self, plan: Plan, workloads: Mapping[str, Workload]) -> None:
         if self.refuse:

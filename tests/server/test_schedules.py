@@ -183,3 +183,45 @@ def test_a_sweep_repeats_as_a_whole(rig: Rig) -> None:
     rig.submit("s", kind="sweep", params={"x": [1, 2, 3]}, schedule="* * * * *")
     wait(rig)
     assert {gang for gang, _ in rig.machine.began} == {"s-1/0", "s-1/1", "s-1/2"}
+
+
+def by_the_wall(rig: Rig) -> int:
+    return rig.machine.time + rig.machine.ahead_ms
+
+
+def finish(rig: Rig) -> None:
+    for gang, _ in list(rig.machine.live):
+        rig.machine.end(gang)
+    rig.turn()
+
+
+def test_an_hour_forward_makes_up_for_one_date_and_names_the_others(rig: Rig) -> None:
+    rig.machine.ahead_ms = 1_800_000_000_000
+    every_minute(rig, schedule={"cron": "*/20 * * * *"})
+    wait(rig)
+    before = rig.machine.time
+    rig.machine.ahead_ms += 60 * MINUTE
+    rig.turn(3)
+    [(workload, message)] = runs(rig)
+    assert workload
+    assert "2 dates were missed before it, as the clock was put forward by 60 min: " in message
+    last = list(rig.ledger.replay())[-1]
+    assert last.at - before < MINUTE, "the time of events does not jump"
+
+
+def test_three_hours_back_silence_no_schedule_and_events_stay_in_order(rig: Rig) -> None:
+    rig.machine.ahead_ms = 1_800_000_000_000
+    every_minute(rig)
+    wait(rig)
+    finish(rig)
+    rig.machine.ahead_ms -= 180 * MINUTE
+    for _ in range(3):
+        wait(rig)
+        finish(rig)
+    assert all(workload for workload, _ in runs(rig))
+    said = [message for _, message in runs(rig)]
+    assert said == ["", "it came before, as the clock was put back", "", ""]
+    times = [entry.at for entry in rig.ledger.events()]
+    assert times == sorted(times)
+    due = [each.due for each in rig.ledger.replay() if isinstance(each, ScheduleFired)]
+    assert due[1] < due[0] < by_the_wall(rig) + 180 * MINUTE

@@ -321,12 +321,13 @@ class AlarmSet(_Event, frozen=True, tag="alarm_set"):
 
 
 class ScheduleSet(_Event, frozen=True, tag="schedule_set"):
-    """A workload is to be submitted again and again; `document` is its file as JSON."""
+    """A workload (`document`, JSON) is submitted at dates after `since`; None = after `at`."""
 
     name: str
     user: str
     document: str
     schedule: Schedule
+    since: int | None = None
 
 
 class ScheduleRemoved(_Event, frozen=True, tag="schedule_removed"):
@@ -339,13 +340,15 @@ class ScheduleRemoved(_Event, frozen=True, tag="schedule_removed"):
 class ScheduleFired(_Event, frozen=True, tag="schedule_fired"):
     """A date of a schedule has come.
 
-    `workload` is the run it began; empty = none, and `message` says why.
+    `workload` is the run it began; empty = none, and `message` says why. `again`: it came before,
+    as the wall clock was put back.
     """
 
     name: str
     due: int
     workload: str = ""
     message: str = ""
+    again: bool = False
 
 
 Event = (

@@ -38,6 +38,8 @@ class Draft:
         now: time of the turn in ms.
         noted: told of every event that is taken in.
         endpoints: gang id -> where it listens, for those that run.
+        wall: the wall clock in ms, for what happens at dates; None = it agrees with `now`.
+        stepped_ms: by how much the wall clock was set since the turn before; below 0 = back.
 
     Attributes:
         batch: what will be written.
@@ -54,10 +56,14 @@ class Draft:
         now: int,
         noted: Callable[[Event], None] = lambda _event: None,
         endpoints: Mapping[str, str] | None = None,
+        wall: int | None = None,
+        stepped_ms: int = 0,
     ) -> None:
         self.mind, self.ledger, self.now, self._noted = mind, ledger, now, noted
         self.secrets = secrets
         self.endpoints = endpoints or {}
+        self.wall = now if wall is None else wall
+        self.stepped_ms = stepped_ms
         self.batch = Batch(now)
         self.orders: list[Order] = []
         self.renewed = False

@@ -126,7 +126,7 @@ class Keepers:
 
     def _asked(self, seat: _Seat, draft: Draft) -> bool:
         due = seat.due is not None and seat.due <= draft.now
-        if not due and (seat.broken or not (seat.news or draft.batch)):
+        if not due and (seat.broken or not (seat.news or draft.batch or draft.stepped_ms)):
             _proclaim(seat, draft)
             return True
         before, orders = draft.size, len(draft.orders)

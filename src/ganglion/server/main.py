@@ -49,6 +49,7 @@ from ganglion.server.service import Service
 from ganglion.server.services_keeper import ServicesKeeper
 from ganglion.server.strict import isolates
 from ganglion.server.sweeps_keeper import SweepsKeeper
+from ganglion.server.timekeeping import newest_time
 from ganglion.server.workspace_figures import WorkspaceFigures
 from ganglion.server.workspaces_keeper import WorkspaceKeeper
 from ganglion.transport import unix
@@ -202,6 +203,7 @@ def _local(held: Held, place: Home, nodes: Sequence[Node], umask: int, files: in
         open_files=files,
         term=held.term,
         inherits=held.inherits,
+        least=newest_time(held.ledger),
     )
 
 

@@ -58,20 +58,27 @@ class SchedulesKeeper:
 
 
 def _tended(draft: Draft, standing: Standing) -> int | None:
-    found = due(standing.schedule, standing.since, draft.now)
-    if found:
+    found = due(standing.schedule, standing.since, draft.wall)
+    if found and not (found.again and found.date == standing.last):
         known = tuple(run for run in standing.runs if run in draft.book.entries)
         draft.book.schedules.keep(standing.name, known)
         live = tuple(run for run in known if run not in draft.book.over())
-        _act(draft, standing, found.date, answer(standing.schedule, found, live))
-    return next_date(standing.schedule, max(standing.since, draft.now))
+        _act(
+            draft,
+            standing,
+            found.date,
+            answer(standing.schedule, found, live, draft.stepped_ms),
+            again=found.again,
+        )
+    upcoming = next_date(standing.schedule, draft.wall)
+    return None if upcoming is None else draft.now + upcoming - draft.wall
 
 
-def _act(draft: Draft, standing: Standing, date: int, what: Answer) -> None:
+def _act(draft: Draft, standing: Standing, date: int, what: Answer, *, again: bool) -> None:
     run, message = "", what.message
     if what.submit:
         run, message = _submitted(draft, standing, what)
-    draft.record(ScheduleFired(draft.now, standing.name, date, run, message))
+    draft.record(ScheduleFired(draft.now, standing.name, date, run, message, again))
 
 
 def _submitted(draft: Draft, standing: Standing, what: Answer) -> tuple[str, str]:

@@ -29,6 +29,7 @@ from ganglion.server.draft import Draft, Mind, Order
 from ganglion.server.keepers import Keeper, Keepers
 from ganglion.server.metrics import Metrics
 from ganglion.server.recovery import expected, replayed, restored
+from ganglion.server.timekeeping import Timekeeper, newest_time
 from ganglion.server.turn import Turn
 from ganglion.server.written import Written
 from ganglion.worlds.local.secret_store import SecretStore
@@ -110,6 +111,7 @@ class Service:
         self.trouble, self.failing = "", "turns"
         self._part, self._turned = "turns", time.monotonic()
         self._confirmed = time.monotonic()
+        self._times = Timekeeper(world, newest_time(ledger))
         self.successor: Superseded | None = None
         self.superseded: Callable[[], None] = lambda: None
 
@@ -270,15 +272,9 @@ class Service:
 
     def _decided(self, asked: list[Asked]) -> tuple[Turn, list[tuple[Asked, Any]]]:
         """Apply facts, commands and what is due, and decide; anew without what broke the state."""
+        ledger, note, (now, *clocks) = self.ledger, self._keepers.note, self._times.turn()
         while True:
-            draft = Draft(
-                self._mind,
-                self.ledger,
-                self.secrets,
-                self._world.now(),
-                self._keepers.note,
-                self._endpoints,
-            )
+            draft = Draft(self._mind, ledger, self.secrets, now, note, self._endpoints, *clocks)
             turn = Turn(draft, self._metrics, isolate=self._isolate)
             turn.hear(self._facts)
             answers = run(draft, asked)

@@ -54,7 +54,8 @@ class Schedules:
 
     def _set(self, event: ScheduleSet) -> None:
         known = self.live.get(event.name)
-        made = Standing(event.name, event.user, event.document, event.schedule, event.at)
+        since = event.at if event.since is None else event.since
+        made = Standing(event.name, event.user, event.document, event.schedule, since)
         if known:  # what began before it was changed may still live
             made.last, made.runs, made.run = known.last, known.runs, known.run
         self.live[event.name] = made
@@ -63,7 +64,9 @@ class Schedules:
         found = self.live.get(event.name)
         if found is None:
             return
-        found.since = max(found.since, event.due)
+        # What comes again and is acted upon begins the count anew; what is left out does not.
+        is_anew = event.again and bool(event.workload)
+        found.since = event.due if is_anew else max(found.since, event.due)
         found.last, found.message = event.due, event.message
         if event.workload:
             found.run, found.runs = event.workload, (*found.runs, event.workload)

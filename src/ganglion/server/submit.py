@@ -122,7 +122,7 @@ def submit(draft: Draft, request: Request, known: Known | None = None) -> Accept
 
 def _keep(draft: Draft, request: Request, workload: Workload, schedule: Schedule) -> Accepted:
     """Set up a schedule, or change the one of that name."""
-    first, name = next_date(schedule, draft.now), workload.name
+    first, name = next_date(schedule, draft.wall), workload.name
     if first is None:
         raise FieldError("it has no next date", key="schedule.cron")
     if not request.force:
@@ -135,7 +135,7 @@ def _keep(draft: Draft, request: Request, workload: Workload, schedule: Schedule
     text = msgspec.json.encode(kept).decode()
     secrets = needed(draft.secrets, request.file, workload.user)
     draft.secrets.keep(SCHEDULES, name, secrets)
-    draft.record(ScheduleSet(draft.now, name, workload.user, text, schedule))
+    draft.record(ScheduleSet(draft.now, name, workload.user, text, schedule, draft.wall))
     commands = ("ganglion schedules", f"ganglion schedules --remove {name}")
     return Accepted(id=name, name=name, gangs=gang_count(workload), next=commands, due=first)
 

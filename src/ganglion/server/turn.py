@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import structlog
+from msgspec import structs
 
 from ganglion.engine.cycle import cycle
 from ganglion.engine.record import HOLDING
@@ -83,6 +84,8 @@ class Turn:
         if record.phase in HOLDING:
             workload = self.draft.book.entries[record.gang.workload].workload
             trail = self.draft.book.trails[fact.gang]
+            # Records of older versions have the wall clock alone, which may have been set.
+            fact = structs.replace(fact, at=max(fact.at, trail.span.started))
             fact = blamed(fact, record.placement, self.draft.state.tree.sick)
             decided = decide(fact, record, workload, trail.history)
             self.draft.apply(measured(decided, trail.span, trail.checkpoint))

@@ -32,7 +32,10 @@ class World(Protocol):
 
 
 class ServedWorld(World, Protocol):
-    """A world whose jobs outlive the server."""
+    """A world whose jobs outlive the server. Its `now` never goes back."""
+
+    def wall(self) -> int:
+        """The wall clock in milliseconds, which may jump and go back; for dates alone."""
 
     def reconcile(
         self,

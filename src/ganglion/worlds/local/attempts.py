@@ -105,19 +105,20 @@ class Attempts:
     def look(self, now: int) -> list[Event]:
         """What happened to all live attempts since the last look."""
         facts: list[Event] = []
+        up = host.uptime_ms()
         for key, watched in list(self.live.items()):
-            news = self._look(watched, now)
+            news = self._look(watched, now, up)
             if news and isinstance(news[-1], GangEnded):
                 del self.live[key]
                 self.note_over(*key)
             facts += news
         return facts
 
-    def _look(self, watched: Watched, now: int) -> list[Event]:
+    def _look(self, watched: Watched, now: int, up: int | None = None) -> list[Event]:
         """Look again next time when the machine refuses, as a full disk does."""
         run = str(watched.run)
         try:
-            facts = watched.look(now)
+            facts = watched.look(now, up)
         except OSError as error:
             if self._troubles.get(run) != str(error):
                 self._troubles[run] = str(error)

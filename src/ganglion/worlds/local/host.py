@@ -11,6 +11,7 @@ import errno
 import os
 import stat as modes
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -296,6 +297,12 @@ def machine_id() -> str:
     """
     found = (text(path) or "" for path in ("/etc/machine-id", "/var/lib/dbus/machine-id"))
     return next((each.strip() for each in found if each.strip()), "")
+
+
+def uptime_ms() -> int:
+    """Time since boot in ms, with the time of sleep where the system counts it; never set."""
+    clock = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+    return time.clock_gettime_ns(clock) // 1_000_000
 
 
 def numbers(path: Where, count: int) -> tuple[int, ...] | None:

@@ -178,9 +178,7 @@ class Members:
         self._leaving = [each for each in self._leaving if self._lives(*each)]
         if not self._leaving and self._told < self._order:
             with contextlib.suppress(OSError):  # tried again at the next look
-                records.write(
-                    self._run / records.LEFT, {"seq": self._order, "at": records.now_ms()}
-                )
+                records.write(self._run / records.LEFT, {"seq": self._order} | records.stamp())
                 self._told = self._order
 
     def _lives(self, number: int, process: Process, kill_at: float) -> bool:

@@ -69,6 +69,25 @@ def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
+def stamp() -> Record:
+    """The present moment for a record: by the wall clock, and since boot, which is never set."""
+    return {"at": now_ms(), "up": host.uptime_ms()}
+
+
+def moment(record: Record, now: int, up: int, boot: str) -> int:
+    """When a record was stamped, in ms, by the clock that says `now`; never later.
+
+    Args:
+        record: with the fields of `stamp`; `up` is missing in those of older versions.
+        now: the time in ms.
+        up: the time since boot at that moment.
+        boot: boot in which it was stamped.
+    """
+    if "up" in record and boot == boot_id():
+        return now - max(0, up - int(record["up"]))
+    return min(now, int(record["at"]))
+
+
 def write(path: Path, record: Mapping[str, Any], *, durable: bool = False) -> None:
     """Write a record so that readers see all of it or nothing.
 

@@ -21,6 +21,9 @@ BURST = 256 * 1024
 MOST_BEHIND = 1024 * 1024
 """A file that is read so far behind its end is left out up to the last `BURST` bytes."""
 
+APART_MS = 1_000
+"""The wall clock was set where it differs by more from the time of the server."""
+
 _OPEN = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -126,6 +129,7 @@ class ReportFiles:
         self._mark = run / records.CHECKPOINT
         self._tails: dict[int, Tail] = {}
         self._resumes = bool(spec.get("resume"))
+        self._ahead = 0
 
     @property
     def activity(self) -> Activity:
@@ -146,6 +150,7 @@ class ReportFiles:
         if not over and time.monotonic() - self._looked < LOOK_S:
             return []
         self._looked = time.monotonic()
+        self._ahead = now - records.now_ms()
         for pod in pods:
             if pod["number"] not in self._tails:
                 self._tails[pod["number"]] = Tail(records.report_file(self._run, pod["number"]))
@@ -156,9 +161,16 @@ class ReportFiles:
             self._look_where_it_goes_on()
         return self._hearing.tell(now, over=over)
 
+    def _here(self, wall: int, now: int) -> int:
+        """A time by the wall clock, as of files, by the clock that says `now`; never later.
+
+        Small differences are left alone: files have the time to 10 ms only.
+        """
+        return min(now, wall + (self._ahead if abs(self._ahead) > APART_MS else 0))
+
     def _hear(self, pod: int, tail: Tail, now: int, *, over: bool) -> None:
         for line in tail.lines(over=over):
-            self._hearing.hear(pod, line, written=tail.written, now=now)
+            self._hearing.hear(pod, line, written=self._here(tail.written, now), now=now)
         if tail.trouble:
             self._hearing.warn(*tail.trouble)
 
@@ -172,4 +184,4 @@ class ReportFiles:
     def _look_for_mark(self, now: int) -> None:
         found = host.stat(self._mark)
         if found:
-            self._hearing.marked(min(now, found.st_mtime_ns // 1_000_000))
+            self._hearing.marked(self._here(found.st_mtime_ns // 1_000_000, now))

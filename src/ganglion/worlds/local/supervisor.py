@@ -95,7 +95,7 @@ class Attempt:
         self._marked = self._began
         self._first_failure: Process | None = None
         self._kills = host.memory_kills()
-        self._running_since = 0
+        self._running_since: Record = {}
         self._replaced = 0
         self._ending = False
         self._told_to_end = False
@@ -144,7 +144,7 @@ class Attempt:
         self._members.heed()
         self._members.fill()
         self._ranks_run = True
-        self._running_since = records.now_ms()
+        self._running_since = records.stamp()
         self._say_running()
         return self._watch() or End("succeeded", "", 0, 0.0)
 
@@ -176,8 +176,8 @@ class Attempt:
         """Record that all ranks run; on a full disk it is tried again."""
         if self._running_since:
             with contextlib.suppress(OSError):
-                records.write(self._run / records.RUNNING, {"at": self._running_since})
-                self._running_since = 0
+                records.write(self._run / records.RUNNING, self._running_since)
+                self._running_since = {}
 
     def _kill_when_due(self) -> None:
         """Kill what is left when the grace is over, or when the job says that it has saved."""
@@ -312,7 +312,7 @@ class Attempt:
         self._replaced += 1
         self._members.replace(process)
         message = scrubbed(process.story(), self.secrets)
-        said = {"count": self._replaced, "message": message, "at": records.now_ms()}
+        said = {"count": self._replaced, "message": message} | records.stamp()
         with contextlib.suppress(OSError):  # a full disk must not keep it from going on
             records.write(self._run / records.REPLACED, said)
         return True
@@ -346,14 +346,14 @@ def supervise(run: Path) -> None:
     wakeups = Wakeups()
     adopt_orphans()
     me = {"pid": os.getpid(), "start_time": records.start_time(os.getpid())}
-    records.write(run / records.START, me | {"at": records.now_ms()})
+    records.write(run / records.START, me | records.stamp())
     attempt = Attempt(run, spec, wakeups)
     end = attempt.carry_out()
     message = scrubbed(end.message, attempt.secrets)
     record = {"outcome": end.outcome, "exit_code": end.code, "message": message}
     record |= {"cause": end.cause}
     record |= {"killed": attempt.killed}
-    _write_for_sure(run / records.EXIT, record | {"at": records.now_ms(), "codes": attempt.codes()})
+    _write_for_sure(run / records.EXIT, record | records.stamp() | {"codes": attempt.codes()})
 
 
 def _secrets_of(spec: Record) -> list[str]:

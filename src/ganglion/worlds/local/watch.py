@@ -49,7 +49,7 @@ class Watched:
 
     def __init__(self, run: Path, spec: Record, *, started: bool = False) -> None:
         self.run, self.spec, self._started = run, spec, started
-        self._child = self._tries = 0
+        self._child = self._tries = self._up = 0
         self._looked = 0.0
         self._order: Record | None = None
         resize = records.read(run / records.RESIZE)
@@ -87,8 +87,14 @@ class Watched:
         records.write(self.run / records.LIMIT, {"time_limit_ms": time_limit_ms})
         wake(self.run)
 
-    def look(self, now: int) -> list[Event]:
-        """What happened since the last look; the last fact is a `GangEnded`."""
+    def look(self, now: int, up: int | None = None) -> list[Event]:
+        """What happened since the last look; the last fact is a `GangEnded`.
+
+        Args:
+            now: the time in ms.
+            up: the time since boot in ms at that moment; None = it is now.
+        """
+        self._up = host.uptime_ms() if up is None else up
         if self._order:
             self._deliver()
         if self._undelivered:
@@ -98,10 +104,10 @@ class Watched:
         gang, attempt = self.spec["gang"], self.spec["attempt"]
         if not self._started and (running := records.read(self.run / records.RUNNING)):
             self._started = True
-            facts.append(GangStarted(min(now, running["at"]), gang, attempt))
+            facts.append(GangStarted(self._at(running, now), gang, attempt))
         if end:
             self._reap(wait=True)
-            last = _ended(end, gang, attempt, now)
+            last = _ended(end, gang, attempt, self._at(end, now))
             return [*facts, *self._reports.look(self.pods, last.at, over=True), last]
         return [
             *facts,
@@ -117,7 +123,7 @@ class Watched:
             self._replaced = found["count"]
             times = "once" if self._replaced == 1 else f"{self._replaced} times"
             message = f"ranks were started again in place {times}; the last: {found['message']}"
-            yield AlarmSet(min(now, found["at"]), self.spec["gang"], REPLACED, message)
+            yield AlarmSet(self._at(found, now), self.spec["gang"], REPLACED, message)
 
     @property
     def activity(self) -> Activity:
@@ -131,7 +137,11 @@ class Watched:
         left = records.read(self.run / records.LEFT)
         if left and left["seq"] == self._resized:
             self._left = self._resized
-            yield PodsLeft(min(now, left["at"]), self.spec["gang"], self.spec["attempt"])
+            yield PodsLeft(self._at(left, now), self.spec["gang"], self.spec["attempt"])
+
+    def _at(self, record: Record, now: int) -> int:
+        """When something was recorded, by the clock that says `now`."""
+        return records.moment(record, now, self._up, self.spec["boot"])
 
     def _has(self, name: str) -> bool:
         return host.exists(self.run / name)
@@ -236,13 +246,12 @@ def wake(run: Path) -> None:
 
 
 def _record(outcome: Outcome, message: str) -> Record:
-    at = records.now_ms()
-    return {"outcome": outcome.value, "message": message, "exit_code": None, "at": at}
+    return {"outcome": outcome.value, "message": message, "exit_code": None} | records.stamp()
 
 
-def _ended(end: Record, gang: str, attempt: int, now: int) -> GangEnded:
+def _ended(end: Record, gang: str, attempt: int, at: int) -> GangEnded:
     return GangEnded(
-        min(now, end["at"]),
+        at,
         gang,
         attempt,
         Outcome(end["outcome"]),

@@ -21,6 +21,7 @@ from ganglion.model.workload import Gang, Run, Workload
 from ganglion.worlds.causes import outcome_of
 from ganglion.worlds.local import records
 from ganglion.worlds.local.attempts import Attempts, Key, names
+from ganglion.worlds.local.clock import SteadyClock
 from ganglion.worlds.local.env import ADDRESS, Gpu, inheritable
 from ganglion.worlds.local.health import Health
 from ganglion.worlds.local.launch import Ground, prepare, resized
@@ -67,7 +68,8 @@ class LocalWorld:
         home: Ganglion's home directory; made when absent.
         nodes: the nodes as `discover.machine_nodes` made them. Their devices are, in order, the
             machine's devices in PCI bus order.
-        clock: the time in ms; the wall clock unless given.
+        clock: the time in ms, also as that of the wall; a steady one unless given.
+        least: newest time that was ever recorded, in ms: no time before it is told.
         run_of: what gang number i of a workload executes.
         environ: environment that jobs inherit from, without what describes a job.
         umask: of jobs; -1 = that of this process.
@@ -85,7 +87,8 @@ class LocalWorld:
         home: Path,
         nodes: Sequence[Node],
         *,
-        clock: Callable[[], int] = records.now_ms,
+        clock: Callable[[], int] | None = None,
+        least: int = 0,
         run_of: Callable[[Workload, int], Run] = expanded_run,
         environ: Mapping[str, str] = os.environ,
         umask: int = -1,
@@ -96,7 +99,12 @@ class LocalWorld:
         self.nodes = tuple(nodes)
         self._lock = _only_one(home)
         # Processes name their run directory: another spelling of it must not hide them.
-        self._home, self._clock, self._inherits = home.resolve(), clock, inherits
+        self._home, self._inherits = home.resolve(), inherits
+        if clock is None:
+            steady = _steady(self._home, least)
+            self._clock, self._wall = steady.__call__, steady.wall
+        else:
+            self._clock = self._wall = clock
         inherited = inheritable(environ)
         secrets, numbered = SecretStore(self._home), _numbered(nodes)
         self._ground = Ground(
@@ -104,13 +112,17 @@ class LocalWorld:
         )
         self._attempts = Attempts(self._home, term.ledger if term else "")
         self._outages = Outages(self._home, self.nodes)
-        self._health = Health(self.nodes, clock)
+        self._health = Health(self.nodes, self._clock)
         self._doubtful: list[tuple[int, GangEnded]] = []
         self._facts: list[Event] = []
 
     def now(self) -> int:
         """The time in milliseconds."""
         return self._clock()
+
+    def wall(self) -> int:
+        """The wall clock in ms, which may jump and go back."""
+        return self._wall()
 
     def execute(self, plan: Plan, workloads: Mapping[str, Workload]) -> None:
         """Carry out starts, resizes and stops; repeating a plan does nothing more."""
@@ -360,6 +372,15 @@ def _numbered(nodes: Sequence[Node]) -> dict[str, tuple[Gpu, ...]]:
         numbered[node.name] = tuple(gpus)
         first += len(node.devices)
     return numbered
+
+
+def _steady(home: Path, least: int) -> SteadyClock:
+    try:
+        return SteadyClock(home, least)
+    except OSError as error:
+        raise EnvironmentFault(
+            f"cannot use the clock of {home}: {error}", "check space and permissions"
+        ) from error
 
 
 def _only_one(home: Path) -> records.RunLock:
