@@ -116,6 +116,7 @@ COMMANDS: dict[str, Entry] = {
     "completion": Entry(
         "ganglion.cli.completion:completion", "Print a completion script for your shell.", TOOLS
     ),
+    "doctor": Entry("ganglion.cli.doctor:doctor", "Look at what commonly goes wrong.", TOOLS),
     "version": Entry("ganglion.cli.version:version", "Print versions of client and server.", TOOLS),
 }
 

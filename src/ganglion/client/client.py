@@ -133,6 +133,10 @@ class Client(Policies):
         """Return whether the server works."""
         return self._http.call("GET", "//healthz", Health, but=503)
 
+    def readiness(self) -> Health:
+        """Return whether requests are accepted, and what needs a person."""
+        return self._http.call("GET", "//readyz", Health, but=503)
+
     def healthy(self) -> bool:
         """Whether the server works. Never raises for a server that does not answer."""
         try:
