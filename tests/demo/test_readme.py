@@ -1,9 +1,11 @@
-"""The explanation on the first screen of the README is what the program says."""
+"""What the README and the pages of the documentation show is what the program says."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 import pytest
+from tests.demo.console import ROOT, Command, Session, blocks, check, pages
 
 from ganglion.cli import screen
 from ganglion.cli.explanation import print_why
@@ -19,7 +21,105 @@ from ganglion.model.queue import Queue
 from ganglion.model.resources import GpuRequest, PodRequest
 from ganglion.model.workload import Gang, Kind, PodSet, Topology
 
-README = Path(__file__).resolve().parents[2] / "README.md"
+README = ROOT / "README.md"
+UP = "ganglion up --nodes 4 --racks 2 --fake-gpus H100:8"
+
+MOST_LEFT = 20
+"""Blocks that may be not run; each says why."""
+
+ROOMY = f"{UP} --cpus 16 --memory 64GB"
+STAYS = "-d -- sleep 1000"
+VLLM = "printf '#!/bin/sh\\nexec python -m http.server $PORT\\n' > ~/bin/vllm; chmod +x ~/bin/vllm"
+CHAT = "name: chat\\nrun: vllm\\nport: 8000\\nkind: service\\n"
+REACHED = "curl -s --retry 20 --retry-connrefused http://127.0.0.1:7078/chat/"
+ROWS = "submit_s,duration_s,num_gpus\\n" + "".join(f"{n},60,1\\n" for n in range(15))
+BEFORE: dict[tuple[str, int], tuple[str, ...]] = {
+    ("docs/failures.md", 0): (
+        ROOMY,
+        "printf 'name: llm\\nrun: sleep 1000\\nnodes: 4\\nresources: {gpus: 5}\\n"
+        "checkpoint: {interval: 30m}\\n' > llm.yaml; ganglion submit llm.yaml -d",
+        f"ganglion run --name chat --kind service --gpus 1 {STAYS}",
+        "ganglion scale chat 4",
+        f"ganglion run --name probe --nodes 4 --gpus 2 {STAYS}",
+        "ganglion wait --for running llm probe chat",
+    ),
+    ("docs/local.md", 0): ("echo 'print(1)' > train.py",),
+    ("docs/local.md", 1): (
+        UP,
+        "printf 'name: train\\nrun: echo here; test $GANGLION_ATTEMPT = 2\\nprocs_per_node: 4\\n"
+        "retry: {limit: 1, backoff: 1s}\\n' > train.yaml; ganglion submit train.yaml",
+    ),
+    ("docs/policies/README.md", 0): (
+        UP,
+        *("ganglion policy apply kai", "ganglion policy apply default"),
+    ),
+    ("docs/router.md", 0): (
+        UP,
+        VLLM,
+        f"printf '{CHAT}' > c.yaml; ganglion submit c.yaml -d",
+        REACHED,
+    ),
+    ("docs/runbooks/policy.md", 0): (
+        UP,
+        *(f"ganglion policy apply {each}" for each in ("kai", "default", "kueue")),
+    ),
+    ("docs/runbooks/preemption.md", 0): (
+        UP,
+        f"ganglion run --name train {STAYS}",
+        "ganglion wait --for running train",
+        "ganglion cancel train --yes",
+    ),
+    ("docs/services.md", 0): (ROOMY, VLLM),
+    ("docs/simulator.md", 0): (
+        f"printf '{ROWS}' > jobs.csv; gzip -k jobs.csv",
+        "printf 'nodes: [{name: n0, gpus: H100:8}, {name: n1, gpus: H100:8}]' > cluster.yaml",
+    ),
+    ("docs/simulator.md", 2): ("printf '15,n/a,1\\n' >> jobs.csv",),
+    ("docs/workspaces.md", 0): (
+        UP,
+        f"ganglion run --name ada-lab --kind workspace {STAYS}",
+        "ganglion wait --for running ada-lab",
+    ),
+}
+"""(page, number of a block) -> commands that lead to the state in which it begins."""
+
+
+@pytest.fixture
+def session(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Session]:
+    made = Session(tmp_path, (ROOT / request.param).read_text("utf-8"))
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize(
+    ("session", "page"), [(each, each) for each in pages()], indirect=["session"]
+)
+def test_every_console_block_does_what_its_page_shows(session: Session, page: str) -> None:
+    for number, block in enumerate(blocks((ROOT / page).read_text("utf-8"))):
+        before = [Command(0, line, []) for line in BEFORE.get((page, number), ())]
+        for command in [] if block.why_not else [*before, *block.commands]:
+            check(session, command)
+
+
+def left() -> list[str]:
+    """Blocks that are not run, with the reason that their page gives."""
+    return [
+        f"{page}:{each.line}: {each.why_not}"
+        for page in pages()
+        for each in blocks((ROOT / page).read_text("utf-8"))
+        if each.why_not
+    ]
+
+
+@pytest.mark.parametrize(
+    "block", [pytest.param(each, marks=pytest.mark.skip(reason=each)) for each in left()]
+)
+def test_a_block_that_is_not_run(block: str) -> None:
+    """Skipped with its reason, so that a run of the tests lists and counts it."""
+
+
+def test_few_blocks_are_not_run() -> None:
+    assert len(left()) <= MOST_LEFT
 
 
 def test_the_workload_file_that_is_shown_is_valid() -> None:

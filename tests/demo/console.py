@@ -1,0 +1,188 @@
+"""Runs the console blocks of a page as they stand, in a fresh home, and compares what they show.
+
+A block is fenced by ```console. Lines that begin with `$ ` are commands; a trailing backslash and
+a here-document go on over the next lines. The lines after a command are what it writes; where
+there are none only its exit status counts: 0, or another one where an `Error:` is shown. `...`
+and `…` stand for any text, alone on a line for any lines.
+
+A block that cannot be run here has a comment in front of it that says why:
+`<!-- not run: it needs a cluster -->`. A block of YAML that begins with `# NAME.yaml` is a file.
+"""
+
+import os
+import re
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parents[2]
+DEADLINE_S = 60
+ANY = "\0"
+"""Stands for `...` while a line is made a pattern."""
+
+_BLOCK = re.compile(r"(?:<!-- not run: (.*?) -->\n+)?^```console\n(.*?)^```$", re.M | re.S)
+_FILE = re.compile(r"^```yaml\n# (\S+\.ya?ml)\n(.*?)^```$", re.M | re.S)
+_VARYING = (
+    (re.compile(r"\b\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d)?Z?"), "TIME"),
+    (
+        re.compile(r"\b(?:in |for )?(?:\d+d )?(?:\d+h )?(?:\d+m )?\d+(?:\.\d+)?(?:ms|s|m|h|d)\b"),
+        "AGE",
+    ),
+    (re.compile(r"\b([a-z][a-z-]*)-\d+\b"), r"\1-N"),
+    (re.compile(r"  +"), "  "),
+)
+
+
+class Command(NamedTuple):
+    """A command and what the page says that it writes; empty = nothing is shown."""
+
+    line: int
+    text: str
+    shown: list[str]
+
+
+class Block(NamedTuple):
+    """One block; `why_not` says why it is not run, empty = it is."""
+
+    line: int
+    commands: list[Command]
+    why_not: str
+
+
+def pages() -> list[str]:
+    """Every page with a console block, by its path."""
+    found = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    return [
+        str(each.relative_to(ROOT)) for each in found if "```console" in each.read_text("utf-8")
+    ]
+
+
+def blocks(text: str) -> list[Block]:
+    """The console blocks of a page."""
+    found = []
+    for match in _BLOCK.finditer(text):
+        line = text.count("\n", 0, match.start(2)) + 1
+        found.append(Block(line, _commands(match[2].splitlines(), line), match[1] or ""))
+    assert len(found) == text.count("```console\n"), "a block is not closed"
+    return found
+
+
+def _commands(lines: list[str], first: int) -> list[Command]:
+    found: list[Command] = []
+    rest = list(enumerate(lines, first))
+    while rest:
+        number, line = rest.pop(0)
+        if not line.startswith("$ "):
+            assert found, f"line {number}: output before the first command"
+            found[-1].shown.append(line)
+            continue
+        text = line[2:]
+        here = re.search(r"<<'?(\w+)'?", text)
+        while text.endswith("\\") or (here and text.splitlines()[-1] != here[1]):
+            text += "\n" + rest.pop(0)[1]
+        found.append(Command(number, text, []))
+    return found
+
+
+class Session:
+    """A person's shell: a folder, a home, ports that nobody else has.
+
+    Args:
+        folder: empty.
+        page: text of the page; its files are written.
+    """
+
+    def __init__(self, folder: Path, page: str) -> None:
+        self.folder = folder / "work"
+        self.folder.mkdir()
+        for name, text in _FILE.findall(page):
+            (self.folder / name).write_text(text)
+        self._ports = dict(zip(("7077", "7078"), _free_ports(), strict=True))
+        self._env = {
+            "HOME": str(folder),
+            "PATH": f"{folder / 'bin'}:{Path(sys.executable).parent}:{os.environ['PATH']}",
+            "LANG": "C.UTF-8",
+            "TZ": "UTC",
+            "COLUMNS": "120",
+            "USER": "ada",
+        }
+        self._shim(folder / "bin" / "ganglion")
+
+    def _shim(self, path: Path) -> None:
+        """`ganglion up` listens where the page says it does, on a port of this session."""
+        api, services = self._ports.values()
+        path.parent.mkdir()
+        real = f"{sys.executable} -m ganglion"
+        ports = f"--port {api} --services-port {services}"
+        path.write_text(
+            f'#!/bin/sh\nif [ "$1" = up ]; then shift; exec {real} up {ports} "$@"; fi\n'
+            f'exec {real} "$@"\n'
+        )
+        path.chmod(0o700)
+
+    def run(self, command: str) -> tuple[int, str]:
+        """Exit status, and everything that it wrote, with the ports that the page names."""
+        for usual, ours in self._ports.items():
+            command = command.replace(f":{usual}", f":{ours}")
+        done = subprocess.run(
+            ["bash", "-c", command],
+            cwd=self.folder,
+            env=self._env,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=DEADLINE_S,
+            check=False,
+        )
+        text = done.stdout
+        for usual, ours in self._ports.items():
+            text = text.replace(f":{ours}", f":{usual}")
+        return done.returncode, text
+
+    def close(self) -> None:
+        """End what runs, then the server."""
+        if (Path(self._env["HOME"]) / ".ganglion" / "server.json").exists():
+            self.run("ganglion cancel --all --yes --force; ganglion down")
+
+
+def _free_ports() -> tuple[str, str]:
+    with socket.socket() as one, socket.socket() as other:
+        for each in (one, other):
+            each.bind(("127.0.0.1", 0))
+        return str(one.getsockname()[1]), str(other.getsockname()[1])
+
+
+def check(session: Session, command: Command) -> None:
+    """Run a command; raises AssertionError that shows both sides when the page is not true."""
+    code, written = session.run(command.text)
+    fails = any(line.startswith("Error:") for line in command.shown)
+    where = f"line {command.line}: $ {command.text}"
+    assert (code != 0) == fails, f"{where}\nexit status {code}\n{written}"
+    if command.shown:
+        assert _pattern(command.shown).fullmatch(_plain(written)), (
+            f"{where}\n--- the page shows\n"
+            + "\n".join(command.shown)
+            + f"\n--- written\n{written}"
+        )
+
+
+def _plain(text: str) -> str:
+    for pattern, word in _VARYING:
+        text = pattern.sub(word, text)
+    return "\n".join(line.rstrip() for line in text.strip("\n").splitlines())
+
+
+def _pattern(shown: list[str]) -> re.Pattern[str]:
+    lines = [re.sub(r"\.\.\.|…", ANY, line.rstrip()) for line in shown]
+    text = _plain("\n".join(lines))
+    parts = [re.escape(each) for each in text.split("\n")]
+    anything = r"(?:[^\n]*\n)*?[^\n]*"
+    return re.compile(
+        "\n".join(
+            anything if part.strip() == re.escape(ANY) else part.replace(re.escape(ANY), "[^\n]*")
+            for part in parts
+        )
+    )
