@@ -23,7 +23,7 @@ from ganglion.server import commands, written
 from ganglion.server.book import Book
 from ganglion.server.draft import Mind
 from ganglion.server.failures_keeper import FailuresKeeper
-from ganglion.server.image import Unusable, packed, unpacked
+from ganglion.server.image import Unusable, frozen, packed, thawed, unpacked
 from ganglion.server.keepers import Keeper, Keepers
 from ganglion.server.recovery import replayed, restored
 from ganglion.server.schedules import SchedulesKeeper
@@ -194,3 +194,8 @@ def test_a_change_of_policy_after_a_snapshot_has_everything_replayed(rig: Rig) -
     assert found.state.policy.strict
     assert everything(found) == everything(replayed(rig.ledger, Policy()))
     rig.ledger.close()
+
+
+def test_events_that_came_with_a_request_may_be_in_an_image() -> None:
+    policy = PolicySet(7, Policy(), 3, request="r-1")
+    assert thawed(frozen({"policies": [policy]})) == {"policies": [policy]}
