@@ -23,7 +23,7 @@ from ganglion.server import commands, written
 from ganglion.server.book import Book
 from ganglion.server.draft import Mind
 from ganglion.server.failures_keeper import FailuresKeeper
-from ganglion.server.image import Unusable, frozen, packed, thawed, unpacked
+from ganglion.server.image import Unusable, frozen, packed, thawed, unpacked, version
 from ganglion.server.keepers import Keeper, Keepers
 from ganglion.server.recovery import replayed, restored
 from ganglion.server.schedules import SchedulesKeeper
@@ -199,3 +199,15 @@ def test_a_change_of_policy_after_a_snapshot_has_everything_replayed(rig: Rig) -
 def test_events_that_came_with_a_request_may_be_in_an_image() -> None:
     policy = PolicySet(7, Policy(), 3, request="r-1")
     assert thawed(frozen({"policies": [policy]})) == {"policies": [policy]}
+
+
+def test_after_an_upgrade_the_first_turn_writes_a_snapshot(rig: Rig) -> None:
+    work(rig, Random(3), 10)
+    rig.ledger.close()
+    with sqlite3.connect(rig.home.ledger) as raw:
+        raw.execute("UPDATE snapshots SET version = 'of last year'")
+    raw.close()
+    rig.start()
+    rig.turn()
+    assert rig.ledger.snapshots()[0].version == version()
+    rig.ledger.close()

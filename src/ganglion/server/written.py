@@ -53,7 +53,8 @@ class Written:
         self._turns: deque[_Turn] = deque()
         self._behind = 0
         self._memories, self._remembered = b"", 0
-        self._snapshot = next((each.seq for each in ledger.snapshots()), 0)
+        usable = (each.seq for each in ledger.snapshots() if each.version == version())
+        self._snapshot = next(usable, 0)
         self._seq = self._cycle = 0
 
     def begin(self, mind: Mind) -> None:
