@@ -38,6 +38,7 @@ PAIRS = [
     (views.WorkloadDetail, schemas.WorkloadDetail),
     (views.Suspension, schemas.Suspension),
     (views.Scaling, schemas_services.Scaling),
+    (views.Opening, schemas_services.Opening),
     (views.GangView, schemas.GangView),
     (views.Saved, schemas.Saved),
     (views.Spent, schemas.Spent),

@@ -16,6 +16,8 @@ from ganglion.router.switch import Switch
 from ganglion.router.table import Endpoint, Limits, Service, State, Table
 
 PATIENCE_S = 20.0
+HOSTS = ("here",)
+"""Names that the router answers to."""
 END = b"\r\n\r\n"
 Script = Callable[["Wire"], Awaitable[None]]
 
@@ -173,7 +175,7 @@ class Stage:
 
     def publish(self, *services: Service) -> None:
         self._version += 1
-        self.switch.apply(Table(self._version, services))
+        self.switch.apply(Table(self._version, services, HOSTS))
 
     def route(self, *actors: Actor, **limits: int) -> None:
         """Have `chat` served by these."""

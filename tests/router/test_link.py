@@ -4,7 +4,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -57,10 +57,13 @@ def replica() -> Iterator[Endpoint]:
 
 @contextmanager
 def linked(
-    home: Path, news: Callable[[], None] = lambda: None, port: int = 0
+    home: Path,
+    news: Callable[[], None] = lambda: None,
+    port: int = 0,
+    hosts: Sequence[str] = (),
 ) -> Iterator[RouterLink]:
     """A link, and at the end neither it nor a router is left."""
-    link = RouterLink(home, port=port, news=news)
+    link = RouterLink(home, port=port, news=news, hosts=hosts)
     try:
         link.start()
         yield link

@@ -11,7 +11,7 @@ from schemathesis.engine import events, from_schema
 
 from ganglion.server.app import guarded, make_app
 from ganglion.server.context import Context
-from ganglion.server.hosts import Hosts
+from ganglion.transport.hosts import Hosts
 from tests.effort import TIMES, examples
 from tests.server.test_workloads import API, post
 

@@ -1,5 +1,6 @@
 """Workspaces are reached through the router, and one that sleeps is woken by being opened."""
 
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,7 @@ import pytest
 
 from ganglion.model.policy import Policy
 from ganglion.router.stats import ServiceStats
-from ganglion.router.table import Endpoint, Service, State
+from ganglion.router.table import Access, Endpoint, Service, State
 from ganglion.server import workspaces
 from ganglion.server.door import Heard
 from ganglion.server.eyes import Eyes
@@ -65,9 +66,10 @@ def test_one_that_runs_is_reached_and_one_that_sleeps_waits_to_be_opened(
     rig.machine.time += 1_000
     rig.turn()
     address = Endpoint(f"{found}/0", "127.0.0.1:9", State.STARTING)
-    assert door.table["lab"] == Service("lab", (address,))
+    mine = Access(found, (os.geteuid(),))
+    assert door.table["lab"] == Service("lab", (address,), access=mine)
     suspend(rig, "lab")
-    assert door.table["lab"] == Service("lab", sleeps=True)
+    assert door.table["lab"] == Service("lab", sleeps=True, access=mine)
 
 
 def test_whoever_opens_one_that_sleeps_wakes_it(rig: Rig, door: FakeDoor) -> None:

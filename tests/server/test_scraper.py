@@ -11,6 +11,7 @@ import pytest
 from ganglion.model.behaviour import Signal
 from ganglion.server import scraper
 from ganglion.server.scraper import Found, Job, Scraper
+from ganglion.transport.egress import Egress
 from tests.server.process import until
 
 PAGE = "vllm:num_requests_waiting 3\nvllm:num_requests_running 1\n"
@@ -78,7 +79,7 @@ def url() -> Iterator[str]:
 def asks(monkeypatch: pytest.MonkeyPatch) -> Iterator[Scraper]:
     monkeypatch.setattr(scraper, "EVERY_S", 0.05)
     monkeypatch.setattr(scraper, "PATIENCE_S", 1.0)
-    made = Scraper()
+    made = Scraper(Egress(["127.0.0.1"]))
     made.start()
     yield made
     made.stop()

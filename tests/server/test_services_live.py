@@ -1,6 +1,7 @@
 """A real server, router and replicas under load: no request fails, whatever comes and goes."""
 
 import signal
+import socket
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 
 from ganglion.demo.callers import Callers
 from tests.server.process import Api, Nursery, until
+from tests.transport.other_user import as_another_user, only_root
 
 PROGRAM = """
 import os, signal, sys, threading, time
@@ -178,6 +180,27 @@ def test_a_service_is_reached_by_name_too(town: Town) -> None:
     url = httpx2.URL(town.submit("1..2"))
     town.has(1)
     answer = httpx2.get(
-        f"http://127.0.0.1:{url.port}/", headers={"Host": "chat.ai.example"}, trust_env=False
+        f"http://127.0.0.1:{url.port}/", headers={"Host": "chat.localhost"}, trust_env=False
     )
     assert (answer.status_code, answer.text) == (200, f"{town.id}/0")
+
+
+@only_root
+def test_another_user_of_this_machine_needs_what_open_gives(town: Town) -> None:
+    url = httpx2.URL(town.submit("1..2"))
+    town.has(1)
+    opened = town.api.patiently("POST", "/workloads/chat/open")
+    page = opened["url"].removeprefix(f"http://{url.netloc.decode()}")
+
+    def said(path: str, header: str = "") -> bytes:
+        with socket.create_connection((url.host, url.port or 80), DEADLINE_S) as connected:
+            head = f"GET {path} HTTP/1.1\r\nHost: localhost\r\n{header}\r\n"
+            connected.sendall(head.encode())
+            return connected.recv(65_536)
+
+    def needs_it() -> bool:
+        token = f"X-Ganglion-Token: {opened['token']}\r\n"
+        answers = (said("/chat/"), said("/chat/", token), said(page), said(page))
+        return [each.split()[1] for each in answers] == [b"403", b"200", b"303", b"403"]
+
+    assert as_another_user(needs_it)

@@ -18,7 +18,7 @@ from fastapi.testclient import TestClient
 from ganglion.client import Client
 from ganglion.client.home import Unreachable
 from ganglion.server.home import Home
-from ganglion.server.hosts import Hosts
+from ganglion.transport.hosts import Hosts
 from ganglion.transport.http import Unproven
 from tests.server.process import Nursery, until
 from tests.transport.other_user import as_another_user, only_root

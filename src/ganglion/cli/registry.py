@@ -84,6 +84,7 @@ COMMANDS: dict[str, Entry] = {
     "scale": Entry(
         "ganglion.cli.scale:scale", "Give a service another number of replicas.", CHANGE
     ),
+    "open": Entry("ganglion.cli.open:open_", "Open a service or workspace in your browser.", LOOK),
     "nodes": Entry("ganglion.cli.nodes:nodes", "List nodes and what is free on them.", CLUSTER),
     "gpus": Entry(
         "ganglion.cli.nodes:gpus", "Show free GPUs by type, and the largest hole.", CLUSTER

@@ -39,6 +39,7 @@ class Wish(NamedTuple):
     services_port: int | None = None
     host_name: tuple[str, ...] = ()
     max_connections: int | None = None
+    allow_url: tuple[str, ...] = ()
     db: str = ""
     take_over: bool = False
 
@@ -110,6 +111,12 @@ class Wish(NamedTuple):
     metavar="N",
     help="Connections over TCP at once, half of them for one address; 2048 otherwise.",
 )
+@click.option(
+    "--allow-url",
+    multiple=True,
+    metavar="HOST",
+    help="A private host or network that `scale.source` may name, as 127.0.0.1 or 10.0.0.0/8.",
+)
 @click.option("--db", default="", metavar="URL", help="Keep the ledger there, as postgresql://…")
 @click.option(
     "--take-over",
@@ -146,6 +153,7 @@ def _serve(wish: Wish) -> None:
         services_port=wish.services_port,
         host_names=wish.host_name,
         max_connections=wish.max_connections or MOST_CALLERS,
+        allowed_urls=wish.allow_url,
         database_url=wish.db,
         ready=lambda url: note(f"Ganglion listens on {url}. Ctrl-C stops it; jobs go on."),
         take_over=wish.take_over,

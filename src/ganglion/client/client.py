@@ -25,6 +25,7 @@ from ganglion.client.terminals import Terminals
 from ganglion.client.views import (
     EventView,
     Health,
+    Opening,
     OrderItem,
     OrderPage,
     QueuePage,
@@ -236,6 +237,10 @@ class Client(Policies):
         """Stop a workspace until it is resumed; with `dry_run` only say what would be lost."""
         path, params = path_of("/workloads", ref, "suspend"), {"dry_run": dry_run or None}
         return self._http.call("POST", path, Suspension, params=params)
+
+    def open(self, ref: str) -> Opening:
+        """Return an address that lets one browser in to a service or workspace, and its token."""
+        return self._http.call("POST", path_of("/workloads", ref, "open"), Opening)
 
     def scale(self, ref: str, replicas: int | str) -> WorkloadDetail:
         """Give a service so many replicas, or a floor and a ceiling, as `2..8`."""

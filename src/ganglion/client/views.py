@@ -93,6 +93,18 @@ class Suspension(Struct):
     loss: str = ""
 
 
+class Opening(Struct):
+    """How a service or workspace is reached by those who are asked who they are.
+
+    Attributes:
+        url: lets one browser in, once, within five minutes.
+        token: for programs: the value of `X-Ganglion-Token`.
+    """
+
+    url: str
+    token: str
+
+
 class WorkloadPage(Struct):
     """Some workloads.
 

@@ -16,6 +16,7 @@ ONLY = {
     "replicas": (Kind.SERVICE,),
     "scale": (Kind.SERVICE,),
     "port": (Kind.SERVICE, Kind.WORKSPACE),
+    "access": (Kind.SERVICE, Kind.WORKSPACE),
     "params": (Kind.SWEEP,),
     "trials": (Kind.SWEEP,),
     "search": (Kind.SWEEP,),

@@ -96,6 +96,7 @@ def to_workload(
         early_stop=early_stop_of(doc.early_stop),
         idle_timeout_ms=doc.idle_timeout,
         idle=idle_of(doc.idle),
+        access=doc.access,
         run=_run(doc),
         labels=doc.labels,
     )

@@ -28,6 +28,7 @@ from ganglion.files.grammar import (
     print_placement,
     print_span,
 )
+from ganglion.files.grammar.access import parse_access, print_access
 from ganglion.files.grammar.cron import parse_cron
 from ganglion.files.grammar.deadlines import parse_deadline, print_deadline
 from ganglion.files.grammar.hours import parse_hours, parse_zone, print_hours
@@ -65,7 +66,7 @@ from ganglion.files.grammar.words import (
     parse_priority,
     parse_signal,
 )
-from ganglion.model.behaviour import Hours, Overlap, Pace, Target
+from ganglion.model.behaviour import Access, Hours, Overlap, Pace, Target
 from ganglion.model.errors import FieldError
 from ganglion.model.levels import Level
 from ganglion.model.resources import GpuRequest
@@ -182,6 +183,23 @@ LevelName = Annotated[
     told(parse_level),
     PLAIN,
     WithJsonSchema({"anyOf": [{"enum": _LEVELS}, {"type": "string"}]}),
+]
+WhoMay = Annotated[
+    Access,
+    told(parse_access),
+    PlainSerializer(print_access),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"enum": ["owner", "anyone"]},
+                {
+                    "type": "object",
+                    "additionalProperties": False,
+                    "properties": {"users": _TEXT_LIST, "groups": _TEXT_LIST},
+                },
+            ]
+        }
+    ),
 ]
 Together = Annotated[
     str,

@@ -20,6 +20,7 @@ from ganglion.files.checks import check
 from ganglion.files.grammar import Span
 from ganglion.files.mapping import Mapping, described
 from ganglion.files.renaming import Vocabulary
+from ganglion.model.behaviour import Access
 from ganglion.model.resources import GpuRequest
 from ganglion.model.workload import Kind, Topology
 
@@ -143,6 +144,9 @@ class WorkloadFile(Mapping):
     scale: ScaleFile | None = described("how a service scales; a number is `requests`", None)
     port: f.Port = described("port that a service or workspace listens on", 0)
     tty: f.Flag = described("give rank 0 a terminal, for `ganglion attach`", False)
+    access: f.WhoMay = described(
+        "who reaches a service or workspace: owner, anyone, or {users, groups}", Access()
+    )
     params: f.Params = described("sweep: parameter -> values; runs every combination", {})
     trials: f.Trials = described("sweep: each trial's parameters, in place of `params`", ())
     search: SearchFile | None = described(

@@ -165,6 +165,20 @@ class Idle(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     hook: str = ""
 
 
+class Access(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Who reaches a service or workspace beside its owner.
+
+    Attributes:
+        anyone: whether nobody is asked who they are.
+        users: names of users of the machine.
+        groups: names of groups of the machine, all of whose members may.
+    """
+
+    anyone: bool = False
+    users: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
+
+
 class Search(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """Trials drawn from all combinations, without replacement.
 

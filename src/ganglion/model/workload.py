@@ -4,7 +4,7 @@ from enum import StrEnum
 
 from msgspec import Struct, field
 
-from ganglion.model.behaviour import EarlyStop, Idle, Scaling, Schedule, Search
+from ganglion.model.behaviour import Access, EarlyStop, Idle, Scaling, Schedule, Search
 from ganglion.model.levels import Level
 from ganglion.model.resources import PodRequest
 
@@ -218,6 +218,7 @@ class Workload(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
         early_stop: which trials are given up before their end; None = none.
         idle_timeout_ms: a workspace idle that long is suspended; 0 = never.
         idle: how idleness is found out and what is kept of a workspace.
+        access: who reaches a service or workspace beside its owner.
         run: what to execute.
         labels: free-form, for people.
     """
@@ -252,6 +253,7 @@ class Workload(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
     early_stop: EarlyStop | None = None
     idle_timeout_ms: int = 0
     idle: Idle = Idle()
+    access: Access = Access()
     run: Run = Run()
     labels: dict[str, str] = field(default_factory=dict)
 

@@ -6,7 +6,9 @@ from typing import Any
 from aiohttp import web
 from msgspec import Struct
 
+from ganglion.transport.hosts import is_own
 from ganglion.transport.limits import HEADERS_S, Gate, Refused
+from ganglion.transport.tcp_owner import owner_of
 
 LATE = b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 
@@ -66,6 +68,16 @@ class Caller(web.RequestHandler):
         self._bounds = bounds
         self._address: str | None = None
         self._timer: asyncio.TimerHandle | None = None
+        self._ends: tuple[tuple[str, int], tuple[str, int]] | None = None
+        self._user: int | None = None
+
+    @property
+    def user(self) -> int | None:
+        """The user of this machine who connected, as the kernel tells it; None = not known."""
+        if self._ends:
+            ends, self._ends = self._ends, None
+            self._user = owner_of(*ends)
+        return self._user
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin, unless there is no room."""
@@ -75,6 +87,7 @@ class Caller(web.RequestHandler):
             Refused().take(transport)
             return
         self._address = address
+        self._ends = _local_ends(transport)
         super().connection_made(transport)
         self._arm()
 
@@ -109,3 +122,11 @@ class Caller(web.RequestHandler):
         if self.transport is not None:
             self.transport.write(LATE)
         self.force_close()
+
+
+def _local_ends(transport: asyncio.Transport) -> tuple[tuple[str, int], tuple[str, int]] | None:
+    """Address and port of both ends of a connection within this machine; None = it is none."""
+    peer, own = transport.get_extra_info("peername"), transport.get_extra_info("sockname")
+    if not peer or not own or not is_own(str(peer[0]), str(own[0])):
+        return None
+    return (peer[0], peer[1]), (own[0], own[1])

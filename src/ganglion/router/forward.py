@@ -44,7 +44,7 @@ class Errand:
     ) -> None:
         self._session, self._service, self._request = session, service, request
         self._path, self._visit = path, visit
-        self._headers = onward(request, prefix)
+        self._headers = onward(request, prefix, service.access.key)
         self._upload = self._body(service.limits)
         self._timeout = patience(service.limits)
 

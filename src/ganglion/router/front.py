@@ -4,9 +4,11 @@ from http import HTTPStatus
 
 import aiohttp
 import structlog
-from aiohttp import web
+from aiohttp import hdrs, web
 
+from ganglion.router.access import Admission
 from ganglion.router.answers import Refusal
+from ganglion.router.callers import Caller
 from ganglion.router.choose import Wish
 from ganglion.router.desk import Desk
 from ganglion.router.forward import Errand
@@ -48,19 +50,41 @@ class Front:
     ) -> None:
         self._switch, self._session, self._prober = switch, session, prober
         self._metrics = metrics
+        self._admission = Admission()
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         """Answer one request."""
         # A router that was just started is told in a moment what there is.
         await self._switch.fed(FED_MS)
-        route = locate(self._switch.desks, request.host, request.raw_path)
-        if route is None:
-            return self._own(request)
-        desk = self._switch.desks[route.service]
         try:
-            return await self._served(desk, route, request)
+            route = self._routed(request)
+            if route is None:
+                return self._own(request)
+            desk = self._switch.desks[route.service]
+            user = request.protocol.user if isinstance(request.protocol, Caller) else None
+            answer = self._admission.admit(desk.service, route, request, user)
+            return answer or await self._served(desk, route, request)
         except Refusal as refusal:
             return refusal.answer()
+
+    def _routed(self, request: web.BaseRequest) -> Route | None:
+        """Where a request leads; None = to the router itself, or to nobody.
+
+        Raises:
+            Refusal: it is for a host that is none of the router's.
+        """
+        authority, address = request.headers.get(hdrs.HOST, ""), request.get_extra_info("sockname")
+        first, _, others = authority.partition(".")
+        below = others if first in self._switch.desks else authority
+        hosts = self._switch.hosts
+        if not any(hosts.answers_to(each, address[:2]) for each in (authority, below)):
+            raise Refusal(
+                HTTPStatus.MISDIRECTED_REQUEST,
+                "router.host",
+                f"the router does not answer to {authority[:200]!r}",
+                "give it that name: ganglion up --host-name NAME",
+            )
+        return locate(self._switch.desks, request.host, request.raw_path)
 
     async def _served(
         self, desk: Desk, route: Route, request: web.BaseRequest

@@ -6,6 +6,8 @@ from aiohttp import hdrs
 from aiohttp.web import BaseRequest
 from multidict import CIMultiDict, CIMultiDictProxy
 
+from ganglion.router.access import without_secrets
+
 MODEL = "X-Ganglion-Model"
 """Header with which a request says what model it asks for."""
 REPLICA = "X-Ganglion-Replica"
@@ -27,15 +29,19 @@ def opens_page(method: str, headers: Mapping[str, str]) -> bool:
     return mode is not None or "text/html" in headers.get(hdrs.ACCEPT, "")
 
 
-def onward(request: BaseRequest, prefix: str, *, websocket: bool = False) -> CIMultiDict[str]:
+def onward(
+    request: BaseRequest, prefix: str, key: str = "", *, websocket: bool = False
+) -> CIMultiDict[str]:
     """Headers of the request to a replica.
 
     Args:
         request: as it came.
         prefix: what was taken off the path; empty = nothing.
+        key: of the service; what lets callers in is left out.
         websocket: without those that the two handshakes do not share.
     """
     headers = _without_hops(request.headers)
+    without_secrets(headers, key)
     if websocket:
         for name in [name for name in headers if name.lower().startswith(HANDSHAKE)]:
             headers.popall(name, None)

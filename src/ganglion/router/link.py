@@ -51,6 +51,7 @@ class RouterLink:
         host: address it listens on.
         port: 0 = any free one.
         news: called, in a thread of the link, when `Stats.news` or the router has changed.
+        hosts: names that requests may address it by, beside those of loopback.
     """
 
     def __init__(
@@ -59,8 +60,10 @@ class RouterLink:
         host: str = "127.0.0.1",
         port: int = PORT,
         news: Callable[[], None] = lambda: None,
+        hosts: Sequence[str] = (),
     ) -> None:
         self._home, self._host, self._port, self._news = home, host, port, news
+        self._hosts = tuple(hosts)
         self._record: Record | None = None
         self._stats, self._heard = Stats(), time.monotonic()
         self._table = Table()
@@ -114,7 +117,7 @@ class RouterLink:
             if self._table.services == tuple(services) and self._table.version:
                 return self._table.version
             newest = max(self._table.version, self._stats.version)
-            table = Table(newest + 1, tuple(services))
+            table = Table(newest + 1, tuple(services), self._hosts)
             check(table)
             self._table = table
             self._changed.notify_all()

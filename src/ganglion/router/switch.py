@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from ganglion.router.desk import Desk, Replica
 from ganglion.router.stats import Stats
 from ganglion.router.table import Table
+from ganglion.transport.hosts import Hosts
 
 
 def now_ms() -> int:
@@ -29,6 +30,7 @@ class Switch:
 
     def __init__(self, watch: Callable[[Desk, Replica], None], dice: Random | None = None) -> None:
         self.desks: dict[str, Desk] = {}
+        self.hosts = Hosts()
         self._closed: dict[str, Desk] = {}
         self._watch, self._dice = watch, dice or Random()
         self._boot, self._version, self._news = secrets.token_hex(8), 0, 0
@@ -40,6 +42,7 @@ class Switch:
         if table.version < self._version:
             return
         self._version = table.version
+        self.hosts = Hosts(table.hosts)
         self._fed.set()
         now = now_ms()
         before, self.desks = self.desks | self._closed, {}

@@ -61,6 +61,21 @@ class Limits(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     tries: int = 3
 
 
+class Access(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Who may reach a service.
+
+    Attributes:
+        key: secret that lets a caller in as a token, and that tickets and cookies are made with;
+            empty = anyone may reach it.
+        users: numbers of users of this machine who need no token.
+        groups: names of groups of this machine whose members need none.
+    """
+
+    key: str = ""
+    users: tuple[int, ...] = ()
+    groups: tuple[str, ...] = ()
+
+
 class Service(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """A service or workspace as its callers see it.
 
@@ -79,6 +94,7 @@ class Service(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
         wakes: whether requests wait while nobody can serve them; False = 503 at once.
         sleeps: while there are no replicas only requests that open a page wait; all others are
             answered 503 at once, so that pages which were left open wake nobody.
+        access: who may reach it.
         late_ms: an answer whose body begins later than this after its request came is late;
             0 = none is.
     """
@@ -92,6 +108,7 @@ class Service(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
     wakes: bool = True
     sleeps: bool = False
     late_ms: int = 0
+    access: Access = Access()
 
 
 class Table(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -100,10 +117,13 @@ class Table(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
     Attributes:
         version: larger for every new table; the router says in its stats which one is in force.
         services: names are unique.
+        hosts: names that requests may address the router by, beside those of loopback; in front of
+            each the name of a service may stand.
     """
 
     version: int = 0
     services: tuple[Service, ...] = ()
+    hosts: tuple[str, ...] = ()
 
 
 def check(table: Table) -> None:

@@ -49,7 +49,7 @@ class Tunnel:
     ) -> None:
         self._session, self._service, self._request = session, service, request
         self._path, self._visit = path, visit
-        self._headers = onward(request, prefix, websocket=True)
+        self._headers = onward(request, prefix, service.access.key, websocket=True)
 
     async def run(self) -> web.StreamResponse:
         """Serve it until either side ends it.

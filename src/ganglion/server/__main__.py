@@ -21,6 +21,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
     parser.add_argument("--public", action="store_true", help="allow other machines to connect")
     parser.add_argument("--host-name", action="append", default=[], help="a name it answers to")
+    parser.add_argument("--allow-url", action="append", default=[], help="a private host")
     parser.add_argument("--max-connections", type=int, default=MOST_CALLERS, help="over TCP")
     parser.add_argument("--database", default="", help="URL of the ledger's database")
     parser.add_argument(
@@ -44,6 +45,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             public=args.public,
             host_names=args.host_name,
             max_connections=args.max_connections,
+            allowed_urls=args.allow_url,
             database_url=args.database,
             take_over=args.take_over,
             say=lambda text: print(text, file=sys.stderr, flush=True),  # noqa: T201 - its output

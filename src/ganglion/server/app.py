@@ -30,11 +30,11 @@ from ganglion.server.cluster_views import waiting_by_reason
 from ganglion.server.context import Context
 from ganglion.server.guard import PREFIX, Guard
 from ganglion.server.health import standing
-from ganglion.server.hosts import Hosts
 from ganglion.server.metrics import Figures, Gauges
 from ganglion.server.openapi import described
 from ganglion.server.paths import Paths, known_query
 from ganglion.server.request_id import Identified
+from ganglion.transport.hosts import Hosts
 
 _ROUTES = (
     routes_bulk,

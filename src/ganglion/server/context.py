@@ -10,6 +10,7 @@ from msgspec import Struct, field
 
 from ganglion.lifecycle.workspaces.look import Look
 from ganglion.model.errors import InputError
+from ganglion.server.access import Keys
 from ganglion.server.feed import Feed
 from ganglion.server.home import Home
 from ganglion.server.metrics import Metrics
@@ -31,6 +32,7 @@ class Context(Struct):
         door_trouble: why services cannot be reached; empty = they can, or there are none.
         look_at: what a workspace was last seen to hold, by its gang.
         use_of: whether a workspace is used, for people, by its gang.
+        keys: of services, for the router.
         uses: reads what this machine uses.
         tasks: what goes on after the answer.
     """
@@ -45,6 +47,7 @@ class Context(Struct):
     door_trouble: Callable[[], str] = lambda: ""
     look_at: Callable[[str], Look | None] = lambda _gang: None
     use_of: Callable[[str], str] = lambda _gang: ""
+    keys: Keys = field(default_factory=Keys)
     uses: UseReader = field(default_factory=UseReader)
     tasks: set[asyncio.Task[None]] = field(default_factory=set)
 

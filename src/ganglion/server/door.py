@@ -87,13 +87,16 @@ class Door:
 
     Args:
         link: makes the link to a router.
+        sealed: puts the key of a service in: see `ganglion.server.access.Keys`.
 
     Attributes:
         trouble: why there is no router; empty = there is one, or none is needed yet.
     """
 
-    def __init__(self, link: Callable[[], Link]) -> None:
-        self._make = link
+    def __init__(
+        self, link: Callable[[], Link], sealed: Callable[[Service], Service] = lambda each: each
+    ) -> None:
+        self._make, self._sealed = link, sealed
         self._link: Link | None = None
         self._wanted: dict[str, tuple[Service, ...]] = {}
         self._table: dict[tuple[str, str], Endpoint] = {}
@@ -154,7 +157,7 @@ class Door:
 
     def _send(self) -> None:
         """Tell the router what is wanted; the lock is held."""
-        services = [each for owned in self._wanted.values() for each in owned]
+        services = [self._sealed(each) for owned in self._wanted.values() for each in owned]
         self._table = {(s.name, each.replica): each for s in services for each in s.endpoints}
         if self._link:
             self._version = self._link.publish(services)

@@ -9,9 +9,9 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ganglion.server.connections import PEER
-from ganglion.server.hosts import Hosts
 from ganglion.server.problems import problem
 from ganglion.transport import proof
+from ganglion.transport.hosts import Hosts, is_foreign
 
 MOST_BYTES = 1 << 20
 """Largest body of a request."""
@@ -66,6 +66,8 @@ class Guard:
             authority, address = headers.get("host", ""), scope["server"]
             if not self._hosts.answers_to(authority, address):
                 return _misdirected(f"this server does not answer to {authority!r}")
+            if is_foreign(headers, authority):
+                return _foreign()
             known = scope["path"] in self._open or self._knows(headers)
         if not known:
             return _unauthorized()
@@ -117,6 +119,11 @@ def _misdirected(message: str) -> ASGIApp:
     return problem(
         421, "http.host", message, "give the server that name: ganglion up --host-name NAME[:PORT]"
     )
+
+
+def _foreign() -> ASGIApp:
+    message = "a web page of another origin may not use this server"
+    return problem(403, "http.origin", message, "programs send neither Origin nor Sec-Fetch-Site")
 
 
 def _unauthorized() -> ASGIApp:

@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 
 import structlog
+from starlette.types import ASGIApp
 
 from ganglion.collector import relax
 from ganglion.files.policy import PolicyFile
@@ -24,6 +25,7 @@ from ganglion.model.policy import Policy
 from ganglion.model.queue import Queue
 from ganglion.router.link import RouterLink
 from ganglion.server import commands, policies
+from ganglion.server.access import Keys
 from ganglion.server.address import bind, is_loopback, url_of
 from ganglion.server.apart import told_flaws
 from ganglion.server.app import guarded, make_app
@@ -35,7 +37,6 @@ from ganglion.server.eyes import Eyes
 from ganglion.server.failures_keeper import FailuresKeeper
 from ganglion.server.feed import Feed
 from ganglion.server.home import SOCKET, Home, ServerRecord
-from ganglion.server.hosts import Hosts
 from ganglion.server.journal import close_journal, open_journal
 from ganglion.server.keepers import Keeper
 from ganglion.server.listen import MOST_CALLERS, Listener
@@ -53,6 +54,8 @@ from ganglion.server.timekeeping import newest_time
 from ganglion.server.workspace_figures import WorkspaceFigures
 from ganglion.server.workspaces_keeper import WorkspaceKeeper
 from ganglion.transport import unix
+from ganglion.transport.egress import Egress
+from ganglion.transport.hosts import Hosts
 from ganglion.transport.limits import raise_file_limit
 from ganglion.worlds.local.secret_store import SecretStore
 from ganglion.worlds.local.world import LocalWorld
@@ -82,6 +85,7 @@ def serve(
     public: bool = False,
     host_names: Sequence[str] = (),
     max_connections: int = MOST_CALLERS,
+    allowed_urls: Sequence[str] = (),
     database_url: str = "",
     world: Callable[[Home], ServedWorld] | None = None,
     ready: Callable[[str], None] = lambda _url: None,
@@ -107,6 +111,8 @@ def serve(
         public: allow an address that other machines can reach.
         host_names: names that requests may address the server by, beside those of loopback.
         max_connections: callers over TCP at once; one address may have half of them.
+        allowed_urls: hosts, addresses and networks that URLs of workload files may name although
+            they are private.
         database_url: where the ledger lies instead of the home.
         world: carries plans out instead of this machine.
         ready: called with the URL once clients can connect.
@@ -125,14 +131,11 @@ def serve(
     relax()
     with ExitStack() as stack:
         # Whatever is made from here on is for its owner only; jobs get back what users set.
-        umask = os.umask(UMASK)
-        stack.callback(os.umask, umask)
-        files = raise_file_limit()
+        umask, files = stack.enter_context(_umasked()), raise_file_limit()
         place = Home(home)
         stack.callback(FileLock(place.root / "server.lock", str(place.root)).release)
         stack.callback(close_journal, open_journal(place.root / "server.log"))
-        taken = [stack.enter_context(bind(host, port))]
-        taken += _beneath(stack, place.root / SOCKET)
+        taken = [stack.enter_context(bind(host, port)), *_beneath(stack, place.root / SOCKET)]
         target, step = database_url or place.ledger, _each_second(progress)
         if world:
             ledger, made, term = Ledger.open(target, step), world(place), None
@@ -145,12 +148,15 @@ def serve(
             made = _local(held, place, nodes, umask, files)
         stack.callback(made.close)
         feed, metrics = Feed(ledger), Metrics()
-        door = _door(stack, place, host, _beside(port) if services_port is None else services_port)
+        keys = Keys(place.root)
+        beside = _beside(port) if services_port is None else services_port
+        door = Door(partial(RouterLink, place.root, host, beside, hosts=host_names), keys.sealed)
+        stack.callback(door.close)
         eyes = stack.enter_context(Eyes().open())
         workspaces = WorkspaceKeeper(eyes, reception=Reception(door))
         metrics.registry.register(WorkspaceFigures(workspaces, made.now))
         secrets = SecretStore(place.root)
-        keepers = [workspaces, *_keepers(stack, door), SecretsKeeper(secrets)]
+        keepers = [workspaces, *_keepers(stack, door, Egress(allowed_urls)), SecretsKeeper(secrets)]
         service = Service(
             ledger,
             made,
@@ -175,10 +181,10 @@ def serve(
             user,
             url=lambda: door.url,
             door_trouble=lambda: door.trouble,
+            keys=keys,
         )
         context.look_at, context.use_of = workspaces.look_at, workspaces.use_of
-        hosts = Hosts(host_names)
-        app = guarded(make_app(context), place.new_token(), hosts, loopback=is_loopback(host))
+        app = _guarded(context, host, host_names)
         record = ServerRecord(os.getpid(), url, made.now(), SOCKET if taken[1:] else "")
         announce = partial(_announce, place, record, ready)
         listener = Listener(app, announce, feed.close, max_connections)
@@ -239,21 +245,30 @@ def _each_second(progress: Callable[[str], None]) -> Progress:
     return step
 
 
+@contextmanager
+def _umasked() -> Iterator[int]:
+    """What is made meanwhile is for its owner only; yields the umask that was."""
+    before = os.umask(UMASK)
+    try:
+        yield before
+    finally:
+        os.umask(before)
+
+
+def _guarded(context: Context, host: str, names: Sequence[str]) -> ASGIApp:
+    """The application, behind a token of its own."""
+    token, loopback = context.home.new_token(), is_loopback(host)
+    return guarded(make_app(context), token, Hosts(names), loopback=loopback)
+
+
 def _beside(port: int) -> int:
     """The port after another one; any free one beside any free one."""
     return port + 1 if 0 < port < LAST_PORT else 0
 
 
-def _door(stack: ExitStack, place: Home, host: str, port: int) -> Door:
-    """Where services are reached; the router behind it begins with the first of them."""
-    door = Door(lambda: RouterLink(place.root, host, port))
-    stack.callback(door.close)
-    return door
-
-
-def _keepers(stack: ExitStack, door: Door) -> list[Keeper]:
+def _keepers(stack: ExitStack, door: Door, egress: Egress) -> list[Keeper]:
     """Who looks after which kind of workload; their threads end with the stack."""
-    scraper = Scraper()
+    scraper = Scraper(egress)
     scraper.start()
     stack.callback(scraper.stop)
     services = ServicesKeeper(door, Loads(scraper))

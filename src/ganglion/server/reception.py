@@ -9,6 +9,7 @@ from ganglion.lifecycle.workspaces.wards import Ward
 from ganglion.model.errors import Conflict
 from ganglion.model.plan import Phase
 from ganglion.router.table import Endpoint, Service, State
+from ganglion.server.access import access_of
 from ganglion.server.book import Entry
 from ganglion.server.door import Heard
 from ganglion.server.draft import Draft
@@ -81,6 +82,7 @@ def _routed(draft: Draft, ward: Ward, entry: Entry) -> Service:
         _endpoints(draft, ward),
         keep_prefix=env.get(BASE, "").strip("/") == name,
         sleeps=bool(ward.held),
+        access=access_of(entry.workload, entry.id),
     )
 
 

@@ -1,4 +1,4 @@
-"""The route that scales services."""
+"""Routes of services: how many replicas, and how they are reached."""
 
 from typing import Annotated
 
@@ -6,8 +6,8 @@ from fastapi import APIRouter
 from pydantic import Field
 
 from ganglion.files.grammar.ranges import parse_span
-from ganglion.model.errors import FieldError
-from ganglion.server import schemas
+from ganglion.model.errors import Conflict, FieldError
+from ganglion.server import schemas, schemas_services
 from ganglion.server.context import Here
 from ganglion.server.problems import ERRORS
 from ganglion.server.routes_workloads import shown
@@ -31,6 +31,18 @@ def scale_service(here: Here, ref: str, wanted: Scale) -> schemas.WorkloadDetail
     """Give a service another number of replicas, or another floor and ceiling."""
     span = _span(wanted.replicas)
     return shown(here, here.service.ask(lambda draft: scale(draft, ref, span, here.user)))
+
+
+@router.post("/workloads/{ref:ref}/open")
+def open_service(here: Here, ref: str) -> schemas_services.Opening:
+    """Make an address that lets one browser in to a service or workspace, once."""
+    found = shown(here, ref)
+    if not found.url:
+        raise Conflict(
+            f"{found.id} is not reached by the router", "give it a `port`, and see that it runs"
+        )
+    url = here.keys.opened(found.id, found.url)
+    return schemas_services.Opening(url=url, token=here.keys.key(found.id))
 
 
 def _span(replicas: int | str) -> Span:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from ganglion.lifecycle.services import Part, Replica
 from ganglion.model.plan import Phase
 from ganglion.router.table import Endpoint, Service, State
+from ganglion.server.access import access_of
 from ganglion.server.book import Entry
 from ganglion.server.draft import Draft
 
@@ -28,6 +29,7 @@ def routed(draft: Draft, entry: Entry, replicas: Sequence[Replica]) -> Service:
         affinity=scaling.affinity if scaling else "",
         late_ms=scaling.start_within_ms if scaling else 0,
         wakes=scaling is not None or any(each.part is Part.ACTIVE for each in replicas),
+        access=access_of(entry.workload, entry.id),
     )
 
 

@@ -5,6 +5,13 @@ from pydantic import Field
 from ganglion.server.schema_base import Model
 
 
+class Opening(Model):
+    """How a service or workspace is reached by those who are asked who they are."""
+
+    url: str = Field(description="lets one browser in, once, within five minutes")
+    token: str = Field(description="for programs: the value of X-Ganglion-Token")
+
+
 class Scaling(Model):
     """How many replicas a service has, and why."""
 

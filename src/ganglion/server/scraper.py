@@ -13,6 +13,7 @@ from msgspec import Struct, field
 from ganglion.lifecycle.metrics.merge import Pages
 from ganglion.lifecycle.metrics.page import Page, read
 from ganglion.model.behaviour import Signal
+from ganglion.transport.egress import CheckedTransport, Egress
 
 EVERY_S = 1.0
 """Pause between two rounds."""
@@ -76,9 +77,13 @@ class Scraper:
     """Asks again and again; what it found last can be had at any time.
 
     Nobody who is asked can block it: who is silent for too long is passed over.
+
+    Args:
+        egress: which Prometheus may be asked; replicas always may.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, egress: Egress | None = None) -> None:
+        self._egress = egress or Egress()
         self._jobs: Mapping[str, Job] = {}
         self._found: dict[str, Found] = {}
         self._work, self._leaving = threading.Event(), threading.Event()
@@ -117,15 +122,22 @@ class Scraper:
     async def _ask_all(self) -> None:
         """Rounds, as long as there is somebody to be asked."""
         limits = httpx2.Limits(max_connections=MOST_AT_ONCE)
-        async with httpx2.AsyncClient(timeout=PATIENCE_S, trust_env=False, limits=limits) as client:
+        outside = CheckedTransport(self._egress, MOST_AT_ONCE)
+        async with (
+            httpx2.AsyncClient(timeout=PATIENCE_S, trust_env=False, limits=limits) as own,
+            httpx2.AsyncClient(timeout=PATIENCE_S, transport=outside) as far,
+        ):
             while self._jobs and not self._leaving.is_set():
                 jobs = dict(self._jobs)
-                await asyncio.gather(*(self._ask(client, *each) for each in jobs.items()))
+                await asyncio.gather(*(self._ask(own, far, *each) for each in jobs.items()))
                 await asyncio.sleep(EVERY_S)
 
-    async def _ask(self, client: httpx2.AsyncClient, service: str, job: Job) -> None:
+    async def _ask(
+        self, own: httpx2.AsyncClient, far: httpx2.AsyncClient, service: str, job: Job
+    ) -> None:
+        """Ask replicas, whose addresses are known, and a Prometheus, which a user named."""
         try:
-            pages, answers = await asyncio.gather(_pages(client, job), _answers(client, job))
+            pages, answers = await asyncio.gather(_pages(own, job), _answers(far, job))
         except Exception:
             # Whatever one service's replicas say must not keep others from being asked.
             log.exception("cannot ask", service=service)

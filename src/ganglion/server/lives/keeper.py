@@ -20,6 +20,7 @@ from ganglion.server.lives.sleeping import Sleeping
 from ganglion.server.lives.telling import about, told
 from ganglion.server.lives.workspaces import Workspaces
 from ganglion.server.scraper import Scraper
+from ganglion.transport.egress import CLUSTER, Egress
 from ganglion.worlds.kubernetes.act.events import Recorder
 from ganglion.worlds.kubernetes.api.client import Api
 from ganglion.worlds.kubernetes.api.config import Endpoint
@@ -64,7 +65,7 @@ class Lives:
     ) -> None:
         self._endpoint, self._identity, self._sight = endpoint, identity, sight
         self._may, self._clock = may, clock
-        self._scraper = Scraper()
+        self._scraper = Scraper(Egress(CLUSTER))
         self._services = Services(self._scraper)
         self._eyes = Eyes()
         self._workspaces = Workspaces(self._eyes, pace)

@@ -4,7 +4,7 @@ A page of `evil.example` may have its name resolve to 127.0.0.1 ("DNS rebinding"
 then say `Host: evil.example`. Addresses cannot be rebound, names can.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from ipaddress import ip_address
 
 LOCAL = "localhost"
@@ -55,3 +55,16 @@ def split(authority: str) -> tuple[str, int]:
     if not colon or not port.isascii() or not port.isdigit():
         host, port = authority.lower(), "80"
     return host.strip("[]").rstrip("."), int(port)
+
+
+def is_foreign(headers: Mapping[str, str], authority: str) -> bool:
+    """Whether a browser says that a page of another origin asks (W3C Fetch Metadata, RFC 6454).
+
+    Args:
+        headers: of the request; names in any case.
+        authority: its `Host`.
+    """
+    if headers.get("Sec-Fetch-Site", "none") not in ("none", "same-origin"):
+        return True
+    origin = headers.get("Origin")
+    return origin is not None and origin.partition("://")[2].lower() != authority.lower()

@@ -1,0 +1,47 @@
+"""Who may reach a service or workspace: `owner`, `anyone`, `{users: [bob], groups: [ml]}`."""
+
+import re
+
+from ganglion.model.behaviour import Access
+from ganglion.model.errors import FieldError
+
+OWNER, ANYONE = "owner", "anyone"
+KEYS = ("users", "groups")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,31}\$?")
+
+
+def parse_access(value: object) -> Access:
+    """Read it.
+
+    Raises:
+        FieldError: it is something else.
+    """
+    if value in (OWNER, ANYONE):
+        return Access(anyone=value == ANYONE)
+    if not isinstance(value, dict):
+        raise FieldError(
+            f"cannot be {value!r}", hint="use owner, anyone, or {users: [bob], groups: [ml]}"
+        )
+    unknown = [key for key in value if key not in KEYS]
+    if unknown:
+        raise FieldError("unknown key", key=str(unknown[0]), hint="use users and groups")
+    return Access(users=_names(value, "users"), groups=_names(value, "groups"))
+
+
+def _names(value: dict[object, object], key: str) -> tuple[str, ...]:
+    given = value.get(key, ())
+    names = [given] if isinstance(given, str) else given
+    if not isinstance(names, list | tuple):
+        raise FieldError("should be a list of names", key=key)
+    for each in names:
+        if not isinstance(each, str) or not _NAME.fullmatch(each):
+            raise FieldError(f"{each!r} is no name of a user or group", key=key)
+    return tuple(dict.fromkeys(names))
+
+
+def print_access(access: Access) -> str | dict[str, list[str]]:
+    """The canonical form."""
+    if access.anyone:
+        return ANYONE
+    named = {"users": [*access.users], "groups": [*access.groups]}
+    return {key: names for key, names in named.items() if names} or OWNER

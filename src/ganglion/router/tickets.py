@@ -1,0 +1,34 @@
+"""What lets a browser in once, made from the key of a service; the server makes it."""
+
+import hmac
+import secrets
+
+TICKET = "ganglion-ticket"
+"""Key of a query that lets one browser in once, and gives it a cookie."""
+TICKET_S = 300
+"""How long a ticket may be used."""
+
+
+def ticket(key: str, now_s: float) -> str:
+    """A ticket for a service; worth something once, for `TICKET_S`."""
+    said = f"{int(now_s) + TICKET_S}.{secrets.token_urlsafe(12)}"
+    return f"{said}.{mac(key, 'ticket', said)}"
+
+
+def until(given: str, key: str, now_s: float) -> int:
+    """When a ticket ends, in s since 1970; 0 = it is none of this key, or has ended."""
+    said, _, found = given.rpartition(".")
+    expiry = said.partition(".")[0]
+    if not same(found, mac(key, "ticket", said)) or not expiry.isdigit():
+        return 0
+    return int(expiry) if int(expiry) >= now_s else 0
+
+
+def mac(key: str, *words: str) -> str:
+    """What nobody can make without the key (RFC 2104)."""
+    return hmac.new(key.encode(), "\0".join(words).encode(), "sha256").hexdigest()
+
+
+def same(given: str, expected: str) -> bool:
+    """Compare secrets in the same time, whatever differs."""
+    return hmac.compare_digest(given.encode("utf-8", "replace"), expected.encode())
