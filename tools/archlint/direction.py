@@ -29,7 +29,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "worlds.simulated": OF_WORLDS,
     "server": BELOW_SERVER,
     "client": frozenset({"model", "files", "transport"}),
-    "bench": BELOW_SERVER,
+    "bench": BELOW_SERVER | {"client"},
     "scenarios": CORE | {"files"},
     "demo": frozenset({"model", "client", "files", "checkpoint"}),
     "cli": BELOW_SERVER | {"server", "client", "bench", "demo", "scenarios"},

@@ -29,6 +29,7 @@ BENCHES: dict[str, str] = {
     "deep-queues": "ganglion.bench.deep_queues:BENCH",
     "idle": "ganglion.bench.idle_workspaces:BENCH",
     "router": "ganglion.bench.router:BENCH",
+    "lists": "ganglion.bench.lists:BENCH",
     "serve-genai": "ganglion.bench.serve_genai:BENCH",
     "serve-tokens": "ganglion.bench.serve_tokens:BENCH",
     "node-power": "ganglion.bench.node_power:BENCH",

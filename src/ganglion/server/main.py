@@ -308,7 +308,7 @@ def _check_host(host: str, public: bool) -> None:
     if not public:
         raise InputError(
             f"{host} can be reached by other machines",
-            "say --public too if that is meant: whoever has the token may run programs here",
+            "python -m ganglion.server --public, if meant: the token allows to run programs",
         )
     sys.stderr.write(
         f"warning: listening on {host}: whoever has the token may run programs here,"

@@ -1,0 +1,20 @@
+"""The benchmark of lists measures what happened on a real server."""
+
+from ganglion.bench.lists import LISTS
+from ganglion.bench.registry import BenchOptions, load, silent
+
+
+def test_every_job_is_submitted_listed_and_cancelled() -> None:
+    report = load("lists").run(BenchOptions(gangs=40), silent)
+    data = report.data
+    assert (data["jobs"], data["submits"]["one by one"]["jobs"]) == (40, 40)
+    commands = data["commands"]
+    assert commands.keys() == {" ".join(words) for words in (*LISTS, ("cancel", "--all", "--yes"))}
+    assert commands["ps"]["lines"] == 42  # headings, and the one that holds the GPUs
+    assert commands["queue"]["lines"] == 41
+    assert commands["ps --state running"]["lines"] == 2
+    assert commands["cancel --all --yes"]["lines"] == 1
+    assert data["left"] <= 1  # that one may still be saving
+    for figures in commands.values():
+        assert 0 < figures["first_s"] <= figures["wall_s"]
+        assert figures["client_cpu_s"] > 0
