@@ -66,6 +66,7 @@ ALIASES: dict[str, dict[str, str]] = {
         "trial": "trials",
         "hours": "idle.hours",
         "tags": "labels",
+        "notifications": "notify",
     },
     "resources": {
         "gpu": "gpus",
@@ -117,6 +118,7 @@ ALIASES: dict[str, dict[str, str]] = {
     "hints": {"for": "lasts", "duration": "lasts", "min": "replicas", "timezone": "zone"},
     "standby": {"count": "replicas", "recall": "notice"},
     "schedule": {"timezone": "zone", "concurrency_policy": "overlap", "starting_deadline": "keep"},
+    "notify": {"email": "mail", "events": "on", "exec": "command"},
     "early_stop": {"mode": "goal", "grace_period": "first", "reduction_factor": "factor"},
     "constraints": {"node_selector": "labels", "regions": "residency", "exclude": "avoid"},
 }
@@ -137,6 +139,7 @@ CHILDREN: dict[str, dict[str, str]] = {
             "search",
             "early_stop",
             "schedule",
+            "notify",
         )
     },
     "scale": {"hints": "hints", "standby": "standby"},
@@ -152,5 +155,6 @@ SHORTHANDS = {
     "search": "trials",
     "early_stop": "metric",
     "schedule": "cron",
+    "notify": "mail",
 }
 """Scopes that may be one scalar, and the key that it stands for."""

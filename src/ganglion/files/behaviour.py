@@ -6,6 +6,7 @@ from ganglion.files.behaviour_schema import (
     EarlyStopFile,
     HintFile,
     IdleFile,
+    NotifyFile,
     ScaleFile,
     ScheduleFile,
     SearchFile,
@@ -15,6 +16,7 @@ from ganglion.model.behaviour import (
     EarlyStop,
     Hint,
     Idle,
+    Notify,
     Overlap,
     Scaling,
     Schedule,
@@ -98,3 +100,8 @@ def awaited(after: tuple[str, ...], *, well: bool) -> tuple[str, ...]:
     if well:
         return tuple(each for each in after if not each.startswith(ANY))
     return tuple(each.removeprefix(ANY) for each in after if each.startswith(ANY))
+
+
+def notify_of(given: NotifyFile | None) -> Notify | None:
+    """Whom to tell."""
+    return None if given is None else Notify(**dict(given))

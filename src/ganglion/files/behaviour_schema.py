@@ -110,3 +110,11 @@ class ScheduleFile(Mapping):
     keep: f.Duration = described(
         "a date missed for longer is left out; left out = it is made up for", 0
     )
+
+
+class NotifyFile(Mapping):
+    """Whom to tell of what happens to it."""
+
+    on: f.Happenings = described("what is told: end, failure, start, preemption", ("end",))
+    mail: f.Addresses = described("mail addresses", ())
+    command: f.Text = described("shell line that the server runs, if its owner allows that", "")

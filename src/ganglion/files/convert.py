@@ -8,6 +8,7 @@ from ganglion.files.behaviour import (
     awaited,
     early_stop_of,
     idle_of,
+    notify_of,
     scaling_of,
     schedule_of,
     search_of,
@@ -99,6 +100,7 @@ def to_workload(
         access=doc.access,
         run=_run(doc),
         labels=doc.labels,
+        notify=notify_of(doc.notify),
     )
 
 

@@ -57,11 +57,14 @@ from ganglion.files.grammar.scaling import (
 )
 from ganglion.files.grammar.shares import parse_permille, print_permille
 from ganglion.files.grammar.words import (
+    HAPPENINGS,
     ISOLATIONS,
     KIND_ALIASES,
     one_of,
+    parse_addresses,
     parse_cause_limits,
     parse_causes,
+    parse_happenings,
     parse_port,
     parse_priority,
     parse_signal,
@@ -220,6 +223,18 @@ Causes = Annotated[
     told(parse_causes),
     PLAIN,
     WithJsonSchema({"type": ["array", "string"], "items": {"type": "string"}}),
+]
+Happenings = Annotated[
+    tuple[str, ...],
+    told(parse_happenings),
+    PLAIN,
+    schema("array", "string", items={"type": "string", "enum": list(HAPPENINGS)}),
+]
+Addresses = Annotated[
+    tuple[str, ...],
+    told(parse_addresses),
+    PLAIN,
+    schema("array", "string", items={"type": "string", "format": "email"}),
 ]
 Due = Annotated[
     Deadline, told(parse_deadline), PlainSerializer(print_deadline), schema("string", "number")

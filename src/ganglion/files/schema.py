@@ -11,6 +11,7 @@ from ganglion.files.behaviour_schema import (
     EarlyStopFile,
     HintFile,
     IdleFile,
+    NotifyFile,
     ScaleFile,
     ScheduleFile,
     SearchFile,
@@ -160,6 +161,9 @@ class WorkloadFile(Mapping):
     idle_timeout: f.Duration = described("a workspace idle that long is suspended", 0)
     idle: IdleFile = described("how a workspace is found idle", IdleFile())
     labels: f.Labels = described("free-form, for people", {})
+    notify: NotifyFile | None = described(
+        "tell people what happens to it; an address is `mail`", None
+    )
 
     _warnings: tuple[str, ...] = PrivateAttr(())
 
@@ -229,6 +233,7 @@ SCOPES: dict[str, type[Mapping]] = {
     "search": SearchFile,
     "early_stop": EarlyStopFile,
     "schedule": ScheduleFile,
+    "notify": NotifyFile,
 }
 """Scope of keys -> its model."""
 

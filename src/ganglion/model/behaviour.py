@@ -231,3 +231,17 @@ class Schedule(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
     zone: str = "UTC"
     overlap: Overlap = Overlap.FORBID
     keep_ms: int = 0
+
+
+class Notify(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Whom to tell of what happens to a workload.
+
+    Attributes:
+        on: what is told: `end`, `failure`, `start`, `preemption`.
+        mail: addresses.
+        command: shell line that the server runs as its own user, if its owner allows that.
+    """
+
+    on: tuple[str, ...] = ("end",)
+    mail: tuple[str, ...] = ()
+    command: str = ""

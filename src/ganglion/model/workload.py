@@ -4,7 +4,7 @@ from enum import StrEnum
 
 from msgspec import Struct, field
 
-from ganglion.model.behaviour import Access, EarlyStop, Idle, Scaling, Schedule, Search
+from ganglion.model.behaviour import Access, EarlyStop, Idle, Notify, Scaling, Schedule, Search
 from ganglion.model.levels import Level
 from ganglion.model.resources import PodRequest
 
@@ -221,6 +221,7 @@ class Workload(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
         access: who reaches a service or workspace beside its owner.
         run: what to execute.
         labels: free-form, for people.
+        notify: whom to tell of what happens to it; None = nobody, unless the home says so.
     """
 
     name: str
@@ -256,6 +257,7 @@ class Workload(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
     access: Access = Access()
     run: Run = Run()
     labels: dict[str, str] = field(default_factory=dict)
+    notify: Notify | None = None
 
 
 class Gang(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):

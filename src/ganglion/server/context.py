@@ -33,6 +33,7 @@ class Context(Struct):
         look_at: what a workspace was last seen to hold, by its gang.
         use_of: whether a workspace is used, for people, by its gang.
         keys: of services, for the router.
+        unsent: what could not be told to people about a workload, by its id; empty = nothing.
         uses: reads what this machine uses.
         tasks: what goes on after the answer.
     """
@@ -48,6 +49,7 @@ class Context(Struct):
     look_at: Callable[[str], Look | None] = lambda _gang: None
     use_of: Callable[[str], str] = lambda _gang: ""
     keys: Keys = field(default_factory=Keys)
+    unsent: Callable[[str], str] = lambda _workload: ""
     uses: UseReader = field(default_factory=UseReader)
     tasks: set[asyncio.Task[None]] = field(default_factory=set)
 

@@ -18,6 +18,7 @@ from ganglion.files.policy import PolicyFile
 from ganglion.ledger.chain import Progress
 from ganglion.ledger.ledger import Ledger
 from ganglion.ledger.lock import FileLock
+from ganglion.ledger.records import Entry
 from ganglion.lifecycle.expand import run_of
 from ganglion.model.errors import InputError
 from ganglion.model.node import Node
@@ -42,6 +43,7 @@ from ganglion.server.keepers import Keeper
 from ganglion.server.listen import MOST_CALLERS, Listener
 from ganglion.server.loads import Loads
 from ganglion.server.metrics import Metrics
+from ganglion.server.notifier import Notifier
 from ganglion.server.reception import Reception
 from ganglion.server.schedules import SchedulesKeeper
 from ganglion.server.scraper import Scraper
@@ -155,13 +157,14 @@ def serve(
         eyes = stack.enter_context(Eyes().open())
         workspaces = WorkspaceKeeper(eyes, reception=Reception(door))
         metrics.registry.register(WorkspaceFigures(workspaces, made.now))
+        notifier = _notifier(stack, place, ledger, made.now)
         secrets = SecretStore(place.root)
         keepers = [workspaces, *_keepers(stack, door, Egress(allowed_urls)), SecretsKeeper(secrets)]
         service = Service(
             ledger,
             made,
             Policy(),
-            feed.publish,
+            _published(feed, notifier),
             metrics,
             keepers,
             secrets=secrets,
@@ -182,8 +185,10 @@ def serve(
             url=lambda: door.url,
             door_trouble=lambda: door.trouble,
             keys=keys,
+            look_at=workspaces.look_at,
+            use_of=workspaces.use_of,
+            unsent=notifier.failures,
         )
-        context.look_at, context.use_of = workspaces.look_at, workspaces.use_of
         app = _guarded(context, host, host_names)
         record = ServerRecord(os.getpid(), url, made.now(), SOCKET if taken[1:] else "")
         announce = partial(_announce, place, record, ready)
@@ -197,6 +202,24 @@ def serve(
         log.info("ended", events=ledger.head)
         if service.successor:
             raise service.successor
+
+
+def _notifier(stack: ExitStack, home: Home, ledger: Ledger, clock: Callable[[], int]) -> Notifier:
+    """Who tells people of what happens; ends with the stack."""
+    made = Notifier(home.root, ledger, clock)
+    stack.callback(made.close)
+    made.start()
+    return made
+
+
+def _published(feed: Feed, notifier: Notifier) -> Callable[[list[Entry]], None]:
+    """Tell streams and people of what was written."""
+
+    def tell(entries: list[Entry]) -> None:
+        feed.publish(entries)
+        notifier.wake()
+
+    return tell
 
 
 def _local(held: Held, place: Home, nodes: Sequence[Node], umask: int, files: int) -> ServedWorld:

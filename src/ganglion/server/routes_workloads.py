@@ -265,5 +265,11 @@ def shown(here: Context, ref: str) -> schemas.WorkloadDetail:
             places = positions(mind.state)
             made = detail(mind, found.workload, places, here.service.endpoints, here.url())
             use = here.use_of(made.gangs[0].id) if made.kind == Kind.WORKSPACE else ""
-            return made.model_copy(update={"use": use})
-    return filed_detail(found.filed)
+            return _noted(here, made.model_copy(update={"use": use}))
+    return _noted(here, filed_detail(found.filed))
+
+
+def _noted(here: Context, made: schemas.WorkloadDetail) -> schemas.WorkloadDetail:
+    """With the alarm that people could not be told of it."""
+    unsent = here.unsent(made.id)
+    return made.model_copy(update={"alarms": made.alarms | {"notify": unsent}}) if unsent else made

@@ -13,6 +13,8 @@ PRIORITIES = {"idle": 0, "low": 25, "normal": 50, "high": 75, "urgent": 100}
 OOM, CRASH_LOOP = "oom", "crash_loop"
 """Memory ran out, or it fails at once again and again: another try seldom cures either."""
 ISOLATIONS = ("none", "kind", "queue", "workload")
+HAPPENINGS = ("end", "failure", "start", "preemption")
+"""What people may be told of."""
 CAUSES = ("failure", "node_failure", "preemption", "start_failure")
 CAUSE_ALIASES = {"error": "failure", "interruption": "preemption", "preempted": "preemption"}
 KIND_ALIASES = {
@@ -70,6 +72,28 @@ def parse_causes(value: object) -> tuple[str, ...]:
     one = one_of(CAUSES, CAUSE_ALIASES)
     items = value if isinstance(value, list) else [value]
     return tuple(dict.fromkeys(one(item) for item in items))
+
+
+def parse_happenings(value: object) -> tuple[str, ...]:
+    """Return what is told, each once."""
+    one = one_of(HAPPENINGS, {"begin": "start", "fail": "failure", "requeue": "preemption"})
+    items = value if isinstance(value, list) else [value]
+    return tuple(dict.fromkeys(one(item) for item in items))
+
+
+def parse_addresses(value: object) -> tuple[str, ...]:
+    """Return mail addresses; one is a list of one."""
+    items = value if isinstance(value, list) else [value]
+    return tuple(dict.fromkeys(_address(item) for item in items))
+
+
+def _address(value: object) -> str:
+    text = parse_text(value).strip()
+    local, at, host = text.rpartition("@")
+    plain = text.isprintable() and not set(text) & set(" ,;<>\"'()")
+    if not (local and at and host and plain and not text.startswith("-")):
+        raise FieldError(f"{show(value)} is no mail address", hint="as ada@example.org")
+    return text
 
 
 def parse_cause_limits(value: object, most: int) -> dict[str, int]:

@@ -19,6 +19,7 @@ MOST_OBJECTS = 500
 ELSEWHERE = {
     "singleton": "leave it out, and submit this one when the other has ended",
     "schedule": "write a CronJob around what `--dry-run -o yaml` prints",
+    "notify": "leave it out, and let `ganglion wait` tell",
     "trials": "write `params`, of which every combination is tried",
     "search": "leave it out to try all combinations",
     "early_stop": "leave it out: every trial runs to its end",

@@ -1,0 +1,71 @@
+"""How this home notifies people: `notify.yaml` in it, read whenever something is to be sent."""
+
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+import yaml
+from msgspec import Struct
+
+from ganglion.model.behaviour import Notify
+from ganglion.model.errors import FileError
+
+FILE = "notify.yaml"
+
+
+class Smtp(Struct, frozen=True, forbid_unknown_fields=True):
+    """The mail server.
+
+    Attributes:
+        host, port: where it is.
+        security: `starttls`, `tls` from the first byte, or `none`.
+        user: name to sign in with; empty = do not.
+        password_file: file whose first line is the password.
+    """
+
+    host: str
+    port: int = 587
+    security: Literal["starttls", "tls", "none"] = "starttls"
+    user: str = ""
+    password_file: str = ""
+
+
+class Settings(Struct, frozen=True, forbid_unknown_fields=True):
+    """The file.
+
+    Attributes:
+        sender: address that mail comes from; empty = the server's user at this host.
+        smtp: the mail server; None = `sendmail` of this machine.
+        sendmail: that program.
+        commands: whether commands of workloads are run, as the server's user.
+        on, mail, command: for workloads that do not say `notify`.
+    """
+
+    sender: str = ""
+    smtp: Smtp | None = None
+    sendmail: str = "/usr/sbin/sendmail"
+    commands: bool = False
+    on: tuple[str, ...] = ("end",)
+    mail: tuple[str, ...] = ()
+    command: str = ""
+
+    @property
+    def usual(self) -> Notify | None:
+        """What is sent for workloads that do not say; None = nothing."""
+        wanted = Notify(self.on, self.mail, self.command)
+        return wanted if self.mail or self.command else None
+
+
+def read_settings(home: Path) -> Settings:
+    """Read the settings of a home; without the file, the usual ones.
+
+    Raises:
+        FileError: the file is not what it should be.
+    """
+    path = home / FILE
+    try:
+        return msgspec.convert(yaml.safe_load(path.read_text(encoding="utf-8")) or {}, Settings)
+    except FileNotFoundError:
+        return Settings()
+    except (OSError, UnicodeDecodeError, yaml.YAMLError, msgspec.ValidationError) as error:
+        raise FileError(f"{path}: {error}", "see docs/daily.md") from error
