@@ -1,5 +1,6 @@
 """A real server, router and replicas under load: no request fails, whatever comes and goes."""
 
+import json
 import signal
 import socket
 import sys
@@ -164,6 +165,27 @@ def test_a_server_that_is_killed_amid_drains_loses_no_request_and_finishes_them(
         until(lambda: quiet.answers.total() > so_far + 2, DEADLINE_S)
     assert (busy.failures, quiet.failures) == ([], [])
     assert town.view()["url"] == url
+
+
+def test_a_number_by_hand_and_what_was_learnt_survive_a_server_that_is_killed(town: Town) -> None:
+    url = town.submit("1..4", takes_s=0.5, hold_down="10m")
+    town.has(1)
+    town.api.patiently("POST", "/workloads/chat/scale", json={"replicas": "3"})
+    town.has(3)
+
+    def starts() -> int:
+        lines = town.api.call("GET", "/events?follow=false").text.splitlines()
+        events = [json.loads(each[6:]) for each in lines if each.startswith("data: ")]
+        mine = [each for each in events if each.get("workload") == town.id]
+        learnt = [each for each in mine if each["type"] == "service_learnt"]
+        return len(learnt[-1]["started_ms"]) if learnt else 0
+
+    until(lambda: starts() == 3)
+    town.kill()
+    with Callers(url, 8) as busy:  # they ask for four
+        until(lambda: busy.answers.total() > 60, DEADLINE_S)
+    assert (town.view()["scaling"]["wanted"], busy.failures) == (3, [])
+    assert starts() == 3
 
 
 def test_a_sleeping_service_is_woken_by_its_first_request(town: Town) -> None:
