@@ -84,7 +84,7 @@ def test_what_only_a_server_knows_needs_one(ganglion: Ganglion, words: list[str]
 
 def test_a_job_that_runs_on_is_followed_to_its_end(ganglion: Ganglion, home: Path) -> None:
     run = run_dir(home, "train-9/0", 2)
-    run.mkdir(parents=True)
+    run.mkdir(parents=True, exist_ok=True)
     lock = records.RunLock(run / records.LOCK)
     assert lock.take()
     log = log_file(home, "train-9/0", 2, 0)

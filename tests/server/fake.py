@@ -75,6 +75,9 @@ class FakeWorld:
         self.machine.time += 1
         return self.machine.time
 
+    def tidy(self, gang: str) -> None:
+        """It keeps no records."""
+
     def wall(self) -> int:
         return self.machine.time + self.machine.ahead_ms
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from ganglion.worlds.local import paths
 from ganglion.worlds.local.outages import bring_back, take_away
 from tests.server.process import CLUSTER, Api, Nursery, until
 
@@ -42,7 +43,7 @@ class Place:
         return [pod["node"] for pod in self.gang(workload)["placement"]["pods"]]
 
     def log(self, workload: str, attempt: int, rank: int = 0) -> str:
-        path = self.home / "logs" / workload / "0" / str(attempt) / f"rank-{rank}.log"
+        path = paths.log_file(self.home, f"{workload}/0", attempt, rank)
         return path.read_text() if path.exists() else ""
 
     def up(self, workload: str, attempt: int = 1, rank: int = 0, times: int = 1) -> None:

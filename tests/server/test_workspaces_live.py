@@ -22,6 +22,7 @@ import aiohttp
 import httpx2
 import pytest
 
+from ganglion.worlds.local import paths
 from ganglion.worlds.local.ports import free_port
 from tests.server.process import Api, Nursery, until
 
@@ -56,7 +57,7 @@ class House:
         return until(look, PATIENCE_S)
 
     def log(self, gang: str, attempt: int) -> str:
-        path = self.home / "logs" / gang / str(attempt) / "rank-0.log"
+        path = paths.log_file(self.home, gang, attempt, 0)
         return path.read_text() if path.exists() else ""
 
     def events(self) -> list[dict[str, Any]]:

@@ -10,7 +10,7 @@ from ganglion.files.grammar.durations import parse_duration
 from ganglion.model.errors import Conflict, NotFound
 from ganglion.worlds.local import host
 from ganglion.worlds.local.logs import attempts, ranks, stream
-from ganglion.worlds.local.paths import run_dir
+from ganglion.worlds.local.paths import logged_gangs, run_dir
 from ganglion.worlds.local.records import LOCK, is_held
 
 
@@ -81,7 +81,7 @@ class HomeLogs:
         return ranks(self._home, *self.attempt(ref, index, previous=previous))
 
     def _workload(self, ref: str) -> str:
-        known = host.names(self._home / "logs")
+        known = sorted({gang.rpartition("/")[0] for gang in logged_gangs(self._home)})
         if ref in known:
             return ref
         named = [each for each in known if each.rpartition("-")[0] == ref]
@@ -99,7 +99,11 @@ class HomeLogs:
 
     def _gang(self, workload: str, index: int | None) -> str:
         """The gang of a number; else the first that runs, else the first."""
-        known = sorted(int(n) for n in host.names(self._home / "logs" / workload) if n.isdigit())
+        known = [
+            int(number)
+            for gang, _, number in (each.rpartition("/") for each in logged_gangs(self._home))
+            if gang == workload
+        ]
         if index is not None and index not in known:
             listed = ", ".join(map(str, known)) or "none"
             raise NotFound(f"{workload} has no logs of number {index}", f"it has logs of {listed}")

@@ -16,6 +16,8 @@ from ganglion.server.feed import Feed
 from ganglion.server.refs import resolve
 from ganglion.server.views import filed_detail, ranks_of
 from ganglion.worlds.local.logs import ranks, stream
+from ganglion.worlds.local.retention import FILE as RETENTION
+from ganglion.worlds.local.retention import pruned
 
 if TYPE_CHECKING:
     from ganglion.ledger.ledger import Ledger
@@ -161,8 +163,15 @@ async def followed(
 def copied(
     home: Path, found: Which, rank: int, tail: int | None, since_ms: int
 ) -> AsyncIterator[bytes]:
-    """The log of an attempt as it is now; nothing when its processes never came to write."""
+    """The log of an attempt as it is now; nothing when its processes never came to write.
+
+    Raises:
+        NotFound: it was removed, by the rule that the message names.
+    """
     if rank not in ranks(home, found.gang, found.attempt):
+        why = pruned(home, found.gang, found.attempt)
+        if why:
+            raise NotFound(why, f"what is kept: {home / RETENTION}")
         return _nothing()
     return stream(home, found.gang, found.attempt, rank=rank, tail=tail, since_ms=since_ms)
 

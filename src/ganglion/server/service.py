@@ -10,6 +10,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, TypeVar
 
 import structlog
@@ -266,6 +267,7 @@ class Service:
         self._orders.extend(self._locate(gang) for gang in turn.started)
         for gang in turn.over:
             self._endpoints.pop(gang, None)
+            self._orders.append(partial(_tidy, gang=gang))
         for each, answer in answers:
             each.answer.set_result(answer)
         return written
@@ -364,6 +366,10 @@ class Service:
         error = EnvironmentFault("the server is shutting down", "start it again: ganglion up")
         for each in self._asked.gather(0):
             each.refuse(error)
+
+
+def _tidy(world: ServedWorld, gang: str) -> None:
+    world.tidy(gang)
 
 
 def _set_limit(gang: str, time_limit_ms: int) -> Order:

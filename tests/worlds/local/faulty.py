@@ -56,7 +56,7 @@ def main(run: Path) -> None:
     attempt = supervisor.Attempt.carry_out
 
     def carry_out(self: supervisor.Attempt) -> supervisor.End:
-        host.files = Faulty(int(run.parts[-3].split("-")[1]))
+        host.files = Faulty(int(run.name.split("-")[1]))
         return attempt(self)
 
     supervisor.Attempt.carry_out = carry_out  # type: ignore[method-assign]  # this process only

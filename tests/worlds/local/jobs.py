@@ -11,6 +11,7 @@ from ganglion.model.node import Device, Node
 from ganglion.model.placement import Placement, PodPlacement
 from ganglion.model.plan import Plan, Resize, Start, Stop
 from ganglion.model.workload import Checkpoint, Gang, PodSet, Run, Workload
+from ganglion.worlds.local import paths
 from ganglion.worlds.local.world import LocalWorld, Reconciled
 
 PATIENCE_S = 30.0
@@ -138,7 +139,7 @@ class Jobs:
 
     def log(self, gang: str, rank: int = 0, attempt: int = 1) -> str:
         """What a rank wrote; empty while there is no log."""
-        path = self.home / "logs" / gang / str(attempt) / f"rank-{rank}.log"
+        path = paths.log_file(self.home, gang, attempt, rank)
         return path.read_text() if path.exists() else ""
 
     def says(self, gang: str, text: str, rank: int = 0) -> None:
@@ -147,7 +148,7 @@ class Jobs:
 
     def directory(self, gang: str, attempt: int = 1) -> Path:
         """The run directory of an attempt."""
-        return self.home / "runs" / gang / str(attempt)
+        return paths.run_dir(self.home, gang, attempt)
 
     def stop_all(self) -> None:
         """Leave nothing behind."""

@@ -256,20 +256,6 @@ def test_a_record_cut_short_by_a_crash_counts_as_absent(tmp_path: Path) -> None:
     assert records.read(tmp_path / "exit.json" / "below") is None
 
 
-def test_run_directories_of_long_ended_attempts_are_removed_and_logs_are_kept(jobs: Jobs) -> None:
-    old, young = (jobs.run("echo said", name=name) for name in ("old", "young"))
-    for gang in (old, young):
-        jobs.end(gang)
-    path = jobs.directory(old) / records.EXIT
-    long_ago = records.now_ms() - attempts.KEEP_MS - 1000
-    records.write(path, (records.read(path) or {}) | {"at": long_ago})
-    jobs.restart(running={old: 1})
-    assert jobs.directory(old).exists()
-    jobs.restart()
-    assert (jobs.directory(old).exists(), jobs.directory(young).exists()) == (False, True)
-    assert jobs.log(old) == "said\n"
-
-
 @pytest.mark.parametrize("server", ["up", "down"])
 def test_a_job_whose_run_directory_was_removed_ends_and_says_so(jobs: Jobs, server: str) -> None:
     gang = jobs.run("echo $$; echo ready; sleep 60")

@@ -14,6 +14,7 @@ from tests.worlds.local.driver import code
 from tests.worlds.local.jobs import until
 
 from ganglion.model.events import Event, GangEnded, Outcome
+from ganglion.worlds.local import paths
 
 KILLS, SEED, MOST = 20, 20_261_121, 60
 ROOT = Path(__file__).parents[3]
@@ -92,7 +93,7 @@ def check(folder: Path, ends: list[GangEnded], placed: set[str]) -> None:
         number = int(event.gang.split("/", maxsplit=1)[0].rpartition("-")[2])
         wanted = Outcome.SUCCEEDED if code(number) == "0" else Outcome.FAILED
         assert (event.outcome, event.exit_code) == (wanted, int(code(number))), event.gang
-        logs = [folder / f"home/logs/{event.gang}/1/rank-{rank}.log" for rank in (0, 1)]
+        logs = [paths.log_file(folder / "home", event.gang, 1, rank) for rank in (0, 1)]
         whole = "".join(f"line {i}\n" for i in range(1, 31))
         if wanted is Outcome.SUCCEEDED:
             assert [log.read_text() for log in logs] == [whole, whole]

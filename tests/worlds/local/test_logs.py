@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.worlds.local.jobs import Jobs, until
+from tests.worlds.local.jobs import Jobs
 
 from ganglion.model.errors import NotFound
-from ganglion.worlds.local import logs
+from ganglion.worlds.local import logs, records
 from ganglion.worlds.local.logs import attempts, ranks, start_of, stream
-from ganglion.worlds.local.processes import last_line
+from ganglion.worlds.local.processes import Process, last_line
 
 GANG = "train-7/0"
 
@@ -149,14 +149,21 @@ def test_a_real_job_is_followed_to_its_end(jobs: Jobs) -> None:
     assert asyncio.run(follow()) == b"[0] line 1\n[0] line 2\n[0] line 3\n"
 
 
-def test_the_supervisor_marks_how_long_the_log_was(jobs: Jobs) -> None:
+def test_the_supervisor_marks_how_long_the_log_was(tmp_path: Path) -> None:
+    log = tmp_path / "rank-0.log"
+    process = Process(0, ["/bin/echo", "said"], {}, str(tmp_path), log)
+    process._popen.wait()
+    process.mark()
+    process.mark()
+    (line,) = log.with_suffix(".marks").read_text().splitlines()
+    when, size = line.split()
+    assert (int(when) <= records.now_ms(), int(size)) == (True, 5)
+
+
+def test_a_log_that_is_shorter_than_20_seconds_has_no_marks(jobs: Jobs) -> None:
     gang = jobs.run("echo said")
     jobs.end(gang)
-    path = jobs.home / "logs" / gang / "1" / "rank-0.marks"
-    until(path.exists)
-    (line,) = path.read_text().splitlines()
-    when, size = line.split()
-    assert (int(when) <= jobs.world.now(), int(size)) == (True, 5)
+    assert not (jobs.directory(gang) / "rank-0.marks").exists()
 
 
 @pytest.mark.parametrize(

@@ -102,7 +102,7 @@ def test_saving_that_fails_stops_nobody_from_going(jobs: Jobs, tmp_path: Path) -
     jobs.world.stop(gang, 1, "suspended: idle for 30 min")
     jobs.end(gang)
     assert file.read_text() == "told\n"
-    assert (jobs.home / "logs" / gang / "1" / "hook.log").read_text() == "cannot\n"
+    assert (jobs.directory(gang) / "hook.log").read_text() == "cannot\n"
 
 
 def onlooker(jobs: Jobs, gang: str) -> LocalOnlooker:

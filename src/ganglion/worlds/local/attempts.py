@@ -12,10 +12,9 @@ from ganglion.model.errors import EnvironmentFault
 from ganglion.model.events import Event, GangEnded, Outcome
 from ganglion.worlds.local import host, paths, records
 from ganglion.worlds.local.records import Record
+from ganglion.worlds.local.retention import tidy
 from ganglion.worlds.local.watch import Watched
 
-KEEP_MS = 24 * 3_600_000
-"""How long the run directory of an ended attempt is kept; logs stay."""
 REMEMBER = 4096
 """How many reported ends are remembered, so that repeated orders stay silent."""
 UNKNOWN = "the ledger knows no such attempt"
@@ -81,10 +80,19 @@ class Attempts:
         Raises:
             OSError: the home cannot be written.
         """
-        shutil.rmtree(paths.run_dir(self._home, gang, attempt))
-        logs = paths.log_dir(self._home, gang, attempt)
-        if host.exists(logs):
-            shutil.rmtree(logs)
+        for folder in (paths.run_dir, paths.log_dir):
+            place = folder(self._home, gang, attempt)
+            if host.exists(place):
+                shutil.rmtree(place)
+
+    def tidy(self, gang: str) -> None:
+        """Remove what nobody needs of a gang's attempts that have ended."""
+        for attempt in paths.logged_attempts(self._home, gang):
+            if (gang, attempt) not in self.live:
+                try:
+                    tidy(self._home, gang, attempt)
+                except OSError as error:  # the next server tries it again
+                    log.warning("cannot tidy", gang=gang, attempt=attempt, error=str(error))
 
     def of(self, gang: str) -> Iterator[Watched]:
         """The live attempts of a gang: one, or none."""
@@ -153,14 +161,6 @@ class Attempts:
                 watched = Watched(run, spec, started=True)
                 watched.stop(Outcome.CANCELLED, UNKNOWN, force=True)
                 yield key, watched
-
-    def prune(self, believed: set[Key]) -> None:
-        """Remove run directories of attempts that ended long ago and that nobody waits for."""
-        for key in set(paths.attempts_on_disk(self._home)) - believed:
-            run = paths.run_dir(self._home, *key)
-            end = records.read(run / records.EXIT)
-            if end and records.now_ms() - end["at"] > KEEP_MS:
-                shutil.rmtree(run, ignore_errors=True)
 
 
 def names(keys: Iterable[Key]) -> tuple[str, ...]:

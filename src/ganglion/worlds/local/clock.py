@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
+from ganglion.model.errors import EnvironmentFault
 from ganglion.worlds.local import host, records
 
 FILE = "clock.json"
@@ -75,3 +76,17 @@ class SteadyClock:
         except OSError:  # on a full disk the next server begins with the wall clock
             return
         self._kept = self._offset
+
+
+def steady_clock(home: Path, least: int) -> SteadyClock:
+    """The clock of a home; arguments as of `SteadyClock`.
+
+    Raises:
+        EnvironmentFault: the home cannot be read.
+    """
+    try:
+        return SteadyClock(home, least)
+    except OSError as error:
+        raise EnvironmentFault(
+            f"cannot use the clock of {home}: {error}", "check space and permissions"
+        ) from error

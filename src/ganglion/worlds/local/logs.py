@@ -15,7 +15,7 @@ from typing import BinaryIO
 
 from ganglion.model.errors import NotFound
 from ganglion.worlds.local import host
-from ganglion.worlds.local.paths import log_dir, log_file
+from ganglion.worlds.local.paths import log_dir, log_file, logged_attempts
 
 CHUNK = 64 * 1024
 LONGEST_LINE = 1024 * 1024
@@ -26,7 +26,7 @@ _RANK = re.compile(r"rank-(\d+)\.log")
 
 def attempts(home: Path, gang: str) -> tuple[int, ...]:
     """Numbers of a gang's attempts that have logs, ascending."""
-    return tuple(sorted(int(each) for each in host.names(home / "logs" / gang) if each.isdigit()))
+    return tuple(each for each in logged_attempts(home, gang) if ranks(home, gang, each))
 
 
 def ranks(home: Path, gang: str, attempt: int) -> tuple[int, ...]:

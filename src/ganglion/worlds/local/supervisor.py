@@ -120,7 +120,7 @@ class Attempt:
         self._callers.close()
         self._least_grace = time.monotonic() + LEFTOVER_GRACE_S
         end_leftovers(self._members.present, self._wakeups.wait, self._leftovers_until)
-        self._mark()
+        self._mark_sometimes()
         if self.killed and end.grace_s and end.outcome != "failed":
             end.message += f"; killed, as it was still there after its grace of {end.grace_s:g} s"
         return end

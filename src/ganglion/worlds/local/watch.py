@@ -22,6 +22,7 @@ from ganglion.model.events import (
 )
 from ganglion.worlds.local import host, records
 from ganglion.worlds.local.leftovers import kill_leftovers
+from ganglion.worlds.local.paths import RUNS
 from ganglion.worlds.local.processes import last_line
 from ganglion.worlds.local.records import Record
 from ganglion.worlds.local.reports import ReportFiles
@@ -181,7 +182,7 @@ class Watched:
         self._looked = time.monotonic()
         if not host.exists(self.run):
             # Without the folder above it the disk may be away, which says nothing about the job.
-            return self._removed() if host.exists(self.run.parents[2]) else None
+            return self._removed() if host.exists(_runs_above(self.run)) else None
         if records.is_held(self.run) or (self._child and not gone):
             return None
         lock = records.RunLock(self.run / records.LOCK)
@@ -236,6 +237,11 @@ class Watched:
         if pid:
             self._child = 0
         return bool(pid)
+
+
+def _runs_above(run: Path) -> Path:
+    """The folder of all runs, in this layout and in the older one."""
+    return next(folder for folder in run.parents if folder.name == RUNS)
 
 
 def wake(run: Path) -> None:

@@ -21,12 +21,13 @@ from ganglion.model.workload import Gang, Run, Workload
 from ganglion.worlds.causes import outcome_of
 from ganglion.worlds.local import records
 from ganglion.worlds.local.attempts import Attempts, Key, names
-from ganglion.worlds.local.clock import SteadyClock
+from ganglion.worlds.local.clock import steady_clock
 from ganglion.worlds.local.env import ADDRESS, Gpu, inheritable
 from ganglion.worlds.local.health import Health
 from ganglion.worlds.local.launch import Ground, prepare, resized
 from ganglion.worlds.local.onlooker import LocalOnlooker, place_of
 from ganglion.worlds.local.outages import Outages
+from ganglion.worlds.local.retention import Retention
 from ganglion.worlds.local.seats import pod_id
 from ganglion.worlds.local.secret_store import SecretStore
 from ganglion.worlds.local.telling import tell
@@ -101,7 +102,7 @@ class LocalWorld:
         # Processes name their run directory: another spelling of it must not hide them.
         self._home, self._inherits = home.resolve(), inherits
         if clock is None:
-            steady = _steady(self._home, least)
+            steady = steady_clock(self._home, least)
             self._clock, self._wall = steady.__call__, steady.wall
         else:
             self._clock = self._wall = clock
@@ -111,6 +112,7 @@ class LocalWorld:
             self._home, numbered, inherited, run_of, secrets, umask, open_files, term
         )
         self._attempts = Attempts(self._home, term.ledger if term else "")
+        self._retention = Retention(self._home, lambda: tuple(self._attempts.live))
         self._outages = Outages(self._home, self.nodes)
         self._health = Health(self.nodes, self._clock)
         self._doubtful: list[tuple[int, GangEnded]] = []
@@ -271,7 +273,7 @@ class LocalWorld:
         stops, resizes = list(stopping.values()), list(resized.values())
         self.execute(Plan(self.now(), started, stops, resizes), workloads)
         self._describe(nodes)
-        self._attempts.prune(believed)
+        self._retention.start()
         found = Reconciled(
             names(adopted), tuple(start.gang.id for start in started), lost, killed, moved
         )
@@ -283,7 +285,12 @@ class LocalWorld:
     def close(self) -> None:
         """Let another server use this home; jobs run on."""
         self._health.stop()
+        self._retention.stop()
         self._lock.close()
+
+    def tidy(self, gang: str) -> None:
+        """Remove what nobody needs of a gang's attempts, as the ledger has their ends."""
+        self._attempts.tidy(gang)
 
     def _begin(self, start: Start, workloads: Mapping[str, Workload]) -> None:
         gang, attempt = start.gang.id, start.attempt
@@ -372,15 +379,6 @@ def _numbered(nodes: Sequence[Node]) -> dict[str, tuple[Gpu, ...]]:
         numbered[node.name] = tuple(gpus)
         first += len(node.devices)
     return numbered
-
-
-def _steady(home: Path, least: int) -> SteadyClock:
-    try:
-        return SteadyClock(home, least)
-    except OSError as error:
-        raise EnvironmentFault(
-            f"cannot use the clock of {home}: {error}", "check space and permissions"
-        ) from error
 
 
 def _only_one(home: Path) -> records.RunLock:
