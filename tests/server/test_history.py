@@ -9,6 +9,7 @@ from ganglion.ledger.tables import workloads
 from ganglion.model.events import GangEnded, GangPlaced, GangResized, GangStarted, Outcome
 from ganglion.model.placement import Placement, PodPlacement
 from ganglion.server.spending import Spending
+from ganglion.server.views import history_item
 from tests.server.conftest import Rig
 from tests.server.test_workloads import API, post, problem, wait_for
 
@@ -69,7 +70,7 @@ def names(client: TestClient, **params: Any) -> list[str]:
     return [each["name"] for each in answer.json()["items"]]
 
 
-def test_history_says_what_was_used_also_after_a_restart(client: TestClient, rig: Rig) -> None:
+def test_history_says_what_was_used(client: TestClient, rig: Rig) -> None:
     finish(client, rig, "a")
     (item,) = client.get(f"{API}/history").json()["items"]
     spent = item["spent"]
@@ -78,6 +79,23 @@ def test_history_says_what_was_used_also_after_a_restart(client: TestClient, rig
     assert spent["gpu_ms"] >= spent["run_ms"]
     assert spent["wait_ms"] + spent["run_ms"] == item["ended"] - item["submitted"]
     assert client.get(f"{API}/workloads/a").json()["spent"] == spent
+
+
+def test_what_was_used_before_a_restart_counts(rig: Rig) -> None:
+    workload = rig.submit("a", resources={"gpus": 4})
+    rig.turn(3)
+    rig.machine.time += 10_000
+    rig.crash()
+    rig.machine.time += 10_000
+    rig.machine.end(f"{workload}/0")
+    rig.turn(3)
+    filed = rig.ledger.history.by_id(workload)
+    assert filed
+    spent = history_item(filed).spent
+    assert spent
+    assert spent.run_ms > 20_000
+    assert spent.gpu_ms >= 4 * spent.run_ms
+    assert spent.attempts == 1
 
 
 def test_history_is_filtered_and_paged_by_the_end(client: TestClient, rig: Rig) -> None:
