@@ -3,7 +3,8 @@
 Like the engine's state it changes by events only, so that a replay gives the same book.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 from msgspec import Struct, field
 
@@ -117,6 +118,16 @@ class Book:
         """Take in the live workloads of a ledger, after its events."""
         for each in filed:
             self.enter(Entry(each.id, each.number, each.at, each.document, each.workload))
+
+    @contextmanager
+    def without_entries(self) -> Iterator[None]:
+        """Meanwhile the book has no live workloads: `load` brings them from elsewhere."""
+        kept = self.entries, self._names
+        self.entries, self._names = {}, {}
+        try:
+            yield
+        finally:
+            self.entries, self._names = kept
 
     def named(self, name: str) -> Entry | None:
         """The newest live workload of that name."""

@@ -5,11 +5,12 @@ objects of classes that these define: see docs/decisions/snapshots.md. Nothing i
 to later versions: `VERSION` names the code that wrote it, and other code replays events instead.
 """
 
+import copyreg
 import io
 import pickle
 import sys
 import zlib
-from collections import deque
+from collections import ChainMap, deque
 from functools import cache
 from hashlib import sha256
 from importlib import import_module
@@ -68,13 +69,10 @@ def packed(mind: Mind, memories: Memories, *, live: bool) -> bytes:
         memories: of the keepers.
         live: whether the live workloads go along; else they are read from the ledger.
     """
-    state, book = mind.state, mind.book
-    held: dict[int, str] = {id(state.plugins): "plugins", id(state.indexes): "later"}
-    held |= {id(state.totals): "later", id(state.__dict__["_empty"]): "later"}
-    if not live:
-        held |= {id(book.entries): "dict", id(book.__dict__["_names"]): "dict"}
-    data = _dumped((state, book, memories), held)
-    return data if live else zlib.compress(data, LEVEL)
+    if live:
+        return _dumped((mind.state, mind.book, memories))
+    with mind.book.without_entries():
+        return zlib.compress(_dumped((mind.state, mind.book, memories)), LEVEL)
 
 
 def unpacked(body: bytes, plugins: Plugins, *, live: bool) -> tuple[Mind, Memories]:
@@ -104,7 +102,7 @@ def unpacked(body: bytes, plugins: Plugins, *, live: bool) -> tuple[Mind, Memori
 
 def frozen(memories: Memories) -> bytes:
     """Copy what keepers remember."""
-    return _dumped(memories, {})
+    return _dumped(memories)
 
 
 def thawed(body: bytes) -> Memories:
@@ -117,34 +115,35 @@ def thawed(body: bytes) -> Memories:
     return found
 
 
-def _dumped(graph: object, held: dict[int, str]) -> bytes:
+def _dumped(graph: object) -> bytes:
     out = io.BytesIO()
-    _Writer(out, held).dump(graph)
+    pickler = pickle.Pickler(out, pickle.HIGHEST_PROTOCOL)
+    # By type: a function that is asked about every object takes longer than all the rest.
+    pickler.dispatch_table = _REDUCED
+    pickler.dump(graph)
     return out.getvalue()
 
 
-class _Writer(pickle.Pickler):
-    """Leaves out what is made anew.
+def _reduced(table: Conditions) -> tuple[Any, ...]:
+    """The table of node conditions without what follows from it."""
+    made = (table.plugins, table.typical, table.supply, table.yardstick)
+    return _table, (*made, table.classes, table.known)
 
-    Args:
-        out: takes the bytes.
-        held: id of an object -> what to put in its place.
-    """
 
-    def __init__(self, out: io.BytesIO, held: dict[int, str]) -> None:
-        super().__init__(out, pickle.HIGHEST_PROTOCOL)
-        self._held = held
+def _stand_in(name: str) -> object:
+    """What takes the place of an object that is left out; a reader has its own."""
+    raise pickle.UnpicklingError(f"nothing takes the place of {name}")
 
-    def persistent_id(self, obj: object) -> str | None:
-        """The name of what takes an object's place; None = it is written."""
-        return self._held.get(id(obj))
 
-    def reducer_override(self, obj: object) -> Any:  # noqa: ANN401 - of `pickle`
-        """Write the table of node conditions without what follows from it."""
-        if type(obj) is Conditions:
-            made = (obj.plugins, obj.typical, obj.supply, obj.yardstick)
-            return _table, (*made, obj.classes, obj.known)
-        return NotImplemented
+_REDUCED: ChainMap[type, Any] = ChainMap(
+    {
+        Conditions: _reduced,
+        Plugins: lambda _plugins: (_stand_in, ("plugins",)),
+        Indexes: lambda _indexes: (_stand_in, ("later",)),
+        Totals: lambda _totals: (_stand_in, ("later",)),
+    },
+    copyreg.dispatch_table,
+)
 
 
 class _Reader(pickle.Unpickler):
@@ -161,12 +160,13 @@ class _Reader(pickle.Unpickler):
         super().__init__(file)
         self._plugins, self._own = plugins, own
 
-    def persistent_load(self, pid: str) -> object:
-        """What takes the place of an object that was left out."""
-        return {"plugins": self._plugins, "dict": {}, "later": None}[pid]
+    def _stand_in(self, name: str) -> object:
+        return {"plugins": self._plugins, "later": None}[name]
 
     def find_class(self, module_name: str, name: str) -> Any:  # noqa: ANN401 - of `pickle`
         """A class that may be in an image. Raises UnpicklingError for all else."""
+        if (module_name, name) == (__name__, "_stand_in"):
+            return self._stand_in
         known = _KNOWN.get((module_name, name))
         if known is not None or self._own:
             return known or super().find_class(module_name, name)

@@ -5,6 +5,7 @@ so that readers wait for nothing and see nothing that is not written. It follows
 and snapshots are made of it.
 """
 
+import gc
 from collections import deque
 from collections.abc import Callable
 
@@ -18,6 +19,7 @@ from ganglion.server.book import Entry
 from ganglion.server.draft import Mind
 from ganglion.server.image import frozen, packed, thawed, unpacked, version
 from ganglion.server.keepers import Keepers
+from ganglion.server.recovery import no_collection
 from ganglion.server.replay import ignored, take
 
 BEHIND = 256
@@ -61,7 +63,8 @@ class Written:
         """Copy a state that has what is written and nothing else."""
         self._turns.clear()
         self._behind = 0
-        self._mind, _ = unpacked(packed(mind, {}, live=True), mind.state.plugins, live=True)
+        with no_collection(stays=False):
+            self._mind, _ = unpacked(packed(mind, {}, live=True), mind.state.plugins, live=True)
         self._seq, self._cycle = self._ledger.head, self._ledger.cycle
         self._remember()
 
@@ -95,6 +98,7 @@ class Written:
         What keepers remember is not right before `bring_back`.
         """
         self.catch_up()
+        gc.unfreeze()  # the state that is given up would stay for good
         mind, self._mind = self._mind, None
         assert mind is not None
         return mind
