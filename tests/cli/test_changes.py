@@ -153,6 +153,7 @@ def test_many_are_changed_with_one_request(ganglion: Ganglion, server: FakeServe
     [
         (["--priority", "0"], {"priority": 0}),
         (["-q", "other", "--time-limit", "2h"], {"queue": "other", "time_limit": "2h"}),
+        (["--deadline", "12h"], {"deadline": "12h"}),
         (["--hold"], {"held": True}),
         (["--release"], {"held": False}),
     ],

@@ -6,6 +6,7 @@ import httpx2
 import pytest
 from fastapi.testclient import TestClient
 
+from ganglion.model.workload import Deadline
 from ganglion.server import commands
 from ganglion.server.context import Context
 from tests.server.conftest import Rig
@@ -264,6 +265,28 @@ def test_a_live_workload_can_be_changed(client: TestClient, rig: Rig) -> None:
         client.patch(f"{API}/workloads/a", json={"priority": 101}), 422, "input.field", "priority"
     )
     problem(client.patch(f"{API}/workloads/a", json={"prio": 1}), 422, "input.field", "prio")
+
+
+def test_a_deadline_changes_and_is_lifted(rig: Rig, client: TestClient) -> None:
+    rig.submit("a", hold=True)
+    path = f"{API}/workloads/a"
+    assert client.patch(path, json={"deadline": "12h"}).status_code == 200
+    with rig.service.read() as mind:
+        gang = mind.state.records["a-1/0"].gang
+        assert gang.deadline_ms == gang.submitted + 12 * 3_600_000
+        assert mind.book.entries["a-1"].workload.deadline == Deadline(within_ms=12 * 3_600_000)
+    problem(
+        client.patch(path, json={"deadline": "1970-01-01T00:00:00.001Z"}),
+        422,
+        "input.field",
+        "deadline",
+    )
+    problem(client.patch(path, json={"deadline": "soon"}), 422, "input.field", "deadline")
+    assert client.patch(path, json={"deadline": "0"}).status_code == 200
+    rig.crash()
+    with rig.service.read() as mind:
+        assert mind.state.records["a-1/0"].gang.deadline_ms == 0
+        assert mind.book.entries["a-1"].workload.deadline is None
 
 
 def test_a_change_outlives_a_crash(rig: Rig) -> None:

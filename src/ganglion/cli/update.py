@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     "-q", "--queue", metavar="NAME", shell_complete=complete_queues, help="Move it to this queue."
 )
 @click.option("--time-limit", metavar="TIME", help="Most it may run, as 24h or 2:00:00.")
+@click.option("--deadline", metavar="TIME", help="As 12h after the submit, or a date; 0 lifts it.")
 @click.option("--hold/--release", "held", default=None, help="Keep it from starting, or let it.")
 @filter_options(queue="--from-queue")
 @output("table", "json", "yaml")
@@ -36,17 +37,19 @@ def update(
     priority: int | None,
     queue: str | None,
     time_limit: str | None,
+    deadline: str | None,
     held: bool | None,
     filters: "Filters",
     form: str,
 ) -> None:
-    """Change priority, queue or time limit; hold or release.
+    """Change priority, queue, time limit or deadline; hold or release.
 
     JOB is an id, a name, or the beginning of an id that fits no other; in patterns *, ? and
     [a-z] match as in file names. With a filter, JOB is an id, a name or a pattern of those that
     pass it. Many workloads are one request; what cannot be changed leaves the others alone.
     """
-    given = {"priority": priority, "queue": queue, "time_limit": time_limit, "held": held}
+    given = {"priority": priority, "queue": queue, "time_limit": time_limit}
+    given |= {"deadline": deadline, "held": held}
     changes = {key: value for key, value in given.items() if value is not None}
     if not changes:
         raise click.UsageError("nothing to change; give an option, as --priority 80")
@@ -56,7 +59,12 @@ def update(
     with connect() as client:
         if len(refs) == 1 and not narrow:
             view = client.update(
-                refs[0], priority=priority, queue=queue, time_limit=time_limit, held=held
+                refs[0],
+                priority=priority,
+                queue=queue,
+                time_limit=time_limit,
+                deadline=deadline,
+                held=held,
             )
             if form == "table":
                 print_table(table_of(shown(form), [view]))

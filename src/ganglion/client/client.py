@@ -214,6 +214,7 @@ class Client(Policies):
         priority: int | None = None,
         queue: str | None = None,
         time_limit: str | None = None,
+        deadline: str | None = None,
         held: bool | None = None,
     ) -> WorkloadDetail:
         """Change a live workload; None leaves a property as it is.
@@ -223,9 +224,11 @@ class Client(Policies):
             priority: 0..100.
             queue: name of a leaf queue.
             time_limit: as in a workload file, as `24h`.
+            deadline: as in a workload file, as `12h` after the submit; `0` lifts it.
             held: whether it is kept from starting.
         """
-        given = {"priority": priority, "queue": queue, "time_limit": time_limit, "held": held}
+        given = {"priority": priority, "queue": queue, "time_limit": time_limit}
+        given |= {"deadline": deadline, "held": held}
         body = {name: value for name, value in given.items() if value is not None}
         return self._http.call("PATCH", path_of("/workloads", ref), WorkloadDetail, body=body)
 

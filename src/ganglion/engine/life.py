@@ -19,6 +19,7 @@ CHANGEABLE = (
     "queue",
     "time_limit_ms",
     "expected_ms",
+    "deadline_ms",
     "held",
     "floor",
     "recall_ms",

@@ -82,6 +82,7 @@ class GangUpdated(_Event, frozen=True, tag="gang_updated"):
     queue: str | None = None
     time_limit_ms: int | None = None
     expected_ms: int | None = None
+    deadline_ms: int | None = None
     held: bool | None = None
     counts: dict[str, int] | None = None
     floor: int | None = None

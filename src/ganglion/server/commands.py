@@ -17,11 +17,15 @@ from ganglion.model.events import (
 )
 from ganglion.model.plan import Phase, Plan, Stop
 from ganglion.model.queue import Queue
+from ganglion.model.workload import Deadline
 from ganglion.server.draft import Draft, Order
 from ganglion.server.drains import check_open
 from ganglion.server.refs import resolve
-from ganglion.server.submit import check_queue
+from ganglion.server.submit import check_deadline, check_queue
 from ganglion.worlds.world import ServedWorld
+
+NO_DEADLINE = Deadline()
+"""In `Changes`: the workload has no deadline any more."""
 
 
 class Changes(Struct, frozen=True):
@@ -30,6 +34,7 @@ class Changes(Struct, frozen=True):
     priority: int | None = None
     queue: str | None = None
     time_limit_ms: int | None = None
+    deadline: Deadline | None = None
     held: bool | None = None
 
 
@@ -121,14 +126,26 @@ def change(draft: Draft, ref: str, changes: Changes) -> str:
                 priority=None if record.gang.spare else changes.priority,
                 queue=changes.queue,
                 time_limit_ms=changes.time_limit_ms,
+                deadline_ms=_due(changes, record.gang.submitted),
                 held=changes.held,
             )
         )
         if changes.time_limit_ms is not None:
             draft.orders.append(_limit(record.gang.id, changes.time_limit_ms))
     given = {key: getattr(changes, key) for key in changes.__struct_fields__}
-    draft.change(entry, **{key: value for key, value in given.items() if value is not None})
+    kept = {key: value for key, value in given.items() if value is not None}
+    if changes.deadline == NO_DEADLINE:
+        kept["deadline"] = None
+    draft.change(entry, **kept)
     return found.workload
+
+
+def _due(changes: Changes, submitted: int) -> int | None:
+    """When a gang should end from now on, in ms; 0 = no matter when, None = as before."""
+    due = changes.deadline
+    if due is None:
+        return None
+    return 0 if due == NO_DEADLINE else due.of(submitted)
 
 
 def _check_change(draft: Draft, workload: str, records: list[GangRecord], changes: Changes) -> None:
@@ -140,6 +157,8 @@ def _check_change(draft: Draft, workload: str, records: list[GangRecord], change
                 f"{workload} is {holding[0].phase}: only what waits can change its queue",
                 "cancel it and submit it to the other queue",
             )
+    if changes.deadline and changes.deadline != NO_DEADLINE:
+        check_deadline(changes.deadline, records[0].gang.submitted, draft.now)
     if changes.held and len(holding) == len(records):
         raise Conflict(f"{workload} is {holding[0].phase}: only what waits can be held")
 

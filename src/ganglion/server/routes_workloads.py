@@ -1,16 +1,18 @@
 """Routes for workloads."""
 
+from collections.abc import Callable
 from itertools import islice
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from fastapi import APIRouter, Header, Query, Response
 from fastapi.responses import JSONResponse
 from pydantic import Field
 
 from ganglion.engine.record import WAITING
+from ganglion.files.grammar.deadlines import parse_deadline
 from ganglion.files.grammar.durations import parse_duration
 from ganglion.model.errors import FieldError
-from ganglion.model.workload import Kind
+from ganglion.model.workload import Deadline, Kind
 from ganglion.server import commands, lists, logs, schemas, submit
 from ganglion.server import retry as retries
 from ganglion.server.cluster_views import explanations, positions, suggestions
@@ -32,6 +34,8 @@ from ganglion.server.views import (
     view,
 )
 
+T = TypeVar("T")
+
 router = APIRouter(tags=["workloads"], responses=ERRORS)
 
 MOST_EXPLAINED = 20
@@ -51,6 +55,9 @@ class Update(Input):
     priority: int | None = Field(None, ge=0, le=100)
     queue: str | None = Field(None, max_length=1000, description="a leaf queue, by name or path")
     time_limit: str | None = Field(None, max_length=100, description="as `24h`; `0` lifts it")
+    deadline: str | None = Field(
+        None, max_length=100, description="as `12h` after the submit, or a date; `0` lifts it"
+    )
     held: bool | None = Field(None, description="true = do not start it; false = release it")
 
 
@@ -190,7 +197,7 @@ def read_log(
 ) -> Response:
     """Read the log of one rank; bytes come as they were written."""
     wanted = logs.Wanted(ref, index, rank, previous)
-    after = 0 if since is None else here.service.now() - _duration(since, "since")
+    after = 0 if since is None else here.service.now() - _parsed("since", parse_duration, since)
 
     def look() -> logs.Which:
         with here.service.read() as mind:
@@ -206,9 +213,10 @@ def read_log(
     return Patient(stream, media_type="text/plain; charset=utf-8")
 
 
-def _duration(text: str, key: str) -> int:
+def _parsed(key: str, parse: Callable[[str], T], text: str) -> T:
+    """A value of a request; FieldError names its key."""
     try:
-        return parse_duration(text)
+        return parse(text)
     except FieldError as error:
         raise FieldError(error.problem, key=key, hint=error.hint) from error
 
@@ -240,15 +248,20 @@ def changes_of(changes: Update) -> commands.Changes:
     """What a request asks to change.
 
     Raises:
-        FieldError: the time limit is none.
+        FieldError: the time limit or the deadline is none.
     """
     limit: Any = changes.time_limit
     return commands.Changes(
         priority=changes.priority,
         queue=None if changes.queue is None else changes.queue.rpartition("/")[2],
-        time_limit_ms=None if limit is None else _duration(limit, "time_limit"),
+        time_limit_ms=None if limit is None else _parsed("time_limit", parse_duration, limit),
+        deadline=None if changes.deadline is None else _parsed("deadline", _due, changes.deadline),
         held=changes.held,
     )
+
+
+def _due(text: str) -> Deadline:
+    return commands.NO_DEADLINE if text.strip() == "0" else parse_deadline(text)
 
 
 @router.get("/workloads/{ref:ref}")

@@ -24,7 +24,7 @@ from ganglion.model.errors import Conflict, FieldError, InputError
 from ganglion.model.events import GangSubmitted, GangUpdated, ScheduleSet
 from ganglion.model.kinds import KindRules, rules_of_kind
 from ganglion.model.plan import Verdict
-from ganglion.model.workload import Kind, Workload
+from ganglion.model.workload import Deadline, Kind, Workload
 from ganglion.server.draft import Draft, Mind
 from ganglion.server.schemas import Accepted
 from ganglion.server.secrets import digest_of, kept_document, needed
@@ -190,7 +190,8 @@ def understood(mind: Mind, ledger: "Ledger", request: Request, now: int) -> Work
     )
     check_queue(mind.state, workload.queue)
     _check_size(workload)
-    _check_deadline(workload, now)
+    if workload.deadline:
+        check_deadline(workload.deadline, now, now)
     # The engine forgets what ended long ago; what has succeeded holds nothing up.
     after = tuple(each for name in workload.after if (each := _dependency(mind, ledger, name)))
     awaited = [_awaited(mind, ledger, name) for name in workload.after_any]
@@ -205,10 +206,10 @@ def _rules_of_kind(state: ClusterState, queue: str, kind: Kind) -> KindRules:
     return rules_of_kind(kind, known.kinds if known else {}, state.policy.kinds)
 
 
-def _check_deadline(workload: Workload, now: int) -> None:
-    due = workload.deadline
-    if due and due.of(now) <= now:
-        raise FieldError(f"{print_instant(due.of(now))} has passed", key="deadline")
+def check_deadline(due: Deadline, submitted: int, now: int) -> None:
+    """Raise FieldError where a workload that was submitted then could not keep it; times in ms."""
+    if due.of(submitted) <= now:
+        raise FieldError(f"{print_instant(due.of(submitted))} has passed", key="deadline")
 
 
 def _check_size(workload: Workload) -> None:
