@@ -283,7 +283,6 @@ def test_a_deadline_changes_and_is_lifted(rig: Rig, client: TestClient) -> None:
     )
     problem(client.patch(path, json={"deadline": "soon"}), 422, "input.field", "deadline")
     assert client.patch(path, json={"deadline": "0"}).status_code == 200
-    rig.crash()
     with rig.service.read() as mind:
         assert mind.state.records["a-1/0"].gang.deadline_ms == 0
         assert mind.book.entries["a-1"].workload.deadline is None
