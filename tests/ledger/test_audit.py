@@ -151,3 +151,16 @@ def test_nothing_is_changed_and_no_lock_is_taken(sound: Path) -> None:
     ledger = Ledger.open(sound)
     assert looked_through(sound).head == EVENTS
     ledger.close()
+
+
+def test_what_is_read_at_rest_is_of_one_moment_on_any_database(target: str | Path) -> None:
+    ledger = Ledger.open(target)
+    fill(ledger)
+    reader = Reader.at_rest(target)
+    before = reader.events(0, 10_000)
+    fill(ledger)
+    assert reader.events(0, 10_000) == before
+    assert audited(reader).flaws == []
+    reader.leave()
+    assert looked_through(target).head == 2 * EVENTS
+    ledger.close()
