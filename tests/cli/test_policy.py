@@ -70,7 +70,7 @@ def test_applying_what_is_in_force_says_so(
 def test_a_refusal_is_told_and_sets_the_exit_code(
     ganglion: Ganglion, server: FakeServer, file: str
 ) -> None:
-    said = ("p.yaml:2:evict.restat: unknown key `restat`", "did you mean `restart`?")
+    said = ("p.yaml:2:3: evict.restat: unknown key `restat`", "did you mean `restart`?")
     server.on(f"PUT {API}/policy", refusal(422, "input.field", *said))
     done = ganglion("policy", "apply", file)
     assert (done.code, done.out) == (2, "")
@@ -89,7 +89,7 @@ def test_checking_works_without_a_server(ganglion: Ganglion, file: str) -> None:
     Path(file).write_text("evict:\n  restat: 2m\n")
     done = ganglion("policy", "check", file)
     assert done.code == 2
-    assert f"{file}:2:evict.restat: unknown key `restat`" in done.err
+    assert f"{file}:2:3: evict.restat: unknown key `restat`" in done.err
     assert "`restart`?" in done.err
 
 

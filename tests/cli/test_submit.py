@@ -186,8 +186,8 @@ def test_what_a_batch_script_says_in_vain_is_told(
     [
         (b"", "is empty"),
         (b"\x00\x01\x02", "binary"),
-        (b"name: x\nrnu: python x.py\n", "bad.yaml:2:rnu"),
-        (b"name: x\nrun: y\ngpus: -1\n", "bad.yaml:3:gpus"),
+        (b"name: x\nrnu: python x.py\n", "bad.yaml:2:1: rnu"),
+        (b"name: x\nrun: y\ngpus: -1\n", "bad.yaml:3:1: gpus"),
         (b"name: [x\n", "bad.yaml"),
         (b"- just\n- a list\n", "bad.yaml"),
         (b"a" * 2_000_000, "larger than 1 MiB"),
@@ -450,3 +450,19 @@ def test_a_dry_run_of_a_sweep_says_that_it_looked_at_the_first_trial(
     server.on(POST, {"placement": answers.PLACEMENT})
     out = ganglion("submit", str(file), "--dry-run").out
     assert out.startswith("sweep/0, the first of 10, would start now")
+
+
+def test_everything_that_is_wrong_with_a_file_is_said_at_once(
+    ganglion: Ganglion, tmp_path: Path
+) -> None:
+    file = tmp_path / "bad.yaml"
+    file.write_text("run: x\nnodes: 0\nresources:\n  memry: 3\n")
+    done = ganglion("submit", str(file))
+    assert (done.code, done.out) == (2, "")
+    lines = done.err.splitlines()
+    assert lines[0].startswith(f"Error: {file}:2:1: nodes: `0` is too small")
+    assert f"Error: {file}:4:3: resources.memry: unknown key `memry`" in lines
+    said = json.loads(ganglion("submit", str(file), "-o", "json").err)
+    places = [(each["line"], each["column"], each["key"]) for each in said["errors"]]
+    assert places == [(2, 1, "nodes"), (4, 3, "resources.memry")]
+    assert {"code", "message", "hint"} <= said.keys()

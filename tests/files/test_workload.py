@@ -299,11 +299,26 @@ def test_an_error_names_file_line_key_and_what_to_do(
     assert "pydantic" not in f"{error.message} {error.hint}"
 
 
-def test_several_problems_are_told_from_the_top_and_counted() -> None:
+def test_all_problems_of_a_file_are_told_at_once_from_the_top() -> None:
+    text = (
+        "run: x\nnodes: 0\nrsources:\n  gpus: 1\nresources: {gpus: 1, memry: 3}\ntime_limit: soon"
+    )
     with pytest.raises(FieldError, match="nodes: `0` is too small") as caught:
-        parse("run: x\nnodes: 0\npriority: 500\ntime_limit: soon")
-    assert caught.value.line == 2
-    assert "2 more problems below" in caught.value.hint
+        parse(text)
+    found = [(each.line, each.column, each.key) for each in caught.value.errors]
+    assert found == [
+        (2, 1, "nodes"),
+        (3, 1, "rsources"),
+        (5, 22, "resources.memry"),
+        (6, 1, "time_limit"),
+    ]
+    assert all(each.hint or each.problem for each in caught.value.errors)
+
+
+def test_a_misspelt_key_is_not_missing_too() -> None:
+    with pytest.raises(FieldError, match="unknown key `rnu`") as caught:
+        parse("name: x\nrnu: python x.py")
+    assert caught.value.others == ()
 
 
 def test_a_key_in_a_merged_alias_is_named_by_the_entry_that_used_it() -> None:

@@ -62,6 +62,7 @@ def test_a_refusal_names_file_line_key_and_what_to_do(client: TestClient) -> Non
             "hint": "did you mean `restart`?",
             "file": "p.yaml",
             "line": 2,
+            "column": 3,
         }
     ]
     assert client.get(f"{API}/policy/versions/7").status_code == 404

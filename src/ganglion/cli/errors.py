@@ -6,7 +6,7 @@ import json
 import click
 
 from ganglion.cli.screen import is_coloured
-from ganglion.model.errors import GanglionError
+from ganglion.model.errors import FieldError, GanglionError
 
 INTERNAL = 70
 """Exit code of a bug in Ganglion itself (EX_SOFTWARE)."""
@@ -47,8 +47,33 @@ def report(code: str, message: str, hint: str, *, as_json: bool, request: str = 
 
 def report_known(error: GanglionError, *, as_json: bool) -> int:
     """Print an error of the tree and return its exit code."""
-    report(error.code, error.message, error.hint, as_json=as_json, request=error.request)
+    if isinstance(error, FieldError) and (error.others or error.column):
+        _report_fields(error, as_json=as_json)
+    else:
+        report(error.code, error.message, error.hint, as_json=as_json, request=error.request)
     return error.exit_code
+
+
+def _report_fields(error: FieldError, *, as_json: bool) -> None:
+    """Print everything that is wrong with an input, each with its line and column."""
+    if as_json:
+        keys = ("file", "line", "column", "key", "hint")
+        wrong = [
+            {"detail": each.problem} | {key: getattr(each, key) for key in keys}
+            for each in error.errors
+        ]
+        said = {"code": error.code, "message": error.message, "hint": error.hint}
+        click.echo(json.dumps(said | {"errors": wrong}), err=True)
+        return
+    for each in error.errors:
+        spots = (each.file, each.line, each.column) if each.file else ()
+        place = ":".join(str(part) for part in spots if part)
+        report(
+            each.code,
+            ": ".join(filter(None, (place, each.key, each.problem))),
+            each.hint,
+            as_json=False,
+        )
 
 
 def report_usage(error: click.ClickException, *, as_json: bool) -> int:

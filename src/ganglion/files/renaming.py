@@ -3,14 +3,18 @@
 Dashes and underscores in keys are the same.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TypeVar
 
 from msgspec import Struct, field
 
 from ganglion.files.grammar.scalars import TRUTH
-from ganglion.files.wording import meant, show, sort
+from ganglion.files.wording import first_of, meant, show, sort
 from ganglion.files.yaml import Data, Document, Path, dotted
 from ganglion.model.errors import FieldError
+
+T = TypeVar("T")
 
 
 class Vocabulary(Struct, frozen=True):
@@ -40,12 +44,14 @@ class Renaming:
 
     Attributes:
         written: canonical path -> path as written, wherever the two differ.
+        problems: keys that `known` left out, with what is wrong with them.
     """
 
     def __init__(self, document: Document, words: Vocabulary) -> None:
         self.document = document
         self.words = words
         self.written: dict[Path, Path] = {}
+        self.problems: list[FieldError] = []
 
     def wrong(self, problem: str, path: Path, hint: str = "") -> FieldError:
         """Build the error for a canonical path, in the user's own words."""
@@ -55,6 +61,7 @@ class Renaming:
             key=dotted(source),
             file=self.document.file,
             line=self.document.line(source),
+            column=self.document.column(source),
             hint=hint,
         )
 
@@ -69,27 +76,45 @@ class Renaming:
         """Rename the whole document.
 
         Raises:
-            FieldError: a key is unknown, or one thing is said twice.
+            FieldError: a key is unknown, or one thing is said twice; with all others of the sort.
         """
+        found = self.known()
+        if self.problems:
+            raise first_of(self.problems)
+        return found
+
+    def known(self) -> Data:
+        """Rename what can be renamed of the document; `problems` says what cannot."""
         return self._scope(self.document.data, "", (), ())
 
     def _scope(self, data: Data, scope: str, path: Path, source: Path) -> Data:
         found: Data = {}
         moved: list[tuple[Path, str]] = []
         for key, value in data.items():
-            goal = self._goal(key, scope, (*source, key))
-            if value is None:
+            goal = self._noted(partial(self._goal, key, scope, (*source, key)))
+            if value is None or goal is None:
                 continue
             if len(goal) > 1:
                 moved.append((goal, key))
             else:
-                self._put(found, goal, value, path, (*source, key))
+                self._placed(found, goal, value, path, (*source, key))
         for name, child in self.words.children.get(scope, {}).items():
             if name in found:
                 found[name] = self._child(found[name], child, (*path, name))
         for goal, key in moved:
-            self._put(found, goal, data[key], path, (*source, key))
+            self._placed(found, goal, data[key], path, (*source, key))
         return found
+
+    def _placed(self, found: Data, goal: Path, value: object, path: Path, source: Path) -> None:
+        self._noted(lambda: self._put(found, goal, value, path, source))
+
+    def _noted(self, step: Callable[[], T]) -> T | None:
+        """Take a step; what is wrong is noted, so that all of it is said at once."""
+        try:
+            return step()
+        except FieldError as error:
+            self.problems.append(error)
+            return None
 
     def _goal(self, key: str, scope: str, source: Path) -> Path:
         name = key if key in self.words.others(scope) else str(key).replace("-", "_")
@@ -100,6 +125,7 @@ class Renaming:
                 key=dotted(source),
                 file=self.document.file,
                 line=self.document.line(source),
+                column=self.document.column(source),
                 hint=self._suggestion(name, scope),
             )
         return tuple(target.split("."))
@@ -128,6 +154,7 @@ class Renaming:
                 key=dotted(source),
                 file=self.document.file,
                 line=self.document.line(source),
+                column=self.document.column(source),
                 hint=f"keep one of them; the canonical key is `{dotted(goal)}`",
             )
         inner[str(goal[-1])] = value

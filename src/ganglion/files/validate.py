@@ -1,12 +1,12 @@
 """Data against a pydantic model, with pydantic's findings in plain words."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from ganglion.files.wording import show
+from ganglion.files.wording import first_of, show
 from ganglion.files.yaml import Path
 from ganglion.model.errors import FieldError
 
@@ -17,22 +17,31 @@ Wrong = Callable[[str, Path, str], FieldError]
 _STEP = re.compile(r"[^.\[\]]+|\[[0-9]+\]")
 
 
-def validate(model: type[M], data: object, wrong: Wrong) -> M:
+def validate(model: type[M], data: object, wrong: Wrong, problems: Sequence[FieldError] = ()) -> M:
     """Build `model` from data in canonical keys.
 
+    Args:
+        model: what to build.
+        data: its keys and values.
+        wrong: builds the error for a path.
+        problems: what is known to be wrong with the file already.
+
     Raises:
-        FieldError: the problem nearest to the top of the file; others are counted in the hint.
+        FieldError: the problem nearest to the top of the file, with all others.
     """
+    found = list(problems)
     try:
-        return model.model_validate(data)
+        made = model.model_validate(data)
+        if not found:
+            return made
     except ValidationError as error:
-        found = [_told(each, wrong) for each in error.errors(include_url=False)]
-    found.sort(key=lambda each: each.line)
-    first, others = found[0], len(found) - 1
-    if others:
-        more = f"{others} more problem{'s' * (others > 1)} below"
-        first.hint = f"{first.hint}; {more}" if first.hint else more
-    raise first
+        # A key that is missing may be the one that is misspelt.
+        found += [
+            _told(each, wrong)
+            for each in error.errors(include_url=False)
+            if not (problems and each["type"] == "missing")
+        ]
+    raise first_of(found)
 
 
 def _told(error: Any, wrong: Wrong) -> FieldError:  # noqa: ANN401 - pydantic's ErrorDetails

@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 
+from ganglion.model.errors import FieldError
+
 LONGEST = 40
 
 
@@ -59,3 +61,9 @@ def short(text: str) -> str:
 def _printable(value: str | float) -> bool:
     # Python refuses to print integers beyond a few thousand digits.
     return not isinstance(value, int) or value.bit_length() < 1024
+
+
+def first_of(problems: Iterable[FieldError]) -> FieldError:
+    """Return the problem nearest to the top of a file, with all others behind it."""
+    first, *others = sorted(problems, key=lambda each: (each.line, each.column))
+    return first.among(others)

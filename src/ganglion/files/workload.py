@@ -18,6 +18,7 @@ from ganglion.files.schema import VOCABULARY, WorkloadFile
 from ganglion.files.shorthand import expand
 from ganglion.files.text import STDIN, decode, read
 from ganglion.files.validate import validate
+from ganglion.files.wording import first_of
 from ganglion.files.yaml import Data, Document, parse_documents
 from ganglion.model.errors import FieldError
 
@@ -131,7 +132,12 @@ def aliases(scope: str = "") -> dict[str, str]:
 
 def _checked(source: Document) -> WorkloadFile:
     renaming = Renaming(source, VOCABULARY)
-    return validate(WorkloadFile, expand(renaming.all(), renaming), renaming.wrong)
+    found = renaming.known()
+    try:
+        data = expand(found, renaming)
+    except FieldError as error:
+        raise first_of([*renaming.problems, error]) from None
+    return validate(WorkloadFile, data, renaming.wrong, renaming.problems)
 
 
 def _named(doc: WorkloadFile, file: str) -> WorkloadFile:

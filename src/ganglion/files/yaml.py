@@ -48,18 +48,26 @@ class Document(Struct, frozen=True):
         file: the file as the user named it; empty when the input was no file.
         lines: 1-based line of every value by path.
         top: line on which the document starts.
+        columns: 1-based column of every value, or of its key, by path.
     """
 
     data: Data
     file: str = ""
     lines: dict[Path, int] = field(default_factory=dict)
     top: int = 0
+    columns: dict[Path, int] = field(default_factory=dict)
 
     def line(self, path: Path) -> int:
         """Line of the value at `path`, or of the nearest thing around it; 0 = unknown."""
         while path and path not in self.lines:
             path = path[:-1]
         return self.lines.get(path, self.top)
+
+    def column(self, path: Path) -> int:
+        """Column of what `line` gives the line of; 0 = unknown."""
+        while path and path not in self.lines:
+            path = path[:-1]
+        return self.columns.get(path, 1 if self.top else 0)
 
 
 def parse_documents(raw: str | bytes, file: str = "") -> list[Document]:
@@ -90,6 +98,7 @@ class _Reader:
 
     def _forget(self) -> None:
         self.lines: dict[Path, int] = {}
+        self.columns: dict[Path, int] = {}
         self.anchors: dict[str, tuple[object, int] | None] = {}
 
     def documents(self) -> Iterator[Document]:
@@ -109,11 +118,12 @@ class _Reader:
                 (),
                 "separate several documents by a line `---`" if isinstance(value, list) else "",
             )
-        return Document(value, self.file, self.lines, _line(event))
+        return Document(value, self.file, self.lines, _line(event), self.columns)
 
     def _value(self, event: yaml.Event, path: Path) -> object:
         self._spend(1)
         self.lines.setdefault(path, _line(event))
+        self.columns.setdefault(path, _column(event))
         if isinstance(event, yaml.AliasEvent):
             return self._alias(event, path)
         if len(path) > MAX_DEPTH:
@@ -157,6 +167,7 @@ class _Reader:
                 first = self.lines[(*path, key)]
                 raise self._wrong(f"given twice, first on line {first}", event, (*path, key))
             self.lines[(*path, key)] = _line(event)
+            self.columns[(*path, key)] = _column(event)
             found[key] = self._value(next(self.events), (*path, key))
         for other in merged:
             found = {**other, **found}
@@ -217,8 +228,14 @@ class _Reader:
             raise self._wrong(f"the tag {show(tag)} is not accepted", event, path, "leave it out")
 
     def _wrong(self, problem: str, event: yaml.Event, path: Path, hint: str = "") -> FieldError:
-        line = _line(event)
-        return FieldError(problem, key=dotted(path), file=self.file, line=line, hint=hint)
+        return FieldError(
+            problem,
+            key=dotted(path),
+            file=self.file,
+            line=_line(event),
+            column=_column(event),
+            hint=hint,
+        )
 
 
 def _joined(text: str) -> str:
@@ -232,6 +249,10 @@ def _line(event: yaml.Event) -> int:
     return event.start_mark.line + 1 if event.start_mark else 0
 
 
+def _column(event: yaml.Event) -> int:
+    return event.start_mark.column + 1 if event.start_mark else 0
+
+
 def _syntax(error: yaml.YAMLError, text: str, file: str) -> FieldError:
     problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "bad syntax"
     mark = getattr(error, "problem_mark", None)
@@ -241,7 +262,10 @@ def _syntax(error: yaml.YAMLError, text: str, file: str) -> FieldError:
     here = lines[line - 1]
     tabbed = "\t" in here[: len(here) - len(here.lstrip())]
     hint = "indent with spaces, not tabs" if tabbed else _syntax_hint(str(problem))
-    return FieldError(f"this is not YAML: {problem}", file=file, line=line, hint=hint)
+    column = mark.column + 1 if mark else 0
+    return FieldError(
+        f"this is not YAML: {problem}", file=file, line=line, column=column, hint=hint
+    )
 
 
 def _syntax_hint(problem: str) -> str:

@@ -70,6 +70,7 @@ class FieldError(InputError):
         key: dotted path of the key, as `resources.gpus`; empty for the whole document.
         file: the file as the user named it; empty when the input was no file.
         line: 1-based line in the file; 0 when unknown.
+        column: 1-based column of that line; 0 when unknown.
         hint: what to write instead.
 
     Attributes:
@@ -80,11 +81,19 @@ class FieldError(InputError):
     others: tuple["FieldError", ...] = ()
 
     def __init__(
-        self, message: str, *, key: str = "", file: str = "", line: int = 0, hint: str = ""
+        self,
+        message: str,
+        *,
+        key: str = "",
+        file: str = "",
+        line: int = 0,
+        column: int = 0,
+        hint: str = "",
     ) -> None:
         place = ":".join(part for part in (file, str(line) if line else "", key) if part)
         super().__init__(f"{place}: {message}" if place else message, hint)
-        self.key, self.file, self.line, self.problem = key, file, line, message
+        self.key, self.file, self.problem = key, file, message
+        self.line, self.column = line, column
 
     @property
     def errors(self) -> tuple["FieldError", ...]:

@@ -39,6 +39,7 @@ class Wrong(Struct, frozen=True, omit_defaults=True):
         hint: what to write instead.
         file: the file that the client named; empty = none.
         line: 1-based line of that file; 0 = unknown.
+        column: 1-based column of that line; 0 = unknown.
     """
 
     detail: str
@@ -46,6 +47,7 @@ class Wrong(Struct, frozen=True, omit_defaults=True):
     hint: str = ""
     file: str = ""
     line: int = 0
+    column: int = 0
 
 
 class Problem(Struct, frozen=True):
@@ -89,7 +91,8 @@ def problem_of(error: GanglionError, status: int, request: str = "") -> Problem:
         code=error.code,
         hint=error.hint,
         errors=tuple(
-            Wrong(each.problem, each.key, each.hint, each.file, each.line) for each in error.errors
+            Wrong(each.problem, each.key, each.hint, each.file, each.line, each.column)
+            for each in error.errors
         ),
     )
 
@@ -102,7 +105,14 @@ def error_of(problem: Problem, cls: type[GanglionError]) -> GanglionError:
         cls: the class of its code.
     """
     wrong = [
-        FieldError(each.detail, key=each.key, file=each.file, line=each.line, hint=each.hint)
+        FieldError(
+            each.detail,
+            key=each.key,
+            file=each.file,
+            line=each.line,
+            column=each.column,
+            hint=each.hint,
+        )
         for each in problem.errors
     ]
     if issubclass(cls, FieldError) and wrong:

@@ -13,6 +13,7 @@ class Wrong(Model):
     hint: str = Field("", description="what to write instead")
     file: str = Field("", description="the file that the client named")
     line: int = Field(0, description="1-based line of that file; 0 = unknown")
+    column: int = Field(0, description="1-based column of that line; 0 = unknown")
 
 
 class Problem(Model):
