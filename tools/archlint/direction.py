@@ -7,7 +7,7 @@ from tools.archlint.source import PACKAGE, Finding, Modules, Source
 CORE = frozenset({"model", "engine", "extensions"})
 WORLDS = frozenset({"worlds", "worlds.kubernetes", "worlds.local", "worlds.simulated"})
 BELOW_SERVER = CORE | WORLDS | {"collector", "files", "compat", "lifecycle", "ledger"}
-BELOW_SERVER |= {"repeats", "router", "transport"}
+BELOW_SERVER |= {"repeats", "router", "tracing", "transport"}
 OF_WORLDS = CORE | {"lifecycle", "files", "worlds"}
 
 MAY_IMPORT: dict[str, frozenset[str]] = {
@@ -21,6 +21,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "lifecycle": CORE,
     "ledger": CORE,
     "repeats": frozenset(),
+    "tracing": frozenset(),
     "transport": frozenset({"model"}),
     "router": frozenset({"model", "collector", "repeats", "transport"}),
     "worlds": CORE | {"lifecycle", "files"},
@@ -28,7 +29,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "worlds.local": OF_WORLDS | {"transport"},
     "worlds.simulated": OF_WORLDS,
     "server": BELOW_SERVER,
-    "client": frozenset({"model", "files", "transport"}),
+    "client": frozenset({"model", "files", "tracing", "transport"}),
     "bench": BELOW_SERVER | {"client"},
     "scenarios": CORE | {"files"},
     "demo": frozenset({"model", "client", "files", "checkpoint"}),

@@ -12,6 +12,7 @@ import msgspec
 
 from ganglion.client.errors import error_of, fault_of
 from ganglion.model.errors import EnvironmentFault, GanglionError, InputError
+from ganglion.tracing import spans
 from ganglion.transport.http import Bearer, proven_transport, unix_transport
 
 if TYPE_CHECKING:
@@ -108,8 +109,13 @@ class Http:
         request = self._client.build_request(
             method, _route(path), params=_given(params), json=body, headers=headers
         )
-        with _naming(headers[REQUEST]):
+        about = {"http.request.method": method, "url.path": _route(path)}
+        with _naming(headers[REQUEST]), spans.span(method, spans.Kind.CLIENT, None, about) as said:
+            place = spans.current()
+            if place:
+                request.headers[spans.HEADER] = place.header()
             response = self._send(request, tries=TRIES if key or method == "GET" else 1)
+            said["http.response.status_code"] = response.status_code
             if response.is_error and response.status_code != but:
                 raise error_of(response)
             return self._decoded(response, returns)

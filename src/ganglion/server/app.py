@@ -106,7 +106,7 @@ def guarded(app: FastAPI, token: str, hosts: Hosts | None = None, *, loopback: b
         context.metrics.answered(paths.template(path, method), method, status, seconds)
 
     guard = Guard(app, token, hosts or Hosts(), open_metrics=loopback)
-    return Identified(guard, answered)
+    return Identified(guard, answered, paths.template)
 
 
 def _gauges(context: Context) -> Gauges:

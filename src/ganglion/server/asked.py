@@ -1,6 +1,7 @@
 """Commands that other threads ask the service for, with the request that each comes from."""
 
 import queue
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import Any
@@ -11,6 +12,7 @@ from msgspec import Struct, field
 from ganglion.model.errors import GanglionError
 from ganglion.server.draft import Draft
 from ganglion.server.request_id import request_id
+from ganglion.tracing.spans import Place, Value, current, emit
 
 log = structlog.get_logger(__name__)
 
@@ -22,11 +24,13 @@ class Asked(Struct):
         command: checks, raises what is wrong, then changes the draft. May run twice.
         answer: set once its effect is written, or it is refused.
         request: id of the request that it comes from; empty = of none.
+        place: span of that request; None = it is not traced.
     """
 
     command: Callable[[Draft], Any]
     answer: Future[Any] = field(default_factory=Future)
     request: str = field(default_factory=request_id)
+    place: Place | None = field(default_factory=current)
 
     def refuse(self, error: GanglionError) -> None:
         """Answer with an error, unless there is an answer."""
@@ -76,3 +80,22 @@ def run(draft: Draft, asked: Sequence[Asked]) -> list[tuple[Asked, Any]] | None:
             if draft.size > before:
                 return None
     return answers
+
+
+def traced(
+    answers: Sequence[tuple[Asked, Any]], begin: int, cycle: tuple[int, int], number: int
+) -> None:
+    """Tell what a turn did for the requests that it answers.
+
+    Args:
+        answers: of the turn.
+        begin: when it began, in ns.
+        cycle: when the engine began and ended to decide, in ns; zeros = it did not.
+        number: of the cycle in the ledger.
+    """
+    for asked, _ in answers:
+        if asked.place:
+            about: dict[str, Value] = {"ganglion.cycle": number, "ganglion.request": asked.request}
+            place = emit("commit", asked.place, begin, time.time_ns(), about)
+            if all(cycle):
+                emit("cycle", place, *cycle)

@@ -10,6 +10,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from ganglion.server.connections import limited
+from ganglion.tracing import spans
 from ganglion.transport.limits import BACKLOG, IDLE_S, affordable
 
 LAST_WORDS_S = 3
@@ -76,6 +77,7 @@ class Listener(uvicorn.Server):
 
     def serve_until_told(self, *taken: socket.socket) -> None:
         """Serve; returns after SIGTERM, SIGINT or `halt`."""
+        spans.called("ganglion-server")
         # uvicorn raises the signals again that it was ended by; here they have done their work.
         heeded = (signal.SIGTERM, signal.SIGINT)
         before = {number: signal.signal(number, self._told) for number in heeded}

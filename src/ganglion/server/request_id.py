@@ -10,6 +10,8 @@ import structlog
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from ganglion.tracing import spans
+
 HEADER = "X-Request-Id"
 _FIT = re.compile(r"[A-Za-z0-9._:-]{1,64}")
 
@@ -41,14 +43,16 @@ class Identified:
     Args:
         app: the application.
         answered: told the path, the method, the status, and the seconds until the answer's head.
+        template: path and method -> the template of the path; empty = none fits.
     """
 
     def __init__(
         self,
         app: ASGIApp,
         answered: Callable[[str, str, int, float], None] = lambda *_: None,
+        template: Callable[[str, str], str] = lambda *_: "",
     ) -> None:
-        self._app, self._answered = app, answered
+        self._app, self._answered, self._template = app, answered, template
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on."""
@@ -56,14 +60,26 @@ class Identified:
             await self._app(scope, receive, send)
             return
         began = time.perf_counter()
-        found = begin(Headers(scope=scope).get(HEADER, ""))
+        headers, said = Headers(scope=scope), dict[str, spans.Value]()
+        found = begin(headers.get(HEADER, ""))
 
         async def marked(message: Message) -> None:
             if message["type"] == "http.response.start":
                 MutableHeaders(scope=message)[HEADER] = found
+                said["http.response.status_code"] = message["status"]
                 seconds = time.perf_counter() - began
                 self._answered(scope["path"], scope["method"], message["status"], seconds)
             await send(message)
 
         with structlog.contextvars.bound_contextvars(request=found):
-            await self._app(scope, receive, marked)
+            if spans.exporter() is None:
+                await self._app(scope, receive, marked)
+                return
+            route = self._template(scope["path"], scope["method"])
+            about = {"http.request.method": scope["method"], "http.route": route}
+            about["ganglion.request"] = found
+            parent = spans.read(headers.get(spans.HEADER, ""))
+            name = f"{scope['method']} {route}".rstrip()
+            with spans.span(name, spans.Kind.SERVER, parent, about) as known:
+                await self._app(scope, receive, marked)
+                known.update(said)

@@ -25,7 +25,7 @@ from ganglion.model.events import Event
 from ganglion.model.plan import Phase, Plan, Resize, Start
 from ganglion.model.policy import Policy
 from ganglion.model.workload import Gang, Kind, Workload
-from ganglion.server.asked import Asked, Inbox, run
+from ganglion.server.asked import Asked, Inbox, run, traced
 from ganglion.server.draft import Draft, Mind, Order
 from ganglion.server.keepers import Keeper, Keepers
 from ganglion.server.metrics import Metrics
@@ -236,7 +236,7 @@ class Service:
 
     def _written(self, asked: list[Asked]) -> list[Entry]:
         """Observe, decide and write; answer what was asked."""
-        self._part = "ledger"
+        began, self._part = time.time_ns(), "ledger"
         if time.monotonic() - self._confirmed >= CONFIRM_S:
             self.ledger.confirm()
             self._confirmed = time.monotonic()
@@ -268,6 +268,7 @@ class Service:
         for gang in turn.over:
             self._endpoints.pop(gang, None)
             self._orders.append(partial(_tidy, gang=gang))
+        traced(answers, began, turn.cycled, self.ledger.cycle)
         for each, answer in answers:
             each.answer.set_result(answer)
         return written

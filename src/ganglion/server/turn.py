@@ -1,5 +1,6 @@
 """What happens within one turn: hear the facts, decide, write."""
 
+import time
 from collections.abc import Sequence
 
 import structlog
@@ -41,12 +42,14 @@ class Turn:
     Attributes:
         starts: attempts to start once the turn is written.
         resizes: changes of attempts, likewise.
+        cycled: when the engine began and ended to decide, in ns; zeros = it did not.
     """
 
     def __init__(self, draft: Draft, metrics: Metrics, *, isolate: bool = False) -> None:
         self.draft, self._metrics, self._isolate = draft, metrics, isolate
         self.starts: list[Start] = []
         self.resizes: list[Resize] = []
+        self.cycled = (0, 0)
 
     @property
     def started(self) -> list[str]:
@@ -109,8 +112,10 @@ class Turn:
         due = wake is not None and wake <= draft.now
         if not (always or draft.batch or due or draft.state.plugins.permits):
             return
+        began = time.time_ns()
         with self._metrics.cycle():
             plan = cycle(draft.state, (), draft.now, isolate=self._isolate)
+        self.cycled = (began, time.time_ns())
         for defect in plan.defects:
             log.error("set apart", stage=defect.stage, gang=defect.gang, error=defect.error)
             self._metrics.failed(defect.stage)
