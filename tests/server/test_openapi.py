@@ -51,6 +51,9 @@ EXPLAINED: dict[tuple[str, str], str] = {
         )
         for verb in ("cancel", "resume", "suspend", "update")
     },
+    # The stream of events is closed so that it ends, as of a server that leaves.
+    ("not_a_server_error", "GET /readyz"): "503 is how a server that shuts down answers",
+    ("positive_data_acceptance", "GET /readyz"): "503 is how a server that shuts down answers",
 }
 """Findings that are no faults: check and operation -> why."""
 
