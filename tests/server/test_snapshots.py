@@ -179,7 +179,7 @@ class Mean:
 @pytest.mark.parametrize(
     "mean",
     [Mean(), getattr, Path("x"), pickle.Unpickler, written.Written, Rig, print, __import__],
-    ids=repr,
+    ids=("reduce", "getattr", "path", "unpickler", "written", "rig", "print", "import"),
 )
 def test_nothing_but_the_state_is_ever_made_of_a_snapshot(mean: object) -> None:
     state = ClusterState()
