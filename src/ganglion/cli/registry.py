@@ -78,7 +78,7 @@ COMMANDS: dict[str, Entry] = {
     "retry": Entry("ganglion.cli.retry:retry", "Submit what failed once more.", CHANGE),
     "update": Entry(
         "ganglion.cli.update:update",
-        "Change priority, queue or time limit; hold or release.",
+        "Change priority, queue, time limit or deadline; hold or release.",
         CHANGE,
     ),
     "scale": Entry(

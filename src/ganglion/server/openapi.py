@@ -1,5 +1,6 @@
 """The OpenAPI page: what FastAPI derives from the routes, and what it cannot know."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from fastapi import FastAPI
@@ -22,6 +23,32 @@ _LINKED = {
     "drain_nodes": ("200", ("undrain_nodes",), "what", "name"),
 }
 """Operation -> status of its answer, operations that follow, their parameter, key of the answer."""
+
+_JOB = {"name": "train", "run": "python train.py", "resources": {"gpus": 1}, "time_limit": "2h"}
+_POLICY = "preemption: {share_after: 20m}"
+_TRAINING = {"name": ["train-*"], "state": ["QUEUED"]}
+
+EXAMPLES: Mapping[str, Mapping[str, Any]] = {
+    "submit_workload": _JOB,
+    "submit_many": {"workloads": [_JOB, _JOB | {"name": "eval"}]},
+    "update_workload": {"priority": 80, "time_limit": "12h"},
+    "cancel_workload": {"force": False},
+    "scale_service": {"replicas": "2..8"},
+    "cancel_many": {"filter": _TRAINING, "dry_run": True},
+    "update_many": {"filter": _TRAINING, "changes": {"queue": "default"}, "dry_run": True},
+    "suspend_many": {"filter": {"kind": ["workspace"]}, "dry_run": True},
+    "resume_many": {"filter": {"kind": ["workspace"]}, "dry_run": True},
+    "cordon_node": {"reason": "new power supply"},
+    "drain_nodes": {"by": 1_900_000_000_000, "reason": "new power supply"},
+    "set_queue": {"quota": {"gpus": 8}, "limit": {"gpus": 16}, "weight": 2},
+    "set_policy": {"text": _POLICY},
+    "check_policy": {"text": _POLICY, "file": "policy.yaml"},
+    "roll_back_policy": {"version": 0},
+    "set_booking": {"nodes": ["n0"], "begin": "2030-01-07T08:00Z", "length": "4h"},
+    "set_secret": {"value": "what the program finds in its environment"},
+    "shut_down": {"cancel": False},
+}
+"""Operation -> a body that it takes."""
 
 
 def described(app: FastAPI) -> Page:
@@ -50,6 +77,9 @@ def described(app: FastAPI) -> Page:
     for each in operations.values():
         # The docstring's first line says more than the function's name does.
         each["summary"] = each.get("description", each["summary"]).partition("\n")[0].rstrip(".")
+        if "requestBody" in each:
+            content = each["requestBody"]["content"]["application/json"]
+            content["example"] = EXAMPLES[each["operationId"]]
     for name, (status, targets, parameter, key) in _LINKED.items():
         if name in operations:
             operations[name]["responses"][status]["links"] = {
