@@ -27,8 +27,11 @@ class Detached(Exception):
 
 
 def size() -> Size:
-    """Return the size of the person's terminal."""
-    found = shutil.get_terminal_size()
+    """Return the size of the person's terminal, whatever $LINES and $COLUMNS say."""
+    try:
+        found = os.get_terminal_size(sys.stdin.fileno())
+    except (OSError, ValueError):  # no terminal, or a standard input that is no file
+        found = shutil.get_terminal_size()
     return Size(found.lines, found.columns)
 
 
