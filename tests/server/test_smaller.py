@@ -38,6 +38,13 @@ class Place:
     def state(self, name: str) -> str:
         return str(self.api.patiently("GET", f"/workloads/{name}")["state"])
 
+    def told(self) -> str:
+        """Why the first gang that had to go was stopped; empty = none was."""
+        for each in self.events():
+            if each["type"] == "gang_stopping" or each.get("outcome") == "node_lost":
+                return str(each.get("cause") or each["message"])
+        return ""
+
     def events(self) -> list[Any]:
         text = self.api.call("GET", "/events?follow=false").text
         data = [line[6:] for line in text.splitlines() if line.startswith("data: ")]
@@ -63,8 +70,11 @@ def test_whoever_holds_what_is_gone_waits_again_and_the_other_runs_on(place: Pla
     place.start(2)
     until(lambda: place.state("b") == "QUEUED")
     assert place.state("a") == "RUNNING"
-    causes = [each.get("cause", "") for each in place.events() if each["type"] == "gang_stopping"]
-    assert causes == ["lost GPU 2, 3 of n0: the node came back without what it held"]
+    # Both the engine and the world see it; either may be the first. The stream may be a moment late.
+    assert until(place.told) in {
+        "lost GPU 2, 3 of n0: the node came back without what it held",
+        "its node is described otherwise now",
+    }
     (place.folder / "a").touch()
     until(lambda: place.state("b") == "RUNNING")
     (place.folder / "b").touch()

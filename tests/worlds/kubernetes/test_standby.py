@@ -168,7 +168,7 @@ def test_the_command_line_meets_the_one_that_leads(
     told = second.ask("/v1/workloads")
     assert told.status_code == 503
     assert told.json()["code"] == "environment.standby"
-    assert re.fullmatch(r"one_\w+ leads", told.json()["message"])
+    assert re.fullmatch(r"one_\w+ leads", told.json()["detail"])
     for path in ("/readyz", "/healthz", "/metrics"):
         assert second.ask(path).status_code == 200, "it is warm, and works"
 

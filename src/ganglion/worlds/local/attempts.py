@@ -83,7 +83,7 @@ class Attempts:
         for folder in (paths.run_dir, paths.log_dir):
             place = folder(self._home, gang, attempt)
             if host.exists(place):
-                shutil.rmtree(place)
+                shutil.rmtree(place, onerror=_unless_gone)
 
     def tidy(self, gang: str) -> None:
         """Remove what nobody needs of a gang's attempts that have ended."""
@@ -166,3 +166,11 @@ class Attempts:
 def names(keys: Iterable[Key]) -> tuple[str, ...]:
     """Gang ids of attempts, sorted."""
     return tuple(gang for gang, _ in sorted(keys))
+
+
+def _unless_gone(
+    _call: object, _path: object, failed: tuple[object, BaseException, object]
+) -> None:
+    """Go on where a supervisor that ends has removed a file first; raise everything else."""
+    if not isinstance(failed[1], FileNotFoundError):
+        raise failed[1]
