@@ -70,7 +70,7 @@ def test_whoever_holds_what_is_gone_waits_again_and_the_other_runs_on(place: Pla
     place.start(2)
     until(lambda: place.state("b") == "QUEUED")
     assert place.state("a") == "RUNNING"
-    # Both the engine and the world see it; either may be the first. The stream may be a moment late.
+    # Engine and world both see it; either may be first. The stream may be a moment late.
     assert until(place.told) in {
         "lost GPU 2, 3 of n0: the node came back without what it held",
         "its node is described otherwise now",
