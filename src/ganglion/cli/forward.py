@@ -142,7 +142,7 @@ class Carrier:
         """Break what is still carried: its threads would keep this process alive."""
         for far in list(self._live):
             with contextlib.suppress(Exception):  # it breaks by itself at this moment
-                far.stream.close()
+                far.close()
 
 
 def _onward(connected: socket.socket, far: "WebSocketSession") -> None:
