@@ -56,13 +56,15 @@ def test_a_recipient_that_fails_is_shown_and_holds_up_no_other(
     notify = {"mail": TO, "command": f"cat > {done}.new; mv {done}.new {done}"}
     job = site.submit("refused", "true", notify=notify)
     ganglion("wait", job)
-    until(done.exists)
+    until(done.exists, deadline_s=90)
     assert f"job id: {job}" in done.read_text()
-    shown = until(lambda: "450 not now" in (text := ganglion("describe", job).out) and text)
+    shown = until(
+        lambda: "450 not now" in (text := ganglion("describe", job).out) and text, deadline_s=90
+    )
     assert f"notify: mail to {TO}: " in " ".join(shown.split())
     mail.refuses = False
-    until(lambda: mail.mails, deadline_s=60)
-    until(lambda: "450" not in ganglion("describe", job).out)
+    until(lambda: mail.mails, deadline_s=90)
+    until(lambda: "450" not in ganglion("describe", job).out, deadline_s=90)
 
 
 def test_commands_run_only_where_the_owner_allows_them(

@@ -124,18 +124,20 @@ class Http:
     def stream(self, path: str, params: Params | None = None) -> Iterator[httpx2.Response]:
         """Open an answer that arrives bit by bit; silence of any length is no error."""
         timeout, headers = httpx2.Timeout(None, connect=CONNECT_S), {REQUEST: uuid4().hex}
-        url, given = _route(path), _given(params)
+        request = self._client.build_request(
+            "GET", _route(path), params=_given(params), headers=headers, timeout=timeout
+        )
         with _naming(headers[REQUEST]):
+            response = self._send(request, TRIES, stream=True)
             try:
-                with self._client.stream(
-                    "GET", url, params=given, headers=headers, timeout=timeout
-                ) as response:
-                    if response.is_error:
-                        response.read()
-                        raise error_of(response)
-                    yield response
+                if response.is_error:
+                    response.read()
+                    raise error_of(response)
+                yield response
             except httpx2.TransportError as error:
                 raise fault_of(error, self.url) from error
+            finally:
+                response.close()
 
     @contextmanager
     def socket(self, path: str, params: Params | None = None) -> "Iterator[WebSocketSession]":
@@ -159,14 +161,16 @@ class Http:
         except httpx2.TransportError as error:
             raise fault_of(error, self.url) from error
 
-    def _send(self, request: httpx2.Request, tries: int) -> httpx2.Response:
+    def _send(
+        self, request: httpx2.Request, tries: int, *, stream: bool = False
+    ) -> httpx2.Response:
         """Send, and send again when the connection broke and repeating does no harm."""
         try:
-            return self._client.send(request)
+            return self._client.send(request, stream=stream)
         except httpx2.TransportError as error:
             broken = not isinstance(error, httpx2.ConnectError | httpx2.TimeoutException)
             if broken and tries > 1:
-                return self._send(request, tries - 1)
+                return self._send(request, tries - 1, stream=stream)
             raise fault_of(error, self.url) from error
 
     def _decoded(self, response: httpx2.Response, returns: type[T]) -> T:
