@@ -199,7 +199,7 @@ def test_a_job_with_a_terminal_is_joined_left_and_joined_again(
     again.type("echo still-$mark; exit 4\n")
     again.expect("still-kept\r\n")
     assert again.leave() == 4
-    assert "still-kept" in ganglion("logs", "talk").out
+    until(lambda: "still-kept" in ganglion("logs", "talk").out)
 
 
 def test_a_terminal_outlives_the_server_and_a_closed_window(
