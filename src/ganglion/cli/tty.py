@@ -64,19 +64,18 @@ def join(session: Session, *, terminal: bool, typing: bool, detach: bool = False
 
 
 def _copied(session: Session, keys: "Keys") -> Status:
-    while True:
-        try:
-            found = session.receive()
-        except KeyboardInterrupt:
-            if keys.pressed:
-                raise Detached from None
-            raise
-        if isinstance(found, Status):
-            return found
-        channel, data = found
-        out = sys.stderr.buffer if channel == STDERR else sys.stdout.buffer
-        out.write(data)
-        out.flush()
+    """Write what arrives; the keys that detach may interrupt at any point."""
+    try:
+        while not isinstance(found := session.receive(), Status):
+            channel, data = found
+            out = sys.stderr.buffer if channel == STDERR else sys.stdout.buffer
+            out.write(data)
+            out.flush()
+    except KeyboardInterrupt:
+        if keys.pressed:
+            raise Detached from None
+        raise
+    return found
 
 
 class Keys:
