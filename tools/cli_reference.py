@@ -72,9 +72,16 @@ printed at once, as `FILE:LINE:COLUMN: KEY: ...` (`errors` in JSON). `NO_COLOR` 
 `FORCE_COLOR` are heeded.
 
 **One letter, one meaning:** `-a` all, `-d` detach, `-e` variable, `-f` follow, `-h` help, `-n`
-number of rows, `-N` namespace, `-o` output, `-q` queue, `-u` user, `-w` watch, `-y` yes.
+number of rows, `-N` namespace, `-o` output, `-q` queue, `-u` user, `-v` verbose, `-w` watch,
+`-y` yes.
 (`submit -f FILE`, also under the name `apply -f FILE`, is understood for the sake of fingers used
 to it.)
+
+**Each request.** `-v` (`--verbose`), before or after any command, prints a line on stderr for each
+request to the server: method, path, status, time until the answer begins, request id (the key
+`request` in `server.log`), and the socket or URL; a request that is sent again says why and after
+which wait. Tokens are not in it, values that look like credentials are replaced by
+`<redacted>`. Requests to the API server of a cluster (`--context`) are not printed.
 
 **Exit codes.**
 
@@ -98,6 +105,7 @@ to it.)
 | `GANGLION_CONTEXT` | the cluster to use, as `--context`: see [Kubernetes](kubernetes-submit.md) |
 | `GANGLION_SCHEDULER` | where that cluster's scheduler answers: `NAMESPACE/SERVICE:PORT` |
 | `GANGLION_DEBUG=1` | tracebacks, as `--debug` |
+| `GANGLION_VERBOSE=1` | each request to the server on stderr, as `-v` |
 
 **Completion** of commands, options, and of the names of live jobs, queues and nodes:
 `eval "$(ganglion completion bash)"`; zsh and fish work alike.
@@ -137,12 +145,17 @@ def _command(parent: click.Context, name: str, heading: str) -> Iterator[str]:
     yield f"{heading} `{context.command_path}`\n"
     yield f"```\n{usage}\n```\n"
     yield _prose(command.help or "")
-    options = [_row(p) for p in command.params if isinstance(p, click.Option) and not p.hidden]
+    options = [_row(p) for p in command.params if isinstance(p, click.Option) and _own(p)]
     if options:
         yield "| Option | Meaning |\n|---|---|\n" + "\n".join(options) + "\n"
     if isinstance(command, click.Group):
         for child in command.commands:
             yield from _command(context, child, "####")
+
+
+def _own(option: click.Option) -> bool:
+    """Whether an option is listed with its command; `-v` is one of every command."""
+    return not option.hidden and option.name != "verbose"
 
 
 def _prose(text: str) -> str:

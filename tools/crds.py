@@ -151,6 +151,48 @@ IN_FORCE: Json = {
         "spec": {"type": "object", **ANYTHING},
     },
 }
+SELECTOR: Json = {
+    "type": "object",
+    "description": "over the labels of namespaces; {} selects all",
+    "properties": {
+        "matchLabels": {
+            "type": "object",
+            "maxProperties": 64,
+            "additionalProperties": {"type": "string", "maxLength": 63},
+        },
+        "matchExpressions": {
+            "type": "array",
+            "maxItems": 64,
+            "items": {
+                "type": "object",
+                "required": ["key", "operator"],
+                "properties": {
+                    "key": {"type": "string", "maxLength": 317},
+                    "operator": {
+                        "type": "string",
+                        "enum": ["In", "NotIn", "Exists", "DoesNotExist"],
+                    },
+                    "values": TEXTS,
+                },
+            },
+        },
+    },
+}
+TENANTS: dict[str, Json] = {
+    "namespaces": {
+        "type": "object",
+        "description": "namespaces whose pods it takes, by name or by label; left out = as the "
+        "queue above, in the end all; {} = none",
+        "properties": {"names": TEXTS, "selector": SELECTOR},
+    },
+    "max_priority": {
+        "type": "integer",
+        "format": "int32",
+        "description": "highest priority of its gangs, however it is given; left out = as the "
+        "queue above, in the end what a PriorityClass gives, and none by annotation",
+    },
+}
+"""What a `Queue` says that queues of files do not: those know no namespaces."""
 COUNT: Json = {"type": "integer", "format": "int64", "minimum": 0}
 QUEUE_STATUS: Json = {
     "type": "object",
@@ -196,6 +238,7 @@ def queues() -> Json:
     schema = policy_schema()
     spec = structural(schema["$defs"]["QueueFile"], schema["$defs"])
     del spec["properties"]["name"], spec["required"]
+    spec["properties"] |= TENANTS
     spec["description"] = "A queue of the tree, as a policy file says it; its name is the object's."
     rules = [
         {

@@ -1,13 +1,11 @@
 """Writes deploy/: the manifests of the chart with its usual values, for those without Helm.
 
-python tools/manifests.py            write the files; needs Helm
-python tools/manifests.py --check    1 = a file is out of date
+python -m tools.manifests            write the files; needs Helm
+python -m tools.manifests --check    1 = a file is out of date
 
-Helm is looked for in $HELM, on the path, and where `go install` puts it.
+Helm is looked for in $HELM, where `python -m tools.go_programs helm` keeps it, and on the path.
 """
 
-import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -15,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from tools.go_programs import found
 
 ROOT = Path(__file__).resolve().parents[1]
 CHART = ROOT / "charts" / "ganglion"
@@ -26,37 +25,36 @@ KUBERNETES = "1.33.0"
 
 Json = dict[str, Any]
 
-HEAD = "# Generated from charts/ganglion by `python tools/manifests.py`.\n"
+HEAD = "# Generated from charts/ganglion by `python -m tools.manifests`.\n"
 HELMS_OWN = ("helm.sh/chart", "app.kubernetes.io/managed-by")
 """Labels that would say that Helm looks after the objects."""
 
 
 def helm() -> str:
     """Path of Helm; empty = it is not there."""
-    named = os.environ.get("HELM", "")
-    installed = Path.home() / "go" / "bin" / "helm"
-    return named or shutil.which("helm") or (str(installed) if installed.exists() else "")
+    return found("helm")
 
 
-def rendered(*values: str, name: str = RELEASE) -> list[Json]:
+def rendered(*values: str, name: str = RELEASE, kubernetes: str = KUBERNETES) -> list[Json]:
     """The objects of the chart, without the custom resource definitions.
 
     Args:
         values: settings as `replicas=3`, beside the usual values.
         name: of the release.
+        kubernetes: version of the cluster.
 
     Raises:
         subprocess.CalledProcessError: Helm refuses; its words are in `stderr`.
     """
     settings = [part for each in values for part in ("--set", each)]
     command = [helm(), "template", name, str(CHART), "--namespace", NAMESPACE]
-    found = subprocess.run(
-        [*command, "--kube-version", KUBERNETES, *settings],
+    done = subprocess.run(
+        [*command, "--kube-version", kubernetes, *settings],
         capture_output=True,
         text=True,
         check=True,
     )
-    return [each for each in yaml.safe_load_all(found.stdout) if each]
+    return [each for each in yaml.safe_load_all(done.stdout) if each]
 
 
 def pages() -> dict[str, str]:
@@ -114,7 +112,7 @@ def stale() -> list[str]:
 def main() -> int:
     """Write or check the files."""
     if not helm():
-        print("Helm is not there: put it on the path, or set HELM", file=sys.stderr)
+        print("Helm is not there: python -m tools.go_programs helm", file=sys.stderr)
         return 1
     if "--check" in sys.argv[1:]:
         for name in stale():

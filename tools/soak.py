@@ -23,7 +23,19 @@ RESULTS = DOCS / "benchmarks" / "results"
 TOLERANCE_PERMILLE = 1
 """By how much a figure may differ: what other versions of numpy make of sums."""
 
-MACHINE = ("_per_s", "cpu_s", "p99_s", "max_s", "total_s", "wall_s", "source")
+MACHINE = (
+    "per_s",
+    "cpu_s",
+    "cpu_ms",
+    "answer_ms",
+    "slowest_cycle_ms",
+    "first_s",
+    "p99_s",
+    "max_s",
+    "total_s",
+    "wall_s",
+    "source",
+)
 """Ends of the names of figures that depend on the machine."""
 
 

@@ -13,6 +13,9 @@ ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "kubernetes.md").read_text("utf-8")
 TABLE = PAGE.partition("<!-- mechanics -->")[2].partition("<!-- /mechanics -->")[0]
 ROWS = [line.strip("| ").split(" | ") for line in TABLE.splitlines() if re.match(r"\| \d", line)]
+TENANTS = (ROOT / "docs" / "kubernetes-tenants.md").read_text("utf-8")
+ANSWERS = TENANTS.partition("<!-- tenants -->")[2].partition("<!-- /tenants -->")[0]
+QUESTIONS = [line.strip("| ").split(" | ") for line in ANSWERS.splitlines()[3:] if line]
 NAMED = re.compile(r"`([\w/]+\.py)::(\w+)`")
 
 
@@ -24,7 +27,8 @@ def functions_of(path: Path) -> frozenset[str]:
 
 
 def test_every_mechanic_has_its_line() -> None:
-    assert [row[0] for row in ROWS] == [str(number) for number in range(1, 35)]
+    assert len(ROWS) >= 34
+    assert [row[0] for row in ROWS] == [str(number + 1) for number in range(len(ROWS))]
     assert {len(row) for row in ROWS} == {4}
 
 
@@ -35,6 +39,20 @@ def test_every_mechanic_is_held_by_tests_that_exist(row: list[str]) -> None:
     assert len(held) == row[3].count("::"), "each of them as `path::name`"
     for file, name in held:
         path = ROOT / "tests" / file
+        assert path.is_file(), file
+        assert name in functions_of(path), f"{file} has no {name}"
+
+
+@pytest.mark.parametrize("row", QUESTIONS, ids=lambda row: str(row[0])[:40])
+def test_every_answer_about_tenants_is_held_by_tests_that_exist(row: list[str]) -> None:
+    question, answer, tests = row
+    assert question.endswith("?")
+    assert answer
+    held = NAMED.findall(tests)
+    assert held
+    assert len(held) == tests.count("::"), "each of them as `path::name`"
+    for file, name in held:
+        path = ROOT / "tests" / "worlds" / "kubernetes" / file
         assert path.is_file(), file
         assert name in functions_of(path), f"{file} has no {name}"
 

@@ -12,6 +12,7 @@ from ganglion.bench.controlplane import ControlPlane
 from ganglion.bench.controlplane_flags import Options
 from ganglion.bench.kubernetes import BENCH, turns
 from ganglion.bench.kubernetes_field import Field
+from ganglion.bench.kubernetes_mixed import mixed_labels, mixed_pod
 from ganglion.bench.kubernetes_rivals import RIVALS
 from ganglion.bench.kubernetes_rounds import Figures, Measure, fill, flow, gangs, restart
 from ganglion.bench.programs import ASSETS, BINARY, Programs, find
@@ -55,6 +56,21 @@ def test_all_pods_are_bound_and_the_time_is_taken(plane: ControlPlane, name: str
     assert figures["backlog_s"] > 0
     assert figures["burst_s"] > 0
     assert (figures["rss_mib"] > 0) == (name != "bare")
+
+
+@pytest.mark.parametrize("name", ["ganglion", "kube-scheduler"])
+def test_pods_of_applications_with_rules_are_bound(plane: ControlPlane, name: str) -> None:
+    async def main() -> Figures:
+        async with Field(plane) as field:
+            await field.add_nodes(12, mixed_labels(12))
+            return await flow(field, RIVALS[name], 12, 60, mixed_pod)
+
+    try:
+        figures = asyncio.run(main())
+    finally:
+        plane.wipe()
+    assert figures["backlog_s"] > 0
+    assert 0 < figures["p50_ms"] <= figures["p99_ms"]
 
 
 @pytest.mark.parametrize("seed", [1, None])

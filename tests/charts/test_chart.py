@@ -10,7 +10,7 @@ import jsonschema_rs
 import msgspec
 import pytest
 import yaml
-from tests.worlds.kubernetes.rbac import LIVES, chart_rights, manifests
+from tests.worlds.kubernetes.rbac import LIVES, Right, chart_rights, manifests
 from tools import crds
 from tools import manifests as deploy
 
@@ -19,6 +19,7 @@ from ganglion.cli.registry import COMMANDS
 from ganglion.files.policy_schema import SCOPES
 from ganglion.model.levels import Level
 from ganglion.worlds.kubernetes import names
+from ganglion.worlds.kubernetes.config import tenants
 from ganglion.worlds.kubernetes.config.settings import KEYS, parse_settings
 from ganglion.worlds.kubernetes.gangs.kinds import KINDS, POD
 from ganglion.worlds.kubernetes.watches import ALWAYS
@@ -27,8 +28,8 @@ CHART = deploy.CHART
 ROOT = deploy.ROOT
 SCHEMA: dict[str, Any] = msgspec.json.decode((CHART / "values.schema.json").read_bytes())
 VALUES: dict[str, Any] = yaml.safe_load((CHART / "values.yaml").read_text("utf-8"))
-INSTALL = (ROOT / "docs" / "install.md").read_text("utf-8")
-needs_helm = pytest.mark.skipif(not deploy.helm(), reason="Helm is not there")
+RIGHTS = (ROOT / "docs" / "kubernetes-rights.md").read_text("utf-8")
+needs_helm = pytest.mark.usefixtures("helm")
 
 
 def test_the_definitions_are_what_the_schema_of_policy_files_says() -> None:
@@ -37,12 +38,12 @@ def test_the_definitions_are_what_the_schema_of_policy_files_says() -> None:
 
 @needs_helm
 def test_the_raw_manifests_are_those_of_the_chart() -> None:
-    assert deploy.stale() == [], "run: python tools/manifests.py"
+    assert deploy.stale() == [], "run: python -m tools.manifests"
 
 
 def test_every_key_of_a_file_is_a_key_of_an_object() -> None:
     queue, policy = spec(crds.queues()), spec(crds.policies())
-    assert set(queue) == set(SCOPES["queues"].model_fields) - {"name"}
+    assert set(queue) == set(SCOPES["queues"].model_fields) - {"name"} | set(tenants.KEYS)
     assert set(policy) == set(SCOPES[""].model_fields) - {"queues"}
     for scope in ("preemption", "flavors"):
         assert set(queue[scope]["properties"]) == set(SCOPES[scope].model_fields)
@@ -189,20 +190,96 @@ def test_nothing_admits_or_changes_the_objects_of_others() -> None:
 
 
 def test_the_page_says_of_every_right_what_it_is_for() -> None:
-    table = INSTALL[INSTALL.index("## What it may do") :]
-    rows = [line for line in table.splitlines() if line.startswith("| `")]
-    said = {
-        (resource.strip("`"), verb)
-        for row in rows
-        for resource in re.findall(r"`[^`]+`", row.split("|")[1])
-        for verb in re.findall(r"[a-z]+", row.split("|")[2])
-    }
-    wanted = {
-        (f"{each.resource}.{each.group}" if each.group else each.resource, each.verb)
-        for each in chart_rights()
-    }
+    rows = rights_page()
+    assert all(len(row) == 5 and row[2] and row[3] for row in rows)
+    said = {right for row in rows for right in rights_in(row)}
+    wanted = {named(each) for each in chart_rights()}
     assert sorted(wanted - said) == []
     assert sorted(said - wanted) == []
+
+
+@needs_helm
+def test_a_feature_that_is_off_takes_the_rights_of_its_rows_and_no_others() -> None:
+    everything = rights_of(deploy.rendered())
+    switches = {value for row in rights_page() for value in re.findall(r"`([^`]+)`", row[4])}
+    assert switches == {
+        *(f"integrations.{name}" for name in VALUES["integrations"]),
+        *(f"features.{name}" for name, is_on in VALUES["features"].items() if is_on),
+    }
+    for row in rights_page():
+        values = re.findall(r"`([^`]+)`", row[4])
+        if values:
+            left = rights_of(deploy.rendered(*(f"{each}=false" for each in values)))
+            assert rights_in(row) <= everything - left, values
+    for switch in sorted(switches):
+        gone = everything - rights_of(deploy.rendered(f"{switch}=false"))
+        own = {r for row in rights_page() if switch in row[4] for r in rights_in(row)}
+        # A kind that is not watched is not suspended either.
+        own |= {right for right in gone if switch.startswith("integrations")}
+        assert gone <= own, switch
+
+
+@needs_helm
+def test_what_it_writes_is_bound_to_namespaces_where_they_are_named() -> None:
+    objects = deploy.rendered("rbac.namespaces={red,blue}")
+    role = "ganglion-workloads"
+    bindings = [e for e in objects if e.get("roleRef", {}).get("name") == role]
+    found = [(each["kind"], each["metadata"].get("namespace")) for each in bindings]
+    assert found == [("RoleBinding", "red"), ("RoleBinding", "blue")]
+    everywhere = {e["roleRef"]["name"] for e in objects if e["kind"] == "ClusterRoleBinding"}
+    assert everywhere == {"ganglion"}
+    (reads,) = [
+        each
+        for each in objects
+        if (each["kind"], each["metadata"]["name"]) == ("ClusterRole", "ganglion")
+    ]
+    written = {
+        resource
+        for rule in reads["rules"]
+        for resource in rule["resources"]
+        if set(rule["verbs"]) - {"get", "list", "watch"}
+    }
+    assert written == {"queues/status", "policies/status", "events"}
+    (container,) = next(
+        each["spec"]["template"]["spec"]["containers"]
+        for each in objects
+        if each["kind"] == "Deployment"
+    )
+    assert "--only-namespaces=red,blue" in container["args"]
+
+
+def rights_page() -> list[list[str]]:
+    """Rows of the tables of the page on rights: resources, verbs, why, without, value."""
+    table = RIGHTS.partition("<!-- rights -->")[2].partition("<!-- /rights -->")[0]
+    lines = [line for line in table.splitlines() if line.startswith("| `")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+
+
+def rights_in(row: list[str]) -> set[tuple[str, str]]:
+    return {
+        (resource, verb)
+        for resource in re.findall(r"`([^`]+)`", row[0])
+        for verb in re.findall(r"[a-z]+", row[1])
+    }
+
+
+def named(right: Right) -> tuple[str, str]:
+    resource = f"{right.resource}.{right.group}" if right.group else right.resource
+    return resource, right.verb
+
+
+def rights_of(objects: list[dict[str, Any]]) -> set[tuple[str, str]]:
+    """Everything that the scheduler's roles allow."""
+    names = ("ganglion", "ganglion-workloads", "ganglion-leader")
+    return {
+        (f"{resource}.{group}" if group else resource, verb)
+        for each in objects
+        if each["kind"] in ("ClusterRole", "Role") and each["metadata"]["name"] in names
+        for rule in each["rules"]
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+    }
 
 
 def test_alerts_lead_to_paragraphs_that_exist() -> None:

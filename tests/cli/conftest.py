@@ -25,6 +25,7 @@ def surroundings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[No
         "FORCE_COLOR",
         "NO_COLOR",
         "GANGLION_DEBUG",
+        "GANGLION_VERBOSE",
     ):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("TZ", "UTC")

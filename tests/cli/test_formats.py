@@ -2,7 +2,7 @@
 
 import pytest
 
-from ganglion.cli.formats import age, clock, gpu_time, memory, milli, plural, ranges
+from ganglion.cli.formats import age, both, clock, gpu_time, memory, milli, plural, ranges
 
 
 @pytest.mark.parametrize(
@@ -67,3 +67,7 @@ def test_no_time_is_a_dash() -> None:
 )
 def test_gpu_time_is_in_the_unit_that_says_something(gpu_ms: int, text: str) -> None:
     assert gpu_time(gpu_ms) == text
+
+
+def test_names_are_listed_as_people_do() -> None:
+    assert [both(each) for each in ("a", "ab", "abc")] == ["a", "a and b", "a, b and c"]

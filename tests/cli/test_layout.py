@@ -13,7 +13,7 @@ from tests.cli import answers
 
 import ganglion.cli
 from ganglion.cli.formats import now_ms
-from ganglion.cli.layout import CUT, Column, layout, texts_of, width_of
+from ganglion.cli.layout import CUT, GAP, Column, layout, texts_of, width_of
 from ganglion.cli.screen import UNBOUNDED
 
 WORDS = st.text(st.sampled_from("abc-1"), min_size=1, max_size=12)
@@ -197,7 +197,12 @@ def test_every_table_fits_random_rows(name: str, data: st.DataObject, room: int)
     cells = texts_of(fake, drawn)
     fitted = layout(fake, cells, room)
     assert all(width_of(line) <= room for line in (fitted.head(), *fitted.rows(drawn, cells)))
+    key = next((n for n, each in enumerate(fake) if each.key), 0)
+    before = sum(
+        GAP + max(map(width_of, [each.name, *(row[n] for row in cells)]))
+        for n, each in enumerate(fake[:key])
+    )
     for row in cells:
-        text = row[next((n for n, each in enumerate(fake) if each.key), 0)]
-        if width_of(text) <= room - 10:
+        text = row[key]
+        if width_of(text) <= room - before:
             assert any(text.strip() in line for line in fitted.rows(drawn, cells))

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 from tests.cli.harness import Done, Ganglion
 
+from ganglion.cli.offline import HomeLogs
 from ganglion.worlds.local import records
-from ganglion.worlds.local.paths import log_file, run_dir
+from ganglion.worlds.local.paths import log_file, logged_gangs, run_dir
 
 DOWN = "no server is running: these are the files in"
 
@@ -97,3 +98,15 @@ def test_a_job_that_runs_on_is_followed_to_its_end(ganglion: Ganglion, home: Pat
     reader.join(30)
     assert found
     assert (found[0].code, found[0].out) == (0, "one\ntwo\nthree\nfour\n")
+
+
+def test_the_home_is_listed_once(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    listed = list[Path]()
+
+    def counted(folder: Path) -> list[str]:
+        listed.append(folder)
+        return logged_gangs(folder)
+
+    monkeypatch.setattr("ganglion.cli.offline.logged_gangs", counted)
+    assert HomeLogs(home).ranks("train", None) == (0, 1)
+    assert len(listed) == 1

@@ -162,6 +162,28 @@ def test_a_wrong_header_names_its_line_and_option(
     assert error.key.startswith(key) or error.key == key.replace("--time", "-t")
 
 
+def test_all_problems_of_a_script_are_told_at_once_with_line_and_column() -> None:
+    headers = (
+        "-N two  --time=soon # don't\n\t--comment='a b' --mem lots -A _\noops\n"
+        "-J fine -t\n-n -3 --signal=KILL\n-J a 'b"
+    )
+    with pytest.raises(FieldError) as caught:
+        script(headers)
+    found = [(each.line, each.column, each.key) for each in caught.value.errors]
+    assert found == [
+        (2, 9, "--nodes"),
+        (2, 17, "--time"),
+        (3, 26, "--mem"),
+        (3, 37, "queue"),
+        (4, 9, "#SBATCH"),
+        (5, 17, "-t"),
+        (6, 9, "--ntasks"),
+        (6, 15, "checkpoint.signal"),
+        (7, 14, "#SBATCH"),
+    ]
+    assert {each.file for each in caught.value.errors} == {"train.sh"}
+
+
 def test_headers_end_at_the_first_command() -> None:
     assert shape(script("-N 2", "srun a\n#SBATCH -N 4\n")) == {"nodes": 2}
 

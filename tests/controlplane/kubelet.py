@@ -27,6 +27,8 @@ CODE = "test/exit-code"
 """Annotation: what it ends with; 0 without it."""
 STOP = "test/stop-seconds"
 """Annotation: how long it takes to stop when deleted; it is killed when its grace is over."""
+STUCK = "test/stuck"
+"""Annotation: its containers never run; the reason that they wait for, as `ImagePullBackOff`."""
 ADDRESS = "test/address"
 """Annotation: its IP address."""
 
@@ -184,8 +186,11 @@ class Kubelets:
             return
         self._held[uid] = (node, requested(pod))
         self.ran[pod["metadata"]["name"]] = node
-        await self._say(pod, _running(pod))
         notes = pod["metadata"].get("annotations", {})
+        if STUCK in notes:
+            await self._say(pod, _stuck(pod, notes[STUCK]))
+            return
+        await self._say(pod, _running(pod))
         if RUN in notes:
             await asyncio.sleep(float(notes[RUN]))
             if node not in self._away:
@@ -283,6 +288,16 @@ def _running(pod: Object) -> Object:
         "podIPs": [{"ip": _address(pod)}],
         "conditions": [_condition(name, "True") for name in ("Initialized", "Ready")],
         "containerStatuses": [_container(each, state, ready=True) for each in _containers(pod)],
+    }
+
+
+def _stuck(pod: Object, reason: str) -> Object:
+    state = {"waiting": {"reason": reason, "message": f"it waits: {reason}"}}
+    return {
+        "phase": "Pending",
+        "startTime": _second(),
+        "conditions": [_condition("Initialized", "True"), _condition("Ready", "False")],
+        "containerStatuses": [_container(each, state, ready=False) for each in _containers(pod)],
     }
 
 

@@ -39,11 +39,11 @@ class Site:
     def client(self) -> Client:
         return Client.from_home()
 
-    def restart(self) -> None:
+    def restart(self, *more: str) -> None:
         """Kill the server and start another one."""
         self.nursery.end(signal.SIGKILL)
         (self.home / "server.json").unlink()
-        self.nursery.start()
+        self.nursery.start(*more)
         until(lambda: read_server(self.home))
 
     def program(self, *args: str, **others: object) -> "subprocess.Popen[bytes]":

@@ -178,6 +178,24 @@ def test_a_port_where_nothing_listens_is_said(site: Site, pod: tuple[str, Path])
     process.communicate(timeout=30)
 
 
+def test_a_port_of_another_program_is_refused(site: Site, pod: tuple[str, Path]) -> None:
+    job, _ = pod
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        taken = other.getsockname()[1]
+        process = site.program("port-forward", job, f":{taken}")
+        assert process.stderr
+        local = int(process.stderr.readline().decode().split(":")[1].split()[0])
+        with contextlib.suppress(ConnectionResetError):
+            assert reversed_by(local, b"hello") == b""
+        said = process.stderr.readline().decode()
+        assert f"no process of {job}/0 listens at port {taken}" in said
+        other.settimeout(0)
+        with pytest.raises(BlockingIOError):
+            other.accept()
+    process.terminate()
+    process.communicate(timeout=30)
+
+
 def test_ctrl_c_ends_it_while_connections_are_open(site: Site, pod: tuple[str, Path]) -> None:
     job, folder = pod
     forwarding = Person("port-forward", job, ":" + (folder / "port").read_text())

@@ -73,6 +73,14 @@ def test_a_command_has_the_pods_environment_directory_and_gpus(
     assert len(gpus.split(",")) == 2
 
 
+def test_verbose_names_the_socket_of_a_command(site: Site, job: str) -> None:
+    done = run(site, "exec", "-v", job, "--", "echo", "data")
+    assert (done.code, done.out) == (0, "data\n")
+    (line,) = done.err.splitlines()
+    assert line.startswith(f"GET /api/v1/workloads/{job}/exec 101 ")
+    assert line.endswith(f" via {site.home / 'api.sock'}")
+
+
 def test_streams_are_kept_apart_and_carry_everything(site: Site, job: str) -> None:
     body = os.urandom(3 << 20).hex().encode()
     process = site.program("exec", "-i", job, "--", "sh", "-c", "cat; echo done >&2")

@@ -1,6 +1,9 @@
 """`notify:` with a real mail server and real commands."""
 
+import json
+import threading
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -111,3 +114,86 @@ def test_what_is_no_address_is_refused(site: Site, ganglion: Ganglion, wrong: st
     path.write_text(yaml.safe_dump({"run": "true", "notify": {"mail": wrong}}))
     done = ganglion("submit", str(path), "--dry-run")
     assert (done.code, "is no mail address" in done.err) == (2, True)
+
+
+class Hook(ThreadingHTTPServer):
+    """Takes what is posted; `answers` are the statuses of the first ones."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Post)
+        self.taken: list[tuple[str, dict[str, str]]] = []
+        self.answers: list[int] = []
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}"
+
+
+class _Post(BaseHTTPRequestHandler):
+    server: Hook
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.server.taken.append((self.path, json.loads(body)))
+        self.send_response(self.server.answers.pop(0) if self.server.answers else 200)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        """Nothing is logged."""
+
+
+@pytest.fixture
+def hook() -> Iterator[Hook]:
+    with Hook() as server:
+        yield server
+        server.shutdown()
+
+
+def test_a_webhook_is_sent_json_again_until_it_is_taken(
+    site: Site, ganglion: Ganglion, hook: Hook
+) -> None:
+    settle(site.home)
+    job = site.submit("private", "true", notify={"webhook": hook.url})
+    ganglion("wait", job)
+    shown = until(lambda: "private address" in (said := ganglion("describe", job).out) and said)
+    assert "--allow-url" in " ".join(shown.split())
+    assert hook.taken == []
+
+    site.restart("--allow-url", "127.0.0.1")
+    with site.client() as client:
+        client.secrets.set("HOOK", f"{hook.url}/of/whom?token=canary")
+    hook.answers = [503]
+    job = site.submit(
+        "hooked", "echo lost; exit 3", retry={"limit": 0}, notify={"slack": "secret:HOOK"}
+    )
+    ganglion("wait", job)
+    until(lambda: [path for path, _ in hook.taken].count("/of/whom?token=canary") == 2, 90)
+    _, said = hook.taken[-1]
+    assert said["text"].startswith(f"{job} FAILED, exit code 3")
+    assert (said["event"], said["job_id"], said["exit_code"]) == ("end", job, "3")
+    until(lambda: "answered 503" not in ganglion("describe", job).out)
+    kept = [each for each in site.home.rglob("*") if each.is_file() and "secrets" not in each.parts]
+    assert [each for each in kept if b"canary" in each.read_bytes()] == []
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ("ftp://example.org/x", "is no URL"),
+        ("https://ada:canary@example.org/x", "is no URL"),
+        ("secret:not a name", "name"),
+        ("https://hooks.slack.com/services/T0000/B0000/XXXXXXXX", "secret:HOOK"),
+    ],
+)
+def test_what_is_no_webhook_is_refused(
+    site: Site, ganglion: Ganglion, wrong: str, says: str
+) -> None:
+    path = site.home / "wrong.yaml"
+    path.write_text(yaml.safe_dump({"run": "true", "notify": {"webhook": wrong}}))
+    done = ganglion("submit", str(path), "--dry-run")
+    assert done.code == 2
+    assert says in done.err

@@ -218,7 +218,7 @@ def replicas(state: ClusterState, count: int, floor: int) -> None:
 
 
 @pytest.mark.parametrize("queues", [(), ("vip",)])
-def test_no_service_is_taken_below_its_floor_before_a_booking_begins(
+def test_no_service_is_taken_below_its_floor_for_a_booking(
     queues: tuple[str, ...],
 ) -> None:
     for count, floor in ((1, 1), (2, 1), (2, 2), (3, 2), (3, 3)):
@@ -230,8 +230,7 @@ def test_no_service_is_taken_below_its_floor_before_a_booking_begins(
             assert len(runs) >= floor
             now = min(now + 10 * MINUTE, BEGIN)
             left += stopped(at(state, now, *obeyed(state, now)))
-        stays = queues and floor == count
-        assert len(set(left)) == (0 if stays else count)
+        assert len(set(left)) == (0 if floor == count else count)
 
 
 def obeyed(state: ClusterState, now: int) -> list[ev.Event]:

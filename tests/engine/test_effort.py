@@ -70,7 +70,7 @@ def settled(seed: int, effort: int) -> set[str]:
 
 def test_a_burst_has_the_same_outcome_in_many_cycles_as_in_few() -> None:
     whole, little, again = (Burst(12, 100) for _ in range(3))
-    whole.state.effort, little.state.effort, again.state.effort = UNBOUNDED, 300, 300
+    whole.state.effort, little.state.effort, again.state.effort = UNBOUNDED, 150, 150
 
     assert whole.settle() and little.settle(400) and again.settle(400)
 

@@ -47,6 +47,24 @@ def test_what_can_never_fit_says_so_with_the_largest_node() -> None:
     assert answer.reason.message == "one pod needs 9 GPUs on one node; the largest node has 8"
 
 
+@pytest.mark.parametrize(
+    ("used", "wanted", "message"),
+    [
+        ((8, 8), 1, "needs 1 GPU on one node; no GPU that it may use is free"),
+        ((8, 6), 4, "needs 4 GPUs on one node; only 2 GPUs free in all"),
+        ((6, 5), 4, "needs 4 GPUs on one node; 5 GPUs free in all, but no node has that"),
+    ],
+)
+def test_what_is_free_in_all_is_only_held_against_nodes_where_it_would_do(
+    used: tuple[int, int], wanted: int, message: str
+) -> None:
+    state = state_of(node("n0"), node("n1"))
+    submit(state, *(gang(f"g{number}", gpus=gpus) for number, gpus in enumerate(used)))
+    answer = verdict(state, gang("x", gpus=wanted), 1)
+    assert answer.reason
+    assert answer.reason.message == message
+
+
 def test_a_gang_larger_than_the_fleet_never_fits() -> None:
     answer = verdict(state_of(node("n0"), node("n1")), gang("g", pods=3, gpus=8), 0)
 

@@ -61,3 +61,9 @@ def test_the_oldest_services_are_forgotten() -> None:
     for value in range(10):
         quantum.insert(services, recent, [9 - value], window=4)
     assert (services, recent) == ([0, 1, 2, 3], [3, 2, 1, 0])
+
+
+def test_a_gang_does_not_yield_for_a_small_difference() -> None:
+    levels = quantum.learnt(gpu_hours(*[1, 2, 4, 8, 16, 32] * 4), RESTART)
+    assert levels.apart == quantum.APART > 1
+    assert quantum.fixed(HOUR).apart == 1, "a given quantum is exact"

@@ -120,3 +120,42 @@ def test_all_pods_stay_within_one_domain() -> None:
     assert pool.take(need) == [(2, 8), (3, 8)]
     assert pool.take(need) is None
     assert pool.left == 12
+
+
+def test_a_gang_that_waited_long_enough_is_not_overtaken_by_what_may_run_too_long() -> None:
+    """As the scheduler has it: a place is reserved by time limits, and short ones pass."""
+    runners = [
+        _runner(number, end, 0, 4)._replace(latest=100) for number, end in enumerate((10, 20))
+    ]
+    wide = _waiter(0, _need(8), 5)._replace(limit=5, due=0)
+    long, short = (
+        _waiter(number, _need(4), 30)._replace(limit=limit)
+        for number, limit in ((1, 1000), (2, 50))
+    )
+    starts = {gang: start.at for gang, start in _play(1, runners, [wide, long]).starts.items()}
+    assert starts == {"g000": 20, "g001": 25}
+    starts = {gang: start.at for gang, start in _play(1, runners, [wide, short]).starts.items()}
+    assert starts == {"g002": 10, "g000": 40}
+    later = wide._replace(due=1000)
+    starts = {gang: start.at for gang, start in _play(1, runners, [later, long]).starts.items()}
+    assert starts == {"g001": 10, "g000": 40}
+
+
+def test_without_time_limits_nothing_is_reserved() -> None:
+    runners = [_runner(number, end, 0, 4) for number, end in enumerate((10, 20))]
+    wide, other = _waiter(0, _need(8), 5)._replace(due=0), _waiter(1, _need(4), 30)
+    starts = {gang: start.at for gang, start in _play(1, runners, [wide, other]).starts.items()}
+    assert starts == {"g001": 10, "g000": 40}
+
+
+def test_a_gang_that_waits_for_a_limit_keeps_nobody_from_passing() -> None:
+    runners = [
+        _runner(number, end, 0, 4)._replace(latest=100) for number, end in enumerate((10, 20))
+    ]
+    wide = _waiter(0, _need(8), 5, ("limit",))._replace(limit=5, due=0)
+    other = _waiter(1, _need(4), 30)._replace(limit=1000)
+    draw = Rollout(
+        0, 0, Pool([("f", 0)]), runners, [wide, other], _ledger({"limit": 4}), frozenset()
+    )
+    draw.until(["g001"])
+    assert draw.starts["g001"].at == 10

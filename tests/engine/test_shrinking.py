@@ -1,4 +1,4 @@
-"""Nodes come back smaller, larger or otherwise: whoever holds what is gone is stopped."""
+"""Nodes come back smaller, larger, otherwise or in another rack: who holds what is gone stops."""
 
 from random import Random
 
@@ -126,7 +126,8 @@ class Shrinking(Engine):
         names = sorted(self.state.nodes)
         name = rng.choice(names)
         old, new = self.state.nodes[name], make.node(rng, name)
-        self.run(ev.NodeAdded(self.now, replace(new, domains=old.domains, labels=old.labels)))
+        domains = rng.choice((old.domains, old.domains, new.domains))  # it may have been moved
+        self.run(ev.NodeAdded(self.now, replace(new, domains=domains, labels=old.labels)))
 
     @rule(rng=seeds)
     def leave(self, rng: Random) -> None:

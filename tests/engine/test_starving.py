@@ -7,12 +7,14 @@ from msgspec.structs import replace
 
 from ganglion.bench.drive import Stage, drive
 from ganglion.engine.cycle import cycle
+from ganglion.engine.draining import starves
+from ganglion.engine.reservations import Reservations
 from ganglion.engine.state import ClusterState
 from ganglion.files.presets import preset
 from ganglion.model import events as ev
 from ganglion.model.policy import Policy
 from ganglion.model.queue import Queue
-from ganglion.model.workload import Gang
+from ganglion.model.workload import Checkpoint, Gang
 from ganglion.worlds.simulated.job import SimJob
 from tests.engine.build import gang, node
 
@@ -50,12 +52,42 @@ def _job(name: str, pods: int, gpus: int, at: int, limit: int) -> Gang:
     return replace(found, user="ada", name=name.rstrip("0123456789"))
 
 
+def _draining(name: str) -> Policy:
+    policy = preset(name)
+    return replace(policy, future=replace(policy.future, starving_permille=3000))
+
+
 @pytest.mark.parametrize("name", ["default", "slurm-like"])
 def test_without_limits_a_wide_gang_waits_at_most_three_times_as_long(name: str) -> None:
-    policy = preset(name)
-    policy = replace(policy, future=replace(policy.future, starving_permille=3000))
+    policy = _draining(name)
     with_limits = _wait(policy, 0, narrow=True, wide=True)
     assert _wait(policy, 0, narrow=False, wide=False) <= 3 * with_limits
+    assert _wait(policy, 0, narrow=False, wide=True) <= 3 * with_limits
+
+
+@pytest.mark.parametrize(
+    ("name", "permille"), [("default", 0), ("kai", 0), ("kueue", 0), ("slurm-like", 3000)]
+)
+def test_places_are_drained_where_the_policy_says_so(name: str, permille: int) -> None:
+    assert preset(name).future.starving_permille == permille
+
+
+@pytest.mark.parametrize(("shares", "drains"), [(True, False), (False, True)])
+def test_a_gang_that_those_in_its_way_yield_to_in_their_turn_has_no_place_drained(
+    shares: bool, drains: bool
+) -> None:
+    contract = Checkpoint() if shares else None
+    state = ClusterState(_draining("default"))
+    cycle(state, [ev.QueueSet(0, Queue("team")), ev.NodeAdded(0, node("a"))], 0)
+    before = [gang(f"run-{i}", gpus=4, expected_ms=90 * MINUTE) for i in range(2)]
+    held = [replace(each, checkpoint=contract) for each in before]
+    cycle(state, [ev.GangSubmitted(0, each) for each in held], 0)
+    wide = replace(gang("wide", gpus=8), checkpoint=Checkpoint())
+    cycle(state, [ev.GangSubmitted(0, wide)], 0)
+    record, future = state.records["wide/0"], state.policy.future
+    late = 4 * record.turn_ms
+
+    assert starves(state, record, Reservations(state.kept), future, late) is drains
 
 
 def test_a_drained_place_is_kept_until_it_is_free_and_only_limits_let_others_in() -> None:

@@ -128,6 +128,40 @@ def test_gpus_without_model_are_called_gpu() -> None:
     assert [device.type for device in node.devices] == ["GPU", "GPU"]
 
 
+def test_all_problems_of_a_cluster_are_told_at_once_from_the_top() -> None:
+    text = (
+        "pools:\n- {name: a, nodes: 0, gpsu: 8}\n- {nodes: 2, cpus: many}\n"
+        "queues:\n- {name: q, qouta: {H100: 1}, max_pending: x}\npolicy: {order: odd, trise: 3}"
+    )
+    with pytest.raises(FieldError) as caught:
+        parse_cluster(text, "c.yaml")
+    assert [(each.line, each.column, each.key) for each in caught.value.errors] == [
+        (2, 13, "pools[0].nodes"),
+        (2, 23, "pools[0].gpsu"),
+        (3, 3, "pools[1]"),
+        (3, 14, "pools[1].cpus"),
+        (5, 13, "queues[0].qouta"),
+        (5, 31, "queues[0].max_pending"),
+        (6, 10, "policy.order"),
+        (6, 22, "policy.trise"),
+    ]
+    assert {each.file for each in caught.value.errors} == {"c.yaml"}
+
+
+def test_contradictions_of_pools_and_queues_are_told_at_once() -> None:
+    text = (
+        "pools:\n- {name: a, nodes: 2, gpus: H100:8, numa: 3}\n"
+        "queues:\n- {name: q, parent: r}\n- {name: q}"
+    )
+    with pytest.raises(FieldError) as caught:
+        parse_cluster(text, "c.yaml")
+    assert [(each.line, each.key) for each in caught.value.errors] == [
+        (2, "pools[0].numa"),
+        (4, "queues[0].parent"),
+        (5, "queues[1].name"),
+    ]
+
+
 @pytest.mark.parametrize(
     ("text", "line", "key", "problem", "hint"),
     [

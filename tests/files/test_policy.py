@@ -192,6 +192,48 @@ def test_an_error_names_file_line_key_value_and_what_to_do(
     assert hint in caught.value.hint
 
 
+def test_all_problems_of_a_policy_are_told_at_once_from_the_top() -> None:
+    text = (
+        "preset: kia\nordr: fair\nevict:\n  restart: 5\n  victim: price\n"
+        "queues:\n- {name: a, wieght: 2, weight: -1}\n- {parent: a, quta: {H100: 1}}\n"
+        "- {nmae: b, quota: {H100: -4}}"
+    )
+    with pytest.raises(FieldError, match="preset") as caught:
+        parse_policy(text, "p.yaml")
+    found = [(each.file, each.line, each.column, each.key) for each in caught.value.errors]
+    assert found == [
+        ("p.yaml", 1, 1, "preset"),
+        ("p.yaml", 2, 1, "ordr"),
+        ("p.yaml", 4, 3, "evict.restart"),
+        ("p.yaml", 5, 3, "evict.victim"),
+        ("p.yaml", 7, 13, "queues[0].wieght"),
+        ("p.yaml", 7, 24, "queues[0].weight"),
+        ("p.yaml", 8, 3, "queues[1]"),
+        ("p.yaml", 8, 15, "queues[1].quta"),
+        ("p.yaml", 9, 4, "queues[2].nmae"),
+        ("p.yaml", 9, 21, "queues[2].quota.H100"),
+    ]
+
+
+def test_all_contradictions_between_queues_are_told_at_once() -> None:
+    text = (
+        "entitlement: share\nheads_only: true\nqueues:\n"
+        "- {name: a, parent: b}\n- {name: b, parent: a}\n"
+        "- {name: c, parent: nowhere}\n- {name: c}\n- {name: d, quota: {X: 1}}\n"
+        "- {name: e, parent: d, quota: {X: 2}}\n- {name: f, limit: {X: 1}, borrowing_limit: {X: 1}}"
+    )
+    with pytest.raises(FieldError) as caught:
+        parse_policy(text, "p.yaml")
+    assert [(each.line, each.key) for each in caught.value.errors] == [
+        (2, "heads_only"),
+        (4, "queues[0].parent"),
+        (6, "queues[2].parent"),
+        (7, "queues[3].name"),
+        (9, "queues[5].quota.X"),
+        (10, "queues[6].borrowing_limit.X"),
+    ]
+
+
 def test_flavors_that_no_node_has_are_gathered() -> None:
     text = "queues:\n- {name: a, quota: {h100: 4, H200: 1},\n   flavors: {order: [A10, h100]}}"
     found = parse_policy(text, "p.yaml", flavors=["H100", "A100"])

@@ -321,6 +321,37 @@ def test_a_misspelt_key_is_not_missing_too() -> None:
     assert caught.value.others == ()
 
 
+def test_a_key_that_no_unknown_one_looks_like_is_missing_too() -> None:
+    text = "zebra: 1\npod_sets:\n- {nmae: a}\n- {zebra: 2}"
+    with pytest.raises(FieldError) as caught:
+        parse(text)
+    assert [(each.line, each.key, each.problem) for each in caught.value.errors] == [
+        (1, "zebra", "unknown key `zebra`"),
+        (1, "", "the key `run` is missing"),
+        (3, "pod_sets[0].nmae", "unknown key `nmae`"),
+        (4, "pod_sets[1]", "the key `name` is missing"),
+        (4, "pod_sets[1].zebra", "unknown key `zebra`"),
+    ]
+
+
+def test_problems_of_short_forms_are_told_with_all_others() -> None:
+    text = (
+        "run: x\nparams: 5-1\npreemptible: {grcae: 2m, signl: TERM}\n"
+        "setup: [[a], {b: c}, ok]\ntime_limit: soon\nzebra: 1"
+    )
+    with pytest.raises(FieldError) as caught:
+        parse(text)
+    assert [(each.line, each.column, each.key) for each in caught.value.errors] == [
+        (2, 1, "params"),
+        (3, 15, "preemptible.grcae"),
+        (3, 26, "preemptible.signl"),
+        (4, 9, "setup[0]"),
+        (4, 14, "setup[1]"),
+        (5, 1, "time_limit"),
+        (6, 1, "zebra"),
+    ]
+
+
 def test_a_key_in_a_merged_alias_is_named_by_the_entry_that_used_it() -> None:
     with pytest.raises(FieldError, match="too small") as caught:
         parse("run: x\nlabels: &l {a: b}\npod_sets:\n- name: a\n  <<: &r {nodes: 0}\n")
@@ -672,3 +703,11 @@ def test_what_a_new_user_gets_wrong_about_files_is_told(
         load_workloads(path)
     assert "job.yaml" in caught.value.message
     assert caught.value.exit_code == 2
+
+
+def test_a_credential_in_env_is_kept_as_a_secret_is() -> None:
+    doc = parse("run: x\nenv: {HF_TOKEN: hf_canary, EPOCHS: 3, RUN_KEY: 'r{seed}'}")
+    assert references(doc) == {"HF_TOKEN": "hf_canary"}
+    run = to_workload(doc, user="ada", default_queue="red").run
+    assert run.secrets == ("HF_TOKEN",)
+    assert run.env == {"EPOCHS": "3", "RUN_KEY": "r{seed}"}

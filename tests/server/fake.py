@@ -75,7 +75,7 @@ class FakeWorld:
         self.machine.time += 1
         return self.machine.time
 
-    def tidy(self, gang: str) -> None:
+    def tidy(self, gang: str, attempt: int) -> None:
         """It keeps no records."""
 
     def wall(self) -> int:

@@ -7,9 +7,12 @@ from fastapi.testclient import TestClient
 
 from ganglion import __version__
 from ganglion.model.errors import EnvironmentFault
+from ganglion.model.queue import Queue
 from ganglion.server.app import guarded, make_app
+from ganglion.server.cluster_views import queue_view
 from ganglion.server.context import Context
 from ganglion.server.guard import MOST_BYTES
+from tests.engine import build
 from tests.server.conftest import Rig
 from tests.server.test_workloads import API, detail, post, problem, wait_for
 
@@ -186,3 +189,13 @@ def test_a_full_disk_is_said_so_until_it_is_over(
         assert client.get(f"{API}/workloads").json()["items"] == []
     assert post(client).status_code == 201
     assert client.get("/healthz").json()["status"] == "ok"
+
+
+def test_a_queue_counts_the_gangs_of_the_queues_under_it() -> None:
+    """As its use does, which stands beside them."""
+    state = build.state_of(build.node("n0"), queues=(Queue("org"), Queue("team", parent="org")))
+    gangs = (build.gang(name, gpus=8, queue="team") for name in "ab")
+    build.submit(state, *gangs)
+    org, team = (queue_view(state, name) for name in ("org", "team"))
+    assert (org.gpu_used_milli, org.running, org.waiting) == (8000, 1, 1)
+    assert (team.gpu_used_milli, team.running, team.waiting) == (8000, 1, 1)

@@ -7,7 +7,7 @@ from fastapi.testclient import TestClient
 
 from ganglion.lifecycle.failures.guard import QUARANTINED
 from ganglion.model.errors import Conflict, NotFound
-from ganglion.model.events import NodeAdded, NodeLost
+from ganglion.model.events import AlarmSet, NodeAdded, NodeLost
 from ganglion.model.plan import Phase
 from ganglion.server import bookings, cluster_views, commands, drains
 from ganglion.server.failures_keeper import FailuresKeeper
@@ -155,3 +155,14 @@ def test_a_node_that_is_lost_again_and_again_is_shut_until_a_person_opens_it(rig
     rig.do(lambda draft: commands.cordon(draft, "n0", ""))
     rig.turn(2)
     assert view(rig, "n0") == ("ready", "")
+
+
+def test_one_node_is_shown_as_in_the_list_of_all(rig: Rig) -> None:
+    rig.submit("a", resources={"gpus": 3})
+    rig.turn(3)
+    rig.do(lambda draft: draft.record(AlarmSet(draft.now, "n0", "odd", "its fan is loud")))
+    with rig.service.read() as mind:
+        alarms = mind.book.alarms
+        for each in cluster_views.node_page(mind.state, alarms).items:
+            one = cluster_views.node_view(mind.state, mind.state.nodes[each.name], alarms)
+            assert one == each

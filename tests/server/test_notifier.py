@@ -1,11 +1,14 @@
 """What is told to people, read from the ledger."""
 
 import json
+from pathlib import Path
 
 import pytest
 
+from ganglion.model.errors import FileError
 from ganglion.server import notifier as notifying
 from ganglion.server.notifier import Notifier
+from ganglion.server.notify_settings import Settings, Watched
 from tests.server.conftest import Rig
 
 TO = "ada@example.org"
@@ -14,7 +17,7 @@ TO = "ada@example.org"
 def collected(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> tuple[Notifier, list[tuple[str, str]]]:
     """A notifier whose notices are noted, not sent."""
     sent: list[tuple[str, str]] = []
-    monkeypatch.setattr(notifying, "send", lambda n, _: sent.append((n.workload, n.event)))
+    monkeypatch.setattr(notifying, "send", lambda n, *_: sent.append((n.workload, n.event)))
     made = Notifier(rig.home.root, rig.ledger, lambda: rig.machine.time)
     return made, sent
 
@@ -55,3 +58,19 @@ def test_the_past_is_not_told_and_the_queue_is_bounded(
     assert "dropped" in notifier.failures("new0-2")
     kept = json.loads((rig.home.root / "notify.json").read_text())
     assert (kept["pending"], kept["seq"]) == ([], rig.ledger.head)
+
+
+def test_the_settings_are_read_when_they_have_changed(tmp_path: Path) -> None:
+    watched = Watched(tmp_path)
+    assert watched.read() == Settings()
+    file = tmp_path / "notify.yaml"
+    file.write_text("commands: true")
+    first = watched.read()
+    assert first.commands
+    assert watched.read() is first
+    file.write_text("commands: maybe")
+    for _ in range(2):
+        with pytest.raises(FileError, match=r"notify\.yaml"):
+            watched.read()
+    file.unlink()
+    assert watched.read() == Settings()

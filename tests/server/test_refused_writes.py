@@ -16,6 +16,7 @@ from ganglion.model.events import GangEnded, MetricReported, Outcome
 from ganglion.model.policy import Policy
 from ganglion.server.draft import Mind
 from ganglion.server.recovery import replayed
+from ganglion.server.written import BEHIND
 from tests.server.conftest import Rig
 from tests.server.test_snapshots import everything, keepers, work
 
@@ -148,4 +149,26 @@ def test_a_commit_whose_answer_was_lost_is_taken_in(
     assert rig.submit("b") == "b-2"
     rig.turn(2)
     assert sorted(rig.machine.began) == [("a-1/0", 1), ("b-2/0", 1)]
+    rig.ledger.close()
+
+
+def test_turns_in_which_nothing_happens_leave_nothing_behind(tmp_path: Path) -> None:
+    rig = Rig(tmp_path / "home")
+    rig.submit("a")
+    rig.turn(3)
+    before, head = len(rig.service._copy._turns), rig.ledger.head
+    rig.turn(500)
+    assert rig.ledger.head == head
+    assert len(rig.service._copy._turns) == before
+    rig.ledger.close()
+
+
+def test_turns_that_only_change_descriptions_are_taken_in_as_well(tmp_path: Path) -> None:
+    rig = Rig(tmp_path / "home")
+    job = rig.submit("a")
+    rig.turn(2)
+    for number in range(2 * BEHIND):
+        labels = {"number": str(number)}
+        rig.do(lambda draft, to=labels: draft.change(draft.book.entries[job], labels=to))
+    assert len(rig.service._copy._turns) <= BEHIND
     rig.ledger.close()

@@ -1,5 +1,6 @@
 """The id of a request goes from the client to the log and to the ledger."""
 
+import asyncio
 import json
 from typing import Any
 
@@ -12,6 +13,7 @@ from fastapi.testclient import TestClient
 from ganglion.client import Client
 from ganglion.model.errors import GanglionError, NotFound
 from ganglion.model.events import Event, GangSubmitted, NodeLost
+from ganglion.server.request_id import Identified, request_id
 from tests.server.conftest import Rig
 from tests.server.test_workloads import API, post
 
@@ -62,6 +64,17 @@ def test_what_a_command_logs_names_its_request(client: TestClient, rig: Rig) -> 
     client.post(f"{API}/nodes/n0/cordon", json={"reason": "fan"}, headers=headers)
     assert seen == ["mine-3"]
     assert "request" not in structlog.contextvars.get_contextvars()
+
+
+def test_a_websocket_has_the_id_that_its_client_made() -> None:
+    seen: list[Any] = []
+
+    async def app(*_: Any) -> None:
+        seen.append((request_id(), structlog.contextvars.get_contextvars().get("request")))
+
+    scope = {"type": "websocket", "path": "/", "headers": [(b"x-request-id", b"mine-4")]}
+    asyncio.run(Identified(app)(scope, *([None] * 2)))  # type: ignore[arg-type]  # not used
+    assert seen == [("mine-4", "mine-4")]
 
 
 def test_events_of_ledgers_without_requests_are_read() -> None:

@@ -16,6 +16,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from ganglion.client import Client
+from ganglion.model.errors import GanglionError
 from ganglion.tracing import export, spans
 from tests.server.conftest import Rig, client, context, quiet, rig  # noqa: F401 - fixtures
 
@@ -120,6 +121,29 @@ def test_one_trace_goes_from_the_client_to_the_cycle(
     assert attributes(chain[2])["ganglion.request"] == server["ganglion.request"]
     assert int(attributes(chain[2])["ganglion.cycle"]) == rig.ledger.cycle
     assert collector.services == {"ganglion"}
+
+
+def test_a_websocket_has_a_span_of_the_client_and_names_it_to_the_server(
+    collector: Collector,
+) -> None:
+    seen: list[httpx2.Request] = []
+
+    def refuse(request: httpx2.Request) -> httpx2.Response:
+        seen.append(request)
+        return httpx2.Response(409, json={"code": "state.not_running", "message": "m"})
+
+    sdk = Client("http://localhost", "secret", transport=httpx2.MockTransport(refuse))
+    with pytest.raises(GanglionError) as raised, sdk.terminals.attach("a"):
+        pass
+    sink = spans.exporter()
+    assert sink
+    sink.close()
+    found = collector.spans["GET"]
+    place = f"00-{found['traceId']}-{found['spanId']}-01"
+    assert seen[0].headers["traceparent"] == place
+    assert attributes(found)["url.path"] == "/api/v1/workloads/a/attach"
+    assert (found["kind"], found["status"]) == (3, {"code": 2})
+    assert raised.value.request == seen[0].headers["X-Request-Id"]
 
 
 def test_headers_and_the_name_of_the_service_come_from_the_environment(

@@ -65,6 +65,7 @@ IMPORTS_ALLOWED: dict[tuple[str, str], str] = {
     ("ganglion.lifecycle.metrics.page", "prometheus_client.samples"): "its values",
     ("ganglion.worlds.kubernetes.gangs.said", "ganglion.files.grammar.deadlines"): "parses a text",
     ("ganglion.worlds.kubernetes.gangs.said", "ganglion.files.grammar.durations"): "the same",
+    ("ganglion.worlds.kubernetes.brain.readiness", "ganglion.files.grammar.durations"): "the same",
     ("ganglion.worlds.kubernetes.gangs.said", "ganglion.files.grammar.instants"): "the same",
 }
 """(module, import) -> why it is right there."""

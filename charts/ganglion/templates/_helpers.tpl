@@ -45,3 +45,59 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end -}}
 {{- end -}}
 {{- end -}}
+
+{{- define "ganglion.subject" -}}
+- kind: ServiceAccount
+  name: {{ include "ganglion.serviceAccount" . }}
+  namespace: {{ .Release.Namespace }}
+{{- end -}}
+
+{{- /* Kinds of owners beside Jobs and those of apps: by group, those with a switch and others. */ -}}
+{{- define "ganglion.owners" -}}
+kinds:
+{{- with .Values.integrations }}
+{{- if .jobset }}
+  - {group: jobset.x-k8s.io, switched: [jobsets], others: []}
+{{- end }}
+{{- if .leaderworkerset }}
+  - {group: leaderworkerset.x-k8s.io, switched: [], others: [leaderworkersets]}
+{{- end }}
+{{- if .trainer }}
+  - {group: trainer.kubeflow.org, switched: [trainjobs], others: []}
+{{- end }}
+{{- if .kubeflow }}
+  - {group: kubeflow.org, switched: [pytorchjobs, tfjobs, xgboostjobs, paddlejobs, jaxjobs, mpijobs], others: []}
+{{- end }}
+{{- if .ray }}
+  - {group: ray.io, switched: [rayclusters, rayjobs], others: [rayservices]}
+{{- end }}
+{{- if .kserve }}
+  - {group: serving.kserve.io, switched: [], others: [inferenceservices, llminferenceservices]}
+{{- end }}
+{{- if .notebooks }}
+  - {group: kubeflow.org, switched: [], others: [notebooks]}
+{{- end }}
+{{- if .spark }}
+  - {group: sparkoperator.k8s.io, switched: [sparkapplications], others: []}
+{{- end }}
+{{- if .appwrapper }}
+  - {group: workload.codeflare.dev, switched: [appwrappers], others: []}
+{{- end }}
+{{- end }}
+{{- end -}}
+
+{{- /* The user that the scheduler is to the API server. */ -}}
+{{- define "ganglion.user" -}}
+system:serviceaccount:{{ .Release.Namespace }}:{{ include "ganglion.serviceAccount" . }}
+{{- end -}}
+
+{{- /* Rules of admission policies for what makes pods, beside the kinds of apps. */ -}}
+{{- define "ganglion.madeBy" -}}
+- {apiGroups: [batch], apiVersions: ["*"], operations: {{ .operations | toJson }}, resources: {{ .batch | toJson }}}
+{{- $operations := .operations }}
+{{- with include "ganglion.owners" .root | fromYaml }}
+{{- range .kinds }}
+- {apiGroups: [{{ .group }}], apiVersions: ["*"], operations: {{ $operations | toJson }}, resources: {{ concat .switched .others | toJson }}}
+{{- end }}
+{{- end }}
+{{- end -}}

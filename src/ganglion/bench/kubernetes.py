@@ -1,13 +1,14 @@
 """`kubernetes`: pods bound by several schedulers on one real API server, side by side."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from statistics import median
 from typing import Any
 
 from ganglion.bench.controlplane import ControlPlane
 from ganglion.bench.controlplane_flags import Options
 from ganglion.bench.kubernetes_field import GPUS_PER_NODE, Field
+from ganglion.bench.kubernetes_mixed import APPLICATIONS, ZONES, mixed_labels, mixed_pod
 from ganglion.bench.kubernetes_rivals import BARE, RIVALS, Rival
 from ganglion.bench.kubernetes_rounds import (
     GANG_NODES,
@@ -69,6 +70,12 @@ _NOTES = {
         "bare: the client that creates a pod binds it: what the API server and client can do.",
         "Medians of rounds; in each round everybody runs once, on the same API server and nodes.",
     ),
+    "mixed": (
+        f"{APPLICATIONS} applications: each spread over {ZONES} zones with maxSkew 1, no two of its"
+        " pods on one node, a CPU request of its own; one in four asks for a fast disk, every other"
+        " one for a GPU. Columns as for flow.",
+        "bare: the client that creates a pod binds it, whatever its rules.",
+    ),
     "gangs": (
         "kube-scheduler-gangs: with the alpha feature gates GenericWorkload and GangScheduling.",
         f"{GANGS} gangs of {GANG_SIZE} pods of one GPU at once, their pods in random order, on GPUs"
@@ -98,7 +105,7 @@ def run(options: BenchOptions, progress: Progress) -> Report:
 
 def _takes_part(rival: Rival, mode: str) -> bool:
     if rival.name == BARE:
-        return mode == "flow"
+        return mode in ("flow", "mixed")
     return not rival.gates or mode.startswith("gangs")
 
 
@@ -116,9 +123,26 @@ async def _flow(
     async def one(field: Field, rival: Rival, _: int) -> Figures:
         return await flow(field, rival, nodes, pods)
 
-    rounds = await _in_turns(plane, rivals, options.seeds, nodes, one, progress)
+    rounds = await _in_turns(plane, rivals, options.seeds, [{}] * nodes, one, progress)
     title = f"{pods} pods of one GPU on {nodes} nodes of 8"
     return _report("flow", title, _FLOW, rounds, {"nodes": nodes, "pods": pods})
+
+
+async def _mixed(
+    plane: ControlPlane, rivals: Sequence[Rival], options: BenchOptions, progress: Progress
+) -> Report:
+    nodes, pods = options.nodes or 1_000, options.pods or 2_000
+    room = nodes * GPUS_PER_NODE
+    if pods > room:
+        raise InputError(f"--pods {pods}: {nodes} nodes have room for {room}", "more --nodes")
+
+    async def one(field: Field, rival: Rival, _: int) -> Figures:
+        return await flow(field, rival, nodes, pods, mixed_pod)
+
+    labels = mixed_labels(nodes)
+    rounds = await _in_turns(plane, rivals, options.seeds, labels, one, progress)
+    title = f"{pods} pods of {APPLICATIONS} applications with rules on {nodes} nodes"
+    return _report("mixed", title, _FLOW, rounds, {"nodes": nodes, "pods": pods})
 
 
 async def _gangs(
@@ -148,7 +172,7 @@ async def _all_gangs(
     progress: Progress,
 ) -> Report:
     nodes = options.nodes or GANG_NODES
-    rounds = await _in_turns(plane, rivals, options.seeds, nodes, measure, progress)
+    rounds = await _in_turns(plane, rivals, options.seeds, [{}] * nodes, measure, progress)
     title = f"{GANGS} gangs of {GANG_SIZE} pods on {nodes} nodes of 8 GPUs"
     return _report(mode, title, _GANGS, rounds, {"nodes": nodes, "pods": GANGS * GANG_SIZE})
 
@@ -177,16 +201,16 @@ async def _in_turns(
     plane: ControlPlane,
     rivals: Sequence[Rival],
     rounds: int,
-    nodes: int,
+    nodes: Sequence[Mapping[str, str]],
     measure: Measure,
     progress: Progress,
 ) -> dict[str, list[Figures]]:
-    """Everybody once in each round, each round beginning with another."""
+    """Everybody once in each round, each round beginning with another; nodes by their labels."""
     found: dict[str, list[Figures]] = {rival.name: [] for rival in rivals}
     total = rounds * len(rivals)
     async with Field(plane) as field:
-        progress(0, total, f"creating {nodes} nodes")
-        await field.add_nodes(nodes)
+        progress(0, total, f"creating {len(nodes)} nodes")
+        await field.add_nodes(len(nodes), nodes)
         for number, (turn, rival) in enumerate(turns(rivals, rounds)):
             progress(number, total, f"{rival.name}, round {turn + 1}")
             found[rival.name].append(await measure(field, rival, turn))
@@ -212,7 +236,13 @@ def _report(
     return Report(data, (compared(title, "scheduler", forms, middle),), _NOTES[mode])
 
 
-_MODES = {"flow": _flow, "gangs": _gangs, "gangs-queued": _queued, "scale": _scale}
+_MODES = {
+    "flow": _flow,
+    "mixed": _mixed,
+    "gangs": _gangs,
+    "gangs-queued": _queued,
+    "scale": _scale,
+}
 
 BENCH = Bench(
     "kubernetes",

@@ -32,10 +32,26 @@ _API_SERVER = "kube-apiserver"
 Figures = dict[str, float]
 Measure = Callable[[Field], Awaitable[Figures]]
 Pods = Sequence[dict[str, Any]]
+Make = Callable[[str, str, int], dict[str, Any]]
 
 
-async def flow(field: Field, rival: Rival, nodes: int, count: int) -> Figures:
+def plain_pod(name: str, scheduler: str, index: int) -> dict[str, Any]:
+    """A pod of one GPU, like all others."""
+    del index
+    return pod(name, scheduler)
+
+
+async def flow(
+    field: Field, rival: Rival, nodes: int, count: int, make: Make = plain_pod
+) -> Figures:
     """Pods wait already, then come as fast as the server takes them, then at a steady pace.
+
+    Args:
+        field: where.
+        rival: who schedules.
+        nodes: how many there are.
+        count: pods of the backlog, and of the burst.
+        make: makes a pod from its name, its scheduler and its number.
 
     Returns:
         `backlog_s`: pods bound per second when all of them wait, from the start of the process
@@ -46,28 +62,27 @@ async def flow(field: Field, rival: Rival, nodes: int, count: int) -> Figures:
     """
     await field.clear()
     if rival.name == BARE:
-        return await _bare(field, nodes, count)
-    found = await _backlog(field, rival, count)
+        return await _bare(field, nodes, count, make)
+    found = await _backlog(field, _crowd(rival, "backlog", count, make), rival)
     try:
         process = field.plane.part(rival.name)
         await field.clear()
         before = process.cpu_s()
-        found |= await _burst(field, process, _crowd(rival, "burst", count))
+        found |= await _burst(field, process, _crowd(rival, "burst", count, make))
         found["cpu_ms"] = (process.cpu_s() - before) * _MS / count
         found["rss_mib"] = process.rss_mib()
         await _make_room(field, count)
-        return found | await _pace(field, process, _crowd(rival, "paced", PACED))
+        return found | await _pace(field, process, _crowd(rival, "paced", PACED, make))
     finally:
         field.plane.end(rival.name)
 
 
-async def _backlog(field: Field, rival: Rival, count: int) -> Figures:
+async def _backlog(field: Field, crowd: Pods, rival: Rival) -> Figures:
     """Bind pods that wait; leaves the scheduler running."""
-    crowd = _crowd(rival, "backlog", count)
     await field.create(crowd)
     begin = monotonic()
     await field.all_bound(_names(crowd), _LIMIT_S, rival.start(field.plane))
-    return {"backlog_s": count / (_last(field, crowd) - begin)}
+    return {"backlog_s": len(crowd) / (_last(field, crowd) - begin)}
 
 
 async def _burst(field: Field, by: Process, crowd: Pods) -> Figures:
@@ -83,23 +98,23 @@ async def _pace(field: Field, by: Process, paced: Pods) -> Figures:
     return _latency(field, paced)
 
 
-async def _bare(field: Field, nodes: int, count: int) -> Figures:
+async def _bare(field: Field, nodes: int, count: int, make: Make) -> Figures:
     """The same done by the client that creates the pods."""
     rival = RIVALS[BARE]
-    crowd = _crowd(rival, "backlog", count)
+    crowd = _crowd(rival, "backlog", count, make)
     await field.create(crowd)
     begin = monotonic()
     await field.bind(crowd, nodes)
     await field.all_bound(_names(crowd), _LIMIT_S, None)
     found = {"backlog_s": count / (_last(field, crowd) - begin)}
     await field.clear()
-    crowd = _crowd(rival, "burst", count)
+    crowd = _crowd(rival, "burst", count, make)
     before = field.plane.part(_API_SERVER).cpu_s()
     await field.create_and_bind(crowd, nodes)
     await field.all_bound(_names(crowd), _LIMIT_S, None)
     found |= _throughput(field, crowd, before)
     await _make_room(field, count)
-    paced = _crowd(rival, "paced", PACED)
+    paced = _crowd(rival, "paced", PACED, make)
     for each in paced:
         await field.create_and_bind([each], nodes)
     await field.all_bound(_names(paced), _LIMIT_S, None)
@@ -112,8 +127,8 @@ async def _make_room(field: Field, count: int) -> None:
         await field.clear()
 
 
-def _crowd(rival: Rival, name: str, count: int) -> Pods:
-    return [pod(f"{name}-{index}", rival.scheduler) for index in range(count)]
+def _crowd(rival: Rival, name: str, count: int, make: Make) -> Pods:
+    return [make(f"{name}-{index}", rival.scheduler, index) for index in range(count)]
 
 
 def _throughput(field: Field, crowd: Pods, before: float) -> Figures:

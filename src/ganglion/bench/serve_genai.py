@@ -11,6 +11,7 @@ from time import process_time
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ganglion.bench.registry import (
     Bench,
@@ -59,6 +60,9 @@ SCALING = Scaling(
 )
 """What the owner of the service asks of Ganglion; the rest is left at its defaults."""
 
+AWAKE = "ganglion-floor-1"
+"""The same with one replica that never sleeps, as the square-root rule keeps one."""
+
 Make = Callable[[Sequence[Request]], Policy]
 
 
@@ -69,6 +73,7 @@ def _square_root(factor: float, requests: Sequence[Request]) -> Policy:
 
 POLICIES: dict[str, Make] = {
     "ganglion": lambda _: Ours(SCALING),
+    AWAKE: lambda _: Ours(replace(SCALING, floor=1)),
     "reactive": lambda _: Reactive(80, 300_000),
     "hpa": lambda _: Hpa(),
     "knative": lambda _: Kpa(),

@@ -10,7 +10,6 @@ import rich_click as click
 from ganglion.cli.connect import complete_queues
 from ganglion.cli.ps import fetch
 from ganglion.cli.screen import note
-from ganglion.model.credentials import is_credential
 
 if TYPE_CHECKING:
     from ganglion.client import Client
@@ -113,13 +112,14 @@ def _job(doc: "WorkloadFile", *, made_up: bool = False) -> Job:
 
 
 def _warn(doc: "WorkloadFile") -> None:
-    """Say which values of `env` should not be there: the ledger keeps them, and it is read."""
-    for name, value in doc.env.items():
-        if value and is_credential(name, value):
-            note(
-                f"Warning: env: {name} looks like a credential and is kept in clear; write"
-                f" `secrets: [{name}]`, and `ganglion secret set {name}` or export it"
-            )
+    """Say which values of `env` are kept as secrets, as that ends what the file alone can do."""
+    from ganglion.files.convert import sheltered
+
+    for name in sheltered(doc):
+        note(
+            f"Warning: env: {name} looks like a credential: it is kept as a secret until the"
+            f" workload ends; to keep it for longer, `ganglion secret set {name}`"
+        )
 
 
 def prepared(doc: "WorkloadFile") -> Document:
@@ -131,11 +131,12 @@ def prepared(doc: "WorkloadFile") -> Document:
     from ganglion.files.workload import document, references
 
     sent: Document = document(doc)
-    env = {name: value for name, value in sent.pop("env", {}).items() if value is not None}
     secrets = {
         name: os.environ.get(name) if value is None else value
         for name, value in references(doc).items()
     }
+    given = sent.pop("env", {}).items()
+    env = {name: value for name, value in given if name not in secrets}
     if not doc.image:
         env = {name: os.environ[name] for name in SHELL if name in os.environ} | env
         sent["workdir"] = str(Path(doc.workdir or ".").expanduser().absolute())

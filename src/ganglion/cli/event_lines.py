@@ -153,6 +153,7 @@ _DETAILS: dict[str, Callable[[Fields], str]] = {
     "gang_ended": _ended,
     "service_scaled": _scaled,
     "service_learnt": lambda event: f"{len(event.get('started_ms', ()))} starts are remembered",
+    "ledger_cut": lambda event: f"events up to {event['seq']} left the ledger",
     "alarm_set": lambda event: f"{event['alarm']}: {event.get('message') or 'taken back'}",
     "gang_updated": _updated,
     "idle_warned": _warned,

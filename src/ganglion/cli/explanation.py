@@ -6,7 +6,18 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
-from ganglion.cli.formats import DASH, age, clock, memory, milli, now_ms, plural, preempted, ranges
+from ganglion.cli.formats import (
+    DASH,
+    age,
+    both,
+    clock,
+    memory,
+    milli,
+    now_ms,
+    plural,
+    preempted,
+    ranges,
+)
 from ganglion.cli.screen import out
 from ganglion.cli.tables import print_table
 from ganglion.model.reasons import (
@@ -102,7 +113,7 @@ def _quantity(name: str, number: int) -> str:
 
 def _suggestion(one: Suggestion) -> str:
     where = f" (within one {one.level})" if one.level else ""
-    whom = f"; {' and '.join(one.stops)} would have to yield" if one.stops else ""
+    whom = f"; {both(one.stops)} would have to yield" if one.stops else ""
     return f"{one.change}{where}{whom}"
 
 

@@ -1,6 +1,7 @@
 """How quantities, times and ages read."""
 
 import time
+from collections.abc import Sequence
 from datetime import datetime
 
 DASH = "-"
@@ -48,6 +49,12 @@ def memory(mib: int) -> str:
 def plural(count: int, noun: str) -> str:
     """Return the count with its noun: `1 node`, `3 nodes`."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def both(words: Sequence[str]) -> str:
+    """Return words as a list for people, one word at least: `a`, `a and b`, `a, b and c`."""
+    *first, last = words
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def preempted(times: int, lost_gpu_ms: int) -> str:

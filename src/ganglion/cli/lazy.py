@@ -6,6 +6,7 @@ from difflib import get_close_matches
 import click
 
 from ganglion.cli.registry import ALIASES, COMMANDS, SECTIONS
+from ganglion.cli.verbose import with_verbose
 
 
 class LazyGroup(click.Group):
@@ -29,7 +30,7 @@ class LazyGroup(click.Group):
         module, _, attribute = entry.target.partition(":")
         command = getattr(importlib.import_module(module), attribute)
         assert isinstance(command, click.Command)
-        return command
+        return with_verbose(command)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

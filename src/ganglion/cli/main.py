@@ -2,6 +2,7 @@
 
 import os
 import sys
+from itertools import takewhile
 from typing import NoReturn
 
 import click
@@ -15,6 +16,7 @@ from ganglion.cli.errors import (
     wants_json,
 )
 from ganglion.cli.lazy import LazyGroup
+from ganglion.cli.verbose import verbose_option
 from ganglion.model.errors import GanglionError
 
 READER_LEFT = 1
@@ -37,7 +39,10 @@ HELP = """Schedules AI containers on shared GPUs, and says why every job waits.
 @click.version_option(__version__, prog_name="ganglion", message="%(prog)s %(version)s")
 @click.option("--debug", is_flag=True, help="Show a traceback when something fails.")
 def cli(debug: bool) -> None:
-    """Hold what all commands share; `main` has read `--debug` already."""
+    """Hold what all commands share; `run` has read `--debug` already."""
+
+
+cli.params.append(verbose_option())
 
 
 def main(argv: list[str] | None = None) -> NoReturn:
@@ -55,7 +60,8 @@ def main(argv: list[str] | None = None) -> NoReturn:
 def run(args: list[str]) -> int:
     """Run the command line and return the exit code; every expected failure is reported."""
     as_json = wants_json(args)
-    debug = args[:1] == ["--debug"] or os.environ.get("GANGLION_DEBUG") == "1"
+    own = takewhile(lambda arg: arg.startswith("-"), args)
+    debug = "--debug" in own or os.environ.get("GANGLION_DEBUG") == "1"
     try:
         result = cli.main(args, prog_name="ganglion", standalone_mode=False)
     except GanglionError as error:

@@ -4,14 +4,14 @@ import asyncio
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 
 from ganglion.files.grammar.durations import parse_duration
 from ganglion.model.errors import Conflict, NotFound
-from ganglion.worlds.local import host
 from ganglion.worlds.local.logs import attempts, ranks, stream
 from ganglion.worlds.local.paths import logged_gangs, run_dir
-from ganglion.worlds.local.records import LOCK, is_held
+from ganglion.worlds.local.records import is_held
 
 
 class HomeLogs:
@@ -23,6 +23,11 @@ class HomeLogs:
 
     def __init__(self, home: Path) -> None:
         self._home = home
+
+    @cached_property
+    def _gangs(self) -> list[str]:
+        """Listed once: a home may have runs by the ten thousand."""
+        return logged_gangs(self._home)
 
     @contextmanager
     def logs(
@@ -53,7 +58,7 @@ class HomeLogs:
             rank=rank,
             tail=tail,
             since_ms=begin,
-            ended=(lambda: not _held(run)) if follow and not previous else None,
+            ended=(lambda: not is_held(run)) if follow and not previous else None,
         )
         with asyncio.Runner() as runner:
 
@@ -81,7 +86,7 @@ class HomeLogs:
         return ranks(self._home, *self.attempt(ref, index, previous=previous))
 
     def _workload(self, ref: str) -> str:
-        known = sorted({gang.rpartition("/")[0] for gang in logged_gangs(self._home)})
+        known = sorted({gang.rpartition("/")[0] for gang in self._gangs})
         if ref in known:
             return ref
         named = [each for each in known if each.rpartition("-")[0] == ref]
@@ -101,7 +106,7 @@ class HomeLogs:
         """The gang of a number; else the first that runs, else the first."""
         known = [
             int(number)
-            for gang, _, number in (each.rpartition("/") for each in logged_gangs(self._home))
+            for gang, _, number in (each.rpartition("/") for each in self._gangs)
             if gang == workload
         ]
         if index is not None and index not in known:
@@ -114,12 +119,7 @@ class HomeLogs:
 
     def _runs(self, gang: str) -> bool:
         found = attempts(self._home, gang)
-        return bool(found) and _held(run_dir(self._home, gang, found[-1]))
-
-
-def _held(run: Path) -> bool:
-    """Whether the supervisor of an attempt lives; its run directory may be gone by now."""
-    return host.exists(run / LOCK) and is_held(run)
+        return bool(found) and is_held(run_dir(self._home, gang, found[-1]))
 
 
 def _number(workload: str) -> int:

@@ -1,7 +1,7 @@
 """Options that several commands share, so that a letter means the same everywhere.
 
 -a all · -d detach · -e env · -f follow · -h help · -n number of rows · -N namespace
--o output · -q queue · -u user · -w watch · -y yes
+-o output · -q queue · -u user · -v verbose · -w watch · -y yes
 """
 
 from collections.abc import Callable

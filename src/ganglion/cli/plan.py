@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from rich.text import Text
 
 from ganglion.cli.explanation import grid, reason_lines, suggestion_lines
-from ganglion.cli.formats import ranges
+from ganglion.cli.formats import both, ranges
 from ganglion.cli.screen import out
 from ganglion.cli.tables import Column, print_data, print_table, table_of
 
@@ -60,7 +60,7 @@ def _print(name: str, verdict: "Verdict") -> None:
     console = out()
     if verdict.placement:
         verb = "yields" if len(verdict.stops) == 1 else "yield"
-        after = f" once {' and '.join(verdict.stops)} {verb}" if verdict.stops else " now"
+        after = f" once {both(verdict.stops)} {verb}" if verdict.stops else " now"
         told = f" would start{after}"
         console.print(Text.assemble((name, "bold"), told, _near(verdict.placement)))
         print_table(table_of(COLUMNS, shares(verdict.placement)))

@@ -12,16 +12,13 @@ from ganglion.cli.formats import DASH, age, clock, now_ms
 from ganglion.cli.options import command, list_output, watch
 from ganglion.cli.tables import Column, print_pages, table_of
 from ganglion.cli.watching import on_screen, watch_screen
+from ganglion.client.paging import paged
 from ganglion.client.states import style
 
 if TYPE_CHECKING:
     from ganglion.client import Client
     from ganglion.client.filters import Filters
     from ganglion.client.views import WorkloadBase, WorkloadView
-
-
-MOST_ROWS = 1000
-"""Most rows that one request may ask for."""
 
 
 def columns(now_ms: int) -> "list[Column[WorkloadBase]]":
@@ -133,15 +130,11 @@ def pages(
     limit: int | None = None,
     **filters: "Unpack[Filters]",
 ) -> "Iterator[Sequence[WorkloadView]]":
-    """Yield pages of workloads, `limit` workloads in all; all of them without a limit."""
-    after: str | None = None
-    while limit is None or limit > 0:
-        most = MOST_ROWS if limit is None else min(limit, MOST_ROWS)
-        page = client.workloads(ended=ended, limit=most, after=after, **filters)
-        yield page.items
-        limit, after = limit and limit - len(page.items), page.next
-        if not after:
-            return
+    """Return pages of workloads, `limit` workloads in all; all of them without a limit."""
+    return paged(
+        lambda most, after: client.workloads(ended=ended, limit=most, after=after, **filters),
+        limit,
+    )
 
 
 def fetch(

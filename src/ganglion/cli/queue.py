@@ -11,15 +11,12 @@ from ganglion.cli.formats import DASH, age, now_ms
 from ganglion.cli.options import command, list_output, watch
 from ganglion.cli.tables import Column, print_pages, table_of
 from ganglion.cli.watching import on_screen, watch_screen
+from ganglion.client.paging import paged
 
 if TYPE_CHECKING:
     from ganglion.client import Client
     from ganglion.client.filters import Filters
     from ganglion.client.views import OrderItem
-
-
-MOST_ROWS = 1000
-"""Most rows that one request may ask for."""
 
 
 @command("queue", "queue --watch", "queue -q research -n 20", "queue 'train-*' -o wide")
@@ -51,14 +48,7 @@ def queue(
 def _pages(
     client: "Client", limit: int | None, filters: "Filters"
 ) -> "Iterator[Sequence[OrderItem]]":
-    after: str | None = None
-    while limit is None or limit > 0:
-        most = MOST_ROWS if limit is None else min(limit, MOST_ROWS)
-        page = client.order_page(limit=most, after=after, **filters)
-        yield page.items
-        limit, after = limit and limit - len(page.items), page.next
-        if not after:
-            return
+    return paged(lambda most, after: client.order_page(limit=most, after=after, **filters), limit)
 
 
 def _columns() -> "list[Column[OrderItem]]":

@@ -35,7 +35,26 @@ LEVELS = ("debug", "info", "warning", "error")
 )
 @click.option("--namespace", default="", metavar="NS", help="Namespace of the Lease.")
 @click.option(
-    "--lease", default="ganglion", show_default=True, metavar="NAME", help="Name of the Lease."
+    "--scheduler-name",
+    default="ganglion",
+    show_default=True,
+    metavar="NAME",
+    help="The schedulerName of the pods that it places.",
+)
+@click.option(
+    "--nodes",
+    default="",
+    metavar="SELECTOR",
+    help="Labels of the nodes that it uses, as pool=canary; all by default.",
+)
+@click.option(
+    "--only-namespaces",
+    default="",
+    metavar="NAMES",
+    help="Namespaces whose pods it places, with commas between them; all by default.",
+)
+@click.option(
+    "--lease", default="", metavar="NAME", help="Name of the Lease; the scheduler's by default."
 )
 @click.option("--no-lease", is_flag=True, help="Decide at once: nobody else schedules.")
 @click.option("--identity", default="", metavar="NAME", help="Who this is; the host's name else.")
@@ -47,7 +66,15 @@ LEVELS = ("debug", "info", "warning", "error")
     help="Where views, probes and metrics are served; port 0 = any free one.",
 )
 @click.option(
-    "--default-queue", default="default", show_default=True, help="Queue of pods that name none."
+    "--default-queue",
+    default="default",
+    show_default=True,
+    help="Queue of pods that name none, nor their namespace; '' = there is none.",
+)
+@click.option(
+    "--record-users",
+    is_flag=True,
+    help="Limits per user go by ganglion.dev/created-by, which admission has to protect.",
 )
 @click.option(
     "--policy", default="default", show_default=True, help="Name of the Policy object that decides."
@@ -64,11 +91,15 @@ def scheduler(
     kubeconfig: tuple[str, ...],
     context: str,
     namespace: str,
+    scheduler_name: str,
+    nodes: str,
+    only_namespaces: str,
     lease: str,
     no_lease: bool,
     identity: str,
     listen: str,
     default_queue: str,
+    record_users: bool,
     policy: str,
     settings_file: str,
     log_level: str,
@@ -77,21 +108,30 @@ def scheduler(
 
     Places every pod whose schedulerName is `ganglion`, whole gangs at a time. Keeps nothing on
     disk: what it needs to know is in the cluster, and another one may take over at any time.
-    Several may run; the one that holds the Lease decides.
+    Several may run; the one that holds the Lease decides. Schedulers of different names, each
+    with nodes of its own, do not get in each other's way.
     """
     from ganglion.server.scheduling import Wish, schedule
     from ganglion.server.strict import isolates
     from ganglion.worlds.kubernetes.brain.settings import Settings
+    from ganglion.worlds.kubernetes.config.node_selector import parse_selector
     from ganglion.worlds.kubernetes.config.settings import load_settings
+    from ganglion.worlds.kubernetes.gangs.instance import Instance
 
-    usual = Settings(default_queue=default_queue, isolate=isolates())
+    spaces = frozenset(filter(None, only_namespaces.split(",")))
+    usual = Settings(
+        default_queue=default_queue,
+        isolate=isolates(),
+        instance=Instance(scheduler_name, parse_selector(nodes), spaces),
+        records_users=record_users,
+    )
     settings = load_settings(settings_file, usual) if settings_file else usual
     _log_to_stderr(log_level)
     endpoints = _endpoints(kubeconfig, context)
     host, port = _address(listen)
     wish = Wish(
         namespace=namespace or next(iter(endpoints.values())).namespace,
-        lease="" if no_lease else lease,
+        lease="" if no_lease else lease or scheduler_name,
         identity=identity or socket.gethostname(),
         host=host,
         port=port,

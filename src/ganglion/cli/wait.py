@@ -127,11 +127,14 @@ class Waiter:
                 with self._connect() as client, client.daily.happening() as events:
                     away = None
                     return self._heard(client, events)
-            except EnvironmentFault:
+            except EnvironmentFault as error:
                 away = away or time.monotonic() + AWAY_S
                 left = self._left()
                 if time.monotonic() > away or (left is not None and left <= 0):
                     raise
+                from ganglion.client.trail import again
+
+                again(error.message, AGAIN_S)
                 time.sleep(AGAIN_S)
 
     def _heard(self, client: "Client", events: "Iterator[EventView]") -> int:

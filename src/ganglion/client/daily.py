@@ -10,14 +10,12 @@ import msgspec
 
 from ganglion.client.daily_views import HistoryItem, HistoryPage
 from ganglion.client.errors import ended, fault_of
+from ganglion.client.paging import paged
 from ganglion.client.use_views import NodeDetail, UsePage
 from ganglion.client.views import EventView
 
 if TYPE_CHECKING:
     from ganglion.client.http import Http
-
-PAGE = 1000
-"""Most rows that one request may ask for."""
 
 
 class Daily:
@@ -56,17 +54,12 @@ class Daily:
         """
         given = {"since": since_ms, "until": until_ms, "queue": queue, "user": user}
         given |= {"kind": kind, "name": name}
-        found: list[HistoryItem] = []
-        after: str | None = None
-        while limit is None or len(found) < limit:
-            left = PAGE if limit is None else min(limit - len(found), PAGE)
-            params = {**given, "state": tuple(states) or None, "limit": left, "after": after}
-            page = self._http.call("GET", "/history", HistoryPage, params=params)
-            found += page.items
-            after = page.next
-            if not after:
-                break
-        return found
+
+        def fetch(most: int, after: str | None) -> HistoryPage:
+            params = {**given, "state": tuple(states) or None, "limit": most, "after": after}
+            return self._http.call("GET", "/history", HistoryPage, params=params)
+
+        return [each for page in paged(fetch, limit) for each in page]
 
     def use(self) -> UsePage:
         """Return what gangs and GPUs use now; takes half a second if none asked before."""

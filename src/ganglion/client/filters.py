@@ -5,8 +5,7 @@ from fnmatch import fnmatchcase
 from typing import Any, TypedDict
 
 from ganglion.client.views import WorkloadBase
-from ganglion.files.grammar.durations import parse_duration
-from ganglion.files.grammar.instants import parse_instant
+from ganglion.files.grammar.instants import parse_past
 
 Values = str | Sequence[str]
 """One value, or several of which one has to hold."""
@@ -75,20 +74,6 @@ def passes(view: WorkloadBase, filters: Filters, *, ended: bool, now: int) -> bo
     return (
         (not names or any(named))
         and any(text in each.lower() for each in (view.id, view.name, view.queue, view.user))
-        and ago(given.get("since", ""), now, 0) <= at <= ago(given.get("until", ""), now, now)
+        and (parse_past(given["since"], now) if "since" in given else 0) <= at
+        and at <= (parse_past(given["until"], now) if "until" in given else now)
     )
-
-
-def ago(text: str, now: int, default: int) -> int:
-    """Read a time in ms, a date, or a length of time before now; `default` where there is none.
-
-    Raises:
-        FieldError: it is none of these.
-    """
-    if not text:
-        return default
-    if text.isascii() and text.isdigit():
-        return int(text)
-    if text[0].isdigit() and "-" not in text:
-        return max(0, now - parse_duration(text))
-    return parse_instant(text)

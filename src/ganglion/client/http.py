@@ -10,7 +10,9 @@ from uuid import uuid4
 import httpx2
 import msgspec
 
+from ganglion.client import trail
 from ganglion.client.errors import error_of, fault_of
+from ganglion.client.trail import REQUEST, Told
 from ganglion.model.errors import EnvironmentFault, GanglionError, InputError
 from ganglion.tracing import spans
 from ganglion.transport.http import Bearer, proven_transport, unix_transport
@@ -29,8 +31,8 @@ UNIX_URL = "http://localhost"
 """What requests through a Unix socket say in `Host`."""
 MOST_MESSAGE = 1 << 20
 """Longest message of a WebSocket."""
-REQUEST = "X-Request-Id"
-"""Header with the id of a request, which the log and the ledger of the server name."""
+SWITCHING = 101
+"""Status of a WebSocket that was opened."""
 TRIES = 3
 """How often a request that may be repeated is sent before a lost connection is an error."""
 
@@ -63,13 +65,13 @@ class Http:
             transport = unix_transport(unix)
         elif bearer and transport is None and self.url.startswith("http:"):
             transport = proven_transport(bearer)
-        self._client = httpx2.Client(
+        self._client = Told(
+            str(unix) if unix else self.url,
             base_url=UNIX_URL if unix else self.url,
             auth=bearer if bearer and bearer.token else None,
             timeout=httpx2.Timeout(timeout_s, connect=min(CONNECT_S, timeout_s)),
             limits=httpx2.Limits(max_connections=None),  # every followed log holds one
             transport=transport,
-            event_hooks={"response": [_kept]},
         )
 
     def close(self) -> None:
@@ -109,11 +111,7 @@ class Http:
         request = self._client.build_request(
             method, _route(path), params=_given(params), json=body, headers=headers
         )
-        about = {"http.request.method": method, "url.path": _route(path)}
-        with _naming(headers[REQUEST]), spans.span(method, spans.Kind.CLIENT, None, about) as said:
-            place = spans.current()
-            if place:
-                request.headers[spans.HEADER] = place.header()
+        with _naming(headers[REQUEST]), _traced(method, path, request.headers) as said:
             response = self._send(request, tries=TRIES if key or method == "GET" else 1)
             said["http.response.status_code"] = response.status_code
             if response.is_error and response.status_code != but:
@@ -146,12 +144,26 @@ class Http:
         Raises:
             GanglionError: what the server answered, or that it could not be reached.
         """
+        headers = httpx2.Headers({REQUEST: uuid4().hex})
+        with (
+            _naming(headers[REQUEST]),
+            _traced("GET", path, headers) as said,
+            self._opened(path, params, headers) as session,
+        ):
+            said["http.response.status_code"] = SWITCHING
+            yield session
+
+    @contextmanager
+    def _opened(
+        self, path: str, params: Params | None, headers: httpx2.Headers
+    ) -> "Iterator[WebSocketSession]":
         from httpx2.websockets import WebSocketUpgradeError  # noqa: PLC0415 - start-up budget
 
         try:
             with self._client.websocket(
                 _route(path),
                 params=_given(params),
+                headers=headers,
                 timeout=httpx2.Timeout(None, connect=CONNECT_S),
                 max_message_size_bytes=MOST_MESSAGE,
             ) as session:
@@ -170,6 +182,7 @@ class Http:
         except httpx2.TransportError as error:
             broken = not isinstance(error, httpx2.ConnectError | httpx2.TimeoutException)
             if broken and tries > 1:
+                trail.again(trail.reason(error))
                 return self._send(request, tries - 1, stream=stream)
             raise fault_of(error, self.url) from error
 
@@ -180,6 +193,17 @@ class Http:
             message = f"{response.request.url.path}: unexpected answer: {error}"
             hint = "do client and server have the same version? ganglion version"
             raise EnvironmentFault(message, hint) from error
+
+
+@contextmanager
+def _traced(method: str, path: str, headers: httpx2.Headers) -> "Iterator[dict[str, spans.Value]]":
+    """Measure a request, and name its span to the server in the headers."""
+    about = {"http.request.method": method, "url.path": _route(path)}
+    with spans.span(method, spans.Kind.CLIENT, None, about) as said:
+        place = spans.current()
+        if place:
+            headers[spans.HEADER] = place.header()
+        yield said
 
 
 @contextmanager
@@ -196,12 +220,6 @@ def path_of(*parts: str) -> str:
     """Join path segments; a reference `job/3` keeps its slash."""
     head, *rest = parts
     return "/".join([head, *(quote(part, safe="/") for part in rest)])
-
-
-def _kept(response: httpx2.Response) -> None:
-    """Read why a WebSocket is refused, before the connection is closed for it."""
-    if "upgrade" in response.request.headers and response.is_error:
-        response.read()
 
 
 def _route(path: str) -> str:

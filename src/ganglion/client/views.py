@@ -346,8 +346,8 @@ class QueueView(Struct):
         leaf: whether workloads may be submitted to it.
         gpu_used_milli: thousandths of GPUs in use, its children's included.
         used: in use by flavor; `*` = all together.
-        running: gangs that hold resources, of this queue alone.
-        waiting: gangs that wait, of this queue alone.
+        running: gangs that hold resources, those of its children included.
+        waiting: gangs that wait, likewise.
         document: its rules, as a policy file says them.
         etag: names these rules, for changes of just these.
     """

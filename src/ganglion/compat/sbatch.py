@@ -2,7 +2,8 @@
 
 The script itself is run, in the copy that was read, once per task where it calls `srun` (which
 then starts its command in place) and otherwise once per node. `SLURM_*` variables are set.
-Options without a counterpart become warnings; a wrong value is an error that names its line.
+Options without a counterpart become warnings; wrong values are errors that name line and
+column, all of them at once.
 """
 
 import re
@@ -54,10 +55,12 @@ class Script(Struct, frozen=True):
     Attributes:
         document: the workload file that runs it.
         warnings: options that are not honoured, one sentence each.
+        problems: options that are malformed or whose values make no sense.
     """
 
     document: Document
     warnings: tuple[str, ...] = ()
+    problems: tuple[FieldError, ...] = ()
 
 
 def is_script(text: str) -> bool:
@@ -74,7 +77,6 @@ def read_script(text: str, name: str = "") -> Script:
 
     Raises:
         FileError: the script is too long to be carried along, or has DOS line ends.
-        FieldError: an option is malformed or its value makes no sense.
     """
     if len(text.encode()) > MAX_SCRIPT:
         hint = "let a short script with the #SBATCH lines call the long one"
@@ -88,18 +90,24 @@ def read_script(text: str, name: str = "") -> Script:
 class _Reading:
     def __init__(self, text: str, name: str) -> None:
         self.text, self.name = text, name
-        self.given = {each.name: each for each in options(text, name)}
+        self.problems: list[FieldError] = []
+        self.given = {each.name: each for each in options(text, name, self.problems)}
         self.data: Data = {"run": argv(text, PurePath(name).name or "script")}
         self.env: Data = {"GANGLION_SLURM_ENV": "1"}
         self.lines: dict[Path, int] = {}
+        self.columns: dict[Path, int] = {}
         self.warnings: list[str] = []
 
     def script(self) -> Script:
         for option in self.given.values():
-            self._guard(option, self._translate)
+            try:
+                self._translate(option)
+            except FieldError as error:
+                self.wrong(option, error)
         self._sizes()
         self.data["env"] = self.env
-        return Script(Document(self.data, self.name, self.lines, 1), tuple(self.warnings))
+        document = Document(self.data, self.name, self.lines, 1, self.columns)
+        return Script(document, tuple(self.warnings), tuple(self.problems))
 
     def put(self, option: Option, value: object, *path: str) -> None:
         inner = self.data
@@ -108,7 +116,7 @@ class _Reading:
             assert isinstance(below, dict)
             inner = below
         inner[path[-1]] = value
-        self.lines[path] = option.line
+        self.lines[path], self.columns[path] = option.line, option.column
 
     def warn(self, option: Option, advice: str) -> None:
         self.note(option, f"--{short(option.name)} is not honoured: {advice}")
@@ -123,17 +131,16 @@ class _Reading:
             self.note(option, f"--{option.name} {show(option.value)} was changed to `{name}`")
         return name
 
-    def _guard(self, option: Option, act: Callable[[Option], None]) -> None:
-        try:
-            act(option)
-        except FieldError as error:
-            raise FieldError(
-                error.problem,
-                key=f"--{option.name}",
-                file=self.name,
-                line=option.line,
-                hint=error.hint,
-            ) from None
+    def wrong(self, option: Option, error: FieldError) -> None:
+        problem = FieldError(
+            error.problem,
+            key=f"--{option.name}",
+            file=self.name,
+            line=option.line,
+            column=option.column,
+            hint=error.hint,
+        )
+        self.problems.append(problem)
 
     def _translate(self, option: Option) -> None:
         if option.name in RULES:
@@ -145,7 +152,9 @@ class _Reading:
             self.warn(option, ADVICE.get(option.name) or near or nothing)
 
     def _sizes(self) -> None:
-        found = sizes(self.given, uses_srun=bool(SRUN.search(self.text)), file=self.name)
+        found = sizes(self.given, uses_srun=bool(SRUN.search(self.text)))
+        for name, error in found.problems.items():
+            self.wrong(self.given[name], error)
         for path, value in found.values.items():
             self.put(found.options[path], value, *path)
         for option, text in found.warnings:

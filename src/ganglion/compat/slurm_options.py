@@ -4,6 +4,8 @@ Names and short forms follow the sbatch manual page of Slurm 24.05.
 """
 
 import shlex
+from collections.abc import Iterator
+from io import StringIO
 from itertools import takewhile
 
 from msgspec import Struct
@@ -170,45 +172,66 @@ class Option(Struct, frozen=True):
         name: long name without dashes, known or not.
         value: its value; empty = none.
         line: line of the script.
+        column: 1-based column of that line where it starts.
     """
 
     name: str
     value: str
     line: int
+    column: int
 
 
-def options(text: str, file: str) -> list[Option]:
+def options(text: str, file: str, problems: list[FieldError]) -> list[Option]:
     """Read the `#SBATCH` lines before the first command of a script.
 
-    Raises:
-        FieldError: a line cannot be split into options, or one lacks its value.
+    Args:
+        text: the script.
+        file: what messages call it.
+        problems: gathers lines that cannot be split into options, or lack a value.
     """
     found: list[Option] = []
     for number, line in enumerate(text.splitlines(), 1):
         if line.strip() and not line.startswith("#"):
             break
         if line.startswith(MARK) and not line[len(MARK) :][:1].strip():
-            found += _Line(line[len(MARK) :], number, file).options()
+            try:
+                found += _Line(line, number, file).options()
+            except FieldError as error:
+                problems.append(error)
     return found
 
 
 class _Line:
     def __init__(self, text: str, number: int, file: str) -> None:
-        self.number, self.file = number, file
-        try:
-            words = shlex.split(text)
-        except ValueError:
-            raise self.wrong("a quotation is not closed", MARK) from None
+        self.number, self.file, self.column = number, file, 1
         # Only a word of its own starts a comment: image names contain the sign too.
-        self.words = list(takewhile(lambda word: not word.startswith("#"), words))
+        words = takewhile(lambda word: not word[0].startswith("#"), self._split(text))
+        self.words = list(words)
+
+    def _split(self, text: str) -> Iterator[tuple[str, int]]:
+        """Split a line as `shlex.split` does, into words and their columns."""
+        stream = StringIO(text[len(MARK) :])
+        reader = shlex.shlex(stream, posix=True)
+        reader.whitespace_split, reader.commenters = True, ""
+        while True:
+            rest = text[(start := len(MARK) + stream.tell()) :]
+            column = start + len(rest) - len(rest.lstrip(reader.whitespace)) + 1
+            try:
+                word = reader.get_token()
+            except ValueError:
+                self.column = column
+                raise self.wrong("a quotation is not closed", MARK) from None
+            if word is None:
+                return
+            yield word, column
 
     def wrong(self, problem: str, key: str) -> FieldError:
-        return FieldError(problem, key=key, file=self.file, line=self.number)
+        return FieldError(problem, key=key, file=self.file, line=self.number, column=self.column)
 
     def options(self) -> list[Option]:
         found = []
         while self.words:
-            word = self.words.pop(0)
+            word, self.column = self.words.pop(0)
             if not word.startswith("-") or not word.strip("-"):
                 raise self.wrong(f"{show(word)} is not an option", MARK)
             found.append(self._long(word) if word.startswith("--") else self._short(word))
@@ -216,11 +239,10 @@ class _Line:
 
     def _long(self, word: str) -> Option:
         name, given, value = word[2:].partition("=")
-        if not given and name in KNOWN - FLAGS - MAYBE:
+        follows = bool(self.words) and not self.words[0][0].startswith("-")
+        if not given and (name in KNOWN - FLAGS - MAYBE or (name not in KNOWN and follows)):
             value = self._next(word)
-        elif not given and name not in KNOWN and self.words and self.words[0][:1] != "-":
-            value = self.words.pop(0)
-        return Option(name, value, self.number)
+        return Option(name, value, self.number, self.column)
 
     def _short(self, word: str) -> Option:
         name = SHORT.get(word[1], "")
@@ -229,9 +251,9 @@ class _Line:
         value = word[2:].removeprefix("=")
         if not value and name not in FLAGS | MAYBE:
             value = self._next(word)
-        return Option(name, value, self.number)
+        return Option(name, value, self.number, self.column)
 
     def _next(self, word: str) -> str:
         if not self.words:
             raise self.wrong("needs a value", short(word))
-        return self.words.pop(0)
+        return self.words.pop(0)[0]

@@ -27,11 +27,13 @@ class Sizes(Struct):
         values: path in the workload file -> value.
         options: path -> the option that decided it.
         warnings: options that are not honoured, and why.
+        problems: long option -> what is wrong with it: it makes no sense or does not divide.
     """
 
     values: dict[tuple[str, ...], object] = field(default_factory=dict)
     options: dict[tuple[str, ...], Option] = field(default_factory=dict)
     warnings: list[tuple[Option, str]] = field(default_factory=list)
+    problems: dict[str, FieldError] = field(default_factory=dict)
 
     OPTIONS: ClassVar[frozenset[str]] = (
         PER_NODE | TASKS | {"nodes", "gpus", "gpus-per-task", "cpus-per-gpu"} | MEMORY
@@ -42,23 +44,19 @@ class Sizes(Struct):
         self.values[path], self.options[path] = value, option
 
 
-def sizes(given: Mapping[str, Option], *, uses_srun: bool, file: str = "") -> Sizes:
+def sizes(given: Mapping[str, Option], *, uses_srun: bool) -> Sizes:
     """Work out what one node needs and how many there are.
 
     Args:
         given: long option -> option.
         uses_srun: whether the script starts its tasks by srun.
-        file: name of the script for messages.
-
-    Raises:
-        FieldError: a size makes no sense or does not divide.
     """
-    return _Sizing(given, uses_srun, file).all()
+    return _Sizing(given, uses_srun).all()
 
 
 class _Sizing:
-    def __init__(self, given: Mapping[str, Option], uses_srun: bool, file: str) -> None:
-        self.given, self.srun, self.file = given, uses_srun, file
+    def __init__(self, given: Mapping[str, Option], uses_srun: bool) -> None:
+        self.given, self.srun = given, uses_srun
         self.found = Sizes()
 
     def all(self) -> Sizes:
@@ -108,7 +106,8 @@ class _Sizing:
         asked = self._read(option.name, values.gpus, values.Gres(0))
         if asked.count % nodes:
             hint = f"ask for a multiple of {nodes}, or use --gpus-per-node"
-            raise self._wrong(option, f"{asked.count} GPUs do not divide by {nodes} nodes", hint)
+            problem = f"{asked.count} GPUs do not divide by {nodes} nodes"
+            self.found.problems[option.name] = FieldError(problem, hint=hint)
         for other in asked.others:
             self.found.warnings.append((option, f"only GPUs are known, not {show(other)}"))
         count = asked.count * factor // nodes
@@ -154,12 +153,8 @@ class _Sizing:
     def _read(self, name: str, parse: Callable[[str], T], default: T) -> T:
         if name not in self.given:
             return default
-        option = self.given[name]
         try:
-            return parse(option.value)
+            return parse(self.given[name].value)
         except FieldError as error:
-            raise self._wrong(option, error.problem, error.hint) from None
-
-    def _wrong(self, option: Option, problem: str, hint: str = "") -> FieldError:
-        key = f"--{option.name}"
-        return FieldError(problem, key=key, file=self.file, line=option.line, hint=hint)
+            self.found.problems[name] = error
+            return default

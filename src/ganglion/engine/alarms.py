@@ -24,6 +24,10 @@ class Alarms:
             self._known.discard(found)
             yield found[1]
 
+    def all(self) -> list[tuple[int, str]]:
+        """All of them, the earliest first."""
+        return sorted(self._heap)
+
     def next(self) -> int | None:
         """The earliest time, in ms; None = there is none."""
         return self._heap[0][0] if self._heap else None

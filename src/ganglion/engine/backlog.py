@@ -41,6 +41,8 @@ Run = tuple[Claim, int]
 
 Image = tuple[str, Claim | None, Run | None, dict[Pool, tuple[int, int]]]
 """A gang, what it counts for as it waits and runs, and what was learnt of each pool."""
+Saved = tuple[list[tuple[str, Claim]], list[tuple[str, Run]], list[tuple[Pool, int, int]]]
+"""Gangs that wait, gangs that run, and what was learnt of each pool."""
 
 
 class _Sums:
@@ -111,6 +113,21 @@ class Backlog:
             self._run(gang, claim, end - claim.length)
         for pool, sums in self._sums.items():
             sums.ran, sums.declared = learnt.get(pool, (0, 0))
+
+    def saved(self) -> Saved:
+        """All of it, but for what follows from the rest."""
+        learnt = [(pool, sums.ran, sums.declared) for pool, sums in self._sums.items()]
+        return list(self._waiting.items()), list(self._running.items()), learnt
+
+    def take(self, known: Saved) -> None:
+        """Go on with what `saved` gave."""
+        for gang, (pool, milli, length) in known[0]:
+            self._wait(gang, Claim(Pool(*pool), milli, length))
+        for gang, ((pool, milli, length), end) in known[1]:
+            self._run(gang, Claim(Pool(*pool), milli, length), end - length)
+        for pool, ran, declared in known[2]:
+            sums = self._of(Pool(*pool))
+            sums.ran, sums.declared = ran, declared
 
     def _run(self, gang: str, claim: Claim, since: int) -> None:
         self._running[gang] = (claim, since + claim.length)

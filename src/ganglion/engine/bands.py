@@ -80,19 +80,27 @@ class Bands:
     Args:
         state: the fleet and what waits.
         estimates: learnt run times.
+
+    Attributes:
+        load: when running gangs are expected to end.
+        ratios: how computed waits compared with true ones.
+        open: what was told of gangs that wait, by gang.
+        deadlines: a heap of (p90 in ms, gang, when it was told in ms).
+        untold, unknown: gangs to be told; gangs that were told that nothing is known.
+        scores: whether the latest bands held: (p50, p90).
     """
 
     def __init__(self, state: Holdings, estimates: Estimates) -> None:
         self._state = state
-        self._load = Load(estimates)
-        self._ratios = Ratios()
-        self._open: dict[str, _Told] = {}
-        self._deadlines: list[tuple[int, str, int]] = []
-        self._untold: dict[str, None] = {}
-        self._unknown: dict[str, None] = {}
+        self.load = Load(estimates)
+        self.ratios = Ratios()
+        self.open: dict[str, Told] = {}
+        self.deadlines: list[tuple[int, str, int]] = []
+        self.untold: dict[str, None] = {}
+        self.unknown: dict[str, None] = {}
         self._credit = SAVED
         self._answer: tuple[object, Foresight] | None = None
-        self._scores: deque[tuple[bool, bool]] = deque(maxlen=SCORED)
+        self.scores: deque[tuple[bool, bool]] = deque(maxlen=SCORED)
 
     def tell(self, fresh: Iterable[str], now: int, held: Held) -> Iterator[StartExpected]:
         """The bands of gangs that have begun to wait, or whose band has passed.
@@ -105,24 +113,24 @@ class Bands:
         self._settle(now)
         self._credit = min(self._credit + ALLOWANCE, SAVED)
         waiting = (gang for gang in fresh if self._foreseeable(gang))
-        self._untold |= dict.fromkeys(islice(waiting, FORETOLD))
-        if self._credit <= 0 or not self._untold:
+        self.untold |= dict.fromkeys(islice(waiting, FORETOLD))
+        if self._credit <= 0 or not self.untold:
             return
-        self._untold = {gang: None for gang in self._untold if self._foreseeable(gang)}
-        records = [self._state.records[gang] for gang in islice(self._untold, FORETOLD)]
+        self.untold = {gang: None for gang in self.untold if self._foreseeable(gang)}
+        records = [self._state.records[gang] for gang in islice(self.untold, FORETOLD)]
         if records:
-            self._load.refresh(running(self._state), now)
+            self.load.refresh(running(self._state), now)
         for unit in (Unit(True), Unit(False)):
             asked = [record for record in records if self._unit(record) == unit]
             if not asked:
                 continue
             self._state.attend("")
-            foresight = Foresight(self._state, self._load, unit, now)
+            foresight = Foresight(self._state, self.load, unit, now)
             for gang, foreseen in foresight.foresee(asked).items():
                 self._state.attend(gang)
-                self._untold.pop(gang, None)
+                self.untold.pop(gang, None)
                 band = self._band(foreseen, now, held(gang))
-                if band.known or gang not in self._unknown:
+                if band.known or gang not in self.unknown:
                     yield StartExpected(
                         now, gang, band.p50_ms, band.p90_ms, band.raw_ms, band.guesses
                     )
@@ -136,63 +144,63 @@ class Bands:
         """A band was told to the gang's user."""
         self._settle(event.at)
         self._state.record(event.gang)
-        self._unknown.pop(event.gang, None)
+        self.unknown.pop(event.gang, None)
         if event.unknown:
-            self._open.pop(event.gang, None)
-            self._unknown[event.gang] = None
+            self.open.pop(event.gang, None)
+            self.unknown[event.gang] = None
             return True
-        teaches = self._ratios.teaches(event.raw_ms, event.at)
-        self._open[event.gang] = _Told(event, teaches)
-        heappush(self._deadlines, (event.p90_ms, event.gang, event.at))
+        teaches = self.ratios.teaches(event.raw_ms, event.at)
+        self.open[event.gang] = Told(event, teaches)
+        heappush(self.deadlines, (event.p90_ms, event.gang, event.at))
         return True
 
     def _settle(self, now: int) -> None:
         """Bands whose p90 has passed while their gang still waits did not hold."""
-        while self._deadlines and self._deadlines[0][0] < now:
-            _, gang, at = heappop(self._deadlines)
-            told = self._open.get(gang)
+        while self.deadlines and self.deadlines[0][0] < now:
+            _, gang, at = heappop(self.deadlines)
+            told = self.open.get(gang)
             if told and told.event.at == at:
-                del self._open[gang]
-                self._untold[gang] = None
-                self._scores.append((False, False))
+                del self.open[gang]
+                self.untold[gang] = None
+                self.scores.append((False, False))
                 if told.teaches:
                     event = told.event
-                    self._ratios.learn(event.raw_ms, event.p90_ms - event.at, late=True)
+                    self.ratios.learn(event.raw_ms, event.p90_ms - event.at, late=True)
 
     def told(self, gang: str) -> StartExpected | None:
         """The band told to the user of a gang that still waits, unless its p90 has passed."""
-        found = self._open.get(gang)
+        found = self.open.get(gang)
         return found.event if found else None
 
     def started(self, record: GangRecord, now: int) -> None:
         """A gang has started: score its band, and note when it should end."""
         gang = record.gang.id
-        self._load.started(record, now)
+        self.load.started(record, now)
         self._settle(now)
         self._forget(gang)
-        told = self._open.pop(gang, None)
+        told = self.open.pop(gang, None)
         if told is None:
             return
         event = told.event
-        self._scores.append((now <= event.p50_ms, now <= event.p90_ms))
+        self.scores.append((now <= event.p50_ms, now <= event.p90_ms))
         if told.teaches:
-            self._ratios.learn(event.raw_ms, now - event.at)
+            self.ratios.learn(event.raw_ms, now - event.at)
 
     def ended(self, gang: str) -> None:
         """An attempt is over, or nobody wants the gang any more."""
-        self._load.ended(gang)
-        self._open.pop(gang, None)
+        self.load.ended(gang)
+        self.open.pop(gang, None)
         self._forget(gang)
         # What has ended teaches run times: some of those that were unknown may be known now.
-        self._untold |= dict.fromkeys(islice(self._unknown, FORETOLD))
+        self.untold |= dict.fromkeys(islice(self.unknown, FORETOLD))
 
     def _forget(self, gang: str) -> None:
-        self._untold.pop(gang, None)
-        self._unknown.pop(gang, None)
+        self.untold.pop(gang, None)
+        self.unknown.pop(gang, None)
 
     def coverage(self) -> Coverage:
         """How often the latest bands held."""
-        scores = self._scores
+        scores = self.scores
         return Coverage(len(scores), sum(p50 for p50, _ in scores), sum(p90 for _, p90 in scores))
 
     def band(self, record: GangRecord, now: int, held: Reservation | None = None) -> Band:
@@ -216,7 +224,7 @@ class Bands:
         state = self._state
         version = (unit, now, state.turn, state.freed, state.lanes.changes, state.policy)
         if self._answer is None or self._answer[0] != version:
-            self._answer = (version, Foresight(state, self._load, unit, now))
+            self._answer = (version, Foresight(state, self.load, unit, now))
         return self._answer[1]
 
     def _foreseeable(self, gang: str) -> bool:
@@ -232,13 +240,13 @@ class Bands:
                 return Band(guesses=foreseen.guesses[:GUESSES])
             return Band(latest, latest, max(latest - now, LEAST_MS))
         raw = max(foreseen.wait_ms, LEAST_MS)
-        p50, p90 = (now + each for each in self._ratios.bounds(raw))
+        p50, p90 = (now + each for each in self.ratios.bounds(raw))
         if latest is not None and latest < p90:
             p50, p90 = min(p50, latest), latest
         return Band(p50, p90, raw)
 
 
-class _Told:
+class Told:
     """A band that was told, and whether its gang's start teaches."""
 
     def __init__(self, event: StartExpected, teaches: bool) -> None:

@@ -6,8 +6,7 @@ that nothing waits for longer than it must. Replicas of a service leave one at a
 still there when the booking begins is stopped.
 
 Floors hold as for any stop for the sake of others: a gang whose workload has no more than its
-floor stays until enough siblings run elsewhere, where the booking is for somebody even after it
-has begun. Maintenance takes the nodes away at its begin, whoever is there.
+floor stays until enough siblings run elsewhere, even after the booking has begun.
 """
 
 from collections.abc import Iterator
@@ -68,7 +67,7 @@ def leaves_at(record: GangRecord, booking: Booking, now: int) -> int:
 
 def _leave(state: ClusterState, record: GangRecord, booking: Booking, plan: Plan) -> None:
     now = plan.at
-    if not state.floors.spares(record) and (booking.queues or now < booking.begin):
+    if not state.floors.spares(record):
         if now < booking.begin:
             state.alarm(booking.begin, record.gang.id)
         return

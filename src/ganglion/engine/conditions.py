@@ -159,8 +159,11 @@ class Conditions:
         return found
 
     def _room(self, sight: Sight, condition: Condition) -> int:
-        view = self.view(sight, condition.node_class)
         shape = sight.shape
+        count = shape.request.gpu.count
+        if count and not shape.shares_a_device and condition.gpu.count(WHOLE) < count:
+            return 0  # so are most nodes of a busy fleet
+        view = self.view(sight, condition.node_class)
         if not condition.open or view.obstacle or not may_join(shape, condition):
             return 0
         request = shape.request

@@ -58,6 +58,7 @@ def cycle(
     isolation = Isolation(state, plan, active=isolate)
     stage = isolation.stage
     isolation.take_in(events)
+    state.floors.open()
     stage("settling", state.settle)
     stage("waking", lambda: decide(state, state.wake(now), plan))
     stage("time-sharing", lambda: state.sharers.refresh(now))

@@ -24,6 +24,9 @@ ENOUGH_OF_USER, ENOUGH_OF_MANY = 2, 8
 HISTORIES = 16_384
 """Histories kept; the one that learnt nothing for longest is forgotten first."""
 
+ASKED = 4_096
+"""Sorts of gangs whose keys are remembered; each takes a kilobyte and more."""
+
 NOTHING_KNOWN_MS = 3_600_000
 """Expected of the first gang of all, when it has no time limit either."""
 
@@ -86,6 +89,10 @@ class Estimates:
     def __init__(self) -> None:
         self._histories: dict[Hashable, History] = {}
         self._at_start: dict[Keys, Closest] = {}
+
+    def histories(self) -> dict[Hashable, History]:
+        """All of them by key; the one that learnt nothing for longest comes first."""
+        return self._histories
 
     def learn(self, record: GangRecord, ended_at: int) -> None:
         """An attempt that ran to an end of its own is over: it succeeded, failed or timed out.
@@ -219,15 +226,16 @@ def stem(name: str) -> str:
 
 def _keys(gang: Gang) -> Keys:
     """Keys of the histories that know about a gang, the closest first."""
-    return _keys_of(gang.user, gang.name, gang.queue, gang.time_limit_ms, gang.pod_sets)
+    program = stem(gang.name)
+    return _keys_of(gang.user, program, gang.queue, gang.time_limit_ms, gang.pod_sets)
 
 
-@lru_cache(maxsize=4 * HISTORIES)
+@lru_cache(maxsize=ASKED)
 def _keys_of(user: str, name: str, queue: str, limit_ms: int, pod_sets: tuple[PodSet, ...]) -> Keys:
     form = (_size(pod_sets), limit_ms)
     keys: list[tuple[Source, Hashable, bool]] = []
     if user and name:
-        program = (Source.USER_NAME, user, stem(name))
+        program = (Source.USER_NAME, user, name)
         keys += [(Source.USER_NAME, (*program, form), True), (Source.USER_NAME, program, False)]
     if user:
         whose = (Source.USER, user)

@@ -10,25 +10,23 @@ Source: the shape of Volcano's gang preemption with a price in place of an order
 Kueue's fill-back.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from ganglion.engine.effort import LOOK, Effort
 from ganglion.engine.find import find
 from ganglion.engine.fresh import Fresh
-from ganglion.engine.grounds import domains_of
 from ganglion.engine.growth import Growth, Use
-from ganglion.engine.market import Market, Offer, as_one_pod
+from ganglion.engine.market import Market, Offer
 from ganglion.engine.means import GROWN, Flavors, Relief, closed
 from ganglion.engine.numbers import renumbered
 from ganglion.engine.patience import better_later
-from ganglion.engine.place import Demand, levels_for
-from ganglion.engine.promise import as_if_there, pledged
+from ganglion.engine.promise import Pledges, as_if_there
 from ganglion.engine.quota import asked, spent
 from ganglion.engine.record import GangRecord
-from ganglion.engine.shapes import Shape
+from ganglion.engine.shops import UNBOUNDED, Shop, Shops
 from ganglion.engine.state import ClusterState
-from ganglion.engine.stock import Stock, alike
+from ganglion.engine.stock import Cost
 from ganglion.engine.tentative import Tentative
 from ganglion.engine.trade import (
     LARGE,
@@ -41,8 +39,7 @@ from ganglion.engine.trade import (
     is_out_of_proportion,
     needed_before,
 )
-from ganglion.engine.victims import Rules, Unit, may_stop
-from ganglion.model.levels import Level
+from ganglion.engine.victims import Rules, Unit
 from ganglion.model.placement import Placement
 from ganglion.model.plan import Start
 from ganglion.model.policy import Entitlement, VictimOrder
@@ -52,14 +49,8 @@ from ganglion.model.reasons import Reason, Token
 TRIED = Reason(Token.CAPACITY, "no place was found")
 """Stands for a reason that nobody will read."""
 
-UNBOUNDED = 1 << 62
-"""In place of a largest victim, in thousandths of GPUs."""
-
 Take = Callable[[Tentative], list[Unit] | None]
 """Takes victims until the gang fits and says which; None when it cannot."""
-
-Shop = Callable[[], Market]
-"""Makes the market of some nodes."""
 
 
 class Trader:
@@ -81,9 +72,7 @@ class Trader:
         self._growth = Growth(state)
         self.refusal: Reason | None = None
         self.wait_until: int | None = None
-        self._pools: dict[object, list[Unit]] = {}
-        self._stocks: dict[object, Stock] = {}
-        self._markets: dict[object, Market] = {}
+        self._shops = Shops(state, rules, now, effort)
         evict = state.policy.evict
         self._in_order = evict.victims in (VictimOrder.NEWEST, VictimOrder.YOUNGEST)
         self._classless = evict.victims is VictimOrder.PRICE_FIRST
@@ -91,6 +80,8 @@ class Trader:
         self._outgrown = False
         self._by_share = state.policy.entitlement is Entitlement.SHARE
         self._most = UNBOUNDED
+        self._pledges = Pledges(state)
+        self._promised: list[Unit] = []
         self._first: list[Unit] = []
 
     def trade(self, asker: GangRecord) -> Trade | None:
@@ -98,11 +89,12 @@ class Trader:
         self.refusal, self.wait_until = None, None
         if not self._state.policy.evict.enabled or asker.gang.spare:
             return None
-        if self._by_share and self._state.promised:
-            # No running gang stops where a place is to be had that is only promised so far.
-            promises = partial(self._promises, asker)
-            if found := self._attempt(asker, self._one_by_one(asker, promises)):
-                return found
+        self._promised = []
+        if self._by_share:
+            top = partial(self._rules.top, self._state, asker, now=self._now)
+            self._promised = self._pledges.to(asker, top)
+        if found := self._from_promises(asker):
+            return found
         self.refusal = self._rules.hopeless(self._state, asker, self._now)
         if self.refusal:
             return None
@@ -111,6 +103,16 @@ class Trader:
             return self._now_or_later(asker)
         with self._state.future.apart_from(*yielding):
             return self._now_or_later(asker)
+
+    def _from_promises(self, asker: GangRecord) -> Trade | None:
+        """A place that is only promised so far: no running gang stops where one is to be had."""
+        free = self._state.totals.free_for(asker.shapes)
+        most = free + sum(unit.gpu_milli for unit in self._promised)
+        if not self._promised or most < asked(asker).gpu_milli:
+            return None
+        allowed = self._allowed(asker)
+        units = partial(filter, allowed, self._promised)
+        return self._attempt(asker, self._one_by_one(asker, units))
 
     def _now_or_later(self, asker: GangRecord) -> Trade | None:
         """The best trade, unless it had better wait for the checkpoints of its victims."""
@@ -129,12 +131,9 @@ class Trader:
     def _work_out(self, asker: GangRecord) -> Trade | None:
         if not self._in_order:
             return self._by_price(asker)
-        state, now, useful = self._state, self._now, self._useful(asker)
+        state, now, useful = self._state, self._now, self._shops.useful(asker)
         units = partial(self._rules.victims, state, asker, now, useful)
         return self._attempt(asker, self._one_by_one(asker, units))
-
-    def _promises(self, asker: GangRecord) -> Iterator[Unit]:
-        return pledged(self._state, self._rules, asker, self._now)
 
     def is_undecided(self, asker: GangRecord, starts: Sequence[Start]) -> bool:
         """Whether a gang that starts in this very cycle might be taken once it has started.
@@ -148,17 +147,6 @@ class Trader:
         now, allows = self._now, self._rules.allows
         units = self._fresh.units(self._state, starts)
         return any(allows(self._state, asker, unit, now) for unit in units)
-
-    def _useful(self, asker: GangRecord) -> Callable[[Unit], bool]:
-        def useful(unit: Unit) -> bool:
-            record = unit.record
-            if record.placed_at == self._now or not unit.pods:
-                return False
-            if unit.whole and not self._state.floors.spares(record):
-                return False
-            return may_stop(self._state, record, asker.gang, self._now)
-
-        return useful
 
     def _one_by_one(self, asker: GangRecord, units: Callable[[], Iterator[Unit]]) -> Take:
         """Take units in the order given until the gang fits."""
@@ -177,7 +165,7 @@ class Trader:
         return take
 
     def _by_price(self, asker: GangRecord) -> Trade | None:
-        units = self._pool(asker)
+        units = self._shops.pool(asker)
         if not units:
             return None
         best = self._best_of_all(asker)
@@ -189,8 +177,7 @@ class Trader:
 
     def _best_of_all(self, asker: GangRecord) -> Trade | None:
         """The cheapest trade; what is only promised so far yields before any running gang."""
-        promised = self._by_share and self._state.promised
-        self._first = list(self._promises(asker)) if promised else []
+        self._first = list(filter(self._allowed(asker), self._promised))
         best = self._best(asker) if self._first else None
         self._first = []
         return best or self._best(asker)
@@ -208,16 +195,20 @@ class Trader:
     def _in_a_way(self, asker: GangRecord, way: Flavors) -> Trade | None:
         """The best trade that keeps to the bounds of some flavors."""
         found = self._attempt(asker, partial(self._buy, asker, way, None)) if way else None
-        # Where victims under a bound are enough, more of them for room would be in vain.
-        for shop in () if found else self._shops(asker):
-            found = cheaper(found, self._attempt(asker, partial(self._buy, asker, way, shop)))
-            if found and self._effort.is_spent:
+        if found:  # more victims for room would be in vain
+            return found
+        best: tuple[Cost, int, Trade] | None = None
+        for bound, turn, shop in self._shops.for_gang(asker, self._most, self._first):
+            if best and (bound > best[0][:2] or self._effort.is_spent):
                 break
-        return found
+            found = self._attempt(asker, partial(self._buy, asker, way, shop))
+            if found and (best is None or (found.cost, turn) < best[:2]):
+                best = found.cost, turn, found
+        return best[2] if best else None
 
     def _gentler(self, asker: GangRecord, best: Trade) -> Trade:
         """Of trades on one node at one price, one whose victims can go on elsewhere."""
-        market = self._markets.get((asker.lane, UNBOUNDED))
+        market = self._shops.of_nodes(asker)
         killed = best.cost[2]
         if (
             not market
@@ -245,41 +236,6 @@ class Trader:
 
         return take
 
-    def _pool(self, asker: GangRecord) -> list[Unit]:
-        """Everything that may be taken as things stand."""
-        key = alike(self._state, asker, self._now)
-        pool = self._pools.get(key)
-        if pool is None:
-            useful = self._useful(asker)
-            pool = list(self._rules.victims(self._state, asker, self._now, useful))
-            self._pools[key] = pool
-            self._stocks[key] = Stock(self._state, pool, classless=self._classless)
-        return pool
-
-    def _shops(self, asker: GangRecord) -> Iterator[Shop]:
-        """Where to take victims: node by node, then domain by domain."""
-        state, demand = self._state, Demand(asker.gang, asker.shapes)
-        levels = levels_for(state.indexes, asker.gang)
-        if Level.NODE in levels or demand.single:
-            yield self._on_one_node(asker, demand)
-        if demand.single:
-            return
-        for shape, ranks, slots in domains_of(state, asker, demand, levels):
-            yield partial(self._market, asker, shape, ranks, slots)
-
-    def _on_one_node(self, asker: GangRecord, demand: Demand) -> Shop:
-        shape = as_one_pod(demand)
-
-        def shop() -> Market:
-            market = self._markets.get((asker.lane, self._most))
-            if market is None:
-                ranks = range(len(self._state.tree.nodes))
-                market = self._market(asker, shape, ranks, 1)
-                self._markets[asker.lane, self._most] = market
-            return market
-
-        return shop
-
     def _buy(
         self, asker: GangRecord, way: Flavors, shop: Shop | None, tentative: Tentative
     ) -> list[Unit] | None:
@@ -290,7 +246,7 @@ class Trader:
         for unit in taken:
             tentative.take(unit)
         if way and not (taken and self._fits(asker)):
-            relief = Relief(self._state, asker, self._pool(asker), allowed)
+            relief = Relief(self._state, asker, self._shops.pool(asker), allowed)
             relieved = relief.take(way, tentative, self._growth)
             if relieved is None:
                 return None
@@ -391,10 +347,3 @@ class Trader:
         if spent(self._state, asker)[0]:
             return False
         return self._place(asker) is not None
-
-    def _market(self, asker: GangRecord, shape: Shape, ranks: Iterable[int], slots: int) -> Market:
-        state, effort, classless = self._state, self._effort, self._classless
-        stock = self._stocks[alike(state, asker, self._now)]
-        return Market(
-            state, state.table.sight(shape), stock, ranks, effort, slots, classless=classless
-        )

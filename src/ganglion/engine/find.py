@@ -1,6 +1,9 @@
 """A place that quota and plugins agree to, or the reason against any."""
 
+from contextlib import AbstractContextManager
+
 from ganglion.engine.place import Demand, grows_outside_nodes, place
+from ganglion.engine.plugins import PodByPod, PodFilter
 from ganglion.engine.quota import Means, spent
 from ganglion.engine.record import SETTLED, GangRecord
 from ganglion.engine.state import ClusterState
@@ -33,11 +36,44 @@ def find(state: ClusterState, record: GangRecord, now: int, known: Reason | None
     means = Means(state, record) if state.shares.is_governed(record.gang.queue) else None
     siblings, small = _siblings(state, record.gang), _starts_small(state, record.gang)
     demand = Demand(record.gang, record.shapes, tuple(sorted(off)), siblings, small=small)
-    found = place(state.indexes, demand, state.policy.tries, state.turn, means)
+    return _placed(state, record, demand, means, now) or (
+        (means and means.refusal) or known or _missed(state, record, off),
+        None,
+    )
+
+
+def _placed(
+    state: ClusterState, record: GangRecord, demand: Demand, means: Means | None, now: int
+) -> Found | None:
+    """A place that Permit plugins agree to, or what the first has against it; None = no place.
+
+    Rules among pods are asked pod by pod where a place regardless of them would not do.
+    """
+    indexes, tries, turn = state.indexes, state.policy.tries, state.turn
+    filtering = _filtering(state, record.gang)
+    if demand.single and filtering:
+        with filtering as rules:
+            found = place(indexes, demand, tries, turn, means, rules)
+        if found and not (refused := _refused(state, record.gang, found, now)):
+            return None, found
+    found = place(indexes, demand, tries, turn, means)
+    refused = _refused(state, record.gang, found, now) if found else None
+    if refused and filtering and not demand.single:
+        with filtering as rules:
+            other = place(indexes, demand, tries, turn, means, rules)
+        if other and not _refused(state, record.gang, other, now):
+            return None, other
     if found is None:
-        return (means and means.refusal) or known or _missed(state, record, off), None
-    refused = _refused(state, record.gang, found, now)
+        return None
     return (refused, None) if refused else (None, found)
+
+
+def _filtering(state: ClusterState, gang: Gang) -> AbstractContextManager[PodFilter] | None:
+    """The rules among the pods of a gang; None = there are none."""
+    for plugin in state.plugins.permits:
+        if isinstance(plugin, PodByPod):
+            return plugin.filtering(gang)
+    return None
 
 
 def _missed(state: ClusterState, record: GangRecord, off: dict[str, Reason]) -> Reason:

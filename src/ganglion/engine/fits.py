@@ -101,11 +101,19 @@ class Fits:
         self._heaps, self._keys = {}, {}
         self._sums = [0] * len(tree.domains)
         self.values = [0] * len(tree.domains)
-        self.rooms = [self.fresh_room(rank) for rank in range(len(tree.nodes))]
+        self.rooms = self._all_rooms()
         for rank, held in enumerate(self.rooms):
             self._sums[tree.parents[rank]] += held
         for at in range(len(tree.domains) - 1, -1, -1):
             self._settle(at)
+
+    def _all_rooms(self) -> list[int]:
+        tree = self._tree
+        if self.rules != _FREE:
+            return [self.fresh_room(rank) for rank in range(len(tree.nodes))]
+        room, unit = tree.table.room, self._unit
+        by_condition = {each: room(self.sight, each) * unit for each in tree.counts}
+        return [by_condition[each] for each in tree.conditions]
 
     def _settle(self, at: int) -> None:
         """Domains are numbered parents first, so children are settled before their parent."""

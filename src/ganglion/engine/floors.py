@@ -6,18 +6,33 @@ run. Gangs that were told to stop count no more, nor do those chosen for the tra
 it makes no difference whether a gang would go on elsewhere: meanwhile it does not run.
 
 All siblings carry the same floor. What users, limits of time and lost nodes end is not held up.
+
+Budgets of plugins are kept in the same way: whatever victims of one cycle take of them adds up.
 """
 
+from collections.abc import Iterable
+
+from ganglion.engine.plugins import Budgeted
 from ganglion.engine.record import SETTLED, GangRecord
 from ganglion.model.plan import Phase
 
 
 class Floors:
-    """Gangs of every workload that start or run, and those that run."""
+    """Gangs of every workload that start or run, and those that run.
 
-    def __init__(self) -> None:
+    Args:
+        plugins: those that have a say about victims; some have budgets.
+    """
+
+    def __init__(self, plugins: Iterable[object] = ()) -> None:
         self.settled: dict[str, int] = {}
         self.running: dict[str, int] = {}
+        self._budgeted = tuple(each for each in plugins if isinstance(each, Budgeted))
+        self._spent: dict[str, int] = {}
+
+    def open(self) -> None:
+        """A cycle begins: plugins know what was taken from their budgets before."""
+        self._spent.clear()
 
     def came(self, record: GangRecord) -> None:
         """A gang took its place and starts."""
@@ -38,6 +53,8 @@ class Floors:
     def spares(self, record: GangRecord) -> bool:
         """Whether a gang may be stopped for the sake of others as things stand."""
         floor = record.gang.floor
+        if not self._affords(record):
+            return False
         if not floor:
             return True
         among = self.running if record.phase is Phase.RUNNING else self.settled
@@ -45,16 +62,15 @@ class Floors:
 
     def spare_all(self, records: list[GangRecord]) -> bool:
         """Whether these may all be stopped together."""
-        floored = [each for each in records if each.gang.floor]
         taken: list[GangRecord] = []
-        for each in floored:
+        for each in records:
             if not self.spares(each):
                 break
             self.left(each)
             taken.append(each)
         for each in taken:
             self.back(each)
-        return len(taken) == len(floored)
+        return len(taken) == len(records)
 
     def is_short(self, record: GangRecord) -> bool:
         """Whether fewer gangs of a workload start or run than its floor says."""
@@ -65,6 +81,17 @@ class Floors:
         _add(self.settled, record.gang.workload, sign)
         if record.phase is Phase.RUNNING:
             _add(self.running, record.gang.workload, sign)
+        for plugin in self._budgeted:
+            for budget, amount in plugin.takes(record.gang):
+                self._spent[budget] = self._spent.get(budget, 0) - sign * amount
+
+    def _affords(self, record: GangRecord) -> bool:
+        """Whether budgets let a gang go beside those that go already."""
+        return all(
+            plugin.left(budget) - self._spent.get(budget, 0) >= amount
+            for plugin in self._budgeted
+            for budget, amount in plugin.takes(record.gang)
+        )
 
 
 def _add(table: dict[str, int], workload: str, sign: int) -> None:

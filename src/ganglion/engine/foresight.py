@@ -17,7 +17,7 @@ from ganglion.engine.pool import Need, Pool, Taken
 from ganglion.engine.record import GangRecord
 from ganglion.engine.rollout import LONGEST, Ledger, Rollout, Runner, Waiter
 from ganglion.model.levels import DEPTH, Level
-from ganglion.model.policy import Order
+from ganglion.model.policy import Backfill, Order
 from ganglion.model.queue import ANY_FLAVOR
 from ganglion.model.resources import WHOLE, Amount, PodRequest, Usage
 from ganglion.model.workload import Gang
@@ -235,12 +235,24 @@ class Foresight:
             length.by_draw,
             length.known,
             self._bounds_of(gang),
+            gang.time_limit_ms or NEVER,
+            self._due(record),
+            gang.submitted,
         )
+
+    def _due(self, record: GangRecord) -> int:
+        """From when on a place may be reserved for a gang."""
+        policy = self._state.policy.future
+        if policy.backfill is Backfill.ANY or not policy.reservations or record.gang.spare:
+            return NEVER
+        return record.gang.submitted + record.turn_ms * policy.patience_permille // 1000
 
     def _runner(self, record: GangRecord, ends: Times) -> Runner:
         gang, taken = record.gang, self._taken(record)
         bounds = self._bounds_of(gang)
-        return Runner(ends.by_draw, gang.id, gang.queue, ends.known, taken, bounds)
+        began = record.started or record.placed_at or self._now
+        latest = max(began + gang.time_limit_ms, self._now) if gang.time_limit_ms else NEVER
+        return Runner(ends.by_draw, gang.id, gang.queue, ends.known, taken, bounds, latest)
 
     def _taken(self, record: GangRecord) -> Taken:
         """What a gang that holds a place, or the promise of one, gives back."""

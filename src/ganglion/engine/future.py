@@ -313,7 +313,7 @@ class Future:
         vain is not repeated.
         """
         ground, others = self._ground, self._held.binding(record.gang)
-        guesses = starves(record, self._held, self._policy, now)
+        guesses = starves(ground.state, record, self._held, self._policy, now)
         version = (record.gang.id, without, others, ground.version())
         if version == self._in_vain:
             return None

@@ -70,7 +70,7 @@ def grounds_of(
 
 def domains_of(
     state: ClusterState, asker: GangRecord, demand: Demand, levels: Sequence[Level]
-) -> Iterator[tuple[Shape, Sequence[int], int]]:
+) -> Iterator[tuple[Shape, int, Sequence[int], int]]:
     """Domains in which gangs might be stopped for one of many pods, narrow ones first.
 
     Args:
@@ -80,7 +80,8 @@ def domains_of(
         levels: at which it may lie, narrow ones first.
 
     Yields:
-        The shape to make room for, the ranks of the nodes, and how many of it are wanted.
+        The shape to make room for, the domain, the ranks of its nodes, and how many of the shape
+        are wanted.
     """
     widest = max(demand.sets, key=lambda each: each.request.gpu.count * each.least)
     rules = rules_of(asker.gang, widest, False, widest.least)
@@ -95,7 +96,7 @@ def domains_of(
             # A domain that is alone in a wider one holds the same nodes.
             if ranks not in seen:
                 seen.append(ranks)
-                yield shape, ranks, widest.least
+                yield shape, domain, ranks, widest.least
 
 
 def _is_among(rank: int, nodes: Container[int] | None) -> bool:

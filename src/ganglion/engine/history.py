@@ -33,6 +33,10 @@ class History:
         insort(self._sorted, ran_ms)
         self._total += ran_ms
 
+    def runs(self) -> list[int]:
+        """The runs in order of time."""
+        return list(self._recent)
+
     def longer(self, than_ms: int) -> int:
         """How many runs took longer."""
         return len(self._sorted) - bisect_right(self._sorted, than_ms)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from ganglion.engine.price import saved_at
+from ganglion.engine.promise import as_promised
 from ganglion.engine.record import GangRecord
 from ganglion.engine.seek import seek
 from ganglion.engine.state import ClusterState
@@ -30,7 +31,11 @@ def holders_of(state: ClusterState, asker: GangRecord, now: int) -> tuple[str, .
     Returns:
         Their ids, in that order; empty when it finds no place even without all of them.
     """
-    units = [_promised(state.records[each]) for each in state.promised if each != asker.gang.id]
+    units = [
+        as_promised(state.records[each], Cause.PREEMPTED)
+        for each in state.promised
+        if each != asker.gang.id
+    ]
     units += [_whole(each) for each in _by_end(state, now)]
     low, high = 0, len(units)
     if not _fits_without(state, asker, units, now):
@@ -116,11 +121,6 @@ def _fits_without(state: ClusterState, asker: GangRecord, units: Sequence[Unit],
 def _whole(record: GangRecord) -> Unit:
     assert record.placement
     return Unit(record, record.placement.pods, True, 0, Cause.PREEMPTED)
-
-
-def _promised(record: GangRecord) -> Unit:
-    assert record.promise
-    return Unit(record, record.promise.pods, False, 0, Cause.PREEMPTED)
 
 
 def _end(state: ClusterState, record: GangRecord, now: int) -> int:

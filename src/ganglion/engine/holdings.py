@@ -86,7 +86,7 @@ class Holdings(Journaled):
         self.past = PastUse(self.policy.usage.half_life_ms)
         self.lanes = Lanes()
         self.gates = Gates()
-        self.floors = Floors()
+        self.floors = Floors(self.plugins.preempts)
         self.census = Census()
         self.sharers = Sharers(self)
         self.records: dict[str, GangRecord] = {}
@@ -157,6 +157,10 @@ class Holdings(Journaled):
         found = (self._alarms.next(), self.sharers.next_turn())
         return min((at for at in found if at is not None), default=None)
 
+    def alarms(self) -> list[tuple[int, str]]:
+        """When gangs are due, in ms, in order."""
+        return self._alarms.all()
+
     def alarm(self, at: int, gang: str) -> None:
         """Look again at that time, in ms, as the time alone makes a difference for a gang."""
         self._alarms.add(at, gang)
@@ -198,9 +202,7 @@ class Holdings(Journaled):
     def wait(self, record: GangRecord, now: int = 0) -> None:
         """Put a pending gang where it waits: behind a gate, asleep, or in its lane."""
         gang = record.gang
-        if record.lane is not None:
-            self.lanes.discard(gang.id)
-            record.lane = None
+        self.leave_lane(record)
         record.reason = self.gates.reason(gang, record.not_before, record.held_for, record.fault)
         if gang.recall_ms:
             record.reason = record.reason or asleep(gang)
@@ -216,6 +218,12 @@ class Holdings(Journaled):
             rank = rank if pressing is None else 2 * FIRST * _STEP + pressing
             order = (rank, gang.submitted, gang.index, gang.id)
             self.lanes.add(record.lane, gang.queue, gang.priority, order, asked_by(gang), level)
+
+    def leave_lane(self, record: GangRecord) -> None:
+        """A gang waits in no lane any more."""
+        if record.lane is not None:
+            self.lanes.discard(record.gang.id)
+            record.lane = None
 
     def _goes_to_sleep(self, gang: Gang) -> None:
         """From the first one on, it matters of all others how soon they leave."""

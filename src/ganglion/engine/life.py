@@ -115,7 +115,7 @@ def placed(state: Holdings, event: ev.GangPlaced) -> bool:
         return False
     state.redeem(record)
     state.hold(record, event.placement)
-    state.lanes.discard(event.gang)
+    state.leave_lane(record)
     record.phase, record.attempt, record.placed_at = Phase.STARTING, event.attempt, event.at
     record.started, record.committed_at, record.reason, record.cause = 0, 0, None, ""
     record.resized_at = 0
@@ -228,7 +228,7 @@ def broken(state: Holdings, record: GangRecord) -> None:
 def _stand(state: Holdings, record: GangRecord) -> None:
     """A waiting gang waits in its lane, or for its promise."""
     if record.promise:
-        state.lanes.discard(record.gang.id)
+        state.leave_lane(record)
         record.phase, record.reason = Phase.RESERVED, None
     else:
         record.phase = Phase.PENDING
@@ -261,7 +261,7 @@ def ended(state: Holdings, event: ev.GangEnded) -> bool:
 
 
 def _end(state: Holdings, record: GangRecord, event: ev.GangEnded) -> None:
-    state.lanes.discard(record.gang.id)
+    state.leave_lane(record)
     state.asleep.pop(record.gang.id, None)
     state.redeem(record)
     record.phase, record.outcome, record.ended_at = Phase.ENDED, event.outcome, event.at

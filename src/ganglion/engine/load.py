@@ -35,11 +35,14 @@ class Load:
 
     Args:
         estimates: learnt run times.
+
+    Attributes:
+        ends: when gangs that run are expected to end, by gang.
     """
 
     def __init__(self, estimates: Estimates) -> None:
         self._estimates = estimates
-        self._ends: dict[str, Times] = {}
+        self.ends: dict[str, Times] = {}
 
     def length(self, record: GangRecord) -> Times:
         """How long a gang will run from its start on."""
@@ -47,20 +50,20 @@ class Load:
 
     def started(self, record: GangRecord, now: int) -> None:
         """A gang starts."""
-        self._ends[record.gang.id] = _from(now, self.length(record))
+        self.ends[record.gang.id] = _from(now, self.length(record))
 
     def ended(self, gang: str) -> None:
         """A gang runs no more; does nothing for one that did not."""
-        self._ends.pop(gang, None)
+        self.ends.pop(gang, None)
 
     def refresh(self, records: Iterable[GangRecord], now: int) -> None:
         """Draw the ends of running gangs anew that have outlived a draw."""
         for record in records:
-            self._ends[record.gang.id] = self.end(record, now)
+            self.ends[record.gang.id] = self.end(record, now)
 
     def end(self, record: GangRecord, now: int) -> Times:
         """When a running gang ends, in every draw after `now`."""
-        drawn = self._ends.get(record.gang.id)
+        drawn = self.ends.get(record.gang.id)
         if drawn and min(drawn.by_draw) > now:
             return drawn
         ran = max(now - (record.started or record.placed_at), 0)

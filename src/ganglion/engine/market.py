@@ -6,8 +6,8 @@ each need a victim look at every node once. A node is priced exactly only when t
 room there can cost is the smallest of all.
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from heapq import heapify, heappop, heappush, nsmallest
+from collections.abc import Callable, Sequence
+from heapq import heappop, heappush, nsmallest
 from typing import NamedTuple
 
 from ganglion.engine.condition import Sight
@@ -55,7 +55,7 @@ class Market:
         state: Holdings,
         sight: Sight,
         stock: Stock,
-        ranks: Iterable[int],
+        ranks: Sequence[int],
         effort: Effort,
         slots: int = 1,
         *,
@@ -66,15 +66,16 @@ class Market:
         self._gone: set[UnitKey] = set()
         self._taken: set[UnitKey] = set()
         self._stock = stock
-        self._by_node = {r: stock.by_node[r] for r in ranks if r in stock.by_node}
         self._offers: dict[int, Offer] = {}
-        self._floors: dict[int, Cost] = {}
         self._needs: dict[int, int] = {}
-        self._heap: list[tuple[Cost, int]] = []
         self._epoch, self._cursor = state.tree.epoch, len(state.tree.changes)
-        for rank in self._by_node:
+        gpu = sight.shape.request.gpu
+        self._each = 0 if gpu.share_mib else gpu.count * gpu.milli
+        floors = stock.floors(ranks, self._each, shared=slots > 1)
+        self._by_node, self._floors = floors.by_node, dict(floors.costs)
+        self._heap: list[tuple[Cost, int]] = list(floors.heap)
+        for rank in self._roomy() if self._each else ():
             self._renew(rank)
-        heapify(self._heap)
 
     def accept(
         self, offer: Offer, tentative: Tentative, allowed: Callable[[Unit], bool]
@@ -118,7 +119,7 @@ class Market:
         self._gone.add(unit.key)
         for rank in sorted({self._state.tree.index[pod.node] for pod in unit.pods}):
             if rank in self._by_node:
-                self._renew(rank, push=True)
+                self._renew(rank)
 
     def best(self) -> Offer | None:
         """The cheapest offer as things stand; None when there is none."""
@@ -133,7 +134,7 @@ class Market:
                 return offer
             heappop(self._heap)
             if offer and not self._is_live(offer):
-                self._renew(rank, push=True)
+                self._renew(rank)
         return None
 
     def skip(self, offer: Offer) -> None:
@@ -173,9 +174,15 @@ class Market:
         self._cursor = len(tree.changes)
         for rank in changed:
             if rank in self._by_node:
-                self._renew(rank, push=True)
+                self._renew(rank)
 
-    def _renew(self, rank: int, *, push: bool = False) -> None:
+    def _roomy(self) -> list[int]:
+        """Nodes with room for a pod already: one more needs more than the shared floors say."""
+        tree, room = self._state.tree, self._state.table.room
+        found = [each for each in tree.counts if room(self._sight, each)]
+        return [r for each in found for r in tree.members(each) if r in self._by_node]
+
+    def _renew(self, rank: int) -> None:
         """A node has changed: it is priced anew when the least it can cost is the best."""
         self._offers.pop(rank, None)
         floor = self._stock.floor(rank, self._need(rank), shared=self._slots > 1)
@@ -183,10 +190,7 @@ class Market:
             self._floors.pop(rank, None)
             return
         self._floors[rank] = floor
-        if push:
-            heappush(self._heap, (floor, rank))
-        else:
-            self._heap.append((floor, rank))
+        heappush(self._heap, (floor, rank))
 
     def _price(self, rank: int) -> None:
         """Work out the offer of a node exactly."""
@@ -202,8 +206,7 @@ class Market:
         condition = self._state.tree.conditions[rank]
         need = self._needs.get(condition)
         if need is None:
-            gpu, table = self._sight.shape.request.gpu, self._state.table
-            each = 0 if gpu.share_mib else gpu.count * gpu.milli
+            table, each = self._state.table, self._each
             wanted = each * (table.room(self._sight, condition) + 1) if each else 0
             need = self._needs[condition] = wanted - sum(table.known[condition].usable)
         return need

@@ -1,5 +1,6 @@
 """The best node for one pod, without looking at nodes."""
 
+from collections.abc import Callable, Iterator
 from heapq import heappop, heappush
 
 from ganglion.engine.condition import Sight
@@ -39,19 +40,23 @@ class Picker:
             self._prune(score, [])
         return None
 
-    def best_outside(self, avoided: set[int]) -> int | None:
-        """Like `best`, but never one of the `avoided` ranks."""
+    def best_where(self, allows: Callable[[int], bool]) -> int | None:
+        """Like `best`, but only among the ranks that are allowed."""
+        return next(filter(allows, self.ranked()), None)
+
+    def ranked(self) -> Iterator[int]:
+        """Ranks of all nodes that the pod fits on, the best first, the lowest first among equals.
+
+        The tree may change and be changed back between two of them.
+        """
         self._sync()
+        members = self._tree.members
         for score in sorted(self._by_score, reverse=True):
-            ranks = [
-                rank
-                for each in self._by_score[score]
-                for rank in self._tree.members(each)
-                if rank not in avoided
-            ]
-            if ranks:
-                return min(ranks)
-        return None
+            group = self._by_score.get(score, ())
+            if len(group) == 1:
+                yield from list(members(group[0]))
+            else:
+                yield from sorted(rank for each in group for rank in members(each))
 
     def _prune(self, score: int, alive: list[int]) -> None:
         group = self._by_score[score]

@@ -5,13 +5,16 @@ level the tightest domain first. A trial takes its shares from the tree for real
 them back if it fails, so that pod sets see each other.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import partial
 from itertools import islice
 from typing import NamedTuple, Protocol
 
 from ganglion.engine.condition import Sight
 from ganglion.engine.fits import Fits, Rules
 from ganglion.engine.indexes import Indexes
+from ganglion.engine.plugins import PodFilter
+from ganglion.engine.pod_by_pod import PodByPod, opened
 from ganglion.engine.shapes import Shape, excluding, of_type, times
 from ganglion.engine.trial import Trial, common
 from ganglion.model.levels import DEPTH, INSIDE_NODE, Level
@@ -68,7 +71,12 @@ class Judge(Protocol):
 
 
 def place(
-    indexes: Indexes, demand: Demand, tries: int, turn: int, judge: Judge | None = None
+    indexes: Indexes,
+    demand: Demand,
+    tries: int,
+    turn: int,
+    judge: Judge | None = None,
+    filtering: PodFilter | None = None,
 ) -> Placement | None:
     """Find a place for a whole gang; the tree is left as it was.
 
@@ -78,15 +86,16 @@ def place(
         tries: most domains tried per level.
         turn: number of this decision, for scores that may not be cached.
         judge: whom to ask about each placement found; None = anything goes.
+        filtering: rules among pods that decide which nodes are open to them; None = none do.
 
     Returns:
         The placement, or None when no place was found.
     """
     if demand.single:
-        single = _place_pod(indexes, demand, turn)
+        single = _place_pod(indexes, demand, turn, filtering)
         return single if single and (judge is None or judge.allow(single)) else None
     for shapes in _uniform(indexes, demand):
-        found = _place_elastic(_Search(indexes, demand, shapes, tries, judge))
+        found = _place_elastic(_Search(indexes, demand, shapes, tries, judge, filtering))
         if found:
             return found
     return None
@@ -100,14 +109,18 @@ class _Search(NamedTuple):
     shapes: Sequence[Shape]
     tries: int
     judge: Judge | None
+    filtering: PodFilter | None
 
 
-def _place_pod(indexes: Indexes, demand: Demand, turn: int) -> Placement | None:
+def _place_pod(
+    indexes: Indexes, demand: Demand, turn: int, filtering: PodFilter | None
+) -> Placement | None:
     tree, sight = indexes.tree, indexes.table.sight(demand.shapes[0])
+    allows = opened(indexes, filtering, demand.sets[0].name) if filtering else None
     if not indexes.rating.is_cacheable(sight):
-        chosen = indexes.rating.rate_nodes(sight, tree.conditions, turn)
+        chosen = indexes.rating.rate_nodes(sight, tree.conditions, turn, allows)
         return chosen and _one(indexes, demand.sets[0].name, sight, *chosen)
-    rank = _pick(indexes, demand, sight)
+    rank = _pick(indexes, demand, sight, allows)
     if rank is None:
         return None
     devices = indexes.rating.way(sight, tree.conditions[rank])
@@ -123,7 +136,9 @@ def _one(
     return Placement((pod,), Level.NODE, tree.names[rank])
 
 
-def _pick(indexes: Indexes, demand: Demand, sight: Sight) -> int | None:
+def _pick(
+    indexes: Indexes, demand: Demand, sight: Sight, allows: Callable[[int], bool] | None
+) -> int | None:
     """Gangs that spread keep away from their siblings' racks, then nodes; all else packs."""
     picker = indexes.picker(sight)
     if demand.gang.spreads and demand.siblings:
@@ -131,10 +146,15 @@ def _pick(indexes: Indexes, demand: Demand, sight: Sight) -> int | None:
         racks = {tree.parents[rank] for rank in demand.siblings} - {0}
         beside = {rank for rack in racks for rank in tree.domains[rack].nodes}
         for avoided in (beside | demand.siblings, set(demand.siblings)):
-            rank = picker.best_outside(avoided)
+            outside = partial(_is_outside, avoided, allows)
+            rank = picker.best_where(outside)
             if rank is not None:
                 return rank
-    return picker.best()
+    return picker.best_where(allows) if allows else picker.best()
+
+
+def _is_outside(avoided: Collection[int], allows: Callable[[int], bool] | None, rank: int) -> bool:
+    return rank not in avoided and (allows is None or allows(rank))
 
 
 def _uniform(indexes: Indexes, demand: Demand) -> Iterator[Sequence[Shape]]:
@@ -280,15 +300,47 @@ def unit_of(shape: Shape, rules: Rules) -> Shape:
 def _place_level(
     search: _Search, fits: list[Fits], counts: list[int], level: Level
 ) -> Placement | None:
+    if search.filtering:
+        return _place_pods(search, search.filtering, fits, counts, level)
     trial = Trial(search.indexes, search.demand.gang)
     shapes = search.shapes
     if DEPTH[level] >= DEPTH[Level.NODE]:
         together = level if level is not Level.NODE else None
         return trial.on_one_node(shapes, [f.rules for f in fits], counts, together, search.tries)
-    widest = max(range(len(fits)), key=lambda i: shapes[i].request.gpu.count * counts[i])
+    for domain in _domains(search, fits, counts, level):
+        found = trial.in_domain(shapes, fits, counts, domain)
+        if found:
+            return found
+    return None
+
+
+def _domains(search: _Search, fits: list[Fits], counts: list[int], level: Level) -> Iterator[int]:
+    """Domains that may hold a gang, the tightest first."""
+    widest = max(range(len(fits)), key=lambda i: search.shapes[i].request.gpu.count * counts[i])
     for domain in islice(fits[widest].domains(level, counts[widest]), search.tries):
         if all(f.values[domain] >= n for f, n in zip(fits, counts, strict=True)):
-            found = trial.in_domain(shapes, fits, counts, domain)
-            if found:
-                return found
+            yield domain
+
+
+def _place_pods(
+    search: _Search, filtering: PodFilter, fits: list[Fits], counts: list[int], level: Level
+) -> Placement | None:
+    """The same pod by pod; gangs within a part of a node are left out."""
+    indexes, gang, rules = search.indexes, search.demand.gang, [each.rules for each in fits]
+    if DEPTH[level] > DEPTH[Level.NODE] or any(each.inner for each in rules):
+        return None
+    if level is Level.NODE:
+        nodes = Trial(indexes, gang).nodes_for(search.shapes, counts)
+        places: Iterator[frozenset[int] | None] = (
+            frozenset((rank,)) for rank in islice(nodes, search.tries)
+        )
+    else:
+        places = (
+            frozenset(indexes.tree.ranks_in(domain)) if domain else None
+            for domain in _domains(search, fits, counts, level)
+        )
+    for among in places:
+        found = PodByPod(indexes, gang, search.shapes, rules, counts, among, filtering).search()
+        if found:
+            return found
     return None

@@ -6,6 +6,7 @@ Plugins live inside the pure engine: same input, same answer; no clock, I/O or r
 """
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -168,6 +169,33 @@ class Permit(Protocol):
         """None to let the gang start at `now` (ms), or why it must wait."""
 
 
+class PodFilter(Protocol):
+    """Rules among pods while one gang is placed pod by pod: those that are placed count."""
+
+    def opened(self, pod_set: str) -> Callable[[str], bool]:
+        """Whether a node, by name, is open to the next pod of a set; holds until one is placed."""
+
+    def put(self, pod_set: str, node: str) -> None:
+        """The next pod of a set is placed on a node."""
+
+    def take_back(self) -> None:
+        """The pod that was placed last is not."""
+
+    def holds(self) -> bool:
+        """Whether all pods may be where they are placed, whatever the order."""
+
+    def alike(self, node: str) -> Hashable:
+        """Nodes with equal answers are in the same domains of all these rules."""
+
+
+@runtime_checkable
+class PodByPod(Protocol):
+    """A Permit that can say beforehand where the pods of a gang may go, one after the other."""
+
+    def filtering(self, gang: Gang) -> AbstractContextManager[PodFilter] | None:
+        """The rules of a gang of which no pod is placed yet; None = there are none."""
+
+
 @runtime_checkable
 class Preempt(Protocol):
     """Has a veto on victims."""
@@ -176,6 +204,17 @@ class Preempt(Protocol):
 
     def may_stop(self, victim: Gang, favoured: Gang, now: int) -> bool:
         """Whether `victim` may be stopped at `now` (ms) for the sake of `favoured`."""
+
+
+@runtime_checkable
+class Budgeted(Protocol):
+    """A Preempt plugin with budgets that all victims of one plan draw on together."""
+
+    def takes(self, victim: Gang) -> Sequence[tuple[str, int]]:
+        """Budgets that a victim draws on, each with how much it takes of it."""
+
+    def left(self, budget: str) -> int:
+        """How much of a budget is left at the beginning of a cycle."""
 
 
 class Plugins(Struct, frozen=True):

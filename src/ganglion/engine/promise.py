@@ -1,13 +1,17 @@
 """Promises: places that are a gang's own while others still leave them."""
 
-from collections.abc import Iterable, Iterator
+from bisect import bisect_right
+from collections.abc import Callable, Iterable
+from operator import is_
+from typing import NamedTuple
 
 from ganglion.engine.condition import UNBOUNDED, Condition
 from ganglion.engine.holdings import Holdings
+from ganglion.engine.price import gpu_milli
 from ganglion.engine.record import GangRecord
 from ganglion.engine.reservation import Reservation
 from ganglion.engine.shapes import SHARED, Shape
-from ganglion.engine.victims import Cause, Rules, Unit
+from ganglion.engine.victims import Cause, Unit
 from ganglion.model.placement import Placement, PodPlacement
 from ganglion.model.plan import Phase
 from ganglion.model.resources import WHOLE
@@ -89,35 +93,81 @@ def condition_of(state: Holdings, node: str) -> Condition:
     return state.table.known[state.tree.conditions[state.tree.rank(node)]]
 
 
-def pledged(state: Holdings, rules: Rules, asker: GangRecord, now: int) -> Iterator[Unit]:
-    """Places that are only promised so far, to gangs that yield to the asker.
+class Pledges:
+    """Places that are only promised so far, as victims that lose no work, by queue.
 
-    They come as victims that lose no work: those of lower priority first, then smaller ones, then
-    younger gangs. The rules are asked just before each one is taken.
+    Args:
+        state: the fleet.
     """
-    queue = asker.gang.queue
-    found = [
-        Unit(
-            record,
-            record.promise.pods,
-            False,
-            0,
-            Cause.PREEMPTED if record.gang.queue == queue else Cause.RECLAIMED,
-        )
-        for record in map(state.records.__getitem__, state.promised)
-        if record.promise and record is not asker and record.phase is Phase.RESERVED
-    ]
-    return (unit for unit in sorted(found, key=_rank) if rules.allows(state, asker, unit, now))
+
+    def __init__(self, state: Holdings) -> None:
+        self._state = state
+        self._held: list[object] = []
+        self._by_queue: dict[str, list[_Pledge]] = {}
+
+    def to(self, asker: GangRecord, top: Callable[[str], int]) -> list[Unit]:
+        """What might be taken for a gang; the rules have to be asked just before it is.
+
+        Args:
+            asker: the gang.
+            top: the highest priority of what might be taken of a queue.
+
+        Returns:
+            Those of lower priority first, then smaller ones, then younger gangs.
+        """
+        self._sync()
+        found: list[_Pledge] = []
+        for queue, pledges in self._by_queue.items():
+            low = pledges[: bisect_right(pledges, top(queue), key=_priority)]
+            found += (each for each in low if each.record is not asker)
+        own = asker.gang.queue
+        return [
+            as_promised(record, Cause.PREEMPTED if record.gang.queue == own else Cause.RECLAIMED)
+            for *_, record in sorted(found, key=lambda each: each[:4])
+        ]
+
+    def _sync(self) -> None:
+        """Look again if promises were made, broken or passed on since."""
+        records = [self._state.records[gang] for gang in self._state.promised]
+        held: list[object] = [
+            part for each in records for part in (each, each.gang, each.promise, each.phase)
+        ]
+        # Another gang may have been promised the same place meanwhile: equal is not enough.
+        if len(held) == len(self._held) and all(map(is_, held, self._held)):
+            return
+        self._held, self._by_queue = held, {}
+        for turn, record in enumerate(records):
+            if record.promise and record.phase is Phase.RESERVED:
+                gang, milli = record.gang, gpu_milli(record.promise.pods)
+                pledge = _Pledge(gang.priority, milli, -gang.submitted, turn, record)
+                self._by_queue.setdefault(gang.queue, []).append(pledge)
+        for pledges in self._by_queue.values():
+            pledges.sort(key=_priority)
+
+
+class _Pledge(NamedTuple):
+    """A promised place: what it goes by, and whose it is."""
+
+    priority: int
+    milli: int
+    youth: int
+    turn: int
+    record: GangRecord
+
+
+def _priority(pledge: _Pledge) -> int:
+    return pledge.priority
+
+
+def as_promised(record: GangRecord, cause: Cause) -> Unit:
+    """The place that a gang was promised, as a victim."""
+    assert record.promise
+    return Unit(record, record.promise.pods, False, 0, cause)
 
 
 def as_if_there(held: Reservation) -> Unit:
     """A gang with a reservation, as a victim where it will be."""
     return Unit(held.record, held.placement.pods, True, 0, Cause.RECLAIMED)
-
-
-def _rank(unit: Unit) -> tuple[int, int, int]:
-    gang = unit.record.gang
-    return gang.priority, unit.gpu_milli, -gang.submitted
 
 
 def blockers(state: Holdings, record: GangRecord) -> tuple[str, ...]:

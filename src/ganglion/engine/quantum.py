@@ -2,9 +2,11 @@
 
 A level says how much service it is expected to take per completion from here on: the Gittins
 index of a gang that has had some service, over the services of gangs that have ended. A gang
-yields only to gangs at lower levels. So short gangs pass long ones where run times have heavy
-tails, and gangs of one known length finish one after the other in place of sharing. Where
-nothing is learnt yet, or the queue fixes its quantum, levels are powers of the service.
+yields only to gangs at lower levels: two lower where they are learnt, as an index from a few
+hundred runs is not exact, and stops for a small difference gain nothing. So short gangs pass long
+ones where run times have heavy tails, and gangs of one known length finish one after the other in
+place of sharing. Where nothing is learnt yet, or the queue fixes its quantum, levels are powers
+of the service.
 
 Sources: Gittins (1979); Aalto, Ayesta and Righter (2009); Tiresias' discretised Gittins index
 and least attained service (NSDI'19).
@@ -35,6 +37,9 @@ then cost about 3 % of the GPU time."""
 PART = 8
 """An attempt runs on until it has brought this part (one in so many) of the service before it."""
 
+APART = 2
+"""How many learnt levels a gang is above those that it yields to: four times the index."""
+
 FEWEST = 4
 """Ended gangs with more service that are needed to expect anything from them."""
 
@@ -50,11 +55,13 @@ class Levels(Struct, frozen=True):
             GPUs x ms.
         levels: the level of each step; a gang without service is at level 0.
         slice_ms: run time for which an attempt keeps its place.
+        apart: a gang yields to those that are lower by this number of levels.
     """
 
     bounds: tuple[int, ...]
     levels: tuple[int, ...]
     slice_ms: int
+    apart: int = 1
 
     def of(self, service: int) -> int:
         """The level of a service."""
@@ -77,7 +84,7 @@ class Levels(Struct, frozen=True):
             return None
         has = attained(record, now)
         at = bisect_right(self.bounds, has) - 1
-        while self.levels[at] <= level:
+        while self.levels[at] < level + self.apart:
             at += 1
             if at == len(self.levels):
                 return None
@@ -123,7 +130,7 @@ def learnt(services: Sequence[int], restart_ms: int) -> Levels:
         level += 1
         _step(bounds, levels, bound, level)
     fresh = levels[0]
-    return Levels(tuple(bounds), tuple(each - fresh for each in levels), slice_ms)
+    return Levels(tuple(bounds), tuple(each - fresh for each in levels), slice_ms, APART)
 
 
 def _step(bounds: list[int], levels: list[int], at: int, level: int) -> None:

@@ -1,6 +1,6 @@
 """The best way to place one pod on a node, judged by the Score plugins."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
@@ -49,7 +49,11 @@ class Rating:
             self._rate(sight, fitting)
 
     def rate_nodes(
-        self, sight: Sight, conditions: Sequence[int], turn: int
+        self,
+        sight: Sight,
+        conditions: Sequence[int],
+        turn: int,
+        allows: Callable[[int], bool] | None = None,
     ) -> tuple[int, tuple[int, ...]] | None:
         """The best node by scores that may not be remembered.
 
@@ -57,12 +61,17 @@ class Rating:
             sight: the shape.
             conditions: condition of every node, by rank.
             turn: number of this decision.
+            allows: whether a node, by rank, may be used; None = all may.
 
         Returns:
             Rank of the node and the devices; None when the pod fits nowhere.
         """
         room = self._table.room
-        nodes = [rank for rank, each in enumerate(conditions) if room(sight, each)]
+        nodes = [
+            rank
+            for rank, each in enumerate(conditions)
+            if room(sight, each) and (allows is None or allows(rank))
+        ]
         if not nodes:
             return None
         here = [conditions[rank] for rank in nodes]

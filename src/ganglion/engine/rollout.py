@@ -2,12 +2,14 @@
 
 Gangs start in the order of the scheduler (priority, the standing of their queue, their key), on
 nodes with as much free as now, within limits, and later ones overtake one that does not fit.
-What runs ends as drawn from learnt run times and limits. Nobody is stopped for others, and a
-reservation holds only its own gang's start.
+What runs ends as drawn from learnt run times and limits. One gang that has waited for long
+enough holds a reservation by time limits, as in the scheduler: those that may run for longer
+than until its time pass only where there is room beside it. No gang is stopped for another.
 
 A roll-out stops after `STEPS` starts and ends; behind that, work counts (a fluid queue).
 """
 
+from bisect import bisect_left, insort
 from collections.abc import Iterable
 from heapq import heapify, heappop, heappush, heapreplace
 from typing import NamedTuple
@@ -41,6 +43,9 @@ class Waiter(NamedTuple):
         lengths: how long it will run, in ms by draw.
         known: whether a limit or history is behind that.
         bounds: bounds that its use counts against.
+        limit: its time limit in ms; `NEVER` = none.
+        due: from when on a place may be reserved for it, in ms; `NEVER` = never.
+        submitted: when it was submitted, in ms.
     """
 
     gang: str
@@ -50,10 +55,16 @@ class Waiter(NamedTuple):
     lengths: tuple[int, ...]
     known: bool
     bounds: tuple[str, ...]
+    limit: int = NEVER
+    due: int = NEVER
+    submitted: int = 0
 
 
 class Runner(NamedTuple):
-    """A gang that runs: its ends by draw, what it then gives back, and to whom it counts."""
+    """A gang that runs: its ends by draw, what it then gives back, and to whom it counts.
+
+    `latest` is when its time limit ends it, in ms; `NEVER` = nothing does.
+    """
 
     ends: tuple[int, ...]
     gang: str
@@ -61,6 +72,7 @@ class Runner(NamedTuple):
     known: bool
     taken: Taken
     bounds: tuple[str, ...]
+    latest: int = NEVER
 
 
 Head = tuple[Order, int, list[Waiter]]
@@ -169,6 +181,10 @@ class Rollout:
         self._ends = [(each.ends[draw], number, each) for number, each in enumerate(runners)]
         heapify(self._ends)
         self._count, self.steps = len(self._ends), 0
+        # Latest ends of what runs, and what it then gives back.
+        self._latest = sorted((r.latest, n, _milli(r)) for _, n, r in self._ends)
+        self._first: Waiter | None = None
+        self._shadow, self._beside = NEVER, 0
         self._ended = self._guessed = 0
         lines: dict[tuple[str, Need, tuple[str, ...]], list[Waiter]] = {}
         for each in waiters:
@@ -199,9 +215,10 @@ class Rollout:
     def _end_next(self) -> None:
         self.at = self._ends[0][0]
         while self._ends and self._ends[0][0] <= self.at:
-            _, _, runner = heappop(self._ends)
+            _, number, runner = heappop(self._ends)
             self.steps += 1
-            milli = sum([part for _, part in runner.taken])
+            milli = _milli(runner)
+            del self._latest[bisect_left(self._latest, (runner.latest, number, milli))]
             self._pool.give(runner.taken)
             self._ledger.charge(runner.queue, runner.bounds, -milli)
             self._ended += milli
@@ -213,6 +230,7 @@ class Rollout:
         """Start all that fit, in order."""
         if self._pool.left < self._least:
             return
+        self._reserve()
         heads = {queue: self._heads(queue) for queue in self._lines}
         # A queue on its own need not be compared.
         standing = self._ledger.standing if len(heads) > 1 else _alone
@@ -254,11 +272,51 @@ class Rollout:
         heapify(heads)
         return heads
 
+    def _reserve(self) -> None:
+        """Find out until when, and how much, others may take before the gang with a reservation.
+
+        As the scheduler does: of those that have waited for long enough, the oldest one of the
+        highest priority gets one and keeps it. Only time limits vouch for its time.
+        """
+        self._shadow, self._beside = NEVER, 0
+        if self._first is None or self._first.gang in self.starts:
+            self._first = self._senior()
+        # Whom a limit keeps waiting needs no room yet.
+        if self._first is None or not self._ledger.allows(self._first):
+            return
+        free, missing = self._pool.left, self._first.need.total
+        for latest, _, milli in self._latest if free < missing else ():
+            free += milli
+            if free >= missing:
+                self._shadow = latest
+                break
+        self._beside = free - missing
+
+    def _senior(self) -> Waiter | None:
+        heads = (line[-1] for lines in self._lines.values() for line in lines)
+        due = [each for each in heads if each.due <= self.at and self._ledger.allows(each)]
+        return min(due, key=lambda each: (each.order[1], each.submitted, each.gang), default=None)
+
+    def _passes(self, waiter: Waiter) -> bool:
+        """Whether a gang may start before the one with a reservation."""
+        first, total = self._first, waiter.need.total
+        if first is None or self._shadow >= NEVER or waiter.gang == first.gang:
+            return True
+        if waiter.order[1] < first.order[1] or self.at + waiter.limit <= self._shadow:
+            return True
+        if total > self._beside:
+            return False
+        self._beside -= total
+        return True
+
     def _start(self, waiter: Waiter) -> bool:
         """Start a gang; whether there is room."""
         self.steps += 1 if waiter.need.level is None else WITHIN
         taken = self._pool.take(waiter.need) if self._ledger.allows(waiter) else None
         if taken is None:
+            return False
+        if not self._passes(waiter):
+            self._pool.give(taken)
             return False
         milli = waiter.need.total
         self._ledger.charge(waiter.queue, waiter.bounds, milli)
@@ -266,14 +324,20 @@ class Rollout:
         length = waiter.lengths[self._draw]
         self.work += milli * min(length, LONGEST)
         end = self.at + length
-        runner = Runner((end,), waiter.gang, waiter.queue, waiter.known, taken, waiter.bounds)
-        heappush(self._ends, (end, self._count, runner))
+        latest = min(self.at + waiter.limit, NEVER)
+        who = (waiter.gang, waiter.queue, waiter.known, taken, waiter.bounds)
+        heappush(self._ends, (end, self._count, Runner((end,), *who, latest)))
+        insort(self._latest, (latest, self._count, milli))
         self._count += 1
         return True
 
     def _smallest(self) -> int:
         needs = [line[-1].need.total for lines in self._lines.values() for line in lines]
         return min(needs, default=0)
+
+
+def _milli(runner: Runner) -> int:
+    return sum([part for _, part in runner.taken])
 
 
 def _alone(waiter: Waiter) -> tuple[Rank, Key]:

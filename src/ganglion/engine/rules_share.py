@@ -8,7 +8,6 @@ Source: the semantics of KAI-Scheduler's reclaim and preempt actions, as documen
 """
 
 from collections.abc import Hashable, Iterator
-from heapq import heappop, heappush
 from typing import NamedTuple
 
 from ganglion.engine import price
@@ -20,6 +19,7 @@ from ganglion.engine.quota import asked
 from ganglion.engine.record import SETTLED, GangRecord
 from ganglion.engine.running import Running
 from ganglion.engine.units import units_of
+from ganglion.engine.victim_order import Key, by_price, in_turn
 from ganglion.engine.victims import Cause, Grade, Unit, Useful
 from ganglion.model.placement import PodPlacement
 from ganglion.model.policy import Entitlement, VictimOrder
@@ -27,9 +27,6 @@ from ganglion.model.queue import Victims
 from ganglion.model.reasons import Reason, Token
 from ganglion.model.resources import Usage, decimal
 from ganglion.model.workload import SPARE
-
-Key = tuple[int, ...]
-"""Smaller is taken first."""
 
 
 class ShareRules:
@@ -65,6 +62,10 @@ class ShareRules:
         """Whether a unit may still be taken as usage stands now, just before it is."""
         return self._searching(state, asker, now).may_take(unit)
 
+    def top(self, state: Holdings, asker: GangRecord, queue: str, now: int) -> int:
+        """The highest priority of what might be taken of a queue as usage stands."""
+        return self._searching(state, asker, now).top(queue)
+
     def victims(
         self, state: Holdings, asker: GangRecord, now: int, useful: Useful
     ) -> Iterator[Unit]:
@@ -75,7 +76,9 @@ class ShareRules:
         """
         search = self._searching(state, asker, now)
         pools = {} if search.waits else search.pools(useful)
-        return search.in_turn(pools) if search.is_fluid else search.by_price(pools)
+        if search.is_fluid:
+            return in_turn(pools, search.may_take, search.key, only_ready=search.in_order)
+        return by_price(pools, search.may_take, search.key, search.alike)
 
     def next_ripe(self, state: Holdings, asker: GangRecord, now: int) -> int | None:
         """When somebody has run long enough to be stopped for the gang's share; None = unknown."""
@@ -121,12 +124,15 @@ class _Search:
         self.is_fluid = self.in_order or self._by_queue
         self._branches: dict[str, _Branch] = {}
         self._grades: dict[str, Grade] = {}
+        # What was said of units while no use changed, by what they have in common.
+        self._judged: tuple[int, dict[Hashable, bool]] = (-1, {})
 
     def pools(self, useful: Useful) -> dict[str, list[Unit]]:
         """Everything that might be taken, by queue; the first to be taken last."""
         pools: dict[str, list[Unit]] = {}
+        known: dict[Hashable, Cause] = {}
         for record in self._candidates():
-            cause = self._cause(record)
+            cause = self._cause(record, known)
             whole = not self._is_safe(record)
             whole = whole and not (cause is Cause.SHARED and self._fair.is_unripe(record))
             units = units_of(record, cause, self._price, useful, whole=whole)
@@ -137,16 +143,24 @@ class _Search:
             units_here.sort(key=self._unit_key, reverse=True)
         return {queue: units_here for queue, units_here in pools.items() if units_here}
 
-    def _cause(self, record: GangRecord) -> Cause:
+    def _cause(self, record: GangRecord, known: dict[Hashable, Cause]) -> Cause:
+        """Why a gang might be taken as things stand; `known` is what was said of others."""
         if record.gang.spare:
             return Cause.CLEARED
-        branch = self._branch(record)
+        branch = self._branch(record.gang.queue)
         if not branch.mine:
             return Cause.PREEMPTED
+        if self._by_queue:
+            return Cause.RECLAIMED
         pods = record.placement.pods if record.placement else ()
         unit = Unit(record, pods, True, 0, Cause.RECLAIMED)
-        by_quota = (self._is_guaranteed(branch, unit, each) for each in self._flavors_of(unit))
-        return Cause.RECLAIMED if self._by_queue or any(by_quota) else Cause.SHARED
+        flavors = self._flavors_of(unit)
+        frees = tuple(kind for kind in self._kinds if _frees(unit, kind))
+        alike = (branch, tuple(flavors), frees)
+        if alike not in known:
+            by_quota = any(self._is_guaranteed(branch, unit, each) for each in flavors)
+            known[alike] = Cause.RECLAIMED if by_quota else Cause.SHARED
+        return known[alike]
 
     def _grade_of(self, record: GangRecord) -> Grade:
         """How a gang's queue compares: others before the own, those above their share first.
@@ -155,7 +169,7 @@ class _Search:
         """
         if record.gang.spare:
             return (-1,)
-        branch, queue = self._branch(record), record.gang.queue
+        branch, queue = self._branch(record.gang.queue), record.gang.queue
         if not branch.mine:
             return (1,)
         if queue not in self._grades:
@@ -182,12 +196,30 @@ class _Search:
 
     def may_take(self, unit: Unit) -> bool:
         """Whether a unit may be taken as things stand."""
-        branch = self._branch(unit.record)
+        branch = self._branch(unit.record.gang.queue)
         if unit.record.gang.spare:
             return not self.asker.gang.spare
         if not branch.mine:
             return self._outranks(unit.record, self.rights.preempt)
-        return any(self._may_reclaim(branch, unit, each) for each in self._flavors_of(unit))
+        version = self.state.shares.version
+        if self._judged[0] != version:
+            self._judged = version, {}
+        unripe = unit.whole and self._fair.is_unripe(unit.record)
+        flavors, known = self._flavors_of(unit), self._judged[1]
+        alike = (self._alike(unit, flavors), unripe) if len(flavors) == 1 else unit.key
+        if alike not in known:
+            known[alike] = any(self._may_reclaim(branch, unit, each) for each in flavors)
+        return known[alike]
+
+    def top(self, queue: str) -> int:
+        """The highest priority of what might be taken of a queue: spare gangs always may."""
+        branch, ours = self._branch(queue), self.entitled
+        is_open = not branch.mine or any(
+            ours.over_quota(branch.theirs, flavor, KINDS)
+            or ours.over_share(branch.theirs, flavor, KINDS)
+            for flavor in self.flavors
+        )
+        return max(map(self._highest, self._rules(queue))) if is_open else SPARE
 
     def next_ripe(self) -> int | None:
         """When a gang that is too young may be stopped for a share, in ms; None = none is."""
@@ -195,56 +227,23 @@ class _Search:
             return None
         others = self.running.by_queue.items()
         return self._fair.next_ripe(
-            e for queue, each in others if self._branch(each[0]).mine for e in each
+            e for queue, each in others if self._branch(queue).mine for e in each
         )
 
-    def in_turn(self, pools: dict[str, list[Unit]]) -> Iterator[Unit]:
-        """The first that may be taken of the queues' next ones, looked at anew for each."""
-        while pools:
-            heads = [units[-1] for units in pools.values()]
-            ready = [unit for unit in heads if self.may_take(unit)]
-            if not ready and self.in_order:
-                return
-            unit = min(ready or heads, key=self.key)
-            queue = unit.record.gang.queue
-            pools[queue].pop()
-            if not pools[queue]:
-                del pools[queue]
-            yield unit
+    def alike(self, unit: Unit) -> Hashable:
+        """Units of which this is equal may all be taken, or none, but for their ages."""
+        return self._alike(unit, self._flavors_of(unit))
 
-    def by_price(self, pools: dict[str, list[Unit]]) -> Iterator[Unit]:
-        """The same where only the price counts, so that one look at each is enough."""
-        known: dict[Hashable, bool] = {}
-        heads: list[tuple[bool, Key, Unit]] = []
-
-        def expose(units: list[Unit]) -> None:
-            if not units:
-                return
-            unit, alike = units[-1], self._alike(units[-1])
-            if alike not in known:
-                known[alike] = self.may_take(unit)
-            heappush(heads, (not known[alike], self.key(unit), unit))
-
-        for units in pools.values():
-            expose(units)
-        while heads:
-            *_, unit = heappop(heads)
-            yield unit
-            units = pools[unit.record.gang.queue]
-            units.pop()
-            expose(units)
-
-    def _alike(self, unit: Unit) -> Hashable:
-        """Units of which this is equal may all be taken, or none."""
+    def _alike(self, unit: Unit, flavors: list[str]) -> Hashable:
         gang = unit.record.gang
         newer = gang.submitted > self.asker.gang.submitted
         frees = tuple(kind for kind in self._kinds if _frees(unit, kind))
         size = (unit.whole, unit.gpu_milli)
-        return gang.queue, gang.priority, newer, tuple(self._flavors_of(unit)), frees, size
+        return gang.queue, gang.priority, newer, tuple(flavors), frees, size
 
     def key(self, unit: Unit) -> Key:
         """Order of units of different queues: others' before the own queue's."""
-        own = 0 if self._branch(unit.record).mine else 1
+        own = 0 if self._branch(unit.record.gang.queue).mine else 1
         own = -1 if unit.record.gang.spare else own
         queue = unit.record.gang.queue
         if self._by_queue:
@@ -290,8 +289,7 @@ class _Search:
         newer = rule is Victims.LOWER_OR_NEWER and victim.submitted > asker.submitted
         return asker.priority > victim.priority or newer
 
-    def _branch(self, record: GangRecord) -> _Branch:
-        queue = record.gang.queue
+    def _branch(self, queue: str) -> _Branch:
         if queue not in self._branches:
             path = self.state.shares.path
             paths = zip(path(self.asker.gang.queue)[::-1], path(queue)[::-1], strict=False)

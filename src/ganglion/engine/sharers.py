@@ -1,25 +1,26 @@
 """Gangs that share time: those of one queue and priority with a checkpoint contract.
 
 They are compared by levels of attained service, learnt from those that have ended. Such an order
-has a price: the longest gang is served last. So a gang that has been in the system for longer
-than the longest completion lately is overdue. The oldest overdue gangs go first among equals and
-yield to none of them: as many as fit into a part of the fleet, and, once they are late by
-more than a fraction, all of them. Where nearly all are late the order is first come, first served.
+has a price: the longest gang is served last. So gangs are compared with first come, first served as
+well (`fifo`): one whose age passes the longest completion that it would give is late and has
+the level of a short gang; one that is later still goes first among equals and yields to none. Where
+nearly all are that late the order is first come, first served.
 
-Sources: least attained service and Gittins index, see `quantum`; a lane of first come, first
-served against starvation as Tiresias' PromoteKnob (NSDI'19).
+Sources: least attained service and Gittins index, see `quantum`; promotion against starvation as
+Tiresias' PromoteKnob (NSDI'19).
 """
 
 from bisect import bisect_left
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from ganglion.engine.fifo import FirstCome
+from ganglion.engine.price import attained
 from ganglion.engine.quantum import FEWEST, Levels, fixed, insert, learnt, prior
 from ganglion.engine.record import SETTLED, GangRecord
 from ganglion.model.errors import InvariantBroken
 from ganglion.model.plan import Phase
 from ganglion.model.policy import Order
-from ganglion.model.queue import ANY_FLAVOR
 from ganglion.model.resources import WHOLE
 from ganglion.model.workload import Gang, Kind
 
@@ -30,16 +31,17 @@ WINDOW = 512
 """Ended gangs whose services are remembered."""
 
 BATCH = 16
-"""Ended gangs after which the levels are worked out anew; fewer teach nothing."""
+"""Ended gangs after which the levels are worked out anew."""
 
-SPAN = 2_048
-"""The longest completion is that of the last one to two times so many ended gangs."""
+LATE_PERMILLE = 1_250
+"""Age from which a gang is late, over the longest completion of first come, first served, in
+thousandths."""
 
-PART_OF_FLEET = 8
-"""Overdue gangs that are not late by much get one part in so many of the fleet's GPUs."""
+OVERDUE_PERMILLE = 1_500
+"""Age from which it goes first, over the same."""
 
-LATE_PERMILLE = 1_100
-"""Age over the longest completion from which every overdue gang goes first, in thousandths."""
+LATE = 3
+"""Highest level of late gangs: those that have had little go first, and most others yield."""
 
 FIRST = -1_000
 """Level of overdue gangs: below every other."""
@@ -55,7 +57,8 @@ class Pool:
         live: those that have not ended, the oldest first.
         running: those that start or run.
         returning: those that wait and have run before.
-        overdue: those that go first.
+        overdue: those that are late or overdue -> the highest level that they may have.
+        fifo: what first come, first served would do.
         levels: what compares the others.
         passed_by: running gang -> the level below which those that wait may take its place, as
             far as they know.
@@ -71,7 +74,8 @@ class Pool:
         self.live: dict[str, GangRecord] = {}
         self.running: dict[str, GangRecord] = {}
         self.returning: dict[str, GangRecord] = {}
-        self.overdue: dict[str, None] = {}
+        self.overdue: dict[str, int] = {}
+        self.fifo = FirstCome()
         self.passed_by: dict[str, int] = {}
         self.levels = levels
         self.relearnt = False
@@ -80,30 +84,21 @@ class Pool:
         self._services: list[int] = []
         self._recent: list[int] = []
         self._fresh: list[int] = []
-        self._ended = self._longest = self._longest_before = 0
-
-    @property
-    def longest(self) -> int:
-        """The longest completion lately, in ms; 0 = unknown."""
-        known = self._ended >= BATCH
-        return max(self._longest, self._longest_before) if known else 0
 
     def level(self, record: GangRecord, now: int) -> int:
         """Where a gang stands; those at higher levels yield to it."""
-        return FIRST if record.gang.id in self.overdue else self.levels.level(record, now)
+        level = self.levels.level(record, now)
+        return min(level, self.overdue.get(record.gang.id, level))
 
-    def learn(self, service: int, age_ms: int, restart_ms: int) -> None:
-        """A gang has ended.
+    def learn(self, record: GangRecord, restart_ms: int) -> None:
+        """A gang has ended by itself.
 
         Args:
-            service: what it had, in thousandths of GPUs x ms.
-            age_ms: from its submission to its end.
+            record: its record.
             restart_ms: what a restart costs.
         """
-        if self._ended % SPAN == 0:
-            self._longest, self._longest_before = 0, self._longest
-        self._ended += 1
-        self._longest = max(self._longest, age_ms)
+        service = record.attained
+        self.fifo.ended(record.gang.id, service, service // max(_milli(record.gang), 1))
         self._fresh.append(service)
         if not self.quantum_ms and len(self._fresh) >= BATCH:
             insert(self._services, self._recent, self._fresh, WINDOW)
@@ -112,32 +107,46 @@ class Pool:
             self.levels = learnt(self._services, restart_ms)
             self.relearnt = True
 
+    def learnt(self) -> tuple[list[int], list[int], list[int]]:
+        """What ended gangs have taught: services in order, by age, not yet used."""
+        return self._services, self._recent, self._fresh
+
+    def take(self, learnt: tuple[list[int], list[int], list[int]]) -> None:
+        """Go on with what `learnt` gave."""
+        self._services, self._recent, self._fresh = learnt
+
     def drop(self, gang: str) -> None:
         """A gang shares time no more."""
         for each in (self.live, self.running, self.returning, self.overdue, self.passed_by):
             each.pop(gang, None)
 
-    def find_overdue(self, now: int, most_milli: int) -> dict[str, None]:
-        """Gangs that are overdue, the oldest first."""
-        longest, held = self.longest, 0
-        found: dict[str, None] = {}
+    def compare(self, now: int) -> None:
+        """Say what first come, first served would do with the newest, and who is late by that."""
+        begun = (*self.running.values(), *self.returning.values())
+        held = sum(_milli(each.gang) for each in self.running.values())
+        self.fifo.look([attained(each, now) for each in begun], held, len(self.live), now)
+        longest = self.fifo.longest
+        self.overdue = {}
         for gang, record in self.live.items() if longest else ():
-            age = now - record.gang.submitted
-            if age < longest:
+            age = 1_000 * (now - record.gang.submitted)
+            if age < LATE_PERMILLE * longest:
                 break
-            held += _milli(record.gang)
-            if held <= most_milli or 1_000 * age >= LATE_PERMILLE * longest:
-                found[gang] = None
-        return found
+            self.overdue[gang] = LATE if age < OVERDUE_PERMILLE * longest else FIRST
+        self.overdue_at = self._due_next(now)
 
-    def due_next(self, now: int) -> int | None:
-        """When the next gang may become overdue, in ms."""
-        longest = self.longest
+    def _due_next(self, now: int) -> int | None:
+        """When the next gang may become late or overdue, in ms."""
+        longest, found = self.fifo.longest, None
         for record in self.live.values() if longest else ():
-            for least in (longest, longest * LATE_PERMILLE // 1_000 + 1):
-                if record.gang.submitted + least > now:
-                    return record.gang.submitted + least
-        return None
+            late, overdue = (
+                record.gang.submitted + -(-longest * part // 1_000)
+                for part in (LATE_PERMILLE, OVERDUE_PERMILLE)
+            )
+            if late > now:
+                return late if found is None else min(found, late)
+            if overdue > now and found is None:
+                found = overdue
+        return found
 
     def take_turns(self, now: int) -> list[tuple[int, int]]:
         """Which of the levels that wait may stop more gangs than before: (first, end)."""
@@ -145,10 +154,10 @@ class Pool:
         for gang, record in self.running.items():
             if now < self.levels.keeps_until(record):
                 continue
-            before, level = self.passed_by.get(gang, FIRST), self.level(record, now)
-            self.passed_by[gang] = level
-            if before < level:
-                found.add((before, level))
+            before = self.passed_by.get(gang, FIRST)
+            end = self.passed_by[gang] = self.level(record, now) - self.levels.apart + 1
+            if before < end:
+                found.add((before, end))
         return sorted(found)
 
     def next_turn(self, waiting: Sequence[int], now: int) -> int | None:
@@ -161,7 +170,10 @@ class Pool:
         found: int | None = None
         for gang, record in self.running.items() if waiting else ():
             at = bisect_left(waiting, self.passed_by.get(gang, FIRST))
-            if at == len(waiting) or gang in self.overdue:
+            if at == len(waiting):
+                continue
+            most = self.overdue.get(gang)
+            if most is not None and most < waiting[at] + self.levels.apart:
                 continue
             due = self.levels.passes(record, waiting[at], now)
             if due is not None and (found is None or due < found):
@@ -179,6 +191,10 @@ class Sharers:
     def __init__(self, state: "Holdings") -> None:
         self._state = state
         self._pools: dict[tuple[str, int], Pool] = {}
+
+    def pools(self) -> dict[tuple[str, int], Pool]:
+        """All of them by queue and priority."""
+        return self._pools
 
     def of(self, gang: Gang) -> Pool | None:
         """The pool of a gang; None = it shares its time with no other."""
@@ -212,6 +228,7 @@ class Sharers:
             return
         last = next(reversed(pool.live.values()), record)
         pool.live[gang] = record
+        pool.fifo.came(gang, record.gang.submitted)
         if record.number < last.number:
             pool.live = dict(sorted(pool.live.items(), key=lambda each: each[1].number))
         if record.phase in SETTLED:
@@ -233,16 +250,16 @@ class Sharers:
         pool = self.of(record.gang)
         if pool:
             pool.drop(record.gang.id)
+            pool.fifo.forget(record.gang.id)
 
     def ended(self, record: GangRecord, *, learn: bool) -> None:
         """A gang has ended for good; `learn` = by itself."""
         pool = self.of(record.gang)
         if pool is None:
             return
-        self.leave(record)
         if learn:
-            age = record.ended_at - record.gang.submitted
-            pool.learn(record.attained, age, self._state.policy.evict.restart_ms)
+            pool.learn(record, self._state.policy.evict.restart_ms)
+        self.leave(record)
 
     def regroup(self) -> None:
         """The policy or a queue changed, and with it which gangs share time, and how."""
@@ -253,6 +270,8 @@ class Sharers:
         for record in self._state.records.values():
             if record.phase is not Phase.ENDED:
                 self.enter(record)
+        for pool in self._pools.values():
+            pool.fifo.keep(pool.live)
 
     def runs(self, record: GangRecord) -> None:
         """A gang takes its place."""
@@ -306,11 +325,8 @@ class Sharers:
             changed = pool.returning if pool.relearnt else {}
             pool.relearnt = False
             before = pool.overdue
-            if pool.longest:
-                most = self._state.totals.capacity()[ANY_FLAVOR] // PART_OF_FLEET
-                pool.overdue = pool.find_overdue(now, most)
-                pool.overdue_at = pool.due_next(now)
-            moved = before.keys() ^ pool.overdue.keys()
+            pool.compare(now)
+            moved = {gang for gang, _ in before.items() ^ pool.overdue.items()}
             for gang in (*changed, *(each for each in pool.live if each in moved)):
                 record = pool.live[gang]
                 if self._state.lanes.of(gang) is not None:

@@ -117,7 +117,8 @@ class ClusterState(Holdings):
         self.shares = Shares()
         for name in sorted(queues.queues, key=queues.order.__getitem__):
             self.shares.put(queues.queues[name])
-        self.occupants, self.floors, self.lanes = Occupants(), Floors(), Lanes()
+        self.occupants, self.lanes = Occupants(), Lanes()
+        self.floors = Floors(self.plugins.preempts)
         asleep = dict.fromkeys((*self.asleep, *self.records))
         self.asleep = {each: None for each in asleep if self._may_sleep(each)}
         promised, self.promised, self.leaving = self.promised, {}, {}
@@ -240,6 +241,7 @@ _HANDLERS: Mapping[type, Callable[[ClusterState, Any], bool]] = {
     ev.ServiceLearnt: facts.of_no_concern,
     ev.IdleWarned: facts.of_no_concern,
     ev.AlarmSet: facts.of_no_concern,
+    ev.LedgerCut: facts.of_no_concern,
     ev.ScheduleSet: facts.of_no_concern,
     ev.ScheduleRemoved: facts.of_no_concern,
     ev.ScheduleFired: facts.of_no_concern,

@@ -6,11 +6,13 @@ victims share it. `floor` is the bound by which a market decides which nodes to 
 """
 
 from collections.abc import Hashable, Sequence
+from heapq import heapify, heappush
 from typing import NamedTuple
 
 from ganglion.engine.holdings import Holdings
 from ganglion.engine.price import gpu_milli
 from ganglion.engine.record import GangRecord
+from ganglion.engine.supply import Supply
 from ganglion.engine.victims import Grade, Unit
 from ganglion.model.queue import Victims
 
@@ -55,7 +57,27 @@ class Stock:
             for rank in dict.fromkeys(index[pod.node] for pod in unit.pods):
                 self.by_node.setdefault(rank, []).append(unit)
         self._pieces: dict[tuple[int, bool], list[_Piece]] = {}
+        self._sums: dict[int, int] = {}
         self._floors: dict[tuple[int, bool, int], Cost | None] = {}
+        self._supplies: dict[int, Supply] = {}
+        self._tables: dict[tuple[tuple[int, ...], int, bool], Floors] = {}
+
+    def supply(self, domain: int, ranks: Sequence[int]) -> Supply:
+        """What may be taken in a domain, whose nodes these are."""
+        found = self._supplies.get(domain)
+        if found is None:
+            found = Supply(self._state, self.by_node, ranks, classless=self._classless)
+            self._supplies[domain] = found
+        return found
+
+    def floors(self, ranks: Sequence[int], milli: int, *, shared: bool) -> "Floors":
+        """The current floors of some nodes for pods of this size in thousandths of a GPU."""
+        key = (tuple(ranks), milli, shared)
+        found = self._tables.get(key)
+        if found is None:
+            found = self._tables[key] = Floors(self._state, self, ranks, milli, shared=shared)
+        found.sync()
+        return found
 
     def floor(self, rank: int, milli: int, *, shared: bool) -> Cost | None:
         """A cost that no offer on a node is below; None = too little can be taken there.
@@ -76,16 +98,17 @@ class Stock:
         pieces = self._pieces.get((rank, shared))
         if pieces is None:
             pieces = self._pieces[rank, shared] = self._cut(rank, shared)
+            self._sums[rank] = sum(each.milli for each in pieces)
         if milli <= 0:
             return (pieces[0].grade, 0, 0, 0, EARLIEST)
+        if milli > self._sums[rank]:
+            return None
         worst, left = pieces[-1].grade, milli
         for piece in pieces:
             left -= piece.milli
             if left <= 0:
                 worst = piece.grade
                 break
-        else:
-            return None
         price, left = -1, milli
         allowed = [each for each in pieces if each.milli and each.grade <= worst]
         for piece in sorted(allowed, key=_rate):
@@ -103,6 +126,58 @@ class Stock:
             price = unit.price * here // max(unit.gpu_milli, 1) if shared else unit.price
             found.append(_Piece(() if self._classless else unit.hurts, price, here))
         return sorted(found, key=lambda each: each.grade)
+
+
+class Floors:
+    """The least that room for a pod costs on each of some nodes where there is none now.
+
+    Askers of one cycle share it; it follows the tree's log of changes.
+
+    Args:
+        state: the fleet.
+        stock: what may be taken.
+        ranks: the nodes.
+        milli: thousandths of GPUs that one pod asks for.
+        shared: whether the price of a unit is shared among the nodes that it lies on.
+
+    Attributes:
+        by_node: units with pods on a node, by its rank.
+        costs: the floors, by node; nodes where too little can be taken have none.
+        heap: the same as a heap of (floor, node), with some that do not hold any more.
+    """
+
+    def __init__(
+        self, state: Holdings, stock: Stock, ranks: Sequence[int], milli: int, *, shared: bool
+    ) -> None:
+        self._tree, self._stock, self._milli, self._shared = state.tree, stock, milli, shared
+        self.by_node = {r: stock.by_node[r] for r in ranks if r in stock.by_node}
+        self.costs: dict[int, Cost] = {}
+        self.heap: list[tuple[Cost, int]] = []
+        self._epoch, self._cursor = -1, 0
+
+    def sync(self) -> None:
+        """Take in what changed since the last call."""
+        tree = self._tree
+        if self._epoch != tree.epoch:
+            self._epoch, changed = tree.epoch, list(self.by_node)
+        else:
+            changed = list(dict.fromkeys(tree.changes[self._cursor :]))
+        self._cursor = len(tree.changes)
+        for rank in changed:
+            if rank in self.by_node:
+                self._renew(rank)
+        if len(self.heap) > 2 * len(self.costs) + len(changed):
+            self.heap = [(cost, rank) for rank, cost in self.costs.items()]
+            heapify(self.heap)
+
+    def _renew(self, rank: int) -> None:
+        usable = self._tree.table.known[self._tree.conditions[rank]].usable
+        floor = self._stock.floor(rank, self._milli - sum(usable), shared=self._shared)
+        if floor is None:
+            self.costs.pop(rank, None)
+        elif self.costs.get(rank) != floor:
+            self.costs[rank] = floor
+            heappush(self.heap, (floor, rank))
 
 
 def _rate(piece: _Piece) -> int:

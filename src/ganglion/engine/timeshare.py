@@ -46,6 +46,10 @@ class TurnRules:
             return False
         return unit.cause is Cause.YIELDED or self._inner.allows(state, asker, unit, now)
 
+    def top(self, state: Holdings, asker: GangRecord, queue: str, now: int) -> int:
+        """The highest priority of what might be taken of a queue as usage stands."""
+        return self._inner.top(state, asker, queue, now)
+
     def next_ripe(self, state: Holdings, asker: GangRecord, now: int) -> int | None:
         """When somebody has run long enough to be stopped for the gang's share; None = unknown."""
         return self._inner.next_ripe(state, asker, now)
@@ -85,11 +89,11 @@ class TurnRules:
         found = self._had_turns.get(key)
         if found is None:
             found = self._had_turns[key] = list(_had_turns(pool, now))
-        mine, running = pool.level(asker, now), pool.running
+        least, running = pool.level(asker, now) + pool.levels.apart, pool.running
         return [
             each
             for each in found
-            if each.level > mine and running.get(each.record.gang.id) is each.record
+            if each.level >= least and running.get(each.record.gang.id) is each.record
         ]
 
 

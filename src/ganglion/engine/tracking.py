@@ -25,11 +25,16 @@ APART = 8
 
 
 class Ratios:
-    """Ratios of true waits to computed ones, by the length of the computed wait."""
+    """Ratios of true waits to computed ones, by the length of the computed wait.
+
+    Attributes:
+        windows: the latest ratios, by kind of length.
+        latest: when a wait that counts was last foretold, in ms, by kind of length.
+    """
 
     def __init__(self) -> None:
-        self._windows: dict[int, History] = {}
-        self._latest: dict[int, int] = {}
+        self.windows: dict[int, History] = {}
+        self.latest: dict[int, int] = {}
 
     def bounds(self, wait_ms: int) -> tuple[int, int]:
         """Waits, in ms, that 50 and 90 % of such waits do not exceed."""
@@ -39,10 +44,10 @@ class Ratios:
     def teaches(self, wait_ms: int, now: int) -> bool:
         """Whether a wait that is foretold now counts; at most one of those that overlap does."""
         kind = _kind(wait_ms)
-        latest = self._latest.get(kind)
+        latest = self.latest.get(kind)
         if latest is not None and now < latest + wait_ms // APART:
             return False
-        self._latest[kind] = now
+        self.latest[kind] = now
         return True
 
     def learn(self, wait_ms: int, true_ms: int, late: bool = False) -> None:
@@ -52,9 +57,9 @@ class Ratios:
 
     def _window(self, wait_ms: int) -> History:
         kind = _kind(wait_ms)
-        found = self._windows.get(kind)
+        found = self.windows.get(kind)
         if found is None:
-            found = self._windows[kind] = History()
+            found = self.windows[kind] = History()
             for ratio in PRIOR:
                 found.add(ratio)
         return found

@@ -54,7 +54,7 @@ class Trial:
             return None
         if len(shapes) == 1 and not shapes[0].shares_a_device and not rules[0].inner:
             return self._as_one_pod(shapes[0], rules[0], counts[0], together)
-        for rank in islice(self._nodes_for(shapes, counts), tries):
+        for rank in islice(self.nodes_for(shapes, counts), tries):
             self.begin(len(shapes))
             done = all(
                 self.fill(i, shapes[i], rules[i], rank, counts[i]) for i in range(len(shapes))
@@ -78,7 +78,8 @@ class Trial:
         devices = self._rating.way(whole, self._tree.conditions[rank])
         return self.finish(self._deal(0, self._table.sight(shape), rank, devices, count))
 
-    def _nodes_for(self, shapes: Sequence[Shape], counts: Sequence[int]) -> Iterator[int]:
+    def nodes_for(self, shapes: Sequence[Shape], counts: Sequence[int]) -> Iterator[int]:
+        """Ranks of nodes that have room for all pods of each set."""
         sights = [self._table.sight(shape) for shape in shapes]
         for rank, condition in enumerate(self._tree.conditions):
             if all(
@@ -139,6 +140,12 @@ class Trial:
         pods = self._pods[which]
         name = self._gang.pod_sets[which].name
         pods.append(PodPlacement(name, len(pods), self._tree.names[rank], devices, milli))
+
+    def take_back(self, which: int) -> None:
+        """The last pod, which is of this set, is not placed."""
+        rank, sight, devices, milli = self._journal.pop()
+        self._tree.leave(rank, sight, devices, milli)
+        self._pods[which].pop()
 
     def finish(self, done: bool) -> Placement | None:
         """Give all seats back; the placement they made, or None when it is not good."""

@@ -44,7 +44,7 @@ def _powers() -> tuple[int, ...]:
 _POWERS = _powers()
 
 
-class _Sum(Struct):
+class Sum(Struct):
     """One sum.
 
     Attributes:
@@ -58,7 +58,7 @@ class _Sum(Struct):
     weighted: int = 0
 
 
-Image = list[tuple[tuple[str, str | None], _Sum | None]]
+Image = list[tuple[tuple[str, str | None], Sum | None]]
 """Some sums, by queue and user, as they were at a time."""
 
 
@@ -71,7 +71,7 @@ class PastUse:
 
     def __init__(self, half_life_ms: int = 0) -> None:
         self.half_life_ms = half_life_ms
-        self._sums: dict[tuple[str, str | None], _Sum] = {}
+        self._sums: dict[tuple[str, str | None], Sum] = {}
 
     def charge(self, path: Iterable[str], user: str, gpu_milli: int, sign: int, now: int) -> None:
         """A gang takes (`sign` 1) or gives back (-1) GPUs.
@@ -88,6 +88,10 @@ class PastUse:
         for queue in path:
             for key in ((queue, None), (queue, user)):
                 self._add(key, sign * gpu_milli, now)
+
+    def sums(self) -> dict[tuple[str, str | None], Sum]:
+        """All sums by queue and user; None = of all its users."""
+        return self._sums
 
     def image(self, path: Iterable[str], user: str) -> Image:
         """The sums of queues, and of a user in them, as they are now."""
@@ -137,7 +141,7 @@ class PastUse:
     def _add(self, key: tuple[str, str | None], milli: int, now: int) -> None:
         each = self._sums.get(key)
         if each is None:
-            each = self._sums[key] = _Sum(at=now)
+            each = self._sums[key] = Sum(at=now)
         each.weighted, each.at = self._summed(each, now), max(now, each.at)
         each.milli += milli
 
@@ -148,7 +152,7 @@ class PastUse:
         unit = _LN2_MILLIONTHS * self._weight(now)
         return self._summed(each, now) * self.half_life_ms * _MILLION // unit
 
-    def _summed(self, each: _Sum, now: int) -> int:
+    def _summed(self, each: Sum, now: int) -> int:
         """Use x weight up to now, the weight being 1 at the start of the present half-life."""
         if now <= each.at:
             return each.weighted

@@ -114,6 +114,9 @@ class Rules(Protocol):
     def allows(self, state: Holdings, asker: GangRecord, unit: Unit, now: int) -> bool:
         """Whether a unit may still be taken as usage stands now, just before it is."""
 
+    def top(self, state: Holdings, asker: GangRecord, queue: str, now: int) -> int:
+        """The highest priority of what might be taken of a queue as usage stands."""
+
     def next_ripe(self, state: Holdings, asker: GangRecord, now: int) -> int | None:
         """When somebody has run long enough to be stopped for the gang's share; None = unknown."""
 

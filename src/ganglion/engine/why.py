@@ -107,6 +107,10 @@ def _too_large(state: ClusterState, shape: Shape, worst: str) -> Reason:
     )
 
 
+def _totals(state: ClusterState, empty: bool) -> Totals:
+    return Totals(state.table, state.empty().tree) if empty else state.totals
+
+
 def _too_narrow(level: Level, asked: int, most: int) -> Reason:
     """No part of a node that its devices must share is large enough."""
     name = INSIDE[level]
@@ -120,7 +124,27 @@ def _too_narrow(level: Level, asked: int, most: int) -> Reason:
 
 
 def _fits_when_empty(state: ClusterState, demand: Demand) -> bool:
-    return place(state.empty(), demand, state.policy.tries, 0) is not None
+    return (
+        _plainly_fits(state, demand)
+        or place(state.empty(), demand, state.policy.tries, 0) is not None
+    )
+
+
+def _plainly_fits(state: ClusterState, demand: Demand) -> bool:
+    """Whether counting is enough to see that a gang of equal pods fits into the empty fleet."""
+    indexes, (first, *others) = state.empty(), demand.sets
+    level = required_level(demand.gang) or Level.FLEET
+    rules = rules_of(demand.gang, first, False, first.least)
+    shape = demand.shapes[0]
+    odd = (
+        rules.slices
+        or rules.forbidden
+        or shape.shares_a_device
+        or DEPTH[level] >= DEPTH[Level.NODE]
+    )
+    if others or odd or len(indexes.device_types()) > 1:
+        return False
+    return indexes.fits(shape, rules).most(level) >= first.least
 
 
 def _shortage(state: ClusterState, demand: Demand, never: bool) -> Reason:
@@ -129,7 +153,7 @@ def _shortage(state: ClusterState, demand: Demand, never: bool) -> Reason:
     indexes = state.empty() if never else state.indexes
     if demand.single:
         free = state.totals.free_for(demand.shapes)
-        text = _single_text(demand.shapes[0].request.gpu, decimal(free))
+        text = _single_text(demand.shapes[0].request.gpu, free)
         return Reason(Token.CAPACITY, text, evidence={"free_milli": free})
     needed = [each.least for each in demand.sets]
     fits = [
@@ -139,7 +163,7 @@ def _shortage(state: ClusterState, demand: Demand, never: bool) -> Reason:
     room = [min(each.values[0], n) for each, n in zip(fits, needed, strict=True)]
     evidence = {
         "needed_milli": _gpus(demand.shapes, needed),
-        "free_milli": Totals(state.table, indexes.tree).free_for(demand.shapes),
+        "free_milli": _totals(state, never).free_for(demand.shapes),
         "pods": sum(needed),
         "pods_fitting": sum(room),
     }
@@ -172,14 +196,19 @@ def _capacity_text(demand: Demand, evidence: dict[str, int], never: bool) -> str
     return f"needs {gpus} for {pods}; {where}, room for {evidence['pods_fitting']} of {pods}"
 
 
-def _single_text(gpu: GpuRequest, free: str) -> str:
+def _single_text(gpu: GpuRequest, free: int) -> str:
+    """Of a gang of one pod; `free` is in thousandths of GPUs."""
     if not gpu.count:
         return "no node has enough free CPU and memory for it"
     if gpu.share_mib:
         what = f"{gpu.share_mib} MiB of a GPU"
     else:
         what = f"{decimal(gpu.milli)} of a GPU" if gpu.milli < WHOLE else counted(gpu.count, "GPU")
-    return f"needs {what} on one node; {free} GPUs free in all, but no node has that"
+    text, few = f"needs {what} on one node", not gpu.share_mib and free < gpu.count * gpu.milli
+    if not free:
+        return f"{text}; no GPU that it may use is free"
+    there = f"{counted(decimal(free), 'GPU')} free in all"
+    return f"{text}; only {there}" if few else f"{text}; {there}, but no node has that"
 
 
 def _topology_text(level: Level, evidence: dict[str, int], never: bool) -> str:

@@ -118,7 +118,13 @@ ALIASES: dict[str, dict[str, str]] = {
     "hints": {"for": "lasts", "duration": "lasts", "min": "replicas", "timezone": "zone"},
     "standby": {"count": "replicas", "recall": "notice"},
     "schedule": {"timezone": "zone", "concurrency_policy": "overlap", "starting_deadline": "keep"},
-    "notify": {"email": "mail", "events": "on", "exec": "command"},
+    "notify": {
+        "email": "mail",
+        "events": "on",
+        "exec": "command",
+        "url": "webhook",
+        "slack": "webhook",
+    },
     "early_stop": {"mode": "goal", "grace_period": "first", "reduction_factor": "factor"},
     "constraints": {"node_selector": "labels", "regions": "residency", "exclude": "avoid"},
 }

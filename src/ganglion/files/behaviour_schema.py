@@ -118,3 +118,4 @@ class NotifyFile(Mapping):
     on: f.Happenings = described("what is told: end, failure, start, preemption", ("end",))
     mail: f.Addresses = described("mail addresses", ())
     command: f.Text = described("shell line that the server runs, if its owner allows that", "")
+    webhook: f.Webhooks = described("URLs that are sent JSON, or secret:NAME of one", ())

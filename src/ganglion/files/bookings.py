@@ -104,7 +104,7 @@ def parse_booking(data: Data) -> tuple[BookingFile, Wrong]:
         FieldError: a key or value is wrong.
     """
     renaming = Renaming(Document(data), VOCABULARY)
-    return validate(BookingFile, renaming.all(), renaming.wrong), renaming.wrong
+    return validate(BookingFile, renaming.known(), renaming), renaming.wrong
 
 
 def booked(file: BookingFile, fleet: Iterable[Node], path: Path, wrong: Wrong) -> Booking:

@@ -24,6 +24,7 @@ from ganglion.files.policy_print import policy_document, yaml_text
 from ganglion.files.renaming import Renaming
 from ganglion.files.text import read
 from ganglion.files.validate import validate
+from ganglion.files.wording import first_of
 from ganglion.files.yaml import Document, parse_documents
 from ganglion.model.errors import FieldError
 from ganglion.model.node import Node
@@ -70,15 +71,19 @@ def parse_cluster(text: str | bytes, name: str = "") -> Cluster:
         raise FieldError("a cluster file holds one document", file=name, line=line)
     document, path = _without_path(documents[0])
     renaming = Renaming(document, VOCABULARY)
-    file = validate(Topped, expanded(renaming.all()), renaming.wrong)
-    nodes = nodes_of(file, renaming.wrong)
+    file = validate(Topped, expanded(renaming.known()), renaming)
+    nodes = renaming.noted(lambda: nodes_of(file, renaming.wrong)) or ()
     flavors = {name for node in nodes for name in (node.kind, node.cpu_kind)}
-    given = _policy(file, path, flavors, name)
+    given = renaming.noted(lambda: _policy(file, path, flavors, name))
     policy = given.policy if given else Policy()
-    queues = queues_of(file.queues, flavors, policy.preemption, renaming.wrong)
-    if queues and given and given.queues is not None:
+    queues = (
+        renaming.noted(lambda: queues_of(file.queues, flavors, policy.preemption, renaming.wrong))
+        or ()
+    )
+    if file.queues and given and given.queues is not None:
         problem = f"the policy {given.name} says what the queues are too"
-        raise renaming.wrong(problem, ("queues",), "keep one of them")
+        renaming.problems.append(renaming.wrong(problem, ("queues",), "keep one of them"))
+    renaming.settle()
     return Cluster(nodes, (given and given.queues) or queues, policy, given)
 
 
@@ -95,7 +100,7 @@ def _policy(file: Topped, path: str, flavors: Collection[str], name: str) -> Pol
     if path:
         found = parse_policy(*source_of(str(Path(name).parent / path)), flavors)
         if found.unknown:
-            raise found.unknown[0]
+            raise first_of(found.unknown)
         return found
     if "policy" not in file.model_fields_set:
         return None

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from ganglion.files.overlay import overlay
 from ganglion.files.queue_schema import QueueFile
 from ganglion.files.queue_tree import above_parent, parents_first
-from ganglion.files.wording import meant, show
+from ganglion.files.wording import first_of, meant, show
 from ganglion.files.yaml import Path
 from ganglion.model.errors import FieldError
 from ganglion.model.queue import ANY_FLAVOR, Flavors, Preemption, Queue
@@ -23,34 +23,33 @@ class Known(Struct):
     Attributes:
         flavors: lower-case name -> name; empty = any flavor may be named.
         wrong: makes an error of problem, canonical path and hint.
-        unknown: gathers flavors that no node has; None = they are errors.
+        unknown: gathers flavors that no node has.
+        problems: gathers everything else that is wrong.
     """
 
     flavors: dict[str, str]
     wrong: Wrong
-    unknown: list[FieldError] | None
+    unknown: list[FieldError]
+    problems: list[FieldError]
 
     def flavor(self, name: str, path: Path) -> str:
-        """The flavor as nodes call it. Raises FieldError."""
+        """The flavor as nodes call it, or as it was written where no node has it."""
         found = self.flavors.get(name.lower())
         if found or not self.flavors or name == ANY_FLAVOR:
             return found or name
         known = f"flavors are {', '.join(self.flavors.values())} and `*`"
         hint = meant(name, self.flavors) or known
-        error = self.wrong(f"no node has the flavor {show(name)}", path, hint)
-        if self.unknown is None:
-            raise error
-        self.unknown.append(error)
+        self.unknown.append(self.wrong(f"no node has the flavor {show(name)}", path, hint))
         return name
 
     def amounts(self, given: dict[str, Amount], path: Path) -> dict[str, Amount]:
-        """Amounts by flavor as nodes call it. Raises FieldError."""
+        """Amounts by flavor as nodes call it."""
         found: dict[str, Amount] = {}
         for flavor, amount in given.items():
             name = self.flavor(flavor, (*path, flavor))
             if name in found:
                 problem = f"the flavor {show(flavor)} is given twice"
-                raise self.wrong(problem, (*path, flavor), "")
+                self.problems.append(self.wrong(problem, (*path, flavor), ""))
             found[name] = amount
         return found
 
@@ -72,41 +71,52 @@ def queues_of(
         unknown: gathers flavors that no node has; None = they are errors.
 
     Raises:
-        FieldError: a queue occurs twice, its parent is unknown, the tree has a cycle, a
-            flavor does not exist, or a quota is above the parent's.
+        FieldError: queues occur twice, their parents are unknown, the tree has a cycle,
+            flavors do not exist, or quotas are above the parent's; all that is wrong.
     """
-    parents = _parents(files, wrong)
-    for at, queue in enumerate(files):
-        _rooted(queue.name, parents, ("queues", at, "parent"), wrong)
-    known = Known({flavor.lower(): flavor for flavor in flavors}, wrong, unknown)
+    problems: list[FieldError] = []
+    named = {flavor.lower(): flavor for flavor in flavors}
+    known = Known(named, wrong, problems if unknown is None else unknown, problems)
+    _placed(files, known)
     found = [_queue(queue, known, preemption, ("queues", at)) for at, queue in enumerate(files)]
     for each in above_parent(found):
         at = next(at for at, queue in enumerate(found) if queue.name == each.queue)
-        raise wrong(each.problem, ("queues", at, each.key, each.flavor), each.hint)
+        problems.append(wrong(each.problem, ("queues", at, each.key, each.flavor), each.hint))
+    if problems:
+        raise first_of(problems)
     return parents_first(found)
 
 
-def _parents(queues: Sequence[QueueFile], wrong: Wrong) -> dict[str, str]:
+def _placed(queues: Sequence[QueueFile], known: Known) -> None:
+    """Check that each name is given once, each parent exists and the tree has no circle."""
     parents: dict[str, str] = {}
     for at, queue in enumerate(queues):
         if queue.name in parents:
-            raise wrong(f"the queue `{queue.name}` exists already", ("queues", at, "name"), "")
-        parents[queue.name] = queue.parent
+            problem = f"the queue `{queue.name}` exists already"
+            known.problems.append(known.wrong(problem, ("queues", at, "name"), ""))
+        parents.setdefault(queue.name, queue.parent)
+    circles: list[set[str]] = []
     for at, queue in enumerate(queues):
+        path = ("queues", at, "parent")
         if queue.parent and queue.parent not in parents:
             hint = meant(queue.parent, [*parents]) or "list the parent as a queue too"
-            path = ("queues", at, "parent")
-            raise wrong(f"there is no queue {show(queue.parent)}", path, hint)
-    return parents
+            problem = f"there is no queue {show(queue.parent)}"
+            known.problems.append(known.wrong(problem, path, hint))
+        circle = _circle(queue.name, parents)
+        if circle and set(circle) not in circles:
+            circles.append(set(circle))
+            problem = f"the queue tree runs in a circle: {' > '.join(circle)}"
+            known.problems.append(known.wrong(problem, path, "make one a root"))
 
 
-def _rooted(name: str, parents: dict[str, str], path: Path, wrong: Wrong) -> None:
+def _circle(name: str, parents: dict[str, str]) -> list[str]:
+    """The circle that the queues above a queue run in, back to its first; empty = none."""
     seen = [name]
-    while parents[seen[-1]]:
-        seen.append(parents[seen[-1]])
-        if seen[-1] in seen[:-1]:
-            circle = " > ".join(reversed(seen[seen.index(seen[-1]) :]))
-            raise wrong(f"the queue tree runs in a circle: {circle}", path, "make one a root")
+    while above := parents.get(seen[-1]):
+        seen.append(above)
+        if above in seen[:-1]:
+            return seen[seen.index(above) :][::-1]
+    return []
 
 
 def _queue(queue: QueueFile, known: Known, preemption: Preemption, path: Path) -> Queue:
@@ -114,9 +124,10 @@ def _queue(queue: QueueFile, known: Known, preemption: Preemption, path: Path) -
         known.amounts(getattr(queue, key), (*path, key))
         for key in ("quota", "limit", "borrowing_limit")
     )
-    for flavor in beyond.keys() & limit.keys():
+    for flavor in (each for each in beyond if each in limit):
         problem = f"says the same as `limit` for {show(flavor)}, which is given too"
-        raise known.wrong(problem, (*path, "borrowing_limit", flavor), "keep one of them")
+        where = (*path, "borrowing_limit", flavor)
+        known.problems.append(known.wrong(problem, where, "keep one of them"))
     rules = queue.preemption
     return Queue(
         name=queue.name,

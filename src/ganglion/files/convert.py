@@ -24,7 +24,7 @@ from ganglion.files.schema import (
     WorkloadFile,
 )
 from ganglion.files.wording import listed, meant, show
-from ganglion.model.credentials import REDACTED
+from ganglion.model.credentials import REDACTED, is_credential
 from ganglion.model.errors import FieldError
 from ganglion.model.kinds import NO_RULES, KindRules
 from ganglion.model.levels import Level
@@ -135,7 +135,7 @@ def _constraints(given: ConstraintsFile, usual: KindRules) -> Constraints:
 
 
 def references(doc: WorkloadFile) -> dict[str, str | None]:
-    """Variables whose values are kept apart: those of `secrets`, and bare names of `env`.
+    """Variables whose values are kept apart: those of `secrets`, bare names of `env`, `sheltered`.
 
     Returns:
         name -> value; None = the one of the caller's shell, or the one kept by that name.
@@ -151,7 +151,19 @@ def references(doc: WorkloadFile) -> dict[str, str | None]:
                 key="secrets",
                 hint="leave it out of one of them",
             )
-    return bare | doc.secrets
+    return bare | sheltered(doc) | doc.secrets
+
+
+def sheltered(doc: WorkloadFile) -> dict[str, str]:
+    """Variables of `env` that look like credentials: their values are kept as those of `secrets`.
+
+    A value with a parameter's place in it is written anew for every trial, and no credential.
+    """
+    return {
+        name: value
+        for name, value in doc.env.items()
+        if value and "{" not in value and is_credential(name, value)
+    }
 
 
 def plain_env(doc: WorkloadFile) -> dict[str, str]:
@@ -168,7 +180,8 @@ def plain_env(doc: WorkloadFile) -> dict[str, str]:
                 key="env",
                 hint=f"give it again, or name it under `secrets:` and `ganglion secret set {name}`",
             )
-    return env
+    apart = sheltered(doc)
+    return {name: value for name, value in env.items() if name not in apart}
 
 
 def _run(doc: WorkloadFile) -> Run:

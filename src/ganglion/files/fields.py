@@ -68,6 +68,7 @@ from ganglion.files.grammar.words import (
     parse_port,
     parse_priority,
     parse_signal,
+    parse_webhooks,
 )
 from ganglion.model.behaviour import Access, Hours, Overlap, Pace, Target
 from ganglion.model.errors import FieldError
@@ -235,6 +236,12 @@ Addresses = Annotated[
     told(parse_addresses),
     PLAIN,
     schema("array", "string", items={"type": "string", "format": "email"}),
+]
+Webhooks = Annotated[
+    tuple[str, ...],
+    told(parse_webhooks),
+    PLAIN,
+    schema("array", "string", items={"type": "string"}),
 ]
 Due = Annotated[
     Deadline, told(parse_deadline), PlainSerializer(print_deadline), schema("string", "number")

@@ -125,18 +125,20 @@ def parse_policy(text: str, name: str = "", flavors: Collection[str] = ()) -> Po
         line = documents[1].top
         raise FieldError("a policy file holds one document", file=name, line=line)
     renaming = Renaming(documents[0], VOCABULARY)
-    file = validate(Topped, expanded(renaming.all()), renaming.wrong)
+    file = validate(Topped, expanded(renaming.known()), renaming)
     policy = policy_of(file)
     if policy.heads_only and policy.entitlement not in SIDE_BY_SIDE:
-        raise renaming.wrong(
+        problem = renaming.wrong(
             f"queues compared by {policy.entitlement} are not looked at one gang at a time",
             ("heads_only",),
             f"with `entitlement: {listed(SIDE_BY_SIDE)}` they are; or `heads_only: false`",
         )
-    queues, unknown = None, list[FieldError]()
-    if file.queues is not None:
+        renaming.problems.append(problem)
+    queues, unknown, written = None, list[FieldError](), file.queues
+    if written is not None:
         rules = policy.preemption
-        queues = queues_of(file.queues, flavors, rules, renaming.wrong, unknown)
+        queues = renaming.noted(lambda: queues_of(written, flavors, rules, renaming.wrong, unknown))
+    renaming.settle()
     places = {each.name: at for at, each in enumerate(file.queues or ())}
     return PolicyFile(
         policy,

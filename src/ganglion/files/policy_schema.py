@@ -123,6 +123,10 @@ class FailuresFile(Mapping):
     spares: r.Count = described(
         "nodes of each flavor that are kept free for gangs that lose one", 0
     )
+    ready_within: f.Duration = described(
+        "how long a gang in a cluster may take from its binding until it is ready; 0 = for ever",
+        15 * 60_000,
+    )
 
 
 class Knobs(Mapping):

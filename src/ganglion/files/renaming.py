@@ -10,7 +10,7 @@ from typing import TypeVar
 from msgspec import Struct, field
 
 from ganglion.files.grammar.scalars import TRUTH
-from ganglion.files.wording import first_of, meant, show, sort
+from ganglion.files.wording import first_of, meant, nearest, show, sort
 from ganglion.files.yaml import Data, Document, Path, dotted
 from ganglion.model.errors import FieldError
 
@@ -45,6 +45,7 @@ class Renaming:
     Attributes:
         written: canonical path -> path as written, wherever the two differ.
         problems: keys that `known` left out, with what is wrong with them.
+        misspelt: path of a mapping as written and the key of it that an unknown one looks like.
     """
 
     def __init__(self, document: Document, words: Vocabulary) -> None:
@@ -52,6 +53,7 @@ class Renaming:
         self.words = words
         self.written: dict[Path, Path] = {}
         self.problems: list[FieldError] = []
+        self.misspelt: set[tuple[Path, str]] = set()
 
     def wrong(self, problem: str, path: Path, hint: str = "") -> FieldError:
         """Build the error for a canonical path, in the user's own words."""
@@ -72,16 +74,18 @@ class Renaming:
                 return self.written[path[:length]] + path[length:]
         return path
 
-    def all(self) -> Data:
-        """Rename the whole document.
+    def noted(self, step: Callable[[], T]) -> T | None:
+        """Take a step; what is wrong is noted, so that all of it is said at once."""
+        try:
+            return step()
+        except FieldError as error:
+            self.problems += error.errors
+            return None
 
-        Raises:
-            FieldError: a key is unknown, or one thing is said twice; with all others of the sort.
-        """
-        found = self.known()
+    def settle(self) -> None:
+        """Raise FieldError with everything that was noted, if anything was."""
         if self.problems:
             raise first_of(self.problems)
-        return found
 
     def known(self) -> Data:
         """Rename what can be renamed of the document; `problems` says what cannot."""
@@ -91,7 +95,7 @@ class Renaming:
         found: Data = {}
         moved: list[tuple[Path, str]] = []
         for key, value in data.items():
-            goal = self._noted(partial(self._goal, key, scope, (*source, key)))
+            goal = self.noted(partial(self._goal, key, scope, (*source, key)))
             if value is None or goal is None:
                 continue
             if len(goal) > 1:
@@ -106,15 +110,7 @@ class Renaming:
         return found
 
     def _placed(self, found: Data, goal: Path, value: object, path: Path, source: Path) -> None:
-        self._noted(lambda: self._put(found, goal, value, path, source))
-
-    def _noted(self, step: Callable[[], T]) -> T | None:
-        """Take a step; what is wrong is noted, so that all of it is said at once."""
-        try:
-            return step()
-        except FieldError as error:
-            self.problems.append(error)
-            return None
+        self.noted(lambda: self._put(found, goal, value, path, source))
 
     def _goal(self, key: str, scope: str, source: Path) -> Path:
         name = key if key in self.words.others(scope) else str(key).replace("-", "_")
@@ -126,19 +122,20 @@ class Renaming:
                 file=self.document.file,
                 line=self.document.line(source),
                 column=self.document.column(source),
-                hint=self._suggestion(name, scope),
+                hint=self._suggestion(name, scope, source[:-1]),
             )
         return tuple(target.split("."))
 
-    def _suggestion(self, name: str, scope: str) -> str:
+    def _suggestion(self, name: str, scope: str, around: Path) -> str:
         for below in self.words.children.get(scope, {}).values():
             if name in self.words.keys[below] or name in self.words.others(below):
                 return f"`{name}` belongs under `{below}`"
         if scope and (name in self.words.keys[""] or name in self.words.others("")):
             return f"`{name}` belongs at the top of the file, not under `{scope}`"
         canonical = {key: key for key in self.words.keys[scope]}
-        known = meant(name, self.words.others(scope) | canonical)
-        return known or f"known keys: {', '.join(self.words.keys[scope])}"
+        words = self.words.others(scope) | canonical
+        self.misspelt.add((around, nearest(name, words)))
+        return meant(name, words) or f"known keys: {', '.join(self.words.keys[scope])}"
 
     def _put(self, found: Data, goal: Path, value: object, path: Path, source: Path) -> None:
         inner: object = found

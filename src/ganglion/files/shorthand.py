@@ -13,7 +13,7 @@ def expand(found: Data, renaming: Renaming) -> Data:
 
     Args:
         found: a document in canonical keys; changed in place and returned.
-        renaming: the pass that made it.
+        renaming: the pass that made it, which notes what is wrong.
     """
     if isinstance(found.get("checkpoint"), bool):
         _checkpoint(found)
@@ -32,11 +32,13 @@ def _array(found: Data, renaming: Renaming) -> None:
     try:
         tasks, limit = parse_array(str(found["params"]))
     except FieldError as error:
-        raise renaming.wrong(error.problem, ("params",), error.hint) from None
+        renaming.problems.append(renaming.wrong(error.problem, ("params",), error.hint))
+        return
     found["params"] = {"index": [str(task) for task in tasks]}
     if limit and "parallel" in found:
-        raise renaming.wrong("says the same as `%` in the array", ("parallel",), "keep one of them")
-    if limit:
+        problem = "says the same as `%` in the array"
+        renaming.problems.append(renaming.wrong(problem, ("parallel",), "keep one of them"))
+    elif limit:
         found["parallel"] = limit
         renaming.written["parallel",] = renaming.source(("params",))
 
@@ -56,11 +58,13 @@ def _preemptible(found: Data, renaming: Renaming) -> None:
         path = ("preemptible", key)
         if key not in ("grace", "signal"):
             hint = meant(str(key), ("grace", "signal")) or "known keys: grace, signal"
-            raise renaming.wrong(f"unknown key {show(key)}", path, hint)
-        if not isinstance(contract, dict) or key in contract:
-            raise renaming.wrong(f"says the same as `checkpoint.{key}`", path, "keep one of them")
-        contract[key] = value
-        renaming.written["checkpoint", key] = path
+            renaming.problems.append(renaming.wrong(f"unknown key {show(key)}", path, hint))
+        elif not isinstance(contract, dict) or key in contract:
+            problem = f"says the same as `checkpoint.{key}`"
+            renaming.problems.append(renaming.wrong(problem, path, "keep one of them"))
+        else:
+            contract[key] = value
+            renaming.written["checkpoint", key] = path
 
 
 def _lines(lines: object, renaming: Renaming, key: str) -> str:
@@ -70,6 +74,6 @@ def _lines(lines: object, renaming: Renaming, key: str) -> str:
         try:
             texts.append(parse_text(line))
         except FieldError as error:
-            raise renaming.wrong(error.problem, (key, at), error.hint) from None
+            renaming.problems.append(renaming.wrong(error.problem, (key, at), error.hint))
     # The next line must not run after one that failed.
     return "\n".join(["set -e", *texts]) if len(texts) > 1 else "".join(texts)

@@ -1,11 +1,12 @@
 """Data against a pydantic model, with pydantic's findings in plain words."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from ganglion.files.renaming import Renaming
 from ganglion.files.wording import first_of, show
 from ganglion.files.yaml import Path
 from ganglion.model.errors import FieldError
@@ -17,31 +18,37 @@ Wrong = Callable[[str, Path, str], FieldError]
 _STEP = re.compile(r"[^.\[\]]+|\[[0-9]+\]")
 
 
-def validate(model: type[M], data: object, wrong: Wrong, problems: Sequence[FieldError] = ()) -> M:
+def validate(model: type[M], data: object, renaming: Renaming) -> M:
     """Build `model` from data in canonical keys.
 
     Args:
         model: what to build.
         data: its keys and values.
-        wrong: builds the error for a path.
-        problems: what is known to be wrong with the file already.
+        renaming: the pass that made the data, with the problems that it found.
 
     Raises:
         FieldError: the problem nearest to the top of the file, with all others.
     """
-    found = list(problems)
+    found = list(renaming.problems)
     try:
         made = model.model_validate(data)
         if not found:
             return made
     except ValidationError as error:
-        # A key that is missing may be the one that is misspelt.
-        found += [
-            _told(each, wrong)
+        known = {each.key for each in found}
+        told = (
+            _told(each, renaming.wrong)
             for each in error.errors(include_url=False)
-            if not (problems and each["type"] == "missing")
-        ]
+            if not _misspelt(each, renaming)
+        )
+        found += [each for each in told if each.key not in known or not each.key]
     raise first_of(found)
+
+
+def _misspelt(error: Any, renaming: Renaming) -> bool:  # noqa: ANN401 - pydantic's ErrorDetails
+    """Whether a key is missing only because it is misspelt, which is an error already."""
+    *around, key = error["loc"] or ("",)
+    return error["type"] == "missing" and (renaming.source(tuple(around)), key) in renaming.misspelt
 
 
 def _told(error: Any, wrong: Wrong) -> FieldError:  # noqa: ANN401 - pydantic's ErrorDetails

@@ -31,7 +31,13 @@ def sort(value: object) -> str:
 
 
 def meant(word: str, known: Iterable[str] | Mapping[str, str]) -> str:
-    """Say "did you mean `x`?" for the nearest known word; empty when nothing is near.
+    """Say "did you mean `x`?" for the `nearest` known word; empty when nothing is near."""
+    found = nearest(word, known)
+    return f"did you mean `{found}`?" if found else ""
+
+
+def nearest(word: str, known: Iterable[str] | Mapping[str, str]) -> str:
+    """Return the known word that is most like another; empty when nothing is near.
 
     Args:
         word: what was written.
@@ -40,7 +46,7 @@ def meant(word: str, known: Iterable[str] | Mapping[str, str]) -> str:
     called = known if isinstance(known, Mapping) else {each: each for each in known}
     words = {each.lower(): str(name) for each, name in called.items()}
     near = get_close_matches(word[:100].lower(), words, n=1, cutoff=0.6)
-    return f"did you mean `{words[near[0]]}`?" if near else ""
+    return words[near[0]] if near else ""
 
 
 def listed(words: Iterable[str]) -> str:
@@ -65,5 +71,5 @@ def _printable(value: str | float) -> bool:
 
 def first_of(problems: Iterable[FieldError]) -> FieldError:
     """Return the problem nearest to the top of a file, with all others behind it."""
-    first, *others = sorted(problems, key=lambda each: (each.line, each.column))
+    first, *others = sorted(problems, key=lambda each: (each.file, each.line, each.column))
     return first.among(others)

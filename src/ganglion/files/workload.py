@@ -4,7 +4,7 @@ for doc in load_workloads("train.yaml"):
     workload = to_workload(doc, user="ada", default_queue="default")
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path as FilePath
 
 from ganglion.compat.sbatch import is_script, read_script
@@ -18,7 +18,6 @@ from ganglion.files.schema import VOCABULARY, WorkloadFile
 from ganglion.files.shorthand import expand
 from ganglion.files.text import STDIN, decode, read
 from ganglion.files.validate import validate
-from ganglion.files.wording import first_of
 from ganglion.files.yaml import Data, Document, parse_documents
 from ganglion.model.errors import FieldError
 
@@ -100,9 +99,9 @@ def apply_overrides(doc: WorkloadFile, overrides: Mapping[str, object]) -> Workl
     if not given:
         return doc
     renaming = Renaming(Document(given), VOCABULARY)
-    changes = expand(renaming.all(), renaming)
+    changes = expand(renaming.known(), renaming)
     merged = _merge(document(doc), changes)
-    changed = validate(WorkloadFile, merged, renaming.wrong)
+    changed = validate(WorkloadFile, merged, renaming)
     changed._warnings = doc.warnings
     return changed
 
@@ -130,14 +129,10 @@ def aliases(scope: str = "") -> dict[str, str]:
     return dict(ALIASES[scope])
 
 
-def _checked(source: Document) -> WorkloadFile:
+def _checked(source: Document, problems: Iterable[FieldError] = ()) -> WorkloadFile:
     renaming = Renaming(source, VOCABULARY)
-    found = renaming.known()
-    try:
-        data = expand(found, renaming)
-    except FieldError as error:
-        raise first_of([*renaming.problems, error]) from None
-    return validate(WorkloadFile, data, renaming.wrong, renaming.problems)
+    renaming.problems += problems
+    return validate(WorkloadFile, expand(renaming.known(), renaming), renaming)
 
 
 def _named(doc: WorkloadFile, file: str) -> WorkloadFile:
@@ -150,7 +145,9 @@ def _named(doc: WorkloadFile, file: str) -> WorkloadFile:
 
 def _script(text: str, name: str, anonymous: bool) -> WorkloadFile:
     script = read_script(text, name)
-    doc = _named(_checked(script.document), "script" if anonymous or not name else name)
+    doc = _named(
+        _checked(script.document, script.problems), "script" if anonymous or not name else name
+    )
     doc._warnings = script.warnings
     return doc
 

@@ -1,6 +1,7 @@
 """Looking a ledger through, row by row: numbers, checksums, and whether events can be read."""
 
 from collections.abc import Iterator
+from hashlib import sha256
 
 import msgspec
 from msgspec import Struct, field
@@ -8,9 +9,9 @@ from sqlalchemy import func, select
 
 from ganglion.ledger.chain import GENESIS, Progress, link, silent
 from ganglion.ledger.reader import PAGE, UNREADABLE, Reader
-from ganglion.ledger.records import Entry, Flaw
+from ganglion.ledger.records import Cut, Entry, Flaw
 from ganglion.ledger.tables import cycles, events
-from ganglion.model.events import Event
+from ganglion.model.events import Event, LedgerCut
 
 _DECODE = msgspec.json.Decoder(Event)
 
@@ -41,7 +42,10 @@ def audited(reader: Reader, progress: Progress = silent) -> Audit:
     Raises:
         EnvironmentFault: the database does not answer.
     """
-    found = Audit()
+    found, base = Audit(), reader.base()
+    if base:
+        found.head, found.checksum = base.seq, base.checksum
+        found.flaws += _checkpoint(reader, base)
     last = reader.rows(select(func.max(events.c.seq)))[0][0] or 0
     while page := reader.events(found.head, PAGE):
         heads = _heads(reader, page)
@@ -53,6 +57,19 @@ def audited(reader: Reader, progress: Progress = silent) -> Audit:
         progress("checking the events", found.head, last)
     found.flaws += _cut_off(reader, found)
     return found
+
+
+def _checkpoint(reader: Reader, base: Cut) -> Iterator[Flaw]:
+    """Whether the snapshot that took the place of events is the one that the chain names."""
+    snapshot = next((each for each in reader.snapshots() if each.seq == base.seq), None)
+    if snapshot is None or snapshot.checksum != base.checksum:
+        yield Flaw(base.seq, "snapshot", "the snapshot that the ledger was cut at is missing")
+    elif sha256(snapshot.body).digest() != base.digest:
+        yield Flaw(base.seq, "snapshot", "the snapshot that the ledger was cut at was changed")
+    named = reader.newest(LedgerCut)
+    told = (base.seq, base.checksum.hex(), base.digest.hex())
+    if not isinstance(named, LedgerCut) or (named.seq, named.checksum, named.digest) != told:
+        yield Flaw(base.seq, "cut", "no event says that the ledger was cut here")
 
 
 def _heads(reader: Reader, page: list[Entry]) -> dict[int, tuple[int, int]]:

@@ -20,6 +20,8 @@ from ganglion.model.executor import Executor, Term, is_one_home
 
 TAKE_OVER = "ganglion up --take-over"
 
+_HIGHEST = select(func.max(executors.c.generation))
+
 
 class Executors:
     """The terms of one ledger; safe from any thread.
@@ -90,12 +92,11 @@ class Executors:
         Raises:
             Superseded: another home has taken over.
         """
-        wanted = select(func.max(executors.c.generation))
         if connection is None:
             with faults(self._where), self._engine.connect() as own:
-                found = own.scalar(wanted)
+                found = own.scalar(_HIGHEST)
         else:
-            found = connection.scalar(wanted)
+            found = connection.scalar(_HIGHEST)
         if found != generation:
             raise Superseded(
                 f"{self._where} is executed by another home now (generation {found})",

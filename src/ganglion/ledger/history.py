@@ -6,17 +6,40 @@ from typing import Any
 
 import msgspec
 from msgspec import Struct
-from sqlalchemy import Connection, Engine, Row, Select, and_, func, or_, select
+from sqlalchemy import Connection, Engine, Row, Select, and_, bindparam, func, or_, select
 
 from ganglion.ledger.faults import faults
 from ganglion.ledger.records import Filed
 from ganglion.ledger.tables import workloads
-from ganglion.model.workload import Workload
+from ganglion.model.workload import Kind, Workload
 
 MOST_MS = 1 << 62
 """Later than any time."""
 
+TRIMMED = b"{}"
+"""Document of a workload of which only what lists show is kept."""
+_LONG = ("url", "use", "scaling")
+
 _DECODE = msgspec.json.Decoder(Workload)
+
+
+def trimmed(detail: bytes) -> bytes:
+    """What lists show of an ended workload, out of everything there was to show about it."""
+    try:
+        shown = msgspec.json.decode(detail, type=dict[str, msgspec.Raw])
+        count = len(msgspec.json.decode(shown["gangs"], type=list[msgspec.Raw]))
+    except (msgspec.MsgspecError, ValueError, KeyError):
+        return detail
+    for key in _LONG:
+        shown.pop(key, None)
+    shown |= {"gangs": msgspec.Raw(b"[]"), "document": msgspec.Raw(TRIMMED)}
+    return msgspec.json.encode({**shown, "count": count})
+
+
+# Every submit asks this, and to make the statement takes longer than to ask.
+_OF_KEYS = select(workloads.c.request_key, workloads.c.number).where(
+    workloads.c.request_key.in_(bindparam("keys", expanding=True))
+)
 
 
 class Wanted(Struct, frozen=True):
@@ -62,7 +85,7 @@ class History:
 
         Args:
             below: only those with a smaller number.
-            limit: at most so many.
+            limit: most workloads.
             since: first time of submission, in ms.
             until: last time of submission, in ms.
             text: in small letters; part of the id, name, queue or user.
@@ -85,7 +108,7 @@ class History:
         Args:
             wanted: which.
             after: end and number of the last workload of the page before; None = the first page.
-            limit: at most so many.
+            limit: most workloads.
         """
         table = workloads.c
         found = select(workloads).where(table.ended.is_not(None), table.ended >= wanted.since)
@@ -109,13 +132,12 @@ class History:
 
     def by_requests(self, keys: Collection[str]) -> dict[str, Filed]:
         """The workloads that requests with these idempotency keys made, by key."""
-        table = workloads.c
-        found = select(table.request_key, table.number).where(table.request_key.in_(sorted(keys)))
         with faults(self._where), self._engine.connect() as connection:
-            numbers = {row.number: row.request_key for row in connection.execute(found)}
+            found = connection.execute(_OF_KEYS, {"keys": sorted(keys)})
+            numbers = {row.number: row.request_key for row in found}
         if not numbers:
             return {}
-        made = self._read(select(workloads).where(table.number.in_(sorted(numbers))))
+        made = self._read(select(workloads).where(workloads.c.number.in_(sorted(numbers))))
         return {numbers[each.number]: each for each in made}
 
     def latest(self, name: str) -> Filed | None:
@@ -148,15 +170,42 @@ def _like(pattern: str) -> str:
 
 
 def _filed(row: Row[Any]) -> Filed:
+    """A row as it lies there; what cannot be read of it is made up, and said in `flaw`."""
+    flaw, (name, queue, user) = "", (str(each or "") for each in (row.name, row.queue, row.user))
+    try:
+        workload = _DECODE.decode(_bytes(row.body))
+        _check(row)
+    except (msgspec.MsgspecError, ValueError, TypeError, RecursionError) as error:
+        kind = Kind(row.kind) if row.kind in tuple(Kind) else Kind.TRAIN
+        workload = Workload(name, kind=kind, queue=queue, user=user)
+        flaw = f"the row of workload {row.id} cannot be read: {error}"
     return Filed(
-        id=row.id,
-        number=row.number,
-        name=row.name,
-        at=row.at,
-        document=row.document,
-        workload=_DECODE.decode(row.body),
-        request_hash=row.request_hash,
-        ended=row.ended,
-        state=row.state,
-        detail=row.detail,
+        id=str(row.id),
+        number=_int(row.number),
+        name=name,
+        at=_int(row.at),
+        document=_bytes(row.document),
+        workload=workload,
+        request_hash=str(row.request_hash),
+        ended=None if row.ended is None else _int(row.ended),
+        state=str(row.state),
+        detail=_bytes(row.detail),
+        flaw=flaw,
     )
+
+
+def _check(row: Row[Any]) -> None:
+    """Raises TypeError, MsgspecError: a column holds something else than it should."""
+    if not (isinstance(row.number, int) and isinstance(row.at, int)):
+        raise TypeError("its number or time is no number")
+    if row.ended is None:
+        msgspec.json.decode(_bytes(row.document), type=dict[str, msgspec.Raw])
+
+
+def _bytes(value: object) -> bytes:
+    """An edit by hand may have left text where bytes belong."""
+    return value if isinstance(value, bytes) else str(value or "").encode()
+
+
+def _int(value: object) -> int:
+    return value if isinstance(value, int) else 0

@@ -1,6 +1,6 @@
 """The event store: gapless, one transaction per scheduling cycle, one writer."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
@@ -13,11 +13,12 @@ from ganglion.ledger import database
 from ganglion.ledger.chain import GENESIS, Progress, chained, silent
 from ganglion.ledger.executors import Executors
 from ganglion.ledger.faults import faults
+from ganglion.ledger.history import TRIMMED, trimmed
 from ganglion.ledger.lock import FileLock
 from ganglion.ledger.migrate import migrate
 from ganglion.ledger.reader import Reader
-from ganglion.ledger.records import Batch, Changed, Ended, Entry, Snapshot, Submitted
-from ganglion.ledger.tables import cycles, events, snapshots, workloads
+from ganglion.ledger.records import Batch, Changed, Ended, Entry, Snapshot, Spacing, Submitted
+from ganglion.ledger.tables import cuts, cycles, events, snapshots, workloads
 from ganglion.model.events import Event
 
 SCRATCH = -1
@@ -37,6 +38,7 @@ class Ledger(Reader):
         cycle: number of the newest cycle; 0 = none.
         checksum: of the newest event.
         executors: which home executes the ledger.
+        spacing: which snapshots stay.
         generation: its term in which this writer writes; 0 = it executes nothing.
     """
 
@@ -46,6 +48,7 @@ class Ledger(Reader):
         super().__init__(engine, where)
         self._writer, self._lock = writer, lock
         self.executors, self.generation = Executors(engine, where), 0
+        self.spacing = Spacing()
         self.refresh()
 
     @classmethod
@@ -147,6 +150,8 @@ class Ledger(Reader):
                 self.executors.confirm(self.generation, self._writer)
             self._write_events(batch, entries)
             self._write_workloads(batch)
+            if batch.cut:
+                self._writer.execute(insert(cuts), msgspec.structs.asdict(batch.cut))
         self.head += len(entries)
         self.cycle += 1
         self.checksum = entries[-1].checksum or self.checksum if entries else self.checksum
@@ -180,6 +185,25 @@ class Ledger(Reader):
             changed = update(workloads).where(workloads.c.id == bindparam("of")).values(values)
             self._writer.execute(changed, rows)
 
+    def mend(self, rows: Sequence[Submitted]) -> None:
+        """Write rows of live workloads again, which were damaged or gone.
+
+        Raises:
+            EnvironmentFault: nothing was written.
+        """
+        if not rows:
+            return
+        with faults(self.where), self._writer.begin():
+            for each in rows:
+                same = (workloads.c.number == each.number) | (workloads.c.id == each.id)
+                known = self._writer.execute(
+                    select(workloads.c.request_key, workloads.c.request_hash).where(same)
+                ).first()
+                self._writer.execute(delete(workloads).where(same))
+                kept = {"request_key": known[0], "request_hash": known[1]} if known else {}
+                self._writer.execute(insert(workloads), _row(each) | kept)
+        self.refresh()
+
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """The connection that writes, inside one transaction. Call `refresh` afterwards.
@@ -191,17 +215,71 @@ class Ledger(Reader):
             yield self._writer
 
     def keep(self, snapshot: Snapshot) -> None:
-        """Write a snapshot; of those before it, only the newest stays.
+        """Write a snapshot; of those before it the newest stays, and those of `spacing`.
 
         Raises:
             EnvironmentFault: it was not written.
         """
-        older = select(func.max(snapshots.c.seq)).where(snapshots.c.seq < snapshot.seq)
+        older = select(snapshots.c.seq, snapshots.c.at).where(snapshots.c.seq < snapshot.seq)
+        base = select(func.max(cuts.c.seq))
         with faults(self.where), self._writer.begin():
-            known = self._writer.scalar(older) or snapshot.seq
-            gone = (snapshots.c.seq < known) | (snapshots.c.seq >= snapshot.seq)
-            self._writer.execute(delete(snapshots).where(gone))
+            known = [tuple(row) for row in self._writer.execute(older.order_by(snapshots.c.seq))]
+            stays = [*_spaced(known, self.spacing, self._writer.scalar(base) or 0)]
+            self._writer.execute(delete(snapshots).where(snapshots.c.seq.not_in(stays)))
             self._writer.execute(insert(snapshots), msgspec.structs.asdict(snapshot))
+
+    def drop_cut(self, limit: int) -> int:
+        """Remove some of the events that were cut off, the oldest first. Safe from any thread.
+
+        Args:
+            limit: most events.
+
+        Returns:
+            how many were removed; below `limit` = none is left.
+
+        Raises:
+            EnvironmentFault: the database refuses.
+        """
+        base = self.base()
+        if base is None:
+            return 0
+        with faults(self.where), self._engine.connect() as other:
+            connection = other.execution_options(writer=True)
+            with connection.begin():
+                first = connection.scalar(select(func.min(events.c.seq))) or base.seq
+                last = min(first + limit - 1, base.seq)
+                gone = connection.execute(delete(events).where(events.c.seq <= last)).rowcount
+                needed = select(func.min(events.c.cycle)).scalar_subquery()
+                connection.execute(delete(cycles).where(cycles.c.cycle < needed))
+        return int(gone)
+
+    def trim(self, before: int, limit: int) -> int:
+        """Of some workloads that ended before a time, keep what lists show. From any thread.
+
+        Args:
+            before: the time in ms.
+            limit: most workloads.
+
+        Returns:
+            how many were trimmed; 0 = none is left.
+
+        Raises:
+            EnvironmentFault: the database refuses.
+        """
+        table = workloads.c
+        due = select(table.number, table.detail).where(
+            table.ended < before, table.document != TRIMMED
+        )
+        change = update(workloads).where(table.number == bindparam("of"))
+        change = change.values(document=TRIMMED, detail=bindparam("shown"))
+        with faults(self.where), self._engine.connect() as other:
+            connection = other.execution_options(writer=True)
+            with connection.begin():
+                rows = connection.execute(due.order_by(table.number).limit(limit)).all()
+                found = [{"of": row.number, "shown": trimmed(row.detail)} for row in rows]
+                if found:
+                    connection.execute(change, found)
+        return len(found)
 
     def probe(self, size: int) -> None:
         """Find out whether the database accepts writes, by one that is taken back.
@@ -219,6 +297,17 @@ class Ledger(Reader):
             self._writer.execute(insert(snapshots), msgspec.structs.asdict(scratch))
         with faults(self.where), self._writer.begin():
             self._writer.execute(delete(snapshots).where(snapshots.c.seq == SCRATCH))
+
+
+def _spaced(known: list[Any], spacing: Spacing, base: int) -> Iterator[int]:
+    """Which snapshots stay: the newest, the one that the ledger was cut at, and some between."""
+    last_seq, last_at = base, -spacing.ms
+    for seq, at in known:
+        apart = spacing.ms and at - last_at >= spacing.ms
+        apart = apart or (spacing.events and seq - last_seq >= spacing.events)
+        if seq == base or (seq > base and apart) or seq == known[-1][0]:
+            last_seq, last_at = seq, at
+            yield seq
 
 
 def _kind(event: Event) -> str:

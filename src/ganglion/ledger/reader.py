@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
 
@@ -20,8 +21,8 @@ from sqlalchemy import (
 from ganglion.ledger import database
 from ganglion.ledger.faults import faults
 from ganglion.ledger.history import History
-from ganglion.ledger.records import Cycle, Entry, Flaw, Snapshot
-from ganglion.ledger.tables import SCHEMA, cycles, events, snapshots
+from ganglion.ledger.records import Cut, Cycle, Entry, Flaw, Snapshot
+from ganglion.ledger.tables import SCHEMA, cuts, cycles, events, snapshots
 from ganglion.model.errors import EnvironmentFault
 from ganglion.model.events import Event
 
@@ -97,6 +98,15 @@ class Reader:
             raise
         return cls(engine, where, pinned)
 
+    @contextmanager
+    def still(self) -> Iterator["Reader"]:
+        """The same ledger as it is at this moment, whatever is written meanwhile."""
+        with faults(self.where), self._engine.connect() as connection:
+            if self._engine.dialect.name == "postgresql":
+                connection = connection.execution_options(isolation_level="REPEATABLE READ")  # noqa: PLW2901 - the same one
+            connection.begin()
+            yield Reader(self._engine, self.where, connection)
+
     def leave(self) -> None:
         """Let go of the database after `at_rest`."""
         if self._pinned:
@@ -139,6 +149,11 @@ class Reader:
             return next((Entry(*each) for each in self.rows(found) if _readable(each.body)), None)
         return None
 
+    def base(self) -> Cut | None:
+        """The newest cut, before which there are no events; None = the ledger is whole."""
+        found = self.rows(select(cuts).order_by(cuts.c.seq.desc()).limit(1))
+        return Cut(*found[0]) if found else None
+
     def replay(self) -> Iterator[Event]:
         """Every event that can be read, from the first on."""
         for cycle in self.cycles():
@@ -146,7 +161,7 @@ class Reader:
             yield from cycle.decisions
 
     def cycles(self, after: int = 0) -> Iterator[Cycle]:
-        """Every cycle from the first on; those that recorded no event are left out.
+        """Every cycle from the first on, or from the cut on; those without events are left out.
 
         Args:
             after: only cycles whose events have greater numbers; the last event of a cycle, or 0.
@@ -154,6 +169,8 @@ class Reader:
         Raises:
             EnvironmentFault: the database does not answer.
         """
+        base = self.base()
+        after = max(after, base.seq if base else 0)
         gathered, last = list[Entry](), after
         for page in self._pages(after):
             for cut in _cuts(page):

@@ -53,6 +53,36 @@ class Ended(Struct, frozen=True):
     detail: bytes
 
 
+class Cut(Struct, frozen=True):
+    """Where a ledger was cut: a snapshot takes the place of all events up to one.
+
+    Attributes:
+        seq: number of that event.
+        at: when it was cut, in ms.
+        checksum: of that event.
+        digest: SHA-256 of the body of the snapshot.
+        archive: the file that the events were written to; empty = none.
+    """
+
+    seq: int
+    at: int
+    checksum: bytes
+    digest: bytes
+    archive: str = ""
+
+
+class Spacing(Struct, frozen=True):
+    """Which snapshots stay beside the newest two, so that a ledger can be cut at them.
+
+    Attributes:
+        ms: those that are so far apart in time; 0 = none for that.
+        events: least distance in events of those that are kept for it; 0 = none is.
+    """
+
+    ms: int = 0
+    events: int = 0
+
+
 class Batch(Struct):
     """Everything that one scheduling cycle writes, in one transaction.
 
@@ -63,6 +93,7 @@ class Batch(Struct):
         submitted: new workloads; their gangs are among `incoming`.
         changed: workloads whose description changed.
         ended: workloads that are over.
+        cut: where the ledger is cut; None = nowhere.
     """
 
     at: int
@@ -71,6 +102,7 @@ class Batch(Struct):
     submitted: list[Submitted] = field(default_factory=list)
     changed: list[Changed] = field(default_factory=list)
     ended: list[Ended] = field(default_factory=list)
+    cut: Cut | None = None
 
     @property
     def size(self) -> int:
@@ -176,6 +208,7 @@ class Filed(Struct, frozen=True):
         ended: when it ended in ms; None while it lives.
         state: the state it ended in; empty while it lives.
         detail: everything there is to show about it as JSON; empty while it lives.
+        flaw: what cannot be read of the row, in which case `workload` is made up; empty = nothing.
     """
 
     id: str
@@ -188,3 +221,4 @@ class Filed(Struct, frozen=True):
     ended: int | None
     state: str
     detail: bytes
+    flaw: str = ""

@@ -12,7 +12,7 @@ from sqlalchemy import (
     Table,
 )
 
-SCHEMA = "0004"
+SCHEMA = "0005"
 """Revision of the newest migration."""
 
 metadata = MetaData()
@@ -54,6 +54,20 @@ snapshots = Table(
     # Of that event.
     Column("checksum", LargeBinary, nullable=False),
     Column("body", LargeBinary, nullable=False),
+)
+
+cuts = Table(
+    "cuts",
+    metadata,
+    # The last event that was cut off; the snapshot of that number takes the place of all of them.
+    Column("seq", LONG, primary_key=True, autoincrement=False),
+    Column("at", LONG, nullable=False),
+    # Of that event: the head of the chain at the cut.
+    Column("checksum", LargeBinary, nullable=False),
+    # SHA-256 of the body of the snapshot; it is in the chain as well, in an event `ledger_cut`.
+    Column("digest", LargeBinary, nullable=False),
+    # The file that the events were written to; empty = none.
+    Column("archive", String(4096), nullable=False),
 )
 
 workloads = Table(

@@ -10,6 +10,7 @@ import sqlite3
 from base64 import b64decode, b64encode
 from collections.abc import Iterator
 from contextlib import contextmanager
+from hashlib import sha256
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -22,12 +23,13 @@ from ganglion.ledger.chain import GENESIS, Progress, link, silent
 from ganglion.ledger.faults import faults
 from ganglion.ledger.ledger import Ledger
 from ganglion.ledger.reader import PAGE, Reader
-from ganglion.ledger.records import Entry
-from ganglion.ledger.tables import SCHEMA, cycles, events, workloads
+from ganglion.ledger.records import Cut, Entry, Snapshot
+from ganglion.ledger.tables import SCHEMA, cuts, cycles, events, snapshots, workloads
 from ganglion.model.errors import Conflict, EnvironmentFault, FileError
 
-FORMAT = 1
-"""Of exports; grows with every change that older versions cannot read."""
+FORMAT, CUT = 1, 2
+"""Of exports of whole ledgers, and of those that were cut, which older versions cannot read."""
+MOST = (1 << 63) - 1
 BINARY = ("document", "body", "detail")
 """Columns of workloads that hold bytes."""
 
@@ -37,6 +39,13 @@ class Header(Struct, frozen=True):
 
     format: int
     schema: str
+
+
+class _Base(Struct, frozen=True):
+    """The line after the header of a ledger that was cut: the cut, and its snapshot."""
+
+    cut: Cut
+    snapshot: Snapshot
 
 
 class End(Struct, frozen=True):
@@ -60,26 +69,41 @@ class _Event(Struct, frozen=True, omit_defaults=True):
     raw: str = ""
 
 
-def exported(reader: Reader, file: Path, progress: Progress = silent) -> End:
+def exported(
+    reader: Reader, file: Path, progress: Progress = silent, until: Snapshot | None = None
+) -> End:
     """Write a ledger to a file, which appears when it is complete.
+
+    Args:
+        reader: of the ledger.
+        file: JSON lines; a name that ends in `.gz` is compressed.
+        progress: told how far it is.
+        until: only what happened up to a snapshot, without workloads; None = everything.
 
     Raises:
         EnvironmentFault: the database does not answer, or the file cannot be written.
     """
     counts, checksum = [0, 0, 0], GENESIS
     with _appearing(file) as scratch, _opened(scratch, file, "wb") as out:
-        _line(out, Header(FORMAT, SCHEMA))
-        for row in _table(reader, cycles, cycles.c.cycle):
+        base = _base(reader)
+        _line(out, Header(CUT if base else FORMAT, SCHEMA))
+        if base:
+            _line(out, base)
+            checksum = base.cut.checksum
+        last = until.cycle if until else MOST
+        for row in _table(reader, cycles, cycles.c.cycle, base.snapshot.cycle if base else -1):
+            if row["cycle"] > last:
+                break
             _line(out, row)
             counts[0] += 1
-        after = 0
-        while page := reader.events(after, PAGE):
+        after, last = base.cut.seq if base else 0, until.seq if until else MOST
+        while page := [each for each in reader.events(after, PAGE) if each.seq <= last]:
             for entry in page:
                 _line(out, _event(entry))
             counts[1] += len(page)
             after, checksum = page[-1].seq, page[-1].checksum or b""
             progress("writing events", counts[1], 0)
-        for row in _table(reader, workloads, workloads.c.number):
+        for row in () if until else _table(reader, workloads, workloads.c.number):
             _line(out, row | {name: _text(row, name) for name in BINARY})
             counts[2] += 1
         end = End(counts[0], counts[1], counts[2], checksum.hex())
@@ -154,8 +178,10 @@ class _Import:
     def read(self, lines: IO[bytes]) -> End:
         """Take every line in."""
         header = msgspec.json.decode(lines.readline(), type=Header)
-        if header.format > FORMAT:
+        if header.format > CUT:
             raise ValueError(f"format {header.format} is of a newer version")
+        if header.format == CUT:
+            self._begin(msgspec.json.decode(lines.readline(), type=_Base))
         page = list[dict[str, Any]]()
         for line in lines:
             row = msgspec.json.decode(line)
@@ -167,6 +193,14 @@ class _Import:
                 page = []
             page.append(row)
         raise ValueError("the last line is missing")
+
+    def _begin(self, base: _Base) -> None:
+        """Begin where the ledger was cut."""
+        if sha256(base.snapshot.body).digest() != base.cut.digest:
+            raise ValueError("the snapshot that the ledger was cut at was changed")
+        self._connection.execute(insert(cuts), msgspec.structs.asdict(base.cut))
+        self._connection.execute(insert(snapshots), msgspec.structs.asdict(base.snapshot))
+        self._checksum = base.cut.checksum
 
     def _write(self, page: list[dict[str, Any]]) -> None:
         if not page:
@@ -203,9 +237,26 @@ class _Import:
         return end
 
 
-def _table(reader: Reader, table: Any, key: Any) -> Iterator[dict[str, Any]]:  # noqa: ANN401 - of SQLAlchemy
-    """Rows of a table by key, page by page."""
-    after = -1
+def _base(reader: Reader) -> _Base | None:
+    """Where a ledger was cut; None = nowhere. Raises Conflict: its snapshot is gone."""
+    cut = reader.base()
+    if cut is None:
+        return None
+    for snapshot in reader.snapshots():
+        if snapshot.seq == cut.seq:
+            return _Base(cut, snapshot)
+    raise Conflict(
+        f"the snapshot at event {cut.seq}, where the ledger was cut, is gone", "restore a backup"
+    )
+
+
+def _table(
+    reader: Reader,
+    table: Any,  # noqa: ANN401 - of SQLAlchemy
+    key: Any,  # noqa: ANN401 - of SQLAlchemy
+    after: int = -1,
+) -> Iterator[dict[str, Any]]:
+    """Rows of a table by key above `after`, page by page."""
     while rows := reader.rows(select(table).where(key > after).order_by(key).limit(PAGE)):
         yield from (dict(row._mapping) for row in rows)
         after = rows[-1]._mapping[key.name]

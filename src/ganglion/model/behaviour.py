@@ -240,8 +240,10 @@ class Notify(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
         on: what is told: `end`, `failure`, `start`, `preemption`.
         mail: addresses.
         command: shell line that the server runs as its own user, if its owner allows that.
+        webhook: URLs that are sent JSON; `secret:NAME` stands for one that is kept by name.
     """
 
     on: tuple[str, ...] = ("end",)
     mail: tuple[str, ...] = ()
     command: str = ""
+    webhook: tuple[str, ...] = ()

@@ -1,8 +1,8 @@
 """What looks like a credential, by the name of a variable or by the shape of a value.
 
 Source of the shapes: the documented prefixes of the issuers (Hugging Face, OpenAI and those that
-follow it, AWS, GitHub, GitLab, Slack), RFC 7519 for JSON Web Tokens, RFC 3986 for passwords
-in URLs.
+follow it, AWS, GitHub, GitLab, Slack and its webhooks), RFC 7519 for JSON Web Tokens,
+RFC 3986 for passwords in URLs.
 """
 
 import re
@@ -24,6 +24,7 @@ _SHAPE = re.compile(
     r"|\bxox[abeprs]-[A-Za-z0-9-]{10,}"
     r"|\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*"
     r"|(?<=://)[^/\s:@]*:[^/\s@]+(?=@)"
+    r"|(?<=://hooks\.slack\.com/)[A-Za-z0-9/_-]{16,}"
 )
 _RANDOM = re.compile(r"(?=.*[0-9])(?=.*[a-z])(?=.*[A-Z])(?!/)[A-Za-z0-9+/_=-]{32,}")
 LEAST_DISTINCT = 20

@@ -321,6 +321,14 @@ class AlarmSet(_Event, frozen=True, tag="alarm_set"):
     message: str
 
 
+class LedgerCut(_Event, frozen=True, tag="ledger_cut"):
+    """A checkpoint took the place of all events up to `seq`; both sums are in hexadecimal."""
+
+    seq: int
+    checksum: str
+    digest: str
+
+
 class ScheduleSet(_Event, frozen=True, tag="schedule_set"):
     """A workload (`document`, JSON) is submitted at dates after `since`; None = after `at`."""
 
@@ -382,6 +390,7 @@ Event = (
     | _services.ServiceLearnt
     | IdleWarned
     | AlarmSet
+    | LedgerCut
     | ScheduleSet
     | ScheduleRemoved
     | ScheduleFired

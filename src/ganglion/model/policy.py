@@ -168,6 +168,8 @@ class Failures(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
         most_permille: most nodes that are shut for their failures at once, in thousandths of
             the fleet; at least one may be, and never the last one.
         spares: nodes of each flavor that are kept free for gangs that lose one.
+        ready_within_ms: how long a gang of several pods in a cluster may take from its binding
+            until all of them are ready; 0 = for ever.
     """
 
     quarantine_after: int = 3
@@ -175,6 +177,7 @@ class Failures(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
     window_ms: int = 14 * 24 * 3_600_000
     most_permille: int = 100
     spares: int = 0
+    ready_within_ms: int = 15 * 60_000
 
 
 class PriorityClass(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):

@@ -1,16 +1,25 @@
 """Callers' connections: as many as there is room for, and none that keeps the router waiting."""
 
 import asyncio
+from http import HTTPStatus
 from typing import Any
 
 from aiohttp import web
 from msgspec import Struct
 
+from ganglion.router.answers import Refusal
 from ganglion.transport.hosts import is_own
 from ganglion.transport.limits import HEADERS_S, Gate, Refused
+from ganglion.transport.refusals import LATE, MALFORMED
 from ganglion.transport.tcp_owner import owner_of
 
-LATE = b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+FAILED = (
+    HTTPStatus.INTERNAL_SERVER_ERROR,
+    "router.failed",
+    "the router failed over this request",
+    "see router.log in the home of the server",
+)
+"""Status, code, message and hint of a defect of the router."""
 
 
 class Bounds(Struct):
@@ -107,6 +116,23 @@ class Caller(web.RequestHandler):
             self._disarm()
         elif data and self._timer is None and self._waiter is not None:
             self._arm()
+
+    def handle_error(
+        self,
+        request: web.BaseRequest,
+        status: int = HTTPStatus.INTERNAL_SERVER_ERROR,
+        exc: BaseException | None = None,
+        message: str | None = None,
+    ) -> web.StreamResponse:
+        """Answer what is no request, and what the router fails over.
+
+        Raises:
+            ConnectionError: an answer has begun, so that there can be no other one.
+        """
+        super().handle_error(request, status, exc, message)
+        found = Refusal(*(MALFORMED if status == HTTPStatus.BAD_REQUEST else FAILED)).answer()
+        found.force_close()
+        return found
 
     def _arm(self) -> None:
         loop = asyncio.get_running_loop()

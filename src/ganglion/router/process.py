@@ -29,6 +29,7 @@ from ganglion.router.probe import Prober
 from ganglion.router.record import Record
 from ganglion.router.switch import Switch
 from ganglion.transport import limits, unix
+from ganglion.transport.accepting import Listening, listening
 from ganglion.transport.limits import Gate
 
 LOOPBACK = "127.0.0.1"
@@ -177,7 +178,7 @@ def _private(home: Path) -> socket.socket:
     """Where the server calls: a Unix socket, or a port where there can be none."""
     if unix.SUPPORTED:
         try:
-            return unix.bind(home / record.SOCKET)
+            return listening(unix.bind(home / record.SOCKET))
         except OSError as error:
             log.warning("no Unix socket: the control side has a port", error=str(error))
     return bind(LOOPBACK, 0)
@@ -195,7 +196,7 @@ def bind(host: str, port: int) -> socket.socket:
     Raises:
         EnvironmentFault: it is in use, or the address is none of this machine.
     """
-    taken = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
+    taken = Listening(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
     taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         taken.bind((host, port))

@@ -6,6 +6,7 @@ import socket
 
 from ganglion.model.errors import EnvironmentFault, InputError
 from ganglion.server.home import holder_of
+from ganglion.transport.accepting import Listening
 
 
 def is_loopback(host: str) -> bool:
@@ -32,7 +33,7 @@ def bind(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # asyncio lets small answers out at once only where a socket says that it is TCP: otherwise
     # the second half of an answer waits some 40 ms for the client's acknowledgement.
-    taken = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    taken = Listening(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         taken.bind((host, port))

@@ -43,6 +43,6 @@ def told_flaws(flaws: Mapping[int, Flaw]) -> list[str]:
 def _told_flaw(flaw: Flaw) -> str:
     about = f" (gang {flaw.gang})" if flaw.gang else ""
     if flaw.seq <= 0:
-        return flaw.problem
+        return flaw.problem + about
     kind = f", {flaw.kind}," if flaw.kind else ""
     return f"event {flaw.seq} of the ledger{kind} was set apart: {flaw.problem}{about}"

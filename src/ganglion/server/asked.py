@@ -1,15 +1,17 @@
 """Commands that other threads ask the service for, with the request that each comes from."""
 
+import asyncio
 import queue
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
+from contextlib import contextmanager
 from typing import Any
 
 import structlog
 from msgspec import Struct, field
 
-from ganglion.model.errors import GanglionError
+from ganglion.model.errors import EnvironmentFault, GanglionError
 from ganglion.server.draft import Draft
 from ganglion.server.request_id import request_id
 from ganglion.tracing.spans import Place, Value, current, emit
@@ -36,6 +38,43 @@ class Asked(Struct):
         """Answer with an error, unless there is an answer."""
         if not self.answer.done():
             self.answer.set_exception(error)
+
+
+async def awaited(answer: Future[Any], timeout_s: float) -> Any:  # noqa: ANN401 - whatever the command returns
+    """The answer of another thread.
+
+    One hop into the event loop: `asyncio.wrap_future` takes three rounds of it.
+
+    Raises:
+        TimeoutError: there was none in time.
+    """
+    loop = asyncio.get_running_loop()
+    told = loop.create_future()
+
+    def tell() -> None:
+        if told.done():
+            return
+        error = answer.exception()
+        if error:
+            told.set_exception(error)
+        else:
+            told.set_result(answer.result())
+
+    answer.add_done_callback(lambda _: loop.call_soon_threadsafe(tell))
+    async with asyncio.timeout(timeout_s):
+        return await told
+
+
+@contextmanager
+def in_time(timeout_s: float) -> Iterator[None]:
+    """Name what it means that an answer did not come in time."""
+    try:
+        yield
+    except TimeoutError:
+        raise EnvironmentFault(
+            f"the server is busy and did not answer within {timeout_s:.0f} s",
+            "it may still do what was asked: look before you repeat it",
+        ) from None
 
 
 class Inbox:

@@ -3,8 +3,8 @@
 Like the engine's state it changes by events only, so that a replay gives the same book.
 """
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
+from typing import Any, Self
 
 from msgspec import Struct, field
 
@@ -36,6 +36,12 @@ from ganglion.model.workload import Checkpoint, Workload
 from ganglion.server.replicas import Replicas
 from ganglion.server.spending import Spending
 from ganglion.server.standing import Schedules
+
+PARTS = (
+    *("gangs", "trails", "policies", "alarms", "flaws", "schedules", "replicas", "spending"),
+    *("_open", "_over"),
+)
+"""What a book consists of beside the live workloads."""
 
 
 class Trail(Struct):
@@ -92,7 +98,9 @@ class Book:
         spending: what workloads have used.
         schedules: what is submitted again and again.
         alarms: what needs a person, by (subject, alarm); those of workloads end with them.
-        flaws: events of the ledger that could not be taken in, by number.
+        flaws: events of the ledger that could not be taken in, by number; rows of workloads, by
+            their numbers below 0.
+        rebuilt: workloads whose rows are to be written again.
     """
 
     def __init__(self) -> None:
@@ -102,12 +110,25 @@ class Book:
         self.policies: list[PolicySet] = []
         self.alarms: dict[tuple[str, str], AlarmSet] = {}
         self.flaws: dict[int, Flaw] = {}
+        self.rebuilt: list[Entry] = []
         self._names: dict[str, dict[str, None]] = {}
         self.schedules = Schedules()
         self.replicas = Replicas()
         self.spending = Spending()
         self._open: dict[str, int] = {}
         self._over: dict[str, int] = {}
+
+    @classmethod
+    def of(cls, parts: Mapping[str, Any]) -> Self:
+        """A book of what `parts` gave; `load` brings the live workloads."""
+        made = cls()
+        for name in PARTS:
+            setattr(made, name, parts[name.lstrip("_")])
+        return made
+
+    def parts(self) -> dict[str, Any]:
+        """All of it but the live workloads, by names that stay."""
+        return {name.lstrip("_"): getattr(self, name) for name in PARTS}
 
     def enter(self, entry: Entry) -> None:
         """A workload was submitted, or changed."""
@@ -118,16 +139,6 @@ class Book:
         """Take in the live workloads of a ledger, after its events."""
         for each in filed:
             self.enter(Entry(each.id, each.number, each.at, each.document, each.workload))
-
-    @contextmanager
-    def without_entries(self) -> Iterator[None]:
-        """Meanwhile the book has no live workloads: `load` brings them from elsewhere."""
-        kept = self.entries, self._names
-        self.entries, self._names = {}, {}
-        try:
-            yield
-        finally:
-            self.entries, self._names = kept
 
     def named(self, name: str) -> Entry | None:
         """The newest live workload of that name."""

@@ -11,7 +11,9 @@ from ganglion.model.workload import Gang, Workload
 from ganglion.server.apart import apart_after, told_apart
 from ganglion.server.audience import Took
 from ganglion.server.book import Book, Entry
+from ganglion.server.cluster_metrics import ClusterCounters, ClusterGauges, QueueRow, rows_of
 from ganglion.server.draft import Mind
+from ganglion.worlds.kubernetes.api.tally import Call
 from ganglion.worlds.kubernetes.brain.orders import Bind, Evict
 from ganglion.worlds.kubernetes.scheduler import Scheduler, now_ms
 
@@ -58,6 +60,37 @@ class ClusterSource:
             registry=self.registry,
         )
 
+        self._counters = ClusterCounters(self.registry)
+        self.registry.register(
+            ClusterGauges(
+                self._rows,
+                self._bands,
+                self._calls,
+                lambda: self._of().unwritten(),
+                self._objects_apart,
+            )
+        )
+
+    def _of(self) -> Scheduler:
+        assert self._scheduler
+        return self._scheduler
+
+    def _rows(self) -> Mapping[str, QueueRow]:
+        with self._of().read() as brain:
+            return rows_of(brain.scene.state)
+
+    def _objects_apart(self) -> Mapping[str, int]:
+        with self._of().read() as brain:
+            return Tally(kind for kind, _ in brain.scene.apart)
+
+    def _bands(self) -> tuple[int, int, int]:
+        with self._of().read() as brain:
+            found = brain.scene.state.bands.coverage()
+        return found.bands, found.held_p50, found.held_p90
+
+    def _calls(self) -> Mapping[Call, int]:
+        return self._of().calls()
+
     def attach(self, scheduler: Scheduler, leader: Callable[[], str] = str) -> None:
         """Serve this scheduler.
 
@@ -80,6 +113,7 @@ class ClusterSource:
         for defect in turn.defects:
             self._defects.labels(defect.stage).inc()
         for event in turn.events:
+            self._counters.follow(event)
             self._follow(event)
             self._apart = apart_after(self._apart, event)
 
@@ -149,7 +183,7 @@ class ClusterSource:
                 name=gang.name,
                 kind=gang.kind,
                 queue=gang.queue,
-                user=gang.user,
+                user=gang.name.partition("/")[0],
                 priority=gang.priority,
                 preemptible=gang.preemptible,
                 pod_sets=gang.pod_sets,

@@ -198,7 +198,8 @@ def queue_page(state: ClusterState, query: TextQuery = ALL) -> schemas.QueuePage
     for record in state.records.values():
         counts = running if record.phase in HOLDING else waiting
         if record.phase is not Phase.ENDED:
-            counts[record.gang.queue] = counts.get(record.gang.queue, 0) + 1
+            for queue in state.shares.path(record.gang.queue):
+                counts[queue] = counts.get(queue, 0) + 1
     fitting = [
         queue
         for _, queue in sorted(state.queues.items())
@@ -305,6 +306,22 @@ def node_page(
         ),
         next=following,
     )
+
+
+def node_view(
+    state: ClusterState, node: Node, alarms: Mapping[tuple[str, str], AlarmSet]
+) -> schemas_fleet.NodeView:
+    """One node; no other one is looked at."""
+    users: dict[int, list[str]] = {}
+    pods = 0
+    for gang, record in state.records.items():
+        for pod in record.placement.pods if record.placement else ():
+            if pod.node == node.name:
+                pods += 1
+                for device in pod.devices:
+                    users.setdefault(device, []).append(gang)
+    odd = [each.message for each in alarms.values() if each.subject == node.name]
+    return _node(state, node, users, pods, odd)
 
 
 def _node(

@@ -6,13 +6,15 @@ import socket
 import h11
 import structlog
 from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.websockets.wsproto_impl import WSProtocol
+from wsproto.utilities import RemoteProtocolError
 
 from ganglion.transport import unix
 from ganglion.transport.limits import BODY_S, DROPPED_BYTES, HEADERS_S, Gate, Refused
+from ganglion.transport.refusals import FAILED, LATE, UNREADABLE
 
 PEER = "ganglion.peer"
 """Key in the state of a request's scope: the user at the other end of a Unix socket."""
-_LATE = b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 
 log = structlog.get_logger(__name__)
 
@@ -83,6 +85,13 @@ class Connection(H11Protocol):
 
             heir.connection_lost = left  # type: ignore[method-assign]  # uvicorn chose its class
 
+    def send_400_response(self, msg: str) -> None:
+        """Answer what is no request, unless an answer has begun."""
+        del msg
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            self.transport.write(UNREADABLE)
+        self.transport.close()
+
     def on_response_complete(self) -> None:
         """Wait for the next request, part of which may be there."""
         super().on_response_complete()
@@ -122,8 +131,30 @@ class Connection(H11Protocol):
             return
         cycle = self.cycle
         if cycle is None or cycle.response_complete or not cycle.response_started:
-            self.transport.write(_LATE)
+            self.transport.write(LATE)
         self.transport.close()
+
+
+class Conversation(WSProtocol):
+    """A WebSocket whose handshake fails as other requests do: with a problem."""
+
+    def data_received(self, data: bytes) -> None:
+        """Take what came; a handshake that is none is answered."""
+        if self.handshake_complete:
+            super().data_received(data)
+            return
+        try:
+            self.conn.receive_data(data)
+        except RemoteProtocolError:
+            self.transport.write(UNREADABLE)
+            self.transport.close()
+        else:
+            self.handle_events()
+
+    def send_500_response(self) -> None:
+        """Answer that the server failed, while it can."""
+        if not self.response_started and not self.handshake_complete:
+            self.transport.write(FAILED)
 
 
 def limited(most: int) -> type[Connection]:

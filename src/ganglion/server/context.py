@@ -54,7 +54,7 @@ class Context(Struct):
     tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
 
-def _context(request: Request) -> Context:
+async def _context(request: Request) -> Context:  # a coroutine for the reason of `known_query`
     found = request.app.state.context
     assert isinstance(found, Context)
     return found

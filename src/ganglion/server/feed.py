@@ -49,7 +49,7 @@ class Feed:
         self._ledger, self._most_behind, self._beat_s = ledger, most_behind, beat_s
         self.head = ledger.head
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._more = asyncio.Event()
+        self._more, self._waiting = asyncio.Event(), 0
         self._recent: deque[tuple[int, bytes]] = deque(maxlen=RECENT)
         self.closing = False
         self.streams = 0
@@ -70,7 +70,8 @@ class Feed:
         self._wake()
 
     def _wake(self) -> None:
-        if self._loop and not self._loop.is_closed():
+        # Those who wait count themselves before they look at the head, which was set before this.
+        if self._waiting and self._loop and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._ring)
 
     def _ring(self) -> None:
@@ -78,16 +79,31 @@ class Feed:
         self._more.set()
         self._more = asyncio.Event()
 
-    async def wait(self, seconds: float) -> bool:
-        """Wait until something is published or closed, at most so long; False = nothing was."""
+    async def wait(self, seen: int, seconds: float) -> bool:
+        """Wait until something is published or the end begins; False = nothing was in time.
+
+        Args:
+            seen: number of the newest event that the caller knows.
+            seconds: the longest wait.
+        """
+        self._waiting += 1
         try:
-            await asyncio.wait_for(self._more.wait(), seconds)
+            if self.head == seen and not self.closing:
+                await asyncio.wait_for(self._more.wait(), seconds)
         except TimeoutError:
             return False
+        finally:
+            self._waiting -= 1
         return True
 
     def check(self, after: int) -> None:
-        """Raises Conflict when the ledger has no event of that number."""
+        """Raises Conflict when the ledger has no event of that number, or has no longer."""
+        cut = self._ledger.base() if after else None
+        if cut and after < cut.seq:
+            raise Conflict(
+                f"events up to {cut.seq} have left the ledger, those behind {after} among them",
+                f"go on with after={cut.seq}; `archive` in the home has the others, if it is kept",
+            )
         if after > self.head:
             raise Conflict(
                 f"the ledger ends at event {self.head}, before {after}",
@@ -117,7 +133,7 @@ class Feed:
             if self.closing:
                 yield _end("shutting_down", "the server is shutting down", "reconnect later")
                 return
-            if not self.head > after and not await self.wait(self._beat_s):
+            if not await self.wait(after, self._beat_s):
                 yield b": alive\n\n"
 
     def _newest(self, after: int) -> list[tuple[int, bytes]] | None:

@@ -7,8 +7,7 @@ from typing import Annotated
 from msgspec import Struct
 from pydantic import BaseModel, ConfigDict, Field
 
-from ganglion.files.grammar.durations import parse_duration
-from ganglion.files.grammar.instants import parse_instant
+from ganglion.files.grammar.instants import parse_past
 from ganglion.lifecycle.status import State
 from ganglion.model.errors import FieldError
 from ganglion.model.workload import Kind
@@ -187,12 +186,7 @@ def instant(text: str, now: int, key: str) -> int | None:
     """
     if not text:
         return None
-    if text.isascii() and text.isdigit():
-        return min(int(text), MOST_MS)
     try:
-        if text[0].isdigit() and "-" not in text:
-            return max(0, now - parse_duration(text))
-        return parse_instant(text)
+        return min(parse_past(text, now), MOST_MS)
     except FieldError as error:
-        hint = "write `10m`, `2026-12-01T08:00Z`, or ms since 1970"
-        raise FieldError(error.problem, key=key, hint=hint) from error
+        raise FieldError(error.problem, key=key, hint=error.hint) from error

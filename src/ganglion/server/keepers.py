@@ -44,7 +44,7 @@ class Keeper(Protocol):
         """Forget what was noted: the state is rebuilt, and every event comes again."""
 
     def memory(self) -> object:
-        """All that follows from events; None = nothing does. Only classes that `image` knows."""
+        """All that follows from events; None = nothing. Of classes that `documents` knows."""
 
     def recall(self, memory: Any) -> None:  # noqa: ANN401 - what the same keeper gave
         """Take up what `memory` gave, in place of what was noted."""

@@ -9,7 +9,7 @@ import structlog
 import uvicorn
 from starlette.types import ASGIApp
 
-from ganglion.server.connections import limited
+from ganglion.server.connections import Conversation, limited
 from ganglion.tracing import spans
 from ganglion.transport.limits import BACKLOG, IDLE_S, affordable
 
@@ -48,7 +48,7 @@ class Listener(uvicorn.Server):
                 http=limited(able),
                 backlog=BACKLOG,
                 timeout_keep_alive=int(IDLE_S),
-                ws="wsproto",
+                ws=Conversation,
                 proxy_headers=False,  # nobody in front is trusted to say who calls
                 log_config=None,
                 access_log=False,

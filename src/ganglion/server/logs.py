@@ -138,10 +138,10 @@ async def followed(
         tail: begin with so many last lines; None = with the first.
         since_ms: begin with what was written about then.
     """
-    now = await anyio.to_thread.run_sync(look)
+    head, now = feed.head, await anyio.to_thread.run_sync(look)
     while not now.attempt and not now.over and not feed.closing:
-        await feed.wait(WAIT_S)
-        now = await anyio.to_thread.run_sync(look)
+        await feed.wait(head, WAIT_S)
+        head, now = feed.head, await anyio.to_thread.run_sync(look)
     if not now.attempt:
         return
 

@@ -43,8 +43,10 @@ from ganglion.server.keepers import Keeper
 from ganglion.server.listen import MOST_CALLERS, Listener
 from ganglion.server.loads import Loads
 from ganglion.server.metrics import Metrics
+from ganglion.server.notices import Reach
 from ganglion.server.notifier import Notifier
 from ganglion.server.reception import Reception
+from ganglion.server.retention import LedgerRetention
 from ganglion.server.schedules import SchedulesKeeper
 from ganglion.server.scraper import Scraper
 from ganglion.server.secrets import SecretsKeeper
@@ -56,6 +58,7 @@ from ganglion.server.timekeeping import newest_time
 from ganglion.server.workspace_figures import WorkspaceFigures
 from ganglion.server.workspaces_keeper import WorkspaceKeeper
 from ganglion.transport import unix
+from ganglion.transport.accepting import listening
 from ganglion.transport.egress import Egress
 from ganglion.transport.hosts import Hosts
 from ganglion.transport.limits import raise_file_limit
@@ -157,9 +160,9 @@ def serve(
         eyes = stack.enter_context(Eyes().open())
         workspaces = WorkspaceKeeper(eyes, reception=Reception(door))
         metrics.registry.register(WorkspaceFigures(workspaces, made.now))
-        notifier = _notifier(stack, place, ledger, made.now)
-        secrets = SecretStore(place.root)
-        keepers = [workspaces, *_keepers(stack, door, Egress(allowed_urls)), SecretsKeeper(secrets)]
+        secrets, egress = SecretStore(place.root), Egress(allowed_urls)
+        notifier = _notifier(stack, place, ledger, made.now, Reach(egress, secrets.value))
+        keepers = [workspaces, *_keepers(stack, door, egress), SecretsKeeper(secrets)]
         service = Service(
             ledger,
             made,
@@ -175,6 +178,7 @@ def serve(
         stack.enter_context(
             _running(service, lambda d: _brought(d, policy, tuple(queues), user), warn)
         )
+        _trimmed(stack, place, service)
         url = url_of(taken[0], host)
         context = Context(
             service,
@@ -204,9 +208,18 @@ def serve(
             raise service.successor
 
 
-def _notifier(stack: ExitStack, home: Home, ledger: Ledger, clock: Callable[[], int]) -> Notifier:
+def _trimmed(stack: ExitStack, home: Home, service: Service) -> None:
+    """Have the ledger trimmed as `retention.json` says; ends with the stack."""
+    made = LedgerRetention(home.root, service.ledger, service.ask, service.now)
+    stack.callback(made.stop)
+    made.start()
+
+
+def _notifier(
+    stack: ExitStack, home: Home, ledger: Ledger, clock: Callable[[], int], reach: Reach
+) -> Notifier:
     """Who tells people of what happens; ends with the stack."""
-    made = Notifier(home.root, ledger, clock)
+    made = Notifier(home.root, ledger, clock, reach)
     stack.callback(made.close)
     made.start()
     return made
@@ -241,7 +254,7 @@ def _beneath(stack: ExitStack, path: Path) -> list[socket.socket]:
     if not unix.SUPPORTED:
         return []
     try:
-        taken = stack.enter_context(unix.bind(path))
+        taken = stack.enter_context(listening(unix.bind(path)))
     except OSError as error:
         log.warning("no Unix socket: clients use the port", path=str(path), error=str(error))
         return []

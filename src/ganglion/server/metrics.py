@@ -18,7 +18,7 @@ from ganglion.model.reasons import Token
 
 _BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
 _ANSWERS = (0.005, 0.025, 0.1, 0.5, 2.5, 10.0)
-_WAITS = (1.0, 10.0, 60.0, 600.0, 3_600.0, 21_600.0, 86_400.0, 604_800.0)
+WAITS = (1.0, 10.0, 60.0, 600.0, 3_600.0, 21_600.0, 86_400.0, 604_800.0)
 MOST_LABELS = 50
 """Most values of a label that users choose; what comes after is counted as `other`."""
 OTHER = "other"
@@ -171,7 +171,7 @@ class Metrics:
             "ganglion_queue_wait_seconds",
             "From submission to the first place.",
             ["queue"],
-            buckets=_WAITS,
+            buckets=WAITS,
             registry=self.registry,
         )
         self._attempts = Counter(

@@ -9,7 +9,7 @@ from ganglion.model.booking import Booking
 from ganglion.model.errors import NotFound
 from ganglion.model.events import AlarmSet
 from ganglion.model.placement import Placement
-from ganglion.server.cluster_views import booking_view, node_page, opens
+from ganglion.server.cluster_views import booking_view, node_view, opens
 from ganglion.server.schemas_use import NodeDetail, Occupant
 
 
@@ -35,7 +35,7 @@ def node_detail(
     if name not in state.nodes:
         hint = meant(name, [*state.nodes]) or "see: ganglion nodes"
         raise NotFound(f"there is no node {name}", hint)
-    found = next(each for each in node_page(state, alarms).items if each.name == name)
+    found = node_view(state, state.nodes[name], alarms)
     occupants = _on(state, name, lambda record: record.placement)
     awaiting = _on(state, name, lambda record: record.promise)
     booked = (each for each in bookings.values() if name in each.nodes and each.end > now)

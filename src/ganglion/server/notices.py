@@ -1,20 +1,28 @@
-"""What is sent to whom, and how: mail and commands."""
+"""What is sent to whom, and how: mail, commands and webhooks."""
 
+import asyncio
 import os
 import signal
 import smtplib
 import socket
 import subprocess
+from collections.abc import Callable
 from email.message import EmailMessage
 from pathlib import Path
+from urllib.parse import urlsplit
 
-from msgspec import Struct
+import httpx2
+from msgspec import Struct, field
 
+from ganglion.files.grammar.words import SECRET
 from ganglion.model.errors import EnvironmentFault
 from ganglion.server.notify_settings import Settings, Smtp
+from ganglion.transport.egress import CheckedTransport, Egress
 
 MAIL_S = 10.0
 """How long a mail server may stay silent."""
+HOOK_S = 10.0
+"""How long a webhook may stay silent."""
 COMMAND_S = 60.0
 """How long a command may take."""
 SAID = 200
@@ -28,8 +36,8 @@ class Notice(Struct):
         seq: number of the event that it is about.
         workload: id of the workload.
         event: `end`, `failure`, `start` or `preemption`.
-        channel: `mail` or `command`.
-        to: the address, or the command.
+        channel: `mail`, `command` or `webhook`.
+        to: the address, the command, or the URL or the secret that holds it.
         facts: what there is to tell, by name of an environment variable without prefix.
         first, due: when it was tried first, and is to be tried next, in ms; 0 = at once.
         tries: how often it has failed.
@@ -47,11 +55,27 @@ class Notice(Struct):
 
     @property
     def recipient(self) -> str:
-        """How people call where it goes; a command may hold secrets."""
+        """How people call where it goes; commands and URLs may hold secrets."""
+        if self.channel == "webhook":
+            return (
+                f"webhook {self.to if self.to.startswith(SECRET) else urlsplit(self.to).hostname}"
+            )
         return f"mail to {self.to}" if self.channel == "mail" else "command"
 
 
-def send(notice: Notice, settings: Settings) -> None:
+class Reach(Struct):
+    """How webhooks are reached.
+
+    Attributes:
+        egress: which addresses may be asked.
+        secret: user and name -> what is kept by that name; None = nothing is.
+    """
+
+    egress: Egress = field(default_factory=Egress)
+    secret: Callable[[str, str], str | None] = lambda _user, _name: None
+
+
+def send(notice: Notice, settings: Settings, reach: Reach) -> None:
     """Send a notice.
 
     Raises:
@@ -59,6 +83,8 @@ def send(notice: Notice, settings: Settings) -> None:
     """
     if notice.channel == "command":
         _run(notice, settings)
+    elif notice.channel == "webhook":
+        asyncio.run(_post(_url(notice, reach), _facts(notice), reach.egress))
     elif settings.smtp:
         _over_smtp(_mail(notice, settings), settings.smtp)
     else:
@@ -135,6 +161,41 @@ def _run(notice: Notice, settings: Settings) -> None:
     names = {"EVENT": notice.event, **notice.facts}
     env = {f"GANGLION_NOTIFY_{name}": text for name, text in names.items()}
     _done(["/bin/sh", "-c", notice.to], body(notice).encode(), env)
+
+
+def _url(notice: Notice, reach: Reach) -> str:
+    if not notice.to.startswith(SECRET):
+        return notice.to
+    name = notice.to.removeprefix(SECRET)
+    found = reach.secret(notice.facts["USER"], name)
+    if found is None:
+        raise EnvironmentFault(f"no secret {name} is kept: ganglion secret set {name}")
+    return found.strip()
+
+
+def _facts(notice: Notice) -> dict[str, str]:
+    """What is sent as JSON; chat programs show `text`."""
+    facts = {name.lower(): text for name, text in notice.facts.items()}
+    said = f": {notice.facts['MESSAGE']}" if notice.facts["MESSAGE"] else ""
+    return {"text": subject(notice) + said, "event": notice.event, **facts}
+
+
+async def _post(url: str, facts: dict[str, str], egress: Egress) -> None:
+    """Send JSON.
+
+    Raises:
+        EnvironmentFault: it was not taken; the message has no part of the URL but the host.
+    """
+    try:
+        transport = CheckedTransport(egress, 1)
+        async with httpx2.AsyncClient(transport=transport, timeout=HOOK_S) as client:
+            answer = await client.post(url, json=facts)
+    except httpx2.InvalidURL:
+        raise EnvironmentFault("that is no URL") from None
+    except httpx2.HTTPError as error:
+        raise EnvironmentFault(str(error) or type(error).__name__) from None
+    if not answer.is_success:
+        raise EnvironmentFault(f"{answer.request.url.host} answered {answer.status_code}")
 
 
 def _done(argv: list[str], typed: bytes, env: dict[str, str]) -> None:

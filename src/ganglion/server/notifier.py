@@ -20,8 +20,8 @@ from ganglion.lifecycle.status import State
 from ganglion.model.behaviour import Notify
 from ganglion.model.errors import GanglionError
 from ganglion.model.events import GangEnded, GangStarted, Outcome
-from ganglion.server.notices import Notice, send
-from ganglion.server.notify_settings import Settings, read_settings
+from ganglion.server.notices import Notice, Reach, send
+from ganglion.server.notify_settings import Settings, Watched
 
 if TYPE_CHECKING:
     from ganglion.ledger.ledger import Ledger
@@ -70,11 +70,15 @@ class Notifier:
         home: Ganglion's home directory.
         ledger: where everything that happens is written.
         clock: the time in ms.
+        reach: how webhooks are reached; None = public ones are.
     """
 
-    def __init__(self, home: Path, ledger: "Ledger", clock: Callable[[], int]) -> None:
+    def __init__(
+        self, home: Path, ledger: "Ledger", clock: Callable[[], int], reach: Reach | None = None
+    ) -> None:
         self._home, self._ledger, self._clock = home, ledger, clock
-        self._memory = self._recalled()
+        self._reach = reach or Reach()
+        self._memory, self._watched = self._recalled(), Watched(home)
         self._wanted: dict[str, Notify | None] = {}
         self._news, self._ending = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._run, name="notifier", daemon=True)
@@ -129,7 +133,7 @@ class Notifier:
 
     def _settings(self) -> Settings:
         try:
-            return read_settings(self._home)
+            return self._watched.read()
         except GanglionError:  # told with every notice that cannot be sent for it
             return Settings()
 
@@ -192,7 +196,7 @@ class Notifier:
 
     def _try(self, notice: Notice) -> None:
         try:
-            send(notice, read_settings(self._home))
+            send(notice, self._watched.read(), self._reach)
         except (GanglionError, OSError, ValueError) as error:
             said = error.message if isinstance(error, GanglionError) else str(error)
             log.warning(
@@ -264,5 +268,7 @@ def _addressed(
     }
     for address in wanted.mail:
         yield Notice(entry.seq, filed.id, kind, "mail", address, facts)
+    for url in wanted.webhook:
+        yield Notice(entry.seq, filed.id, kind, "webhook", url, facts)
     if wanted.command:
         yield Notice(entry.seq, filed.id, kind, "command", wanted.command, facts)

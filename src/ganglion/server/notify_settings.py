@@ -38,7 +38,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
         smtp: the mail server; None = `sendmail` of this machine.
         sendmail: that program.
         commands: whether commands of workloads are run, as the server's user.
-        on, mail, command: for workloads that do not say `notify`.
+        on, mail, command, webhook: for workloads that do not say `notify`.
     """
 
     sender: str = ""
@@ -48,12 +48,49 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     on: tuple[str, ...] = ("end",)
     mail: tuple[str, ...] = ()
     command: str = ""
+    webhook: tuple[str, ...] = ()
 
     @property
     def usual(self) -> Notify | None:
         """What is sent for workloads that do not say; None = nothing."""
-        wanted = Notify(self.on, self.mail, self.command)
-        return wanted if self.mail or self.command else None
+        wanted = Notify(self.on, self.mail, self.command, self.webhook)
+        return wanted if self.mail or self.command or self.webhook else None
+
+
+class Watched:
+    """The settings of a home, read anew when the file has changed.
+
+    Args:
+        home: Ganglion's home directory.
+    """
+
+    def __init__(self, home: Path) -> None:
+        self._home = home
+        self._mark: tuple[int, int, int] | None = None
+        self._known: Settings | FileError = Settings()
+
+    def read(self) -> Settings:
+        """Return what is in force. Raises FileError while the file is not what it should be."""
+        mark = self._marked()
+        if mark is None or mark != self._mark:
+            try:
+                self._known = read_settings(self._home)
+            except FileError as error:
+                self._known = error
+            self._mark = mark
+        if isinstance(self._known, FileError):
+            raise self._known
+        return self._known
+
+    def _marked(self) -> tuple[int, int, int] | None:
+        """What tells one state of the file from another one; None = it cannot be told."""
+        try:
+            found = (self._home / FILE).stat()
+        except FileNotFoundError:
+            return (0, 0, 0)
+        except OSError:
+            return None
+        return found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def read_settings(home: Path) -> Settings:

@@ -3,6 +3,8 @@
 import gc
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from hashlib import sha256
+from types import MappingProxyType
 from typing import TypedDict
 
 import structlog
@@ -14,17 +16,18 @@ from ganglion.extensions import load
 from ganglion.ledger.chain import Progress, silent
 from ganglion.ledger.reader import Reader
 from ganglion.ledger.records import Snapshot
-from ganglion.model.errors import PluginError
+from ganglion.model.errors import EnvironmentFault, PluginError
 from ganglion.model.events import PolicySet
 from ganglion.model.node import Node
 from ganglion.model.plan import Phase, Resize, Start, Stop
 from ganglion.model.policy import Policy
 from ganglion.model.workload import Gang, Workload
 from ganglion.server.book import Book
+from ganglion.server.checkpoint import Checkpoint, Unusable, read
 from ganglion.server.draft import Mind
-from ganglion.server.image import Unusable, unpacked, version
 from ganglion.server.keepers import Keepers
-from ganglion.server.replay import Noted, enter_live, ignored, take
+from ganglion.server.live_rows import Known, enter_live
+from ganglion.server.replay import Noted, ignored, take
 
 SHOWN = 10_000
 """Events after which progress is shown."""
@@ -55,16 +58,45 @@ def replayed(ledger: Reader, policy: Policy, noted: Noted = ignored) -> Mind:
         EnvironmentFault: the database does not answer.
         PluginError: the newest policy names a plugin that cannot be loaded.
     """
-    return _gone_on(ledger, empty_mind(ledger, policy), 0, noted, silent)
+    mind, after = beginning(ledger, policy)
+    return _gone_on(ledger, mind, after, noted, silent)
 
 
-def empty_mind(ledger: Reader, policy: Policy) -> Mind:
-    """A state before the first event, with the plugins of the newest policy. See `replayed`."""
-    return Mind(ClusterState(policy, _plugins(ledger, policy)), Book())
+def beginning(ledger: Reader, policy: Policy) -> tuple[Mind, int]:
+    """The state at the cut of a ledger, else before its first event; and the event before it.
+
+    Raises:
+        EnvironmentFault: the snapshot that the ledger was cut at cannot be used.
+        PluginError: as of `replayed`.
+    """
+    base, plugins = ledger.base(), _plugins(ledger, policy)
+    if base is None:
+        return Mind(ClusterState(policy, plugins), Book()), 0
+    for snapshot in ledger.snapshots():
+        if snapshot.seq == base.seq:
+            try:
+                return _fitting(ledger, snapshot).mind(plugins), base.seq
+            except Unusable as error:
+                log.warning("snapshot left out", seq=snapshot.seq, reason=error.message)
+    raise _gone(base.seq)
+
+
+def _check_whole(ledger: Reader) -> None:
+    """Raises EnvironmentFault: the first events are not there."""
+    base = ledger.base()
+    if base:
+        raise _gone(base.seq)
+
+
+def _gone(seq: int) -> EnvironmentFault:
+    return EnvironmentFault(
+        f"no snapshot can be used, and the events up to {seq} were cut off",
+        "put back a backup; see 'damaged ledger' in docs/runbooks/server.md",
+    )
 
 
 def restored(ledger: Reader, policy: Policy, keepers: Keepers, progress: Progress = silent) -> Mind:
-    """The same from the newest snapshot that this code can read, and the events after it.
+    """The same from the newest snapshot that can be read, and the events after it.
 
     Args:
         ledger: where events and snapshots lie.
@@ -78,40 +110,43 @@ def restored(ledger: Reader, policy: Policy, keepers: Keepers, progress: Progres
     """
     plugins = _plugins(ledger, policy)
     for snapshot in ledger.snapshots():
-        mind = _from_snapshot(ledger, snapshot, plugins, keepers)
-        if mind:
-            return _gone_on(ledger, mind, snapshot.seq, keepers.note, progress)
+        try:
+            with no_collection():
+                found = _fitting(ledger, snapshot)
+                mind = found.mind(plugins)
+                keepers.recall(found.memories)
+        except Unusable as error:
+            log.warning("snapshot left out", seq=snapshot.seq, reason=error.message)
+        else:
+            known = found.entries
+            return _gone_on(ledger, mind, snapshot.seq, keepers.note, progress, known)
+    _check_whole(ledger)
     keepers.forget()
     mind = Mind(ClusterState(policy, plugins), Book())
     return _gone_on(ledger, mind, 0, keepers.note, progress)
 
 
-def _from_snapshot(
-    ledger: Reader, snapshot: Snapshot, plugins: Plugins, keepers: Keepers
-) -> Mind | None:
-    """The state of a snapshot; None = it is not to be used."""
-    newest = ledger.newest_entry(PolicySet)
+def _fitting(ledger: Reader, snapshot: Snapshot) -> Checkpoint:
+    """Read a snapshot. Raises Unusable, also where the events up to it are others."""
+    base = ledger.base()
+    if base and base.seq == snapshot.seq:
+        if (base.checksum, base.digest) != (snapshot.checksum, sha256(snapshot.body).digest()):
+            raise Unusable("it is not the one that the ledger was cut at")
+        return read(snapshot.body)
     row = next(iter(ledger.events(snapshot.seq - 1, 1)), None)
-    # Another policy may have other plugins, which see the whole past otherwise.
-    if newest and newest.seq > snapshot.seq:
-        return None
     if row is None or (row.seq, row.checksum) != (snapshot.seq, snapshot.checksum):
-        log.warning("snapshot left out", seq=snapshot.seq, reason="the events are others")
-        return None
-    if snapshot.version != version():
-        log.info("snapshot left out", seq=snapshot.seq, reason="another version wrote it")
-        return None
-    try:
-        with no_collection():
-            mind, memories = unpacked(snapshot.body, plugins, live=False)
-        keepers.recall(memories)
-    except Unusable as error:
-        log.warning("snapshot left out", seq=snapshot.seq, reason=error.message)
-        return None
-    return mind
+        raise Unusable("the events are others")
+    return read(snapshot.body)
 
 
-def _gone_on(ledger: Reader, mind: Mind, after: int, noted: Noted, progress: Progress) -> Mind:
+def _gone_on(
+    ledger: Reader,
+    mind: Mind,
+    after: int,
+    noted: Noted,
+    progress: Progress,
+    known: Known = MappingProxyType({}),
+) -> Mind:
     """Take in every event after one, and the live workloads."""
     told = after
     with no_collection():
@@ -120,13 +155,16 @@ def _gone_on(ledger: Reader, mind: Mind, after: int, noted: Noted, progress: Pro
             if cycle.seqs and cycle.seqs[-1] - told >= SHOWN:
                 told = cycle.seqs[-1]
                 progress("replaying the ledger, event", told, 0)
-    enter_live(mind, {each.id: each for each in ledger.history.live()})
+    enter_live(mind, ledger.history.live(), known)
     return mind
 
 
 def _plugins(ledger: Reader, policy: Policy) -> Plugins:
     """Those of the newest policy: decisions made with others are written, not made again."""
     newest = ledger.newest(PolicySet)
+    if newest is None and (base := ledger.base()):
+        kept = next((each for each in ledger.snapshots() if each.seq >= base.seq), None)
+        newest = read(kept.body).policy if kept else None
     if not isinstance(newest, PolicySet):
         return load(policy)
     try:

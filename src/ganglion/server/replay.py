@@ -6,14 +6,14 @@ again. What really runs and is not expected is ended by the world before anythin
 (`ServedWorld.reconcile`), so that no device is given twice.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import get_args
 
 import structlog
 
 from ganglion.engine.invariants import shared_wrongly
 from ganglion.engine.rollback import roll_back
-from ganglion.ledger.records import Cycle, Filed, Flaw
+from ganglion.ledger.records import Cycle, Flaw
 from ganglion.model.errors import Conflict
 from ganglion.model.events import (
     CheckpointCommitted,
@@ -61,7 +61,7 @@ def take(mind: Mind, cycle: Cycle, noted: Noted) -> None:
     flaw, facts = next(flaws, None), len(cycle.incoming)
     for index, (seq, event) in enumerate(_numbered(cycle)):
         while flaw and flaw.seq < seq:
-            _set_apart(mind, flaw, cycle.at)
+            set_apart(mind, flaw, cycle.at)
             flaw = next(flaws, None)
         if index == facts:
             mind.state.again(cycle.at)
@@ -69,20 +69,9 @@ def take(mind: Mind, cycle: Cycle, noted: Noted) -> None:
     if facts == len(cycle.seqs):
         mind.state.again(cycle.at)
     for rest in (flaw, *flaws) if flaw else ():
-        _set_apart(mind, rest, cycle.at)
+        set_apart(mind, rest, cycle.at)
     mind.book.close(mind.state)
-
-
-def enter_live(mind: Mind, filed: Mapping[str, Filed]) -> None:
-    """Take in the live workloads of a ledger, after its events.
-
-    A workload none of whose gangs could be taken in is named and left out.
-    """
-    mind.book.load(each for each in filed.values() if each.id in mind.book.gangs)
-    for each in filed.values():
-        if each.id not in mind.book.gangs:
-            problem = f"workload {each.id} has no gangs: what submitted them could not be taken in"
-            _told(mind, Flaw(-each.number, "workload", problem))
+    mind.state.fresh.clear()  # the cycle that followed has turned to them
 
 
 def _numbered(cycle: Cycle) -> Iterator[tuple[int, Event]]:
@@ -99,7 +88,7 @@ def _happened(mind: Mind, seq: int, event: Event, noted: Noted) -> None:
         gang = named.id if isinstance(named, Gang) else named
         kind, attempt = str(event.__struct_config__.tag), getattr(event, "attempt", 0)
         problem = f"cannot be taken in: {type(error).__name__}: {error}"
-        _set_apart(mind, Flaw(seq, kind, problem, gang, attempt), event.at)
+        set_apart(mind, Flaw(seq, kind, problem, gang, attempt), event.at)
     else:
         noted(event)
 
@@ -134,9 +123,9 @@ def _check_attempt(mind: Mind, event: OfAttempt) -> None:
         raise Conflict(f"it is about attempt {event.attempt}, but {known}")
 
 
-def _set_apart(mind: Mind, flaw: Flaw, at: int) -> None:
+def set_apart(mind: Mind, flaw: Flaw, at: int) -> None:
     """Name an event, and make no decision about the gang that it is about."""
-    _told(mind, flaw)
+    name_flaw(mind, flaw)
     record = mind.state.records.get(flaw.gang)
     if record is None or record.phase is Phase.ENDED:
         return
@@ -145,7 +134,8 @@ def _set_apart(mind: Mind, flaw: Flaw, at: int) -> None:
     mind.state.apply(GangSetApart(at, flaw.gang, STAGE, why))
 
 
-def _told(mind: Mind, flaw: Flaw) -> None:
+def name_flaw(mind: Mind, flaw: Flaw) -> None:
+    """Note what cannot be taken in, and write it to the log."""
     mind.book.flaws[flaw.seq] = flaw
     if len(mind.book.flaws) <= NAMED:
         log.warning("event of the ledger set apart", **_named(flaw))

@@ -8,11 +8,16 @@ from uuid import uuid4
 
 import structlog
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from ganglion.model.problem import MEDIA_TYPE
 from ganglion.tracing import spans
+from ganglion.transport.refusals import BROKEN, body
 
 HEADER = "X-Request-Id"
+log = structlog.get_logger(__name__)
+
 _FIT = re.compile(r"[A-Za-z0-9._:-]{1,64}")
 
 _current: ContextVar[str] = ContextVar("request_id", default="")
@@ -56,12 +61,16 @@ class Identified:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on."""
-        if scope["type"] != "http":
+        if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             return
         began = time.perf_counter()
         headers, said = Headers(scope=scope), dict[str, spans.Value]()
         found = begin(headers.get(HEADER, ""))
+        if scope["type"] == "websocket":
+            with structlog.contextvars.bound_contextvars(request=found):
+                await self._app(scope, receive, send)
+            return
 
         async def marked(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -71,9 +80,21 @@ class Identified:
                 self._answered(scope["path"], scope["method"], message["status"], seconds)
             await send(message)
 
+        async def answering() -> None:
+            try:
+                await self._app(scope, receive, marked)
+            except Exception as error:
+                # The application answers what it fails over; this failed outside of it.
+                if said:
+                    raise
+                log.error("request failed", method=scope["method"], exc_info=error)
+                await Response(body(*BROKEN), BROKEN[0], media_type=MEDIA_TYPE)(
+                    scope, receive, marked
+                )
+
         with structlog.contextvars.bound_contextvars(request=found):
             if spans.exporter() is None:
-                await self._app(scope, receive, marked)
+                await answering()
                 return
             route = self._template(scope["path"], scope["method"])
             about = {"http.request.method": scope["method"], "http.route": route}
@@ -81,5 +102,5 @@ class Identified:
             parent = spans.read(headers.get(spans.HEADER, ""))
             name = f"{scope['method']} {route}".rstrip()
             with spans.span(name, spans.Kind.SERVER, parent, about) as known:
-                await self._app(scope, receive, marked)
+                await answering()
                 known.update(said)

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from ganglion.ledger.history import TRIMMED
 from ganglion.ledger.records import Filed
 from ganglion.lifecycle.expand import params_of
 from ganglion.model.errors import Conflict
@@ -76,6 +77,10 @@ def _known(draft: Draft, ref: str) -> _Known:
     found = resolve(draft.mind, draft.ledger, ref)
     if found.filed:
         filed = found.filed
+        if filed.document == TRIMMED:
+            raise Conflict(
+                f"the file of {filed.id} is not kept any more", "submit it anew, from your own file"
+            )
         return _Known(filed.id, filed.workload, filed.document, _failed(_gangs(filed)))
     entry = draft.book.entries[found.workload]
     ends = (_Told(each.gang.index, each.outcome) for each in draft.records(found.workload))

@@ -7,7 +7,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from functools import partial
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Annotated
 
 import anyio
@@ -16,10 +16,12 @@ import structlog
 from fastapi import APIRouter, Query, WebSocket
 from starlette.websockets import WebSocketDisconnect
 
-from ganglion.model.errors import EnvironmentFault, GanglionError, InputError
+from ganglion.model.errors import Conflict, EnvironmentFault, GanglionError, InputError
 from ganglion.server.context import Context
 from ganglion.server.problems import answer
 from ganglion.server.terminals import Asked, Seat, relay, seat_of
+from ganglion.worlds.local.listening import Listener, listener
+from ganglion.worlds.local.paths import run_dir
 from ganglion.worlds.local.reaching import Ends, execute, terminal
 
 router = APIRouter()
@@ -102,11 +104,32 @@ async def forward(
 ) -> None:
     """Carry the bytes of one connection to a port of a pod, which has this machine's network."""
     here: Context = caller.app.state.context
-    if await _found(caller, partial(_seat, here, ref, pod)) is None:
+    seat = await _found(caller, partial(_seat, here, ref, pod))
+    if seat is None:
         return
-    ends = await _connected(caller, _open(port))
+    ends = await _connected(caller, _reached(here.home.root, seat, port))
     if ends:
         await _carry(caller, *ends)
+
+
+async def _reached(home: Path, seat: Seat, port: int) -> Ends:
+    """A connection to a port at which a process of the attempt listens.
+
+    Raises:
+        Conflict: another program of this machine listens there.
+        EnvironmentFault: nothing does, or the machine does not say.
+    """
+    run = run_dir(home, seat.gang, seat.attempt)
+    try:
+        found = await anyio.to_thread.run_sync(listener, run, port)
+    except OSError as error:
+        raise EnvironmentFault(f"cannot see who listens at port {port}: {error}") from error
+    if found is Listener.OTHER:
+        raise Conflict(
+            f"no process of {seat.gang} listens at port {port}: another program does",
+            "port-forward reaches what the workload itself has opened",
+        )
+    return await _open(port)
 
 
 async def _open(port: int) -> Ends:

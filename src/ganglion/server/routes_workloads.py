@@ -1,9 +1,11 @@
 """Routes for workloads."""
 
 from collections.abc import Callable
+from functools import partial
 from itertools import islice
 from typing import Annotated, Any, TypeVar
 
+import anyio
 from fastapi import APIRouter, Header, Query, Response
 from fastapi.responses import JSONResponse
 from pydantic import Field
@@ -11,6 +13,7 @@ from pydantic import Field
 from ganglion.engine.record import WAITING
 from ganglion.files.grammar.deadlines import parse_deadline
 from ganglion.files.grammar.durations import parse_duration
+from ganglion.ledger.records import Filed
 from ganglion.model.errors import FieldError
 from ganglion.model.workload import Deadline, Kind
 from ganglion.server import commands, lists, logs, schemas, submit
@@ -40,6 +43,8 @@ router = APIRouter(tags=["workloads"], responses=ERRORS)
 
 MOST_EXPLAINED = 20
 """Most gangs of a workload that one request explains."""
+LONG = 1 << 14
+"""Bytes of a workload file that is not checked beside other requests."""
 MOST = (1 << 63) - 1
 """Largest number that databases hold."""
 
@@ -74,7 +79,7 @@ class Cancel(Input):
     responses={200: {"model": schemas.Verdict, "description": "with dry_run: what would happen"}},
     openapi_extra=document_body("WorkloadFile"),
 )
-def submit_workload(
+async def submit_workload(
     here: Here,
     body: Document,
     dry_run: Annotated[bool, Query(description="only say what would happen")] = False,
@@ -82,16 +87,15 @@ def submit_workload(
     idempotency_key: Key = "",
 ) -> Response:
     """Submit a workload. The same Idempotency-Key gets the same answer and submits once."""
-    request = submit.checked(
-        body.data,
-        body.raw,
-        user=here.user,
-        key=idempotency_key,
-        force=force,
+    check = partial(
+        submit.checked, body.data, body.raw, user=here.user, key=idempotency_key, force=force
     )
+    # To wake a thread takes longer than to check a file of usual length.
+    request = check() if len(body.raw) < LONG else await anyio.to_thread.run_sync(check)
     if dry_run:
-        return JSONResponse(_tried(here, request).model_dump(mode="json"))
-    accepted = here.service.ask(lambda draft: submit.submit(draft, request))
+        tried = await anyio.to_thread.run_sync(_tried, here, request)
+        return JSONResponse(tried.model_dump(mode="json"))
+    accepted = await here.service.answer(lambda draft: submit.submit(draft, request))
     return JSONResponse(accepted.model_dump(mode="json"), 201)
 
 
@@ -138,7 +142,7 @@ def explain_workload(here: Here, ref: str) -> schemas.Why:
     with here.service.read() as mind:
         found = resolve(mind, here.service.ledger, ref)
         if found.filed:
-            ended = _ended(found.filed.detail)
+            ended = _ended(found.filed)
             count = len(ended)
             told = tuple(each for index, each in ended if found.gang in (None, index))
         else:
@@ -162,9 +166,9 @@ def _cost(mind: Mind, gang: str) -> dict[str, int]:
     return {"preemptions": trail.preemptions, "lost_gpu_ms": trail.lost_gpu_ms}
 
 
-def _ended(filed: bytes) -> list[tuple[int, schemas.Explanation]]:
+def _ended(filed: Filed) -> list[tuple[int, schemas.Explanation]]:
     """Gangs of a workload that has ended, by index."""
-    gangs = schemas.WorkloadDetail.model_validate_json(filed).gangs
+    gangs = filed_detail(filed).gangs
     return [
         (
             gang.index,

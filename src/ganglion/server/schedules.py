@@ -62,7 +62,7 @@ def _tended(draft: Draft, standing: Standing) -> int | None:
     if found and not (found.again and found.date == standing.last):
         known = tuple(run for run in standing.runs if run in draft.book.entries)
         draft.book.schedules.keep(standing.name, known)
-        live = tuple(run for run in known if run not in draft.book.over())
+        live = tuple(run for run in known if draft.book.ended_at(run) is None)
         _act(
             draft,
             standing,

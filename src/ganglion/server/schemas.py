@@ -289,8 +289,8 @@ class QueueView(Model):
     leaf: bool
     gpu_used_milli: int
     used: dict[str, Amount] = Field(description="in use by flavor; `*` = all together")
-    running: int = Field(description="gangs that hold resources, of this queue alone")
-    waiting: int = Field(description="gangs that wait, of this queue alone")
+    running: int = Field(description="gangs that hold resources")
+    waiting: int = Field(description="gangs that wait")
     document: dict[str, Any] = Field(description="its rules, as a policy file says them")
     etag: str = Field(description="names these rules: give it as If-Match to change just these")
 

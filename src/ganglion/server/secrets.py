@@ -122,7 +122,7 @@ def _is_needed(draft: Draft, folder: str, key: str) -> bool:
     if folder == SCHEDULES:
         return key in draft.book.schedules.live
     if folder == WORKLOADS:
-        return key in draft.book.entries and key not in draft.book.over()
+        return key in draft.book.entries and draft.book.ended_at(key) is None
     gang, _, attempt = key.rpartition(".")
     record = draft.state.records.get(gang)
     return record is not None and record.phase in HOLDING and str(record.attempt) == attempt

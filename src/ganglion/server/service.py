@@ -9,6 +9,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, TypeVar
@@ -19,17 +20,17 @@ from msgspec.structs import replace
 from ganglion.engine.record import SETTLED
 from ganglion.ledger.chain import Progress, silent
 from ganglion.ledger.ledger import Ledger
-from ganglion.ledger.records import Entry
+from ganglion.ledger.records import Entry, Submitted
 from ganglion.model.errors import EnvironmentFault, GanglionError, Superseded
 from ganglion.model.events import Event
 from ganglion.model.plan import Phase, Plan, Resize, Start
 from ganglion.model.policy import Policy
 from ganglion.model.workload import Gang, Kind, Workload
-from ganglion.server.asked import Asked, Inbox, run, traced
+from ganglion.server.asked import Asked, Inbox, awaited, in_time, run, traced
 from ganglion.server.draft import Draft, Mind, Order
 from ganglion.server.keepers import Keeper, Keepers
 from ganglion.server.metrics import Metrics
-from ganglion.server.recovery import expected, replayed, restored
+from ganglion.server.recovery import expected, restored
 from ganglion.server.timekeeping import Timekeeper, newest_time
 from ganglion.server.turn import Turn
 from ganglion.server.written import Written
@@ -103,6 +104,8 @@ class Service:
         self._lock = threading.RLock()
         self._keepers = Keepers(keepers)
         self._mind = restored(ledger, policy, self._keepers, progress)
+        rebuilt = self._mind.book.rebuilt
+        ledger.mend([Submitted(e.id, e.number, e.at, e.document, e.workload) for e in rebuilt])
         self._copy = Written(ledger, self._keepers)
         self._copy.begin(self._mind)
         self._stale, self._fresh, self._stopping = False, True, False
@@ -128,18 +131,22 @@ class Service:
         Raises:
             GanglionError: the command was refused, or the turn could not be written.
         """
+        with in_time(timeout_s):
+            answer: T = self._put(command).result(timeout_s)
+            return answer
+
+    async def answer(self, command: Callable[[Draft], T], timeout_s: float = 30.0) -> T:
+        """Run a command as `ask` does, without a thread that waits for it."""
+        with in_time(timeout_s):
+            answer: T = await awaited(self._put(command), timeout_s)
+            return answer
+
+    def _put(self, command: Callable[[Draft], Any]) -> Future[Any]:
         asked = Asked(command)
         self._asked.put(asked)
         if self._stopping:
             self._refuse_all()
-        try:
-            answer: T = asked.answer.result(timeout_s)
-        except TimeoutError:
-            raise EnvironmentFault(
-                f"the server is busy and did not answer within {timeout_s:.0f} s",
-                "it may still do what was asked: look before you repeat it",
-            ) from None
-        return answer
+        return asked.answer
 
     @contextmanager
     def read(self) -> Iterator[Mind]:
@@ -265,9 +272,9 @@ class Service:
         self._starts.extend(turn.starts)
         self._resizes.extend(turn.resizes)
         self._orders.extend(self._locate(gang) for gang in turn.started)
-        for gang in turn.over:
+        for gang, attempt in turn.over:
             self._endpoints.pop(gang, None)
-            self._orders.append(partial(_tidy, gang=gang))
+            self._orders.append(partial(_tidy, gang=gang, attempt=attempt))
         traced(answers, began, turn.cycled, self.ledger.cycle)
         for each, answer in answers:
             each.answer.set_result(answer)
@@ -337,8 +344,7 @@ class Service:
         """Have other plugins decide from now on: they see the whole past otherwise."""
         if self._stale:
             self.ledger.refresh()
-            self._keepers.forget()
-            self._mind = replayed(self.ledger, self._policy, self._keepers.note)
+            self._mind = restored(self.ledger, self._policy, self._keepers)
             self._copy.begin(self._mind)
             self._fresh, self._stale = True, False
 
@@ -369,8 +375,8 @@ class Service:
             each.refuse(error)
 
 
-def _tidy(world: ServedWorld, gang: str) -> None:
-    world.tidy(gang)
+def _tidy(world: ServedWorld, gang: str, attempt: int) -> None:
+    world.tidy(gang, attempt)
 
 
 def _set_limit(gang: str, time_limit_ms: int) -> Order:

@@ -30,7 +30,14 @@ def _lives(what: Show) -> list[Lives]:
     """Who looks after services; they end with the process, as what they know is written."""
     scheduler = what.scheduler
     return [
-        Lives(endpoint, what.identity, sight_of(scheduler, name), may=scheduler.leads, clock=now_ms)
+        Lives(
+            endpoint,
+            what.identity,
+            sight_of(scheduler, name),
+            may=scheduler.leads,
+            clock=now_ms,
+            instance=scheduler.instance,
+        )
         for name, endpoint in what.endpoints.items()
     ]
 

@@ -25,7 +25,7 @@ from ganglion.worlds.world import ServedWorld
 Noted = MetricReported | GangPlaced | GangUpdated | GangEnded
 
 
-class _Sweep(Struct):
+class Sweep(Struct):
     """What is known of one sweep.
 
     Attributes:
@@ -53,7 +53,7 @@ class SweepsKeeper:
     name = "sweeps"
 
     def __init__(self) -> None:
-        self._sweeps: dict[str, _Sweep] = {}
+        self._sweeps: dict[str, Sweep] = {}
         self._due: dict[str, None] = {}
 
     def forget(self) -> None:
@@ -65,7 +65,7 @@ class SweepsKeeper:
         """What is known of every sweep."""
         return self._sweeps, self._due
 
-    def recall(self, memory: tuple[dict[str, _Sweep], dict[str, None]]) -> None:
+    def recall(self, memory: tuple[dict[str, Sweep], dict[str, None]]) -> None:
         """Go on with this."""
         self._sweeps, self._due = memory
 
@@ -93,7 +93,7 @@ class SweepsKeeper:
                 self._due.pop(workload, None)
 
     def _submitted(self, gang: Gang) -> None:
-        sweep = self._sweeps.setdefault(gang.workload, _Sweep())
+        sweep = self._sweeps.setdefault(gang.workload, Sweep())
         if gang.spare and sweep.breath is None:
             # The trials before the first spare one have the sweep's own priority.
             sweep.breath = Breath(own=set(range(sweep.live)))
@@ -101,7 +101,7 @@ class SweepsKeeper:
             sweep.breath.submitted(gang.index, spare=gang.spare)
         sweep.live += 1
 
-    def _noted(self, event: Noted, sweep: _Sweep) -> None:
+    def _noted(self, event: Noted, sweep: Sweep) -> None:
         trial, breath = _index(event.gang), sweep.breath
         match event:
             case MetricReported():
@@ -113,7 +113,7 @@ class SweepsKeeper:
             case GangEnded():
                 self._ended(event, sweep)
 
-    def _ended(self, event: GangEnded, sweep: _Sweep) -> None:
+    def _ended(self, event: GangEnded, sweep: Sweep) -> None:
         if sweep.breath:
             sweep.breath.ended(_index(event.gang), again=event.requeue)
         if event.requeue:
@@ -124,7 +124,7 @@ class SweepsKeeper:
             workload = event.gang.rpartition("/")[0]
             del self._sweeps[workload], self._due[workload]
 
-    def _judge(self, draft: Draft, workload: str, sweep: _Sweep) -> None:
+    def _judge(self, draft: Draft, workload: str, sweep: Sweep) -> None:
         reports, sweep.reports = sweep.reports, []
         entry = draft.book.entries.get(workload)
         rule = entry.workload.early_stop if entry else None
@@ -136,7 +136,7 @@ class SweepsKeeper:
                 if verdict:
                     sweep.given_up[each.gang] = told(rule, verdict)
 
-    def _give_up(self, draft: Draft, sweep: _Sweep) -> None:
+    def _give_up(self, draft: Draft, sweep: Sweep) -> None:
         for gang, cause in list(sweep.given_up.items()):
             record = draft.state.records.get(gang)
             if record is None or record.phase is Phase.ENDED:

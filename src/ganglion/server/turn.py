@@ -57,9 +57,10 @@ class Turn:
         return [each.gang for each in self.draft.batch.incoming if isinstance(each, GangStarted)]
 
     @property
-    def over(self) -> list[str]:
-        """Gangs of which an attempt has ended."""
-        return [each.gang for each in self.draft.batch.incoming if isinstance(each, GangEnded)]
+    def over(self) -> list[tuple[str, int]]:
+        """Attempts that have ended, each with its gang before it."""
+        ended = (each for each in self.draft.batch.incoming if isinstance(each, GangEnded))
+        return [(each.gang, each.attempt) for each in ended]
 
     def hear(self, facts: Sequence[Event]) -> None:
         """Take in what a world reports; a report without sense stops no other."""

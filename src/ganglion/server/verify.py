@@ -2,19 +2,23 @@
 
 from msgspec import Struct, field
 
+from ganglion import __version__
 from ganglion.ledger.audit import audited
 from ganglion.ledger.chain import Progress, silent
 from ganglion.ledger.reader import Reader
 from ganglion.ledger.records import Flaw, Snapshot
 from ganglion.model.errors import InvariantBroken
 from ganglion.model.policy import Policy
+from ganglion.server.checkpoint import Unusable, read
 from ganglion.server.draft import Mind
-from ganglion.server.image import Unusable, unpacked, version
-from ganglion.server.recovery import empty_mind, no_collection
-from ganglion.server.replay import enter_live, ignored, take
+from ganglion.server.live_rows import enter_live
+from ganglion.server.recovery import beginning, no_collection
+from ganglion.server.replay import ignored, take
 
-EQUAL, OTHER_VERSION = "equal to the replay", "another version wrote it; a start leaves it out"
-"""What may be said of a snapshot that is no flaw."""
+CUT = "the ledger was cut here, and begins with it"
+EQUAL = "equal to the replay"
+OTHER_VERSION = "another version wrote it, and this one replays the events otherwise: "
+"""How what may be said of a snapshot begins that is no flaw."""
 
 
 class SnapshotVerdict(Struct, frozen=True):
@@ -74,10 +78,11 @@ def verified(reader: Reader, progress: Progress = silent) -> Verdict:
 
 def _replayed(reader: Reader, found: Verdict, progress: Progress) -> Mind:
     """Take every event in; on the way, compare the snapshots."""
-    mind = empty_mind(reader, Policy())
-    waiting = {snapshot.seq: snapshot for snapshot in reader.snapshots()}
-    told = 0
-    for cycle in reader.cycles():
+    mind, told = beginning(reader, Policy())
+    waiting = {each.seq: each for each in reader.snapshots() if each.seq > told}
+    if told:
+        found.snapshots.append(SnapshotVerdict(told, CUT))
+    for cycle in reader.cycles(told):
         take(mind, cycle, ignored)
         last = cycle.seqs[-1] if cycle.seqs else 0
         if last in waiting:
@@ -88,7 +93,7 @@ def _replayed(reader: Reader, found: Verdict, progress: Progress) -> Mind:
             progress("replaying the events", last, found.head)
     for seq in sorted(waiting):
         found.snapshots.insert(0, SnapshotVerdict(seq, "no such event ends a cycle"))
-    enter_live(mind, {each.id: each for each in reader.history.live()})
+    enter_live(mind, reader.history.live(), {})
     return mind
 
 
@@ -97,15 +102,15 @@ _SHOWN = 10_000
 
 def _compared(mind: Mind, snapshot: Snapshot) -> str:
     """Whether a snapshot holds what a replay up to its event gives."""
-    if snapshot.version != version():
-        return OTHER_VERSION
     try:
-        kept, _ = unpacked(snapshot.body, mind.state.plugins, live=False)
+        kept = read(snapshot.body).mind(mind.state.plugins)
     except Unusable as error:
         return f"cannot be read: {error.message}"
     here, there = facts(mind), facts(kept)
-    other = [name for name in here if here[name] != there[name]]
-    return f"differs from the replay in {', '.join(other)}" if other else EQUAL
+    other = ", ".join(name for name in here if here[name] != there[name])
+    if other and snapshot.version != __version__:
+        return OTHER_VERSION + other
+    return f"differs from the replay in {other}" if other else EQUAL
 
 
 def facts(mind: Mind) -> dict[str, object]:
@@ -144,9 +149,9 @@ def _state(mind: Mind) -> list[Flaw]:
 
 
 def _snapshots(found: Verdict) -> list[Flaw]:
-    fine = (EQUAL, OTHER_VERSION)
+    fine = (EQUAL, OTHER_VERSION, CUT)
     return [
         Flaw(each.seq, "snapshot", f"the snapshot {each.verdict}")
         for each in found.snapshots
-        if each.verdict not in fine
+        if not each.verdict.startswith(fine)
     ]

@@ -1,6 +1,7 @@
 """Workloads as the server shows them."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -158,27 +159,59 @@ def counted(mind: Mind, workload: str) -> list[str]:
 
 def filed_detail(filed: Filed) -> schemas.WorkloadDetail:
     """Everything about a workload that has ended."""
-    found = schemas.WorkloadDetail.model_validate_json(filed.detail)
+    try:
+        found = schemas.WorkloadDetail.model_validate_json(filed.detail)
+    except ValueError:
+        return schemas.WorkloadDetail(**_unreadable(filed), gangs=(), document={})
     # Those that were filed before values were hidden hold them.
     return found.model_copy(update={"document": redacted(found.document)})
 
 
 def filed_view(filed: Filed) -> schemas.WorkloadView:
     """One line about a workload that has ended."""
-    told = _line(filed)
-    told.pop("spent", None)
-    return schemas.WorkloadView.model_validate(told)
+    return _item(schemas.WorkloadView, filed)
 
 
 def history_item(filed: Filed) -> schemas_daily.HistoryItem:
     """One line about a workload that has ended, with what it used."""
-    return schemas_daily.HistoryItem.model_validate(_line(filed))
+    return _item(schemas_daily.HistoryItem, filed)
+
+
+V = TypeVar("V", bound=schemas.WorkloadView)
+
+
+def _item(kind: type[V], filed: Filed) -> V:
+    """A damaged row is shown as far as it can be read: it must not take others along."""
+    try:
+        told = _line(filed)
+        if kind is schemas.WorkloadView:
+            told.pop("spent", None)
+        return kind.model_validate(told)
+    except (msgspec.MsgspecError, ValueError, KeyError):
+        return kind.model_validate(_unreadable(filed) | {"gangs": 0})
+
+
+def _unreadable(filed: Filed) -> dict[str, Any]:
+    """What the other columns say of a workload whose detail cannot be read."""
+    return {
+        "id": filed.id,
+        "name": filed.name,
+        "kind": filed.workload.kind,
+        "queue": filed.workload.queue,
+        "user": filed.workload.user,
+        "priority": filed.workload.priority,
+        "state": filed.state,
+        "message": "the row of this workload in the ledger is damaged",
+        "submitted": filed.at,
+        "ended": filed.ended,
+    }
 
 
 def _line(filed: Filed) -> dict[str, object]:
     shown = msgspec.json.decode(filed.detail, type=dict[str, msgspec.Raw])
     # Of thousands of trials only the number is wanted: none of them is read.
     gangs = len(msgspec.json.decode(shown.pop("gangs"), type=list[msgspec.Raw]))
+    gangs = int(bytes(shown.pop("count", b""))) if "count" in shown else gangs  # of a trimmed one
     for key in ("document", "url", "use", "scaling"):
         shown.pop(key, None)
     return {**{key: msgspec.json.decode(value) for key, value in shown.items()}, "gangs": gangs}

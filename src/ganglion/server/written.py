@@ -12,12 +12,14 @@ from collections.abc import Callable
 import structlog
 from msgspec import Struct
 
+from ganglion import __version__
 from ganglion.ledger.ledger import Ledger
 from ganglion.ledger.records import Batch, Cycle, Snapshot
 from ganglion.ledger.records import Entry as Row
+from ganglion.server import checkpoint
 from ganglion.server.book import Entry
 from ganglion.server.draft import Mind
-from ganglion.server.image import frozen, packed, thawed, unpacked, version
+from ganglion.server.image import copied, frozen, thawed
 from ganglion.server.keepers import Keepers
 from ganglion.server.recovery import no_collection
 from ganglion.server.replay import ignored, take
@@ -55,8 +57,8 @@ class Written:
         self._turns: deque[_Turn] = deque()
         self._behind = 0
         self._memories, self._remembered = b"", 0
-        usable = (each.seq for each in ledger.snapshots() if each.version == version())
-        self._snapshot = next(usable, 0)
+        usable = [each for each in ledger.snapshots() if each.version == __version__]
+        self._snapshot, self._kept_at = (usable[0].seq, usable[0].at) if usable else (0, 0)
         self._seq = self._cycle = 0
 
     def begin(self, mind: Mind) -> None:
@@ -64,17 +66,19 @@ class Written:
         self._turns.clear()
         self._behind = 0
         with no_collection(stays=False):
-            self._mind, _ = unpacked(packed(mind, {}, live=True), mind.state.plugins, live=True)
+            self._mind = copied(mind)
         self._seq, self._cycle = self._ledger.head, self._ledger.cycle
         self._remember()
 
     def follow(self, batch: Batch, rows: list[Row]) -> None:
-        """A turn was written."""
+        """A turn was written; one in which nothing happened is in no ledger, and not kept."""
+        if not batch:
+            return
         self._seq, self._cycle = self._ledger.head, self._ledger.cycle
         seqs = range(self._seq - len(rows) + 1, self._seq + 1)
         cycle = Cycle(self._cycle, batch.at, batch.incoming, batch.decisions, seqs)
         self._turns.append(_Turn(cycle, batch))
-        self._behind += len(rows)
+        self._behind += len(rows) + 1  # one more: a turn may change descriptions alone
         if self._behind > BEHIND:
             self.catch_up()
         if self._seq - self._remembered > REMEMBERED:
@@ -136,8 +140,7 @@ class Written:
             clock: the time in ms.
             ending: whether the server ends.
         """
-        due = AT_THE_END if ending else SNAPSHOT
-        if self._mind is None or self._ledger.head - self._snapshot < due:
+        if self._mind is None or not self._due(clock, ending=ending):
             return False
         self._snapshot = self._ledger.head  # also where it fails: not again in every turn
         try:
@@ -147,13 +150,22 @@ class Written:
             log.exception("snapshot not written")
             return False
 
+    def _due(self, clock: Callable[[], int], *, ending: bool) -> bool:
+        """Whether it is time for a snapshot: to start quickly, or to cut the ledger at it."""
+        fresh, spacing = self._ledger.head - self._snapshot, self._ledger.spacing
+        most = min(SNAPSHOT, spacing.events or SNAPSHOT)
+        if fresh >= (min(AT_THE_END, most) if ending else most):
+            return True
+        return bool(fresh and spacing.ms and clock() - self._kept_at >= spacing.ms)
+
     def _kept(self, mind: Mind, now: int) -> bool:
         memories, ledger = self._keepers.memories(), self._ledger
         if memories is None:
             return False
         self.catch_up()
-        body = packed(mind, memories, live=False)
-        ledger.keep(Snapshot(ledger.head, ledger.cycle, now, version(), ledger.checksum, body))
+        body = checkpoint.written(mind, memories)
+        self._kept_at = now
+        ledger.keep(Snapshot(ledger.head, ledger.cycle, now, __version__, ledger.checksum, body))
         log.info("snapshot written", seq=ledger.head, size=len(body))
         return True
 

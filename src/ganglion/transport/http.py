@@ -2,10 +2,13 @@
 
 import http.client
 import json
+import logging
+import re
 import socket
 import ssl
 from collections.abc import Callable, Generator, Iterable
 from pathlib import Path
+from typing import Any
 
 import httpcore2
 import httpx2
@@ -18,8 +21,15 @@ LARGEST_ANSWER = 4_096
 """Bytes of the answer to a challenge."""
 KEPT, KEPT_S = 20, 5.0
 """Idle connections that are kept, and for how long; the defaults of httpx2."""
+LONGEST_HEAD = 16_384
+"""Bytes of a request's head that waits for its body."""
+_BODY_FOLLOWS = re.compile(
+    rb"(?:POST|PUT|PATCH|DELETE) [^\r]+\r\n(?s:.*)\r\ncontent-length: *[1-9](?s:.*)\r\n\r\n\Z", re.I
+)
 UNAUTHORIZED = 401
 MISDIRECTED = 421
+_requests = logging.getLogger("ganglion.requests")
+"""Log of what a client sends; see `ganglion.client.trail`."""
 
 
 class Unproven(EnvironmentFault):
@@ -52,8 +62,42 @@ class Bearer(httpx2.Auth):
         request.headers["Authorization"] = f"Bearer {sent}"
         response = yield request
         if response.status_code == UNAUTHORIZED and (self.renew() or self.token != sent):
+            _requests.info("again at once: the server has a new token")
             request.headers["Authorization"] = f"Bearer {self.token}"
             yield request
+
+
+class Joined(httpcore2.NetworkStream):
+    """Sends the head of a request together with its body, which wakes the server once for both.
+
+    Args:
+        stream: the connection.
+    """
+
+    def __init__(self, stream: httpcore2.NetworkStream) -> None:
+        self._stream, self._head = stream, b""
+
+    def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        """Send bytes; a head that a body follows waits for it."""
+        if not self._head and len(buffer) < LONGEST_HEAD and _BODY_FOLLOWS.match(buffer):
+            self._head = buffer
+            return
+        head, self._head = self._head, b""
+        self._stream.write(head + buffer, timeout)
+
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        """Receive bytes, once everything is sent."""
+        if self._head:
+            self.write(b"", timeout)
+        return self._stream.read(max_bytes, timeout)
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._stream.close()
+
+    def get_extra_info(self, info: str) -> Any:  # noqa: ANN401 - as httpcore2 declares it
+        """Return what the connection says of itself."""
+        return self._stream.get_extra_info(info)
 
 
 class _Unix(httpcore2.SyncBackend):
@@ -80,7 +124,7 @@ class _Unix(httpcore2.SyncBackend):
         except OSError as error:
             stream.close()
             raise Unproven(f"{error}; nothing was sent", "who may write that folder?") from error
-        return stream
+        return Joined(stream)
 
 
 class _Proven(httpcore2.SyncBackend):
@@ -100,7 +144,7 @@ class _Proven(httpcore2.SyncBackend):
         """Connect; raises Unproven unless the server knows the token."""
         stream = super().connect_tcp(host, port, timeout, local_address, socket_options)
         if not self._bearer.token:
-            return stream
+            return Joined(stream)
         try:
             _challenge(stream.get_extra_info("socket"), _authority(host, port), self._bearer)
         except TimeoutError as error:
@@ -112,7 +156,7 @@ class _Proven(httpcore2.SyncBackend):
         except BaseException:
             stream.close()
             raise
-        return stream
+        return Joined(stream)
 
 
 def _authority(host: str, port: int) -> str:

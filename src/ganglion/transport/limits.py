@@ -5,6 +5,8 @@ import resource
 from collections import Counter
 from ipaddress import IPv6Address, ip_address
 
+from ganglion.transport.refusals import BUSY
+
 BACKLOG = 512
 """Connections that may wait to be accepted; as many are open for a moment and then refused."""
 RESERVE = 256
@@ -23,18 +25,6 @@ DROPPED_BYTES = 64 << 20
 
 LINGER_S, LINGER_BYTES = 1.0, 1 << 16
 MOST_LINGERING = 128
-_REFUSAL = (
-    b"HTTP/1.1 503 Service Unavailable\r\n"
-    b"Retry-After: 5\r\n"
-    b"Connection: close\r\n"
-    b"Content-Type: application/problem+json\r\n"
-    b"Content-Length: %d\r\n\r\n%b"
-)
-_BODY = (
-    b'{"type":"urn:ganglion:problem:environment.busy","title":"Too many connections",'
-    b'"status":503,"detail":"there are as many connections as are allowed","instance":"",'
-    b'"code":"environment.busy","hint":"come again later, as Retry-After says","errors":[]}'
-)
 
 
 def raise_file_limit() -> int:
@@ -117,7 +107,7 @@ class Refused(asyncio.Protocol):
             return
         Refused._lingering += 1
         self._timer = asyncio.get_running_loop().call_later(LINGER_S, transport.abort)
-        transport.write(_REFUSAL % (len(_BODY), _BODY))
+        transport.write(BUSY)
         transport.write_eof()
 
     def data_received(self, data: bytes) -> None:

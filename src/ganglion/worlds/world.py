@@ -58,8 +58,8 @@ class ServedWorld(World, Protocol):
     def endpoint(self, gang: str) -> str | None:
         """Where a gang's service listens, as `address:port`."""
 
-    def tidy(self, gang: str) -> None:
-        """The ends of a gang's attempts are written: nobody needs their records any more."""
+    def tidy(self, gang: str, attempt: int) -> None:
+        """The end of an attempt is written: its records are not needed any more."""
 
     def tell(self, gang: str, message: str) -> None:
         """Warn whoever sits at a workspace; an empty message takes that back."""

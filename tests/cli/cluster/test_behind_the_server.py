@@ -3,6 +3,7 @@
 import json
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -155,6 +156,18 @@ def test_the_scheduler_says_why(
     why = ganglion("why", "llama")
     assert "most in one rack is 4" in why.out
     assert "prefer_rack" in why.out
+
+
+def test_a_share_given_in_memory_is_the_fraction_that_the_scheduler_knows(
+    ganglion: Ganglion, cluster: Cluster, asked: dict[str, object], tmp_path: Path
+) -> None:
+    share = ITEM | {"id": "team-a/Job/share/uid-4", "name": "team-a/share", "gpus": 0.25}
+    asked["/v1/workloads"] = {"items": [share | {"gpus_held": 0.25}], "next": None}
+    text = "name: share\nimage: a\nrun: [a]\nresources: {gpus: {memory: 20GB}}\n"
+    (tmp_path / "share.yaml").write_text(text)
+    assert ganglion("submit", "share.yaml", "-d").code == 0
+    (row,) = json.loads(ganglion("ps", "-o", "json").out)
+    assert (row["gpus"], row["gpus_held"]) == (0.25, 0.25)
 
 
 def test_a_scheduler_that_knows_nothing_of_it_leaves_the_word_to_the_cluster(

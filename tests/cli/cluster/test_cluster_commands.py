@@ -63,6 +63,7 @@ def test_from_submit_to_the_end(ganglion: Ganglion, cluster: Cluster, kubelets: 
     assert {pod["spec"]["schedulerName"] for pod in pods.values()} == {"ganglion"}
     (row,) = rows(ganglion("ps", "-o", "json"))
     assert (row["state"], row["gpus"], row["pods"], row["queue"]) == ("QUEUED", 8, 2, "research")
+    assert (row["gpus_held"], row["running"], row["waiting"]) == (0, 0, 1)
 
     again = ganglion("submit", "train.yaml", "-d")
     assert again.code == 1
@@ -82,9 +83,14 @@ def test_from_submit_to_the_end(ganglion: Ganglion, cluster: Cluster, kubelets: 
     assert "quota" in why.out
     assert "is not asked" in why.err, "whoever reads it knows that the scheduler did not say it"
 
-    for index, name in enumerate(sorted(pods)):
-        cluster.bind(name, f"node-{index}", "team-a")
+    first, second = sorted(pods)
+    cluster.bind(first, "node-0", "team-a")
+    (row,) = rows(ganglion("ps", "-o", "json"))
+    assert (row["gpus"], row["gpus_held"]) == (8, 4), "what has a node is held, the rest is not"
+    cluster.bind(second, "node-1", "team-a")
     cluster.wait(lambda: rows(ganglion("ps", "-o", "json"))[0]["state"] == "RUNNING", "it to run")
+    (row,) = rows(ganglion("ps", "-o", "json"))
+    assert (row["gpus_held"], row["running"], row["waiting"]) == (8, 1, 0)
     told = ganglion("describe", "lla")
     assert "node-0" in told.out
     assert "node-1" in told.out

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ganglion.files.grammar.instants import parse_instant, parse_when, print_instant
+from ganglion.files.grammar.instants import parse_instant, parse_past, parse_when, print_instant
 from ganglion.model.errors import FieldError
 
 EIGHT = 1_796_112_000_000
@@ -43,3 +43,18 @@ def test_what_is_no_time_is_refused(text: str) -> None:
 @given(st.integers(0, 250_000_000_000_000))
 def test_what_is_printed_is_read_again(ms: int) -> None:
     assert parse_instant(print_instant(ms)) == ms
+
+
+@pytest.mark.parametrize(
+    ("text", "at"),
+    [("5", 5), ("10m", 400_000), ("2h", 0), (" 1s ", 999_000), ("1970-01-01T00:00:01Z", 1000)],
+)
+def test_a_time_that_has_passed_is_ms_a_length_or_a_date(text: str, at: int) -> None:
+    assert parse_past(text, 1_000_000) == at
+
+
+@pytest.mark.parametrize("text", ["", "soon", "10 parsecs", "2026-13-01T00:00Z", "9" * 5000])
+def test_what_is_no_past_time_is_refused_with_three_ways_to_write_one(text: str) -> None:
+    with pytest.raises(FieldError) as caught:
+        parse_past(text, 1_000_000)
+    assert "`10m`" in caught.value.hint

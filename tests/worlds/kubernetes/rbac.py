@@ -17,7 +17,11 @@ from tests.controlplane.manifests import Object
 DEPLOY = Path(__file__).parents[3] / "deploy"
 NAMESPACE = "ganglion-system"
 RBAC = "rbac.authorization.k8s.io"
-SCHEDULERS = (("ClusterRole", "ganglion"), ("Role", "ganglion-leader"))
+SCHEDULERS = (
+    ("ClusterRole", "ganglion"),
+    ("ClusterRole", "ganglion-workloads"),
+    ("Role", "ganglion-leader"),
+)
 
 
 class Right(NamedTuple):

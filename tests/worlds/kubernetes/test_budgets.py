@@ -1,5 +1,6 @@
 """Whom nobody may stop: what budgets protect, for those that may not ask, and the system's own."""
 
+from tests.controlplane import manifests
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.faults import Fault, on
 from tests.controlplane.kubelet import Kubelets
@@ -108,3 +109,39 @@ def test_an_eviction_that_a_new_budget_stops_midway_goes_on_when_it_may(
 
 def _is_blocked(cluster: Cluster) -> bool:
     return any(each["reason"] == "EvictionBlocked" for each in cluster.list(EVENTS))
+
+
+def test_budgets_add_up_over_all_victims_of_a_plan(
+    cluster: Cluster, kubelets: Kubelets, manager: None
+) -> None:
+    """A gang that needs both nodes of two replicas, of which one has to stay, evicts none."""
+    cluster.add_nodes(2, gpus=8)
+    cluster.create(priority("urgent", 1000))
+    with scheduling(cluster):
+        cluster.create(_replicas("web", 2))
+        cluster.wait(lambda: len(cluster.pods()) == 2 and all_run(cluster), "the replicas run")
+        spec = {"minAvailable": 1, "selector": {"matchLabels": {"app": "web"}}}
+        body: Object = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "spec": spec}
+        cluster.create(body | {"metadata": {"name": "web"}})
+        cluster.wait(lambda: _allowed(cluster, "web") == 1, "the budget's status")
+        before = list(cluster.pods())
+        with Witness(lambda: [each for name in before for each in _touched(cluster, name)]):
+            high = cluster.add_gang("high", 2, gpus=8, priorityClassName="urgent")
+            cluster.wait(lambda: all(told(cluster.pods()[each]) for each in high), "the reason")
+        cluster.delete(f"{BUDGETS}/web")
+        cluster.wait_bound(high)
+
+
+def _replicas(app: str, count: int) -> Object:
+    template = manifests.pod(app, gpus=8, labels={"app": app})
+    meta = {"labels": {"app": app}}
+    spec = {
+        "replicas": count,
+        "selector": {"matchLabels": {"app": app}},
+        "template": {"metadata": meta, "spec": template["spec"]},
+    }
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": app}, "spec": spec}
+
+
+def _allowed(cluster: Cluster, name: str) -> int:
+    return int(cluster.get(f"{BUDGETS}/{name}").get("status", {}).get("disruptionsAllowed", 0))

@@ -8,9 +8,28 @@ from tests.controlplane.cluster import Cluster
 from tests.worlds.kubernetes.rbac import NAMESPACE, manifests
 from tools.manifests import CHART, helm
 
-pytestmark = pytest.mark.skipif(not helm(), reason="Helm is not there: see tools/manifests.py")
+pytestmark = pytest.mark.usefixtures("helm")
 DEPLOYMENT = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/ganglion"
 QUEUES = "/apis/ganglion.dev/v1alpha1/queues"
+
+
+POLICIES = ("queues.enabled", "users.enabled", "inject.enabled")
+
+
+def policies(cluster: Cluster) -> set[str]:
+    """The admission policies that are there."""
+    root = "/apis/admissionregistration.k8s.io/v1"
+    return {
+        f"{kind} {each['metadata']['name']}"
+        for kind in ("validating", "mutating")
+        for each in cluster.list(f"{root}/{kind}admissionpolicies")
+    }
+
+
+def writes(cluster: Cluster) -> set[str]:
+    """What the scheduler may write of workloads."""
+    path = "/apis/rbac.authorization.k8s.io/v1/clusterroles/ganglion-workloads"
+    return {each for rule in cluster.get(path)["rules"] for each in rule["resources"]}
 
 
 def run(kubeconfig: Path, tmp_path: Path, *words: str) -> str:
@@ -40,11 +59,19 @@ def test_it_comes_changes_and_goes(cluster: Cluster, tmp_path: Path) -> None:
         assert "GANGLION_SCHEDULER" not in said
         assert cluster.get(f"{QUEUES}/research")["spec"] == {"quota": {"H100": 16}}
         assert cluster.get(DEPLOYMENT)["spec"]["replicas"] == 2
-        more = ("--reuse-values", "--set", "replicas=3")
+        more = ("--reuse-values", "--set", "replicas=3", "--set", "features.services=false")
+        more += tuple(part for each in POLICIES for part in ("--set", f"admission.{each}=true"))
         run(kubeconfig, tmp_path, "upgrade", "ganglion", str(CHART), *more)
         assert cluster.get(DEPLOYMENT)["spec"]["replicas"] == 3
         assert cluster.get(f"{QUEUES}/research")["metadata"]["generation"] == 1
+        assert policies(cluster) == {
+            *(f"validating ganglion-{each}" for each in ("guard", "queues", "users")),
+            *(f"mutating ganglion-{each}" for each in ("users", "users-cronjobs", "inject")),
+        }
+        assert "deployments/scale" not in writes(cluster)
         run(kubeconfig, tmp_path, "rollback", "ganglion")
+        assert policies(cluster) == {"validating ganglion-guard"}
+        assert "deployments/scale" in writes(cluster)
         assert cluster.get(DEPLOYMENT)["spec"]["replicas"] == 2
     finally:
         run(kubeconfig, tmp_path, "uninstall", "ganglion")
@@ -54,6 +81,7 @@ def test_it_comes_changes_and_goes(cluster: Cluster, tmp_path: Path) -> None:
         if each["kind"] != "Namespace" and cluster.find(cluster.path(each)) is not None
     ]
     assert left == []
+    assert policies(cluster) == set()
     assert cluster.list(QUEUES) == []  # the definition stays, as Helm has it
 
 

@@ -9,9 +9,9 @@ import pytest
 from tests.controlplane.cluster import Cluster, Refused
 from tests.controlplane.manifests import Object
 from tests.worlds.kubernetes.rbac import NAMESPACE, bind_chart_role, define_kinds, manifests
-from tools.manifests import helm, rendered
+from tools.manifests import rendered
 
-needs_helm = pytest.mark.skipif(not helm(), reason="Helm is not there: see tools/manifests.py")
+needs_helm = pytest.mark.usefixtures("helm")
 FOREIGN = ("ServiceMonitor", "PrometheusRule")
 """Kinds of operators that the API server here does not have."""
 ACCOUNT = f"system:serviceaccount:{NAMESPACE}:ganglion"

@@ -12,6 +12,7 @@ from ganglion.worlds.kubernetes.act.statuses import SetStatus
 from ganglion.worlds.kubernetes.brain.orders import Changed
 from ganglion.worlds.kubernetes.config.read import configuration
 from ganglion.worlds.kubernetes.config.status import Figures
+from ganglion.worlds.kubernetes.config.verdicts import Reason, Verdicts
 from ganglion.worlds.kubernetes.objects.meta import Anything
 from ganglion.worlds.kubernetes.reports import BURST, PER_SECOND, Reporter, Subject, unsettled
 from ganglion.worlds.kubernetes.tree import QueueTree
@@ -93,4 +94,35 @@ def test_nothing_of_an_object_outlives_it() -> None:
     assert found.queues[0].over_quota_weight == 2, "what was accepted before"
     tree.sift([Changed("", "queue", "uid-a", None), Changed("", "queue", "another", bad)])
     assert (found := tree.changed([])) is not None
-    assert found.queues == ()
+    assert [each.name for each in found.queues] == ["default"], "open to pods that name none"
+
+
+def test_a_queue_of_one_name_in_two_clusters_counts_once_and_the_other_is_told() -> None:
+    tree = QueueTree()
+    for cluster, weight in (("b", 3), ("a", 2)):
+        item = queue("q", 1, weight=weight)
+        item = replace(item, metadata=replace(item.metadata, uid=cluster))
+        tree.sift([Changed(cluster, "queue", cluster, item)])
+    found = tree.changed([])
+    assert found is not None
+    assert [each.over_quota_weight for each in found.queues if each.name == "q"] == [2]
+    given = Verdicts(found.verdicts)
+    by_cluster = {e.cluster: given.on("Queue", e.item.metadata) for e in tree.subjects()}
+    assert by_cluster["a"] is not None
+    assert by_cluster["a"].reason is Reason.ACCEPTED
+    assert by_cluster["b"] is not None
+    assert by_cluster["b"].reason is Reason.ELSEWHERE
+    assert "cluster a has a Queue of this name" in by_cluster["b"].message
+
+
+def test_equal_queues_in_two_clusters_are_one_whatever_their_generations() -> None:
+    tree = QueueTree()
+    for generation, cluster in enumerate("ab", 1):
+        item = queue("q", generation, weight=2)
+        item = replace(item, metadata=replace(item.metadata, uid=cluster))
+        tree.sift([Changed(cluster, "queue", cluster, item)])
+    found = tree.changed([])
+    assert found is not None
+    given = Verdicts(found.verdicts)
+    verdicts = [given.on("Queue", each.item.metadata) for each in tree.subjects()]
+    assert [(e.accepted, e.generation) for e in verdicts if e] == [(True, 1), (True, 2)]

@@ -68,7 +68,8 @@ def test_an_end_that_nobody_saw_is_reported_with_its_code_and_time(jobs: Jobs) -
     for believed in ({"running": {gang: 1}}, {"placed": jobs.starts}):
         jobs.restart(**believed)
         end = jobs.end(gang)
-        assert (end.outcome, end.exit_code, end.at) == (Outcome.FAILED, 5, ended)
+        assert (end.outcome, end.exit_code) == (Outcome.FAILED, 5)
+        assert abs(end.at - ended) <= 20, "the world's clock and the supervisor's are read apart"
     assert jobs.restart().killed == ()
 
 

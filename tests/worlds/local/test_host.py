@@ -2,6 +2,7 @@
 
 import errno
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -198,3 +199,19 @@ def test_what_is_left_of_a_run_is_found_although_it_forks_without_end(tmp_path: 
     subprocess.Popen([sys.executable, "-S", "-c", source], env=env).wait()
     until(lambda: leftovers.kill_leftovers(run), "the chain is broken")
     assert not (run / EXIT).exists()
+
+
+@pytest.mark.parametrize(
+    ("family", "at"), [(socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")]
+)
+def test_a_socket_that_listens_is_found_in_its_process(family: int, at: str) -> None:
+    try:
+        made = socket.create_server((at, 0), family=family)
+    except OSError:
+        pytest.skip(f"this machine has no {at}")
+    with made:
+        port = made.getsockname()[1]
+        assert len(host.listening(port)) == 1
+        assert host.listening(port) <= host.sockets(os.getpid())
+    assert host.listening(port) == frozenset()
+    assert host.sockets(1 << 30) == frozenset()

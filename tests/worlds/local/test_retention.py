@@ -87,7 +87,7 @@ def test_the_rule_is_read_from_the_home_and_a_wrong_one_removes_nothing(tmp_path
 def test_one_folder_and_three_files_are_left_of_a_job(jobs: Jobs) -> None:
     gang = jobs.run("echo said; sleep 0.01")
     jobs.end(gang)
-    jobs.world.tidy(gang)
+    jobs.world.tidy(gang, 1)
     kept = {path.relative_to(jobs.home / "runs") for path in jobs.directory(gang).rglob("*")}
     assert {path.name for path in kept} == {"spec.json", "exit.json", "rank-0.log"}
     assert jobs.directory(gang).parent == jobs.home / "runs"
@@ -101,7 +101,7 @@ def test_one_folder_and_three_files_are_left_of_a_job(jobs: Jobs) -> None:
 def test_checkpoints_and_files_of_the_job_are_left_alone(jobs: Jobs) -> None:
     gang = jobs.run('echo 1 > "$GANGLION_CHECKPOINT_DIR/step"; echo 2 > "$GANGLION_RUN_DIR/mine"')
     jobs.end(gang)
-    jobs.world.tidy(gang)
+    jobs.world.tidy(gang, 1)
     assert (jobs.home / "checkpoints" / gang / "step").read_text() == "1\n"
     assert (jobs.directory(gang) / "mine").read_text() == "2\n"
 
@@ -109,7 +109,7 @@ def test_checkpoints_and_files_of_the_job_are_left_alone(jobs: Jobs) -> None:
 def test_a_live_attempt_is_not_tidied(jobs: Jobs) -> None:
     gang = jobs.run("echo ready; sleep 60")
     jobs.says(gang, "ready")
-    jobs.world.tidy(gang)
+    jobs.world.tidy(gang, 1)
     tidy(jobs.home, gang, 1)
     assert records.is_held(jobs.directory(gang))
 

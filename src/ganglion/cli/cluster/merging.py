@@ -36,6 +36,10 @@ def enriched(view: B, items: Sequence[WorkloadBase]) -> B:
     view.waits_for = tuple(name for item in items for name in item.waits_for)
     view.preemptions = sum(item.preemptions for item in items)
     view.lost_gpu_ms = sum(item.lost_gpu_ms for item in items)
+    if items and not view.over:
+        # A share given in memory is a fraction of the GPU that it lies on: the cluster knows none.
+        view.gpus = view.gpus or sum(item.gpus for item in items)
+        view.gpus_held = view.gpus_held or sum(item.gpus_held for item in items)
     view.queue = view.queue or next((item.queue for item in items), "")
     return view
 

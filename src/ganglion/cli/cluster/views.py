@@ -1,5 +1,6 @@
 """Workloads of a cluster as commands show them, from what the cluster itself says."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -12,7 +13,7 @@ from ganglion.worlds.kubernetes import names
 from ganglion.worlds.kubernetes.objects.quantity import milli
 from ganglion.worlds.kubernetes.submit import marks
 from ganglion.worlds.kubernetes.submit.finding import Seen
-from ganglion.worlds.kubernetes.submit.objects import Main, ms
+from ganglion.worlds.kubernetes.submit.objects import Main, SeenPod, TemplateSpec, ms
 from ganglion.worlds.kubernetes.submit.pod import GPU
 from ganglion.worlds.kubernetes.submit.sleeping import sleeps
 
@@ -49,6 +50,7 @@ def _base(seen: Seen, gangs: tuple[GangView, ...]) -> dict[str, Any]:
     over = gangs and len(ends) == len(gangs)
     waits = next((gang.reason for gang in gangs if gang.reason), None)
     gpus, pods = _size(seen.mains, len(gangs))
+    held = (_gpu_milli(pod.metadata.annotations, pod.spec) for pod in seen.pods if _holds(pod))
     return {
         "id": seen.name,
         "name": seen.name,
@@ -60,8 +62,10 @@ def _base(seen: Seen, gangs: tuple[GangView, ...]) -> dict[str, Any]:
         "reason": str(waits.token) if waits and not asleep else "",
         "message": asleep or _message(state, gangs, labels.get(marks.KIND, "")),
         "gpus": gpus / WHOLE,
+        "gpus_held": sum(held) / WHOLE,
         "pods": pods,
         "running": sum(gang.phase == "running" for gang in gangs),
+        "waiting": sum(gang.phase in ("pending", "reserved") for gang in gangs),
         "succeeded": sum(gang.outcome == "succeeded" for gang in ends),
         "failed": sum(gang.outcome != "succeeded" for gang in ends),
         "submitted": ms(main.metadata.creation_timestamp),
@@ -98,8 +102,10 @@ def _exit_code(ends: list[GangView]) -> int | None:
 
 def _size(mains: tuple[Main, ...], gangs: int) -> tuple[int, int]:
     """Thousandths of GPUs, and pods, of all gangs together."""
-    milli_each = [(_gpu_milli(main), _pods(main, gangs)) for main in mains]
-    return sum(gpu * pods for gpu, pods in milli_each), sum(pods for _, pods in milli_each)
+    templates = [main.spec.template for main in mains]
+    gpus = [_gpu_milli(each.metadata.annotations, each.spec) for each in templates]
+    pods = [_pods(main, gangs) for main in mains]
+    return sum(gpu * count for gpu, count in zip(gpus, pods, strict=True)), sum(pods)
 
 
 def _pods(main: Main, gangs: int) -> int:
@@ -108,14 +114,15 @@ def _pods(main: Main, gangs: int) -> int:
     return gangs if main.kind == "Deployment" else main.spec.replicas or 0
 
 
-def _gpu_milli(main: Main) -> int:
-    """What one pod asks for; parts of a GPU given as memory count as nothing."""
-    fraction = main.spec.template.metadata.annotations.get(names.GPU_FRACTION)
+def _holds(pod: SeenPod) -> bool:
+    """Whether a pod has a node, and GPUs of it."""
+    return bool(pod.spec.node_name) and pod.status.phase not in ("Succeeded", "Failed")
+
+
+def _gpu_milli(notes: Mapping[str, str], spec: TemplateSpec) -> int:
+    """What one pod asks for; of parts of a GPU given as memory only the scheduler knows it."""
+    fraction = notes.get(names.GPU_FRACTION)
     if fraction:
         return milli(fraction)
-    limits = (each.get("resources", {}).get("limits", {}) for each in _containers(main))
+    limits = (each.get("resources", {}).get("limits", {}) for each in spec.containers)
     return sum(milli(each.get(GPU, 0)) for each in limits)
-
-
-def _containers(main: Main) -> tuple[dict[str, Any], ...]:
-    return main.spec.template.spec.containers

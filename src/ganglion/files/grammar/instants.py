@@ -44,6 +44,29 @@ def parse_when(text: str, now: int, zone: tzinfo | None = None) -> int:
     return parse_instant(word, zone)
 
 
+def parse_past(text: str, now: int) -> int:
+    """Read a time in ms, a date, or a length of time before now: `1790000000000`, `10m`.
+
+    Args:
+        text: as a person gives it.
+        now: the time in ms.
+
+    Raises:
+        FieldError: it is none of these.
+    """
+    word = text.strip()
+    try:
+        if word.isascii() and word.isdigit():
+            return int(word)
+        if word[:1].isdigit() and "-" not in word:
+            return max(0, now - parse_duration(word))
+        return parse_instant(word)
+    except (FieldError, ValueError) as error:
+        problem = error.problem if isinstance(error, FieldError) else f"{show(text)} is no time"
+        hint = "write `10m`, `2026-12-01T08:00Z`, or ms since 1970"
+        raise FieldError(problem, hint=hint) from error
+
+
 def print_instant(ms: int) -> str:
     """Print in UTC, to the second where that is exact."""
     found = _EPOCH + timedelta(milliseconds=ms)

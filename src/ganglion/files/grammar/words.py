@@ -1,18 +1,23 @@
 """Words of closed lists: priorities, signals, causes of a restart."""
 
+import re
 from collections.abc import Callable
 from signal import Signals
 
 from ganglion.files.grammar.lists import mapped
-from ganglion.files.grammar.names import parse_name
+from ganglion.files.grammar.names import parse_name, parse_variable
 from ganglion.files.grammar.scalars import parse_text, parse_whole
 from ganglion.files.wording import listed, meant, show
+from ganglion.model.credentials import redacted_text
 from ganglion.model.errors import FieldError
 
 PRIORITIES = {"idle": 0, "low": 25, "normal": 50, "high": 75, "urgent": 100}
 OOM, CRASH_LOOP = "oom", "crash_loop"
 """Memory ran out, or it fails at once again and again: another try seldom cures either."""
 ISOLATIONS = ("none", "kind", "queue", "workload")
+SECRET = "secret:"
+"""What stands before the name of a secret that holds a URL."""
+_URL = re.compile(r"https?://[^\s/@]+(/\S*)?")
 HAPPENINGS = ("end", "failure", "start", "preemption")
 """What people may be told of."""
 CAUSES = ("failure", "node_failure", "preemption", "start_failure")
@@ -93,6 +98,27 @@ def _address(value: object) -> str:
     plain = text.isprintable() and not set(text) & set(" ,;<>\"'()")
     if not (local and at and host and plain and not text.startswith("-")):
         raise FieldError(f"{show(value)} is no mail address", hint="as ada@example.org")
+    return text
+
+
+def parse_webhooks(value: object) -> tuple[str, ...]:
+    """Return URLs and names of secrets that hold one; one is a list of one."""
+    items = value if isinstance(value, list) else [value]
+    return tuple(dict.fromkeys(_webhook(item) for item in items))
+
+
+def _webhook(value: object) -> str:
+    text = parse_text(value).strip()
+    if text.startswith(SECRET):
+        return SECRET + parse_variable(text.removeprefix(SECRET))
+    if not _URL.fullmatch(text):
+        hint = "as https://example.org/hook, or `secret:NAME`"
+        raise FieldError(f"{show(value)} is no URL", hint=hint)
+    if redacted_text(text) != text:
+        raise FieldError(
+            "this URL lets its holder post, and files are kept in the ledger",
+            hint="`ganglion secret set HOOK`, and write `webhook: secret:HOOK`",
+        )
     return text
 
 

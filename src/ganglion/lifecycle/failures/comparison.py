@@ -26,7 +26,7 @@ MOST_PROGRAMS = 1000
 """Programs that are remembered, the last ones to end."""
 
 
-class _Program(Struct):
+class Program(Struct):
     """A program of one user.
 
     Attributes:
@@ -44,7 +44,7 @@ class _Program(Struct):
         return elsewhere and self.failed_on.keys() <= {node}
 
 
-class _Conduct(Struct):
+class Conduct(Struct):
     """How programs do on a node: ends that were well, and failures of proven programs."""
 
     well: int = 0
@@ -56,7 +56,7 @@ class _Conduct(Struct):
         self.bad += bad
 
 
-class _Streak(Struct):
+class Streak(Struct):
     """Users whose proven programs failed in a row on a node, and ends elsewhere before that."""
 
     users: set[str]
@@ -87,14 +87,14 @@ class Comparison:
 
     def __init__(self, window_ms: int) -> None:
         self._window = window_ms
-        self._programs: dict[tuple[str, str], _Program] = {}
-        self._conduct: dict[str, _Conduct] = {}
-        self._streaks: dict[str, _Streak] = {}
-        self._all, self._halved = _Conduct(), 0
+        self._programs: dict[tuple[str, str], Program] = {}
+        self._conduct: dict[str, Conduct] = {}
+        self._streaks: dict[str, Streak] = {}
+        self._all, self._halved = Conduct(), 0
 
     def forget(self, node: str) -> None:
         """The node was mended: what programs did there says nothing any more."""
-        conduct = self._conduct.pop(node, _Conduct())
+        conduct = self._conduct.pop(node, Conduct())
         self._all.add(-conduct.well, -conduct.bad)
         self._streaks.pop(node, None)
         for program in self._programs.values():
@@ -110,13 +110,13 @@ class Comparison:
             well: whether it did what it should.
         """
         self._fade(at)
-        program = self._programs.pop(by, None) or _Program()
+        program = self._programs.pop(by, None) or Program()
         self._programs[by] = program  # the last to be forgotten
         if len(self._programs) > MOST_PROGRAMS:
             del self._programs[next(iter(self._programs))]
         return self._well(by, program, node, at) if well else self._failed(by, program, node, at)
 
-    def _well(self, by: tuple[str, str], program: _Program, node: str, at: int) -> list[Finding]:
+    def _well(self, by: tuple[str, str], program: Program, node: str, at: int) -> list[Finding]:
         self._count(node, well=1, bad=0)
         self._streaks.pop(node, None)
         suspects, program.failed_on = program.failed_on, {}
@@ -129,7 +129,7 @@ class Comparison:
             self._count(suspect, well=0, bad=1)
         return [Finding(suspect, by)] if self._stands_out(suspect) else []
 
-    def _failed(self, by: tuple[str, str], program: _Program, node: str, at: int) -> list[Finding]:
+    def _failed(self, by: tuple[str, str], program: Program, node: str, at: int) -> list[Finding]:
         proven = program.is_proven(node, at - self._window)
         program.failed_on[node] = proven
         if not proven:
@@ -137,7 +137,7 @@ class Comparison:
         self._count(node, well=0, bad=1)
         own = self._conduct[node]
         elsewhere_well, elsewhere_bad = self._all.well - own.well, self._all.bad - own.bad
-        streak = self._streaks.setdefault(node, _Streak(set(), elsewhere_well, elsewhere_bad))
+        streak = self._streaks.setdefault(node, Streak(set(), elsewhere_well, elsewhere_bad))
         streak.users.add(by[0])
         others_well = elsewhere_well - streak.well
         others_fine = others_well >= max(USERS, elsewhere_bad - streak.bad)
@@ -148,20 +148,20 @@ class Comparison:
 
     def _stands_out(self, node: str) -> bool:
         """Whether proven programs fail there far more often than on all other nodes."""
-        own = self._conduct.get(node, _Conduct())
+        own = self._conduct.get(node, Conduct())
         bad, ends = self._all.bad - own.bad, self._all.well + self._all.bad - own.well - own.bad
         return own.bad > 0 and own.bad * (ends + 1) >= TIMES * (bad + 1) * (own.well + own.bad)
 
     def _count(self, node: str, well: int, bad: int) -> None:
-        self._conduct.setdefault(node, _Conduct()).add(well, bad)
+        self._conduct.setdefault(node, Conduct()).add(well, bad)
         self._all.add(well, bad)
 
     def _fade(self, at: int) -> None:
         """Count what is older than a window half, so that a node can mend its ways."""
         if at - self._halved < self._window:
             return
-        self._halved, self._all = at, _Conduct()
+        self._halved, self._all = at, Conduct()
         for node, conduct in self._conduct.items():
-            self._conduct[node] = _Conduct(conduct.well >> 1, conduct.bad >> 1)
+            self._conduct[node] = Conduct(conduct.well >> 1, conduct.bad >> 1)
             self._all.add(conduct.well >> 1, conduct.bad >> 1)
         self._streaks.clear()

@@ -26,6 +26,7 @@ from ganglion.worlds.kubernetes.api.client import Api
 from ganglion.worlds.kubernetes.api.config import Endpoint
 from ganglion.worlds.kubernetes.api.errors import Absent, Conflict
 from ganglion.worlds.kubernetes.api.patches import Patch
+from ganglion.worlds.kubernetes.gangs.instance import FIRST, Instance
 from ganglion.worlds.kubernetes.objects.pod import Pod
 from ganglion.worlds.kubernetes.submit.objects import Main
 
@@ -51,6 +52,7 @@ class Lives:
         may: whether we lead.
         clock: the time in ms since 1970.
         pace: how long the word of those holds who look at workspaces.
+        instance: of several schedulers, the one whose objects it looks after.
     """
 
     def __init__(
@@ -62,7 +64,9 @@ class Lives:
         may: Callable[[], bool],
         clock: Callable[[], int],
         pace: Pace | None = None,
+        instance: Instance = FIRST,
     ) -> None:
+        self._instance = instance
         self._endpoint, self._identity, self._sight = endpoint, identity, sight
         self._may, self._clock = may, clock
         self._scraper = Scraper(Egress(CLUSTER))
@@ -102,12 +106,14 @@ class Lives:
         self._loop, self._task = asyncio.get_running_loop(), asyncio.current_task()
         reading = Api(self._endpoint, in_flight=4, timeout_s=60.0)
         writing = Api(self._endpoint, in_flight=8)
-        recorder = Recorder(writing, self._identity, may=self._may)
+        recorder = Recorder(
+            writing, self._identity, may=self._may, controller=self._instance.controller
+        )
 
         def wrong(collection: str, main: Main, error: GanglionError) -> None:
             recorder.record(told(about(collection, main), ODD, error.message, warning=True))
 
-        mains = Mains(reading, wrong)
+        mains = Mains(reading, wrong, self._instance)
         sleeping = Sleeping(self._workspaces, self._sight, writing, recorder)
         try:
             async with asyncio.TaskGroup() as group:

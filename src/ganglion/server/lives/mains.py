@@ -9,6 +9,8 @@ from ganglion.model.errors import GanglionError
 from ganglion.server.lives.life import Life, life_of
 from ganglion.worlds.kubernetes.api.client import Api
 from ganglion.worlds.kubernetes.api.reflect import Change, Reflector
+from ganglion.worlds.kubernetes.gangs.instance import FIRST, Instance
+from ganglion.worlds.kubernetes.names import INSTANCE
 from ganglion.worlds.kubernetes.objects.pod import Pod
 from ganglion.worlds.kubernetes.submit import marks
 from ganglion.worlds.kubernetes.submit.objects import Main
@@ -69,10 +71,16 @@ class Mains:
     Args:
         api: the cluster's.
         wrong: told of an object whose labels and annotations make no sense, and why.
+        instance: of several schedulers, the one whose objects they are.
     """
 
-    def __init__(self, api: Api, wrong: Callable[[str, Main, GanglionError], None]) -> None:
-        self._wrong = wrong
+    def __init__(
+        self,
+        api: Api,
+        wrong: Callable[[str, Main, GanglionError], None],
+        instance: Instance = FIRST,
+    ) -> None:
+        self._wrong, self._instance = wrong, instance
         self._kept: dict[str, Kept] = {}
         self.reflectors = [self._reflector(api, path) for path in COLLECTIONS]
 
@@ -89,9 +97,12 @@ class Mains:
 
         return Reflector(api, path, Main, sink, params={"labelSelector": SELECTOR})
 
+    def _is_kept(self, main: Main) -> bool:
+        return self._instance.keeps(_scheduler(main), main.metadata.namespace)
+
     def _take(self, path: str, main: Main, *, gone: bool) -> None:
         uid = main.metadata.uid
-        if gone or main.metadata.deletion_timestamp:
+        if gone or main.metadata.deletion_timestamp or not self._is_kept(main):
             self._kept.pop(uid, None)
             return
         try:
@@ -102,3 +113,8 @@ class Mains:
             return
         if life:
             self._kept[uid] = Kept(path, main, life)
+
+
+def _scheduler(main: Main) -> str:
+    """Who places its pods; kinds with other templates say it by a label."""
+    return main.metadata.labels.get(INSTANCE) or main.spec.template.spec.scheduler_name

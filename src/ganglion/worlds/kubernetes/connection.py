@@ -1,14 +1,18 @@
 """One cluster's side of the scheduler: what is watched and what is written, in one event loop."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Sequence
 
 from ganglion.worlds.kubernetes.act.events import Recorder
 from ganglion.worlds.kubernetes.act.statuses import SetStatus, StatusWriter
 from ganglion.worlds.kubernetes.api.client import SILENCE_S, Api
 from ganglion.worlds.kubernetes.api.config import Endpoint
+from ganglion.worlds.kubernetes.api.tally import Call
 from ganglion.worlds.kubernetes.brain.orders import Answer, Changed, Order
+from ganglion.worlds.kubernetes.gangs.instance import FIRST, Instance
 from ganglion.worlds.kubernetes.hands import Hands
+from ganglion.worlds.kubernetes.objects.meta import Anything
 from ganglion.worlds.kubernetes.objects.pod import Pod
 from ganglion.worlds.kubernetes.watches import ALWAYS, SWITCHED, Watching
 
@@ -27,7 +31,9 @@ class Connection:
         may: whether we lead.
         news: called in the event loop with what happened.
         pod_of: a pod as it was last seen, by UID.
+        owner_of: what makes pods, likewise.
         silence_s: silence after which a watch is taken for dead, in seconds.
+        instance: which of several schedulers of the cluster we are.
     """
 
     def __init__(
@@ -39,16 +45,21 @@ class Connection:
         may: Callable[[], bool],
         news: Callable[[Sequence[Changed | Answer]], None],
         pod_of: Callable[[str], Pod | None],
+        owner_of: Callable[[str], Anything | None],
         silence_s: float = SILENCE_S,
+        instance: Instance = FIRST,
     ) -> None:
-        self.name = name
+        self.name, self._instance = name, instance
         self._silence_s = silence_s
         self._endpoint, self._identity, self._may = endpoint, identity, may
         self._news, self._pod_of = news, pod_of
+        self._owner_of = owner_of
         self._loop: asyncio.AbstractEventLoop | None = None
         self._group: asyncio.TaskGroup | None = None
         self._watching: Watching | None = None
         self._hands: Hands | None = None
+        self._clients: tuple[Api, ...] = ()
+        self._recorder: Recorder | None = None
         self._statuses: StatusWriter | None = None
 
     async def run(self) -> None:
@@ -56,13 +67,23 @@ class Connection:
         reading = Api(self._endpoint, in_flight=8, timeout_s=60.0)
         writing = Api(self._endpoint, in_flight=IN_FLIGHT, timeout_s=WRITE_S)
         self._loop = asyncio.get_running_loop()
-        recorder = Recorder(writing, self._identity, may=self._may)
+        self._clients = (reading, writing)
+        recorder = self._recorder = Recorder(
+            writing, self._identity, may=self._may, controller=self._instance.controller
+        )
         try:
             async with asyncio.TaskGroup() as group:
                 self._group = group
                 self._watching = Watching(reading, self.name, self._news, self._silence_s)
                 self._hands = Hands(
-                    writing, self._may, lambda a: self._news([a]), recorder, self._pod_of, IN_FLIGHT
+                    writing,
+                    self._may,
+                    lambda a: self._news([a]),
+                    recorder,
+                    self._pod_of,
+                    self._owner_of,
+                    IN_FLIGHT,
+                    self._instance,
                 )
                 self._statuses = StatusWriter(writing, self._may)
                 owners = self._watching.owner_kinds(set(SWITCHED))
@@ -85,6 +106,17 @@ class Connection:
     def troubles(self) -> dict[str, str]:
         """Path -> why it cannot be followed at present."""
         return self._watching.troubles() if self._watching else {}
+
+    def calls(self) -> dict[Call, int]:
+        """Requests sent so far, by what they were about; from any thread."""
+        found: Counter[Call] = Counter()
+        for each in self._clients:
+            found.update(each.tally.counts())
+        return dict(found)
+
+    def unwritten(self) -> int:
+        """Events that were never written."""
+        return self._recorder.dropped if self._recorder else 0
 
     def give(self, orders: Sequence[Order]) -> None:
         """Have orders carried out; from any thread."""

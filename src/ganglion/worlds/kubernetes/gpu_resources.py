@@ -37,6 +37,26 @@ GPU_PREFIXES = (
 )
 """Parts of devices: MIG profiles (`nvidia.com/mig-1g.10gb`), partitions (`amd.com/cpx_nps4`)."""
 
+FOREIGN_RESOURCES = (
+    "aliyun.com/gpu-mem",
+    "aliyun.com/gpu-core.percentage",
+    "volcano.sh/vgpu-number",
+    "volcano.sh/vgpu-memory",
+    "volcano.sh/vgpu-cores",
+    "volcano.sh/gpu-memory",
+    "nvidia.com/gpumem",
+    "nvidia.com/gpumem-percentage",
+    "nvidia.com/gpucores",
+    "tencent.com/vcuda-core",
+    "tencent.com/vcuda-memory",
+    "koordinator.sh/gpu-core",
+    "koordinator.sh/gpu-memory",
+    "koordinator.sh/gpu-memory-ratio",
+)
+"""Parts of GPUs that only the scheduler which invented them can keep books of."""
+FOREIGN_PARTS = ("gpu-fraction", "gpu-memory")
+"""Annotations of pods by which KAI shares GPUs; no limit of the container goes with them."""
+
 _WHOLE = frozenset(GPU_RESOURCES)
 
 

@@ -6,14 +6,14 @@ without leadership.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 import structlog
 from msgspec import Struct, field
 
 from ganglion.worlds.kubernetes.act.bind import BindOrder, bind
 from ganglion.worlds.kubernetes.act.bucket import Bucket
-from ganglion.worlds.kubernetes.act.calls import Pace
+from ganglion.worlds.kubernetes.act.calls import Pace, each_of
 from ganglion.worlds.kubernetes.act.choose import choose_node
 from ganglion.worlds.kubernetes.act.conditions import clear_victim, mark_victim, say_why
 from ganglion.worlds.kubernetes.act.events import Recorder
@@ -22,6 +22,8 @@ from ganglion.worlds.kubernetes.act.gate import ungate
 from ganglion.worlds.kubernetes.act.nominate import nominate
 from ganglion.worlds.kubernetes.act.outcome import Outcome, Verdict
 from ganglion.worlds.kubernetes.act.owners import resume_owner, suspend_owner
+from ganglion.worlds.kubernetes.act.promises import Promises
+from ganglion.worlds.kubernetes.act.sayings import Saying, Sayings
 from ganglion.worlds.kubernetes.act.series import Happened
 from ganglion.worlds.kubernetes.act.times import steady_ms
 from ganglion.worlds.kubernetes.api.client import Api
@@ -43,10 +45,20 @@ from ganglion.worlds.kubernetes.brain.orders import (
     Spare,
     Unsuspend,
 )
+from ganglion.worlds.kubernetes.gangs.instance import FIRST, Instance
+from ganglion.worlds.kubernetes.objects.meta import Anything
 from ganglion.worlds.kubernetes.objects.pod import Pod
 
-SAID_PER_SECOND = 50
-"""Most conditions written per second on pods that wait."""
+SAID_PER_SECOND, FIRST_PER_SECOND = 50, 700
+"""Most conditions written per second on pods that wait; more of them on pods that were never told
+why, as long as nothing is to be bound."""
+SAID_AT_ONCE = 16
+"""Most of these under way at any time."""
+
+VICTIMS_AT_ONCE = 16
+"""Victims that leave side by side, each of them from its mark to its eviction."""
+MARKS_AT_ONCE = 8
+"""Pods of one victim that are marked side by side."""
 
 UNSURE_MS = 60_000
 """How long it is asked again what became of a binding: a gang is taken apart for a pod that
@@ -89,7 +101,9 @@ class Hands:
         answer: told what became of orders.
         recorder: of events.
         pod_of: a pod as it was last seen, by UID.
+        owner_of: what makes pods, likewise.
         at_once: most bindings under way at any time.
+        instance: which of several schedulers we are.
     """
 
     def __init__(
@@ -99,16 +113,23 @@ class Hands:
         answer: Callable[[Answer], None],
         recorder: Recorder,
         pod_of: Callable[[str], Pod | None],
+        owner_of: Callable[[str], Anything | None] = lambda _uid: None,
         at_once: int = 64,
+        instance: Instance = FIRST,
     ) -> None:
+        self._instance = instance
         self._api, self._answer, self._recorder = api, answer, recorder
-        self._pod_of = pod_of
+        self._pod_of, self._owner_of = pod_of, owner_of
+        self._promises = Promises(self._nominate)
+        self._victims = asyncio.Semaphore(VICTIMS_AT_ONCE)
         self._pace = Pace(may=may, at_once=at_once)
         self._at_once = at_once
         self._loop: asyncio.AbstractEventLoop | None = None
         self._orders: asyncio.Queue[Sequence[Order]] = asyncio.Queue()
         self._binds: asyncio.Queue[tuple[_Binding, BindPod]] = asyncio.Queue()
-        self._sayings: dict[str, str] = {}
+        self._sayings = Sayings(pod_of)
+        self._usual = Bucket(SAID_PER_SECOND, SAID_PER_SECOND, steady_ms)
+        self._quick = Bucket(FIRST_PER_SECOND, FIRST_PER_SECOND // 4, steady_ms)
         self._evicting: dict[str, asyncio.Task[None]] = {}
         self._something_to_say = asyncio.Event()
 
@@ -123,14 +144,16 @@ class Hands:
         async with asyncio.TaskGroup() as group:
             for _ in range(self._at_once):
                 group.create_task(self._bind_on())
-            group.create_task(self._say_on())
+            for _ in range(SAID_AT_ONCE):
+                group.create_task(self._say_on())
             group.create_task(self._recorder.run())
             while True:
                 await self._take(await self._orders.get(), group)
 
     async def _take(self, orders: Sequence[Order], group: asyncio.TaskGroup) -> None:
-        """Begin a batch; nominations are written before anything after them begins."""
-        await self._nominate([e for o in orders if isinstance(o, Nominate) for e in o.nodes])
+        """Begin a batch; the nomination for a place is written before a victim leaves it."""
+        askers = {each.beneficiary for each in orders if isinstance(each, Evict)}
+        await self._promise([each for each in orders if isinstance(each, Nominate)], askers)
         for order in orders:
             match order:
                 case Bind():
@@ -146,13 +169,28 @@ class Hands:
                 case Unsuspend():
                     group.create_task(self._resume(order))
                 case Say():
-                    self._sayings.update({pod.uid: order.message for pod in order.pods})
+                    self._sayings.put(order.gang, order.pods, order.message)
                     self._something_to_say.set()
                 case Note():
                     self._record(order)
+        for asker in sorted(askers):
+            group.create_task(self._promise_rest(asker))
 
-    async def _nominate(self, nodes: list[tuple[PodRef, str]]) -> None:
-        """Write all nominations: nobody is told to leave for a gang that does not say so."""
+    async def _promise(self, orders: Sequence[Nominate], askers: set[str]) -> None:
+        """Write nominations; those of gangs that others leave for wait for each of these."""
+        for order in orders:
+            await self._promises.settle(order.gang)
+            self._promises.put(order.gang, order.nodes)
+            if order.gang not in askers:
+                await self._promises.settle(order.gang)
+
+    async def _promise_rest(self, asker: str) -> None:
+        """Write the nominations for places that no victim leaves, after all others."""
+        async with self._victims:
+            await self._promises.settle(asker)
+
+    async def _nominate(self, nodes: Sequence[tuple[PodRef, str]]) -> None:
+        """Write nominations: no victim leaves for a gang whose pods do not say so."""
         while nodes and self._pace.may():
             found = await nominate(self._api, nodes, self._pace)
             nodes = [each for each in nodes if found[each[0].uid].verdict is Verdict.UNKNOWN]
@@ -183,7 +221,7 @@ class Hands:
     async def _bind_once(self, pod: BindPod) -> Outcome:
         ref = pod.pod
         if pod.gated:
-            return await ungate(self._api, ref, pod.node, self._pace)
+            return await ungate(self._api, ref, pod.node, self._pace, self._instance)
         order = BindOrder(ref.namespace, ref.name, ref.uid, pod.node, pod.devices)
         return await bind(self._api, order, self._pace)
 
@@ -208,25 +246,27 @@ class Hands:
             self._answer(BindDone(order.gang, order.attempt, refused))
 
     async def _evict(self, order: Evict) -> None:
-        """Have pods leave; where a budget forbids it, ask again until told otherwise."""
-        if order.beneficiary:
-            await self._mark(order)
-        if order.owner and order.owner.suspend and await self._suspend(order):
-            self._answer(EvictDone(order.gang, order.attempt))
-            return
-        left: Iterable[PodRef] = order.pods
-        evictions = Evictions(self._api, self._pace)
-        while left:
-            found = await self._evict_once(order, list(left), evictions)
-            left = [each for each in left if not _has_left(found[each.uid])]
-            if not left:
-                break
+        """Have pods leave; where a budget forbids it, ask again until told otherwise.
+
+        A few victims at a time go all the way: the first is gone before the last is marked.
+        """
+        evictions, left = Evictions(self._api, self._pace), list(order.pods)
+        async with self._victims:
+            if order.beneficiary:
+                await self._promises.keep(order.beneficiary, self._nodes_of(order))
+                await self._mark(order)
+            if order.owner and order.owner.suspend and await self._suspend(order):
+                self._answer(EvictDone(order.gang, order.attempt))
+                return
+            found = await self._evict_once(order, left, evictions)
+        while left := [each for each in left if not _has_left(found[each.uid])]:
             worst = next(found[each.uid] for each in left)
             if worst.verdict is Verdict.BLOCKED:
                 self._answer(EvictBlocked(order.gang, order.attempt, worst.message))
             if not self._pace.may():
                 return
             await asyncio.sleep(max(1, worst.retry_after_s))
+            found = await self._evict_once(order, left, evictions)
         self._answer(EvictDone(order.gang, order.attempt))
 
     async def _evict_once(
@@ -240,18 +280,36 @@ class Hands:
         pod = self._pod_of(ref.uid)
         return grace_of(pod, checkpoint_s) if pod else None
 
+    def _nodes_of(self, order: Evict) -> list[str]:
+        pods = (self._pod_of(each.uid) for each in order.pods)
+        return list(dict.fromkeys(each.spec.node_name for each in pods if each))
+
     async def _mark(self, order: Evict) -> None:
-        """Mark all victims, so that whoever takes over knows for whom they go."""
-        for pod in order.pods:
-            outcome = Outcome(Verdict.UNKNOWN)
-            while outcome.verdict is Verdict.UNKNOWN and self._pace.may():
-                outcome = await mark_victim(self._api, pod, order.beneficiary, self._pace)
-                if outcome.verdict is Verdict.UNKNOWN:
-                    await asyncio.sleep(AGAIN_S)
+        """Mark victims, so that the scheduler that takes over knows for whom they go."""
+
+        async def write(index: int) -> Outcome:
+            return await self._mark_one(order.pods[index], order.beneficiary)
+
+        await each_of(order.pods, write, MARKS_AT_ONCE)
+
+    async def _mark_one(self, pod: PodRef, beneficiary: str) -> Outcome:
+        outcome = Outcome(Verdict.UNKNOWN)
+        while outcome.verdict is Verdict.UNKNOWN and self._pace.may():
+            outcome = await mark_victim(self._api, pod, beneficiary, self._pace)
+            if outcome.verdict is Verdict.UNKNOWN:
+                await asyncio.sleep(AGAIN_S)
+        return outcome
 
     async def _suspend(self, order: Evict) -> bool:
         assert order.owner
-        outcome = await suspend_owner(self._api, order.owner, order.beneficiary, self._pace)
+        outcome = await suspend_owner(
+            self._api,
+            order.owner,
+            order.beneficiary,
+            self._pace,
+            self._instance,
+            seen=self._owner_of(order.owner.uid),
+        )
         return outcome.holds
 
     async def _spare(self, order: Spare) -> None:
@@ -262,30 +320,39 @@ class Hands:
             await clear_victim(self._api, pod, self._pace)
 
     async def _resume(self, order: Unsuspend) -> None:
-        outcome = await resume_owner(self._api, order.owner, self._pace)
+        seen = self._owner_of(order.owner.uid)
+        outcome = await resume_owner(self._api, order.owner, self._pace, self._instance, seen=seen)
         if not outcome.holds:
             log.warning("owner not resumed", owner=order.owner.path, why=outcome.message)
 
     async def _say_on(self) -> None:
-        bucket = Bucket(SAID_PER_SECOND, SAID_PER_SECOND, steady_ms)
         while True:
-            await self._something_to_say.wait()
-            while self._sayings:
-                if not bucket.take():
-                    await asyncio.sleep(bucket.wait_ms() / 1000)
-                    continue
-                await self._say(next(iter(self._sayings)))
-            self._something_to_say.clear()
+            saying = self._sayings.take()
+            if saying is None:
+                self._something_to_say.clear()
+                await self._something_to_say.wait()
+            else:
+                await self._may_say(saying)
+                await self._say(saying)
 
-    async def _say(self, uid: str) -> None:
-        message, pod = self._sayings.pop(uid), self._pod_of(uid)
+    async def _may_say(self, saying: Saying) -> None:
+        """Wait until one more may be told; bindings go before."""
+        while True:
+            is_quick = saying.is_new and self._binds.empty()
+            bucket = self._quick if is_quick else self._usual
+            if bucket.take():
+                return
+            await asyncio.sleep(bucket.wait_ms() / 1000)
+
+    async def _say(self, saying: Saying) -> None:
+        pod = self._pod_of(saying.pod.metadata.uid)
         if pod is None:
             return
-        outcome = await say_why(self._api, pod, message, self._pace)
+        outcome = await say_why(self._api, pod, saying.message, self._pace)
         if outcome.verdict is Verdict.UNCHANGED and outcome.message:
             # It has changed since it was seen, as by a nomination: the change is on its way here.
-            self._sayings.setdefault(uid, message)
             await asyncio.sleep(SEEN_S)
+            self._sayings.put_back(saying)
 
     def _record(self, note: Note) -> None:
         happened = Happened(note.regarding, note.reason, note.action, note.message, note.warning)

@@ -3,6 +3,9 @@
 SCHEDULER = "ganglion"
 """`schedulerName` of pods that are ours to place."""
 
+KUBERNETES = "default-scheduler"
+"""`schedulerName` of pods that name none."""
+
 GROUP = "ganglion.dev"
 VERSION = "v1alpha1"
 
@@ -34,6 +37,7 @@ CHECKPOINT_PATH = _PREFIX + "checkpoint-path"
 TIME_LIMIT = _PREFIX + "time-limit"
 DEADLINE = _PREFIX + "deadline"
 EXPECTED = _PREFIX + "expected"
+READY_WITHIN = _PREFIX + "ready-within"
 FLOOR = _PREFIX + "floor"
 REPLICAS = _PREFIX + "replicas"
 SCALE = _PREFIX + "scale"
@@ -44,6 +48,12 @@ IDLE_WARNING = _PREFIX + "idle-warning"
 SLEEPS = _PREFIX + "suspended"
 """Annotation of a workspace that we have suspended: why."""
 
+CREATED_BY = _PREFIX + "created-by"
+"""Annotation: the user who created an object, as admission records it."""
+INSTANCE = _PREFIX + "scheduler"
+"""Name of the scheduler, of several in one cluster, that an object belongs to: label of a `Queue`
+or `Policy`, annotation of what the scheduler has suspended or let through its gate."""
+
 KUEUE_QUEUE = "kueue.x-k8s.io/queue-name"
 HOSTNAME = "kubernetes.io/hostname"
 
@@ -53,7 +63,10 @@ BY_SCHEDULER = "PreemptionByScheduler"
 VICTIM_OF = _PREFIX + "victim-of"
 SUSPENDED_FOR = _PREFIX + "suspended-for"
 
+SCHEDULED = "Scheduled"
 FAILED_SCHEDULING = "FailedScheduling"
 PREEMPTED = "Preempted"
 QUARANTINED = "Quarantined"
+SET_APART = "SetApart"
+NOT_READY = "NotReady"
 """Reasons of the events that we write."""

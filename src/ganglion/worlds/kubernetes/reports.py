@@ -15,7 +15,7 @@ from ganglion.worlds.kubernetes import names
 from ganglion.worlds.kubernetes.act.bucket import Bucket
 from ganglion.worlds.kubernetes.act.statuses import SetStatus
 from ganglion.worlds.kubernetes.config.status import Figures, patch_of, status_of
-from ganglion.worlds.kubernetes.config.verdicts import Reason, Verdict
+from ganglion.worlds.kubernetes.config.verdicts import Reason, Verdict, Verdicts
 from ganglion.worlds.kubernetes.objects.meta import Anything
 from ganglion.worlds.kubernetes.objects.times import seconds
 
@@ -85,10 +85,10 @@ class Reporter:
         self._now, self._next_look = now, now + LOOK_MS
         known = {(each.cluster, each.item.metadata.uid) for each in subjects}
         self._written = {key: at for key, at in self._written.items() if key in known}
-        by_name = {(each.kind, each.name): each for each in verdicts}
+        given = Verdicts(verdicts)
         found: dict[str, list[SetStatus]] = {}
         for subject in sorted(subjects, key=self._rank):
-            verdict = by_name.get((subject.kind, subject.item.metadata.name))
+            verdict = given.on(subject.kind, subject.item.metadata)
             # A verdict on an earlier spec says nothing about this one.
             if verdict is None or verdict.generation != subject.item.metadata.generation:
                 continue

@@ -10,6 +10,7 @@ import gc
 import queue
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
@@ -20,6 +21,7 @@ from ganglion.engine.plugins import Plugins
 from ganglion.model.policy import Policy
 from ganglion.worlds.kubernetes.api.client import SILENCE_S
 from ganglion.worlds.kubernetes.api.config import Endpoint
+from ganglion.worlds.kubernetes.api.tally import Call
 from ganglion.worlds.kubernetes.brain.brain import Brain, News
 from ganglion.worlds.kubernetes.brain.orders import Order
 from ganglion.worlds.kubernetes.brain.settings import Settings
@@ -74,6 +76,7 @@ class Scheduler:
         ready: set once the clusters are known.
         calm: set once what was found in them at the start has been decided and written.
         turns: how many were taken.
+        instance: which of several schedulers of the clusters it is.
     """
 
     def __init__(
@@ -92,7 +95,11 @@ class Scheduler:
     ) -> None:
         policy = replace(Policy(), repair=True)
         self.brain = Brain(list(endpoints), settings or Settings(), policy, load(policy))
-        self._tree, self._reporter = QueueTree(policy_name, checking(load)), Reporter()
+        own = settings or Settings()
+        default, instance = own.default_queue, own.instance
+        self.instance = instance
+        self._tree = QueueTree(policy_name, checking(load), default, instance)
+        self._reporter = Reporter()
         self._load, self._outdated, self._plugins = load, outdated, named(policy)
         self._may, self._turned, self._clock = may, turned, clock
         self._inbox: queue.SimpleQueue[Sequence[News]] = queue.SimpleQueue()
@@ -106,7 +113,9 @@ class Scheduler:
                 may=may,
                 news=self._inbox.put,
                 pod_of=self.brain.sites[name].pods.get,
+                owner_of=self.brain.sites[name].owners.get,
                 silence_s=silence_s,
+                instance=instance,
             )
             for name, endpoint in endpoints.items()
         }
@@ -159,6 +168,17 @@ class Scheduler:
                 for site in brain.scene.sites.values()
                 for about, told in sorted(site.troubles.items())
             }
+
+    def calls(self) -> dict[Call, int]:
+        """Requests sent to API servers so far, by what they were about."""
+        found: Counter[Call] = Counter()
+        for each in self._connections.values():
+            found.update(each.calls())
+        return dict(found)
+
+    def unwritten(self) -> int:
+        """Events that did not fit their budget."""
+        return sum(each.unwritten() for each in self._connections.values())
 
     def start(self) -> None:
         """Begin to follow the clusters and, with the lead, to decide."""
@@ -291,6 +311,7 @@ class Scheduler:
         policy = replace(found.policy, repair=True)
         if named(policy) != self._plugins:
             self._equip(policy)
+        self.brain.scene.tenancy = found.tenancy
         self.brain.configure(found.queues, policy, now)
 
     def _equip(self, policy: Policy) -> None:

@@ -10,7 +10,12 @@ from ganglion.worlds.kubernetes import names
 from ganglion.worlds.kubernetes.api.client import SILENCE_S, Api
 from ganglion.worlds.kubernetes.api.reflect import Change, Reflector
 from ganglion.worlds.kubernetes.brain.orders import Changed
-from ganglion.worlds.kubernetes.gangs.kinds import KINDS, MPI_JOB
+from ganglion.worlds.kubernetes.gangs.kinds import (
+    KINDS,
+    MPI_JOB,
+    UPSTREAM_GROUP,
+    UPSTREAM_VERSIONS,
+)
 from ganglion.worlds.kubernetes.objects import storage
 from ganglion.worlds.kubernetes.objects.disruption import PodDisruptionBudget
 from ganglion.worlds.kubernetes.objects.dra import ResourceSlice
@@ -141,7 +146,15 @@ class Watching:
         }
 
     def _reflector(self, watched: Watched) -> Reflector[Any]:
-        cluster, role, named = self._cluster, watched.role, _namer(watched)
+        cluster, role = self._cluster, watched.role
+        kind = _kind_in(watched.path) if role == "owner" else ""
+
+        def named(item: Any) -> Any:  # noqa: ANN401 - any object of the API
+            """Objects in lists do not say of which kind they are; the collection does."""
+            if item is None or not kind or item.kind:
+                return item
+            version = _version_in(found.path.rpartition("/")[0])
+            return replace(item, api_version=version, kind=kind)
 
         def sink(changes: list[Change[Any]]) -> None:
             self._sink(
@@ -152,25 +165,34 @@ class Watching:
                 ]
             )
 
-        return Reflector(self._api, watched.path, watched.kind, sink, silence_s=self._silence_s)
+        found: Reflector[Any] = Reflector(
+            self._api,
+            watched.path,
+            watched.kind,
+            sink,
+            silence_s=self._silence_s,
+            others=_other_versions(watched.path),
+        )
+        return found
 
 
-def _namer(watched: Watched) -> Callable[[Any], Any]:
-    """Objects in lists do not say of which kind they are; the collection does."""
-    if watched.role != "owner":
-        return lambda item: item
-    prefix, _, plural = watched.path.rpartition("/")
-    version = prefix.removeprefix("/apis/").removeprefix("/api/")
-    group = version.rpartition("/")[0]
+def _other_versions(path: str) -> tuple[str, ...]:
+    """The same collection in the other versions that a server may have instead."""
+    group, plural = UPSTREAM_GROUP[0], path.rpartition("/")[2]
+    known = [f"/apis/{group}/{version}/{plural}" for version in UPSTREAM_VERSIONS]
+    return tuple(each for each in known if each != path) if path in known else ()
+
+
+def _kind_in(path: str) -> str:
+    """The kind of the objects of a collection."""
+    prefix, _, plural = path.rpartition("/")
+    group = _version_in(prefix).rpartition("/")[0]
     found = (each.kind for each in KINDS.values() if (each.group, each.plural) == (group, plural))
-    kind = next(found, "")
+    return next(found, "")
 
-    def named(item: Any) -> Any:  # noqa: ANN401 - any object of the API
-        if item is None or item.kind:
-            return item
-        return replace(item, api_version=version, kind=kind)
 
-    return named
+def _version_in(prefix: str) -> str:
+    return prefix.removeprefix("/apis/").removeprefix("/api/")
 
 
 def _now(change: Change[Any]) -> Any:  # noqa: ANN401 - any object of the API

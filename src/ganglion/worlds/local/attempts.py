@@ -85,14 +85,13 @@ class Attempts:
             if host.exists(place):
                 shutil.rmtree(place, onerror=_unless_gone)
 
-    def tidy(self, gang: str) -> None:
-        """Remove what nobody needs of a gang's attempts that have ended."""
-        for attempt in paths.logged_attempts(self._home, gang):
-            if (gang, attempt) not in self.live:
-                try:
-                    tidy(self._home, gang, attempt)
-                except OSError as error:  # the next server tries it again
-                    log.warning("cannot tidy", gang=gang, attempt=attempt, error=str(error))
+    def tidy(self, gang: str, attempt: int) -> None:
+        """Remove what is not needed of an attempt that has ended."""
+        if (gang, attempt) not in self.live:
+            try:
+                tidy(self._home, gang, attempt)
+            except OSError as error:  # the next server tries it again
+                log.warning("cannot tidy", gang=gang, attempt=attempt, error=str(error))
 
     def of(self, gang: str) -> Iterator[Watched]:
         """The live attempts of a gang: one, or none."""

@@ -162,8 +162,7 @@ class Command:
             if channel == STDIN:
                 self._typed += payload
             elif channel == RESIZE and self._plan["tty"]:
-                size = json.loads(payload)
-                pseudo.resize(self._ends.input, int(size["rows"]), int(size["columns"]))
+                pseudo.resized(self._ends.input, payload)
             elif channel == CLOSE and payload == bytes((STDIN,)):
                 self._typed_all = True
                 self._typed += END_OF_INPUT if self._plan["tty"] else b""

@@ -9,7 +9,6 @@ Only the standard library is imported, to start quickly.
 """
 
 import contextlib
-import json
 import os
 import select
 import signal
@@ -106,8 +105,7 @@ class Terminal:
             if channel == STDIN:
                 self._typed += payload
             elif channel == RESIZE:
-                size = json.loads(payload)
-                pseudo.resize(self._master, int(size["rows"]), int(size["columns"]))
+                pseudo.resized(self._master, payload)
 
     def _type(self) -> None:
         if self._typed:

@@ -12,14 +12,15 @@ import os
 import stat as modes
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 GONE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ESRCH})
 """Errors that say that something is not there any more."""
-NOT_OURS = frozenset({errno.EACCES, errno.EPERM})
 PROC = "/proc"
+LISTENS = "0A"
+"""State of a socket in the tables of TCP (proc_net_tcp(5))."""
 TRIES = 3
 """Most tries to read what was cut short."""
 
@@ -181,6 +182,25 @@ def tasks(proc: Where = PROC) -> Iterator[Task]:
             yield found
 
 
+def children(tasks: Iterable[Task]) -> dict[int, list[int]]:
+    """Return the children of every process that has some."""
+    found: dict[int, list[int]] = {}
+    for each in tasks:
+        found.setdefault(each.parent, []).append(each.pid)
+    return found
+
+
+def below(root: int, children: Mapping[int, Sequence[int]]) -> frozenset[int]:
+    """Return all descendants of a process, itself left out."""
+    found, left = set[int](), [root]
+    while left:
+        # A number that was used again while /proc was listed may close a circle.
+        new = [each for each in children.get(left.pop(), ()) if each not in found]
+        found.update(new)
+        left += new
+    return frozenset(found - {root})
+
+
 def _told_by_psutil() -> Iterator[Task]:
     """The same on systems without /proc."""
     import psutil  # noqa: PLC0415 - supervisors import this module and nothing but the standard library
@@ -230,6 +250,30 @@ def _environment_by_psutil(pid: int) -> Mapping[bytes, bytes]:
     except (psutil.Error, OSError):
         return {}
     return {os.fsencode(name): os.fsencode(value) for name, value in found.items()}
+
+
+def listening(port: int, proc: Where = PROC) -> frozenset[int]:
+    """Inodes of the sockets that take TCP connections at a port; of this network namespace."""
+    found = set[int]()
+    for table in ("tcp", "tcp6"):
+        for line in (text(f"{os.fspath(proc)}/net/{table}") or "").splitlines()[1:]:
+            words = line.split()
+            if words[3] == LISTENS and int(words[1].rpartition(":")[2], 16) == port:
+                found.add(int(words[9]))
+    return frozenset(found)
+
+
+def sockets(pid: int, proc: Where = PROC) -> frozenset[int]:
+    """Inodes of the sockets that a process has open; none when it is gone or not ours."""
+    found = set[int]()
+    folder = f"{os.fspath(proc)}/{pid}/fd"
+    with contextlib.suppress(PermissionError):
+        for each in names(folder):
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                target = os.readlink(f"{folder}/{each}")  # noqa: PTH115 - no path: `socket:[7]`
+                if target.startswith("socket:["):
+                    found.add(int(target[8:-1]))
+    return frozenset(found)
 
 
 def has_proc() -> bool:

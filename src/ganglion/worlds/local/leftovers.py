@@ -21,7 +21,7 @@ def kill_leftovers(run: Path) -> bool:
         OSError: the machine does not say what runs.
     """
     # A process that begins another and ends may be missed with it in one list, not in two.
-    pids = _found(run) or _found(run)
+    pids = processes_of(run) or processes_of(run)
     for pid in pids:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(pid, signal.SIGKILL)
@@ -38,7 +38,12 @@ def runs_below(home: Path) -> set[Path]:
     return {run for run, _ in _marks() if run.is_relative_to(runs)}
 
 
-def _found(run: Path) -> set[int]:
+def processes_of(run: Path) -> set[int]:
+    """Processes that belong to a run directory, by their environment or their group.
+
+    Raises:
+        OSError: the machine does not say what runs.
+    """
     wanted, leaders = run.resolve(), set(_recorded(run))
     groups = {each.pid for each in host.tasks() if each.group in leaders} if leaders else set()
     return groups | {pid for found, pid in _marks() if found == wanted}

@@ -69,8 +69,10 @@ async def stream(
     while True:
         over = ended is None or ended()  # asked before reading: what was written last is read
         for number in ranks(home, gang, attempt) if rank is None else (rank,):
+            if number in readers:
+                continue
             path = log_file(home, gang, attempt, number)
-            if number not in readers and host.exists(path):
+            if host.exists(path):
                 prefix = b"[%d] " % number if rank is None else b""
                 readers[number] = _Reader(path, start_of(path, tail, since_ms), prefix)
         for reader in readers.values():

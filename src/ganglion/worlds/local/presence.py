@@ -1,7 +1,7 @@
 """The processes of a workspace as Linux tells of them: CPU, bytes, terminals, connections."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 from msgspec import Struct
@@ -49,7 +49,7 @@ def total(root: int, at: int, proc: Path = Path(host.PROC)) -> Total | None:
     tasks = {task.pid: task for task in host.tasks(proc)}
     if root not in tasks:
         return None
-    mine = [tasks[pid] for pid in _below(root, tasks)]
+    mine = [tasks[pid] for pid in (root, *host.below(root, host.children(tasks.values())))]
     return Total(
         at,
         sum(task.ticks for task in mine) * TICK_MS,
@@ -109,18 +109,6 @@ def _states(port: int, proc: Path) -> Iterator[str]:
             fields = line.split()
             if fields[1].rpartition(":")[2] == wanted:
                 yield fields[3]
-
-
-def _below(root: int, tasks: Mapping[int, host.Task]) -> set[int]:
-    children: dict[int, list[int]] = {}
-    for task in tasks.values():
-        children.setdefault(task.parent, []).append(task.pid)
-    found, left = {root}, [root]
-    while left:
-        new = [each for each in children.get(left.pop(), ()) if each not in found]
-        found.update(new)
-        left += new
-    return found
 
 
 def _moved(path: Path) -> int:

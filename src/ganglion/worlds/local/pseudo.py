@@ -2,6 +2,7 @@
 
 import contextlib
 import fcntl
+import json
 import os
 import struct
 import termios
@@ -28,6 +29,21 @@ def resize(terminal: int, rows: int, columns: int) -> None:
     size = struct.pack("HHHH", _bounded(rows), _bounded(columns), 0, 0)
     with contextlib.suppress(OSError):  # it is closed already
         fcntl.ioctl(terminal, termios.TIOCSWINSZ, size)
+
+
+def resized(terminal: int, payload: bytes) -> None:
+    """Give a terminal the size that a caller sent; what says none changes nothing.
+
+    Args:
+        terminal: its file descriptor.
+        payload: `{"rows": 40, "columns": 120}`.
+    """
+    try:
+        size = json.loads(payload)
+        rows, columns = int(size["rows"]), int(size["columns"])
+    except (ValueError, TypeError, LookupError, OverflowError, RecursionError):
+        return  # the caller's mistake must not end the job's terminal
+    resize(terminal, rows, columns)
 
 
 def _bounded(cells: int) -> int:

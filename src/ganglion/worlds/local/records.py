@@ -166,7 +166,9 @@ class RunLock:
 
 
 def is_held(run: Path) -> bool:
-    """Whether a supervisor lives in this run directory."""
+    """Whether a supervisor lives in this run directory, which may be gone by now."""
+    if not host.exists(run / LOCK):
+        return False
     lock = RunLock(run / LOCK)
     try:
         return not lock.take(shared=True)

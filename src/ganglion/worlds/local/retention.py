@@ -50,10 +50,18 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     Attributes:
         days: an attempt that ended longer ago is removed; 0 = at any age it is kept.
         megabytes: disk space of all ended attempts, the newest first; 0 = any.
+        event_days: events of the ledger from longer ago leave it; 0 = at any age they stay.
+        event_megabytes: size of all events of the ledger, the newest first; 0 = any.
+        archive: whether events are written to a file in the home before they leave.
+        detail_days: of a workload that ended longer ago only what lists show is kept; 0 = all.
     """
 
     days: int = 30
     megabytes: int = 10_000
+    event_days: int = 0
+    event_megabytes: int = 0
+    archive: bool = True
+    detail_days: int = 0
 
     def __str__(self) -> str:
         """As messages say it."""
@@ -88,7 +96,8 @@ def rule_of(home: Path) -> Rule:
         raise EnvironmentFault(
             f"{path} cannot be used: {error}", 'write for example {"days": 30, "megabytes": 10000}'
         ) from error
-    if rule.days < 0 or rule.megabytes < 0:
+    limits = (rule.days, rule.megabytes, rule.event_days, rule.event_megabytes, rule.detail_days)
+    if min(limits) < 0:
         raise EnvironmentFault(f"{path}: days and megabytes are not below 0", "0 lifts a limit")
     return rule
 

@@ -65,6 +65,11 @@ class SecretStore:
         kept = self._read(STORED, user)
         return [StoredSecret(name, each["at"]) for name, each in sorted(kept.items())]
 
+    def value(self, user: str, name: str) -> str | None:
+        """A value that a user keeps by name; None = there is none."""
+        found: str | None = self._read(STORED, user).get(name, {}).get("value")
+        return found
+
     # --- of submissions ---------------------------------------------------------------------
 
     def keep(self, folder: str, key: str, values: Mapping[str, str]) -> None:

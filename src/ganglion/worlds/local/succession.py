@@ -76,14 +76,14 @@ def _left(home: Path, ledger: str, generation: int) -> Iterator[tuple[Path, floa
 
 def _await_end(run: Path, grace_s: float) -> bool:
     """Wait until a supervisor has ended, then kill what it left; whether anything ran."""
-    ran = _is_held(run)
+    ran = records.is_held(run)
     if ran:
         with contextlib.suppress(OSError):  # the fence stops it too, a little later
             records.write(run / records.STOP, _order())
         wake(run)
-    _until(lambda: not _is_held(run), grace_s + MARGIN_S)
+    _until(lambda: not records.is_held(run), grace_s + MARGIN_S)
     give_up = time.monotonic() + MARGIN_S
-    while not kill_leftovers(run) or _is_held(run):
+    while not kill_leftovers(run) or records.is_held(run):
         ran = True
         if time.monotonic() > give_up:
             raise EnvironmentFault(
@@ -92,10 +92,6 @@ def _await_end(run: Path, grace_s: float) -> bool:
             )
         time.sleep(LOOK_S)
     return ran
-
-
-def _is_held(run: Path) -> bool:
-    return host.exists(run) and records.is_held(run)
 
 
 def _order() -> records.Record:

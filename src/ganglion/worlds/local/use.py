@@ -3,7 +3,7 @@
 import os
 import threading
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from msgspec import Struct, field
@@ -121,13 +121,11 @@ class UseReader:
         """Per root its descendants with their CPU time and memory; remembers the CPU time."""
         tasks = _tasks() if roots else {}
         self._at = time.monotonic()
-        children: dict[int, list[int]] = {}
-        for pid, task in tasks.items():
-            children.setdefault(task.parent, []).append(pid)
+        children = host.children(tasks.values())
         found = {}
         for root in roots:
             if root in tasks:
-                below = _below(root, children)
+                below = host.below(root, children)
                 mine = [tasks[pid] for pid in (root, *below)]
                 memory = sum(tasks[pid].pages for pid in below) * os.sysconf("SC_PAGE_SIZE")
                 found[root] = below, sum(task.ticks for task in mine) / TICKS_PER_S, memory
@@ -148,12 +146,3 @@ def _tasks() -> dict[int, host.Task]:
         return {task.pid: task for task in host.tasks()}
     except OSError:
         return {}
-
-
-def _below(root: int, children: Mapping[int, Sequence[int]]) -> frozenset[int]:
-    found, left = set[int](), [root]
-    while left:
-        new = [each for each in children.get(left.pop(), ()) if each not in found]
-        found.update(new)
-        left += new
-    return frozenset(found)

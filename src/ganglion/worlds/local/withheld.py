@@ -24,12 +24,15 @@ def credentials_of(spec: Record) -> dict[str, str]:
     """Credentials that every process of an attempt gets in its environment.
 
     Raises:
-        SecretsGone: they were removed.
+        SecretsGone: they were removed, or the disk refuses.
     """
     path = spec.get(WITHHELD)
     if not path:
         return {}
-    found = records.read(Path(path))
+    try:
+        found = records.read(Path(path))
+    except OSError as error:
+        raise SecretsGone(f"the secrets of the attempt cannot be read: {error}") from error
     if found is None:
         raise SecretsGone(f"the secrets of the attempt are gone: {path}")
     return found

@@ -288,9 +288,9 @@ class LocalWorld:
         self._retention.stop()
         self._lock.close()
 
-    def tidy(self, gang: str) -> None:
-        """Remove what nobody needs of a gang's attempts, as the ledger has their ends."""
-        self._attempts.tidy(gang)
+    def tidy(self, gang: str, attempt: int) -> None:
+        """Remove what is not needed of an attempt, as the ledger has its end."""
+        self._attempts.tidy(gang, attempt)
 
     def _begin(self, start: Start, workloads: Mapping[str, Workload]) -> None:
         gang, attempt = start.gang.id, start.attempt

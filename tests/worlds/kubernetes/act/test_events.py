@@ -15,7 +15,12 @@ from ganglion.worlds.kubernetes.act.events import (
 )
 from ganglion.worlds.kubernetes.act.series import About, Happened, Series, Shelf
 from ganglion.worlds.kubernetes.api.client import Api
-from ganglion.worlds.kubernetes.names import FAILED_SCHEDULING, PREEMPTED, QUARANTINED
+from ganglion.worlds.kubernetes.names import (
+    FAILED_SCHEDULING,
+    PREEMPTED,
+    QUARANTINED,
+    SCHEDULED,
+)
 
 EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"
 POD = About("v1", "Pod", "default", "pod-0", "u0")
@@ -128,9 +133,8 @@ def test_more_than_the_limit_waits_and_more_than_may_wait_is_dropped(cluster: Cl
     async def tell(api: Api) -> tuple[int, int, int]:
         told = recorder(api, clock, per_second=1, burst=2, most_waiting=4)
         for index in range(10):
-            told.record(
-                failed(regarding=About("v1", "Pod", "default", f"pod-{index}", f"u{index}"))
-            )
+            about = About("v1", "Pod", "default", f"pod-{index}", f"u{index}")
+            told.record(Happened(about, PREEMPTED, "Preempting"))
         await told.flush()
         first = len(await asyncio.to_thread(cluster.list, EVENTS))
         clock.ms += 1_000
@@ -152,7 +156,8 @@ def test_trouble_is_counted_and_stops_nobody(cluster: Cluster, proxy: Proxy, cod
         return told.dropped
 
     assert on(proxy.kubeconfig(), tell) == 1
-    assert [event["reason"] for event in cluster.list(EVENTS)] == ["Preempted"]
+    # What is rare comes first, and met the trouble.
+    assert [event["reason"] for event in cluster.list(EVENTS)] == ["FailedScheduling"]
 
 
 def test_recording_from_other_threads_is_written_by_the_one_that_runs(cluster: Cluster) -> None:
@@ -197,3 +202,33 @@ def test_a_bucket_lets_a_burst_pass_and_then_its_rate() -> None:
     assert [bucket.take() for _ in range(2)] == [True, False]
     clock.ms += 60_000
     assert [bucket.take() for _ in range(4)] == [True, True, True, False]
+
+
+def test_another_sort_of_reason_is_another_event_and_other_numbers_are_not() -> None:
+    shelf = Shelf(10, 1_000_000)
+    notes = ("quota: 8 of 8 GPUs", "quota: 7 of 8 GPUs", "capacity: 4 nodes", "quota: 8 of 8 GPUs")
+    found = [shelf.add(failed(note), 0) for note in notes]
+    assert found[0] is found[1] is found[3] is not found[2]
+    assert found[0].count == 3
+
+
+def test_routine_gives_way_to_what_is_rare(cluster: Cluster) -> None:
+    """Thousands of gangs that wait neither fill the line nor come before a preemption."""
+
+    def of(number: int, reason: str) -> Happened:
+        about = About("batch/v1", "Job", "default", f"job-{number}", f"u{number}")
+        return Happened(about, reason, "Scheduling", "capacity: none")
+
+    async def tell(api: Api) -> int:
+        clock = Clock()
+        told = recorder(api, clock, most_waiting=8, burst=3, per_second=1)
+        for number in range(10):
+            told.record(of(number, (SCHEDULED, FAILED_SCHEDULING)[number % 2]))
+        for number in range(10, 12):
+            told.record(of(number, PREEMPTED))
+        await told.flush()
+        return told.dropped
+
+    assert on(cluster.kubeconfig, tell) == 6  # of ten, four are half of the line
+    reasons = sorted(each["reason"] for each in cluster.list(EVENTS))
+    assert reasons == [PREEMPTED, PREEMPTED, SCHEDULED]

@@ -1,9 +1,10 @@
 """Suspending owners, and resuming no more than that."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
+from typing import Any
 
 import pytest
-from msgspec import Struct
+from msgspec import Struct, convert
 from tests.controlplane import manifests
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.faults import Fault
@@ -12,8 +13,10 @@ from tests.controlplane.manifests import Object
 from tests.controlplane.proxy import Proxy
 from tests.worlds.kubernetes.act.real import QUICK, on
 
-from ganglion.worlds.kubernetes.act.outcome import Verdict
+from ganglion.worlds.kubernetes.act.outcome import Outcome, Verdict
 from ganglion.worlds.kubernetes.act.owners import resume_owner, suspend_owner
+from ganglion.worlds.kubernetes.api.client import Api
+from ganglion.worlds.kubernetes.objects.meta import Anything
 
 JOB = "/apis/batch/v1/namespaces/default/jobs/j"
 PATCHES = requests("PATCH")
@@ -173,3 +176,31 @@ def test_switches_lie_where_their_kind_has_them(cluster: Cluster, trains: None) 
     assert cluster.get(path)["spec"] == {"runPolicy": {"clean": "All", "suspend": True}}
     assert resume(cluster, owner) is Verdict.DONE
     assert cluster.get(path)["spec"] == {"runPolicy": {"clean": "All", "suspend": False}}
+
+
+def _seen(cluster: Cluster) -> Anything:
+    return convert(cluster.get(JOB), Anything, strict=False)
+
+
+def test_an_owner_that_is_as_it_was_seen_is_not_read(cluster: Cluster, proxy: Proxy) -> None:
+    owner, seen = job(cluster), _seen(cluster)
+    reads: list[str] = []
+    proxy.add(Fault(requests("GET", "/jobs/j$"), times=9, before=lambda: reads.append("read")))
+
+    def call(api: Api) -> Coroutine[Any, Any, Outcome]:
+        return suspend_owner(api, owner, "b", QUICK, seen=seen)
+
+    assert on(proxy.kubeconfig(), call).verdict is Verdict.DONE
+    assert state(cluster) == (True, "b")
+    assert not reads
+
+
+def test_one_that_has_changed_since_it_was_seen_is_looked_at_first(cluster: Cluster) -> None:
+    owner, seen = job(cluster), _seen(cluster)
+    cluster.patch(JOB, {"spec": {"suspend": True}})
+
+    def call(api: Api) -> Coroutine[Any, Any, Outcome]:
+        return suspend_owner(api, owner, "b", QUICK, seen=seen)
+
+    assert on(cluster.kubeconfig, call).verdict is Verdict.UNCHANGED
+    assert state(cluster) == (True, None)

@@ -1,7 +1,7 @@
 """A copy of a kind that loses nothing, whatever happens to the connection."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 
 import pytest
@@ -51,11 +51,13 @@ class Copy:
 
 @asynccontextmanager
 async def following(
-    api: Api, path: str = MAPS, silence_s: float = SILENCE_S
+    api: Api, path: str = MAPS, silence_s: float = SILENCE_S, others: Sequence[str] = ()
 ) -> AsyncIterator[tuple[Reflector[Anything], Copy]]:
     """A reflector that runs, and what it told."""
     copy = Copy()
-    reflector = Reflector(api, path, Anything, copy.take, silence_s=silence_s, limit=2)
+    reflector = Reflector(
+        api, path, Anything, copy.take, silence_s=silence_s, limit=2, others=others
+    )
     task = asyncio.create_task(reflector.run())
     try:
         yield reflector, copy
@@ -206,6 +208,22 @@ def test_a_kind_that_the_cluster_lacks_is_waited_for_by_nobody(cluster: Cluster)
             await until(lambda: reflector.synced, "an answer")
             assert copy.told == [("synced", "")]
             assert reflector.trouble is not None
+
+    asyncio.run(asyncio.wait_for(with_api(cluster.endpoint, task), 60))
+
+
+def test_a_kind_is_followed_in_the_version_that_the_server_has(cluster: Cluster) -> None:
+    cluster.create(config_map("a"))
+
+    async def task(api: Api) -> None:
+        lacking = [MAPS.replace("/v1/", f"/v{number}/") for number in (7, 8)]
+        others = (lacking[1], MAPS)
+        async with following(api, lacking[0], others=others) as (reflector, copy):
+            await until(lambda: reflector.synced, "the list")
+            assert copy.names == ["a"]
+            assert reflector.trouble is None
+            await off(lambda: cluster.create(config_map("b")))
+            await until(lambda: copy.names == ["a", "b"], "the event")
 
     asyncio.run(asyncio.wait_for(with_api(cluster.endpoint, task), 60))
 

@@ -13,7 +13,9 @@ from ganglion.worlds.kubernetes.brain.brain import Brain
 from ganglion.worlds.kubernetes.brain.orders import Answer, Changed, Order
 from ganglion.worlds.kubernetes.brain.settings import Settings
 from ganglion.worlds.kubernetes.objects import storage
+from ganglion.worlds.kubernetes.objects.disruption import PodDisruptionBudget
 from ganglion.worlds.kubernetes.objects.dra import ResourceSlice
+from ganglion.worlds.kubernetes.objects.meta import Anything
 from ganglion.worlds.kubernetes.objects.node import Node
 from ganglion.worlds.kubernetes.objects.pod import Pod
 
@@ -23,11 +25,15 @@ Sort = TypeVar("Sort", bound=Order)
 ROLES: dict[str, tuple[str, type[Any]]] = {
     "Node": ("node", Node),
     "Pod": ("pod", Pod),
+    "Namespace": ("namespace", Anything),
     "ResourceSlice": ("slice", ResourceSlice),
     "PersistentVolumeClaim": ("claim", storage.PersistentVolumeClaim),
     "StorageClass": ("storage class", storage.StorageClass),
     "PersistentVolume": ("volume", storage.PersistentVolume),
+    "PodDisruptionBudget": ("budget", PodDisruptionBudget),
 }
+OWNER: tuple[str, type[Any]] = ("owner", Anything)
+"""All other kinds: what makes pods."""
 
 
 class Stage:
@@ -54,7 +60,7 @@ class Stage:
     def show(self, *bodies: Body, cluster: str = "") -> None:
         """Objects are there, or have changed."""
         for body in bodies:
-            role, kind = ROLES[body["kind"]]
+            role, kind = ROLES.get(body["kind"], OWNER)
             uid = uid_of(body, cluster)
             item = convert(
                 {**body, "metadata": {**body["metadata"], "uid": uid}}, kind, strict=False
@@ -65,7 +71,7 @@ class Stage:
         """Objects are gone."""
         for body in bodies:
             self.brain.observe(
-                [Changed(cluster, ROLES[body["kind"]][0], uid_of(body, cluster), None)]
+                [Changed(cluster, ROLES.get(body["kind"], OWNER)[0], uid_of(body, cluster), None)]
             )
 
     def turn(self, *answers: Answer, after_ms: int = 1_000) -> list[Order]:

@@ -3,14 +3,17 @@
 from typing import Any
 
 import pytest
+from prometheus_client import CollectorRegistry
 from tests.controlplane import manifests
 from tests.worlds.kubernetes.brain.stage import Stage
 from tests.worlds.kubernetes.brain.test_rules import bound, node, reason
 
 from ganglion.engine import cycle as cycles
 from ganglion.server.audience import Audience
+from ganglion.server.cluster_metrics import ClusterGauges
 from ganglion.server.cluster_source import ClusterSource
 from ganglion.worlds.kubernetes.brain.settings import Settings
+from ganglion.worlds.kubernetes.brain.site import Site
 
 
 def test_all_other_pods_are_bound_and_the_bad_one_is_shown(
@@ -34,3 +37,32 @@ def test_all_other_pods_are_bound_and_the_bad_one_is_shown(
     labels = {"stage": "turns"}
     assert source.registry.get_sample_value("ganglion_defects_total", labels) == 1
     assert "ValueError: no such luck" in source.apart()
+
+
+def test_an_object_that_cannot_be_read_is_set_apart_until_it_can(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    take = Site.take
+
+    def fails(site: Site, change: Any) -> None:
+        if "odd" in str(change.item) and "mended" not in str(change.item):
+            raise ValueError("no such luck")
+        take(site, change)
+
+    monkeypatch.setattr(Site, "take", fails)
+    stage = Stage(settings=Settings(isolate=True))
+    stage.show(node(0), manifests.pod("odd"), manifests.pod("good"))
+    stage.turn()
+    assert bound(stage) == {"good": "n0"}
+    assert [kind for kind, _ in stage.brain.scene.apart] == ["pod"]
+    stage.show(manifests.pod("odd", labels={"now": "mended"}))
+    stage.turn()
+    assert not stage.brain.scene.apart
+
+
+def test_what_is_left_out_is_counted_by_kind() -> None:
+    registry = CollectorRegistry()
+    gauges = ClusterGauges(dict, lambda: (0, 0, 0), dict, lambda: 0, lambda: {"node": 1, "gang": 2})
+    registry.register(gauges)
+    for kind, count in (("node", 1), ("gang", 2)):
+        assert registry.get_sample_value("ganglion_objects_set_apart", {"kind": kind}) == count

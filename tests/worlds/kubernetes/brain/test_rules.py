@@ -176,6 +176,9 @@ def test_they_go_there_once_whoever_kept_them_away_is_gone() -> None:
     stage.show(node(0), guard, manifests.pod("p", labels={"app": "web"}))
     stage.turn()
     assert not bound(stage)
+    assert not reason(stage, "p")
+    assert stage.brain.next_wake(stage.now) == stage.now
+    stage.turn()
     assert reason(stage, "p") == (
         "constraint: no node is allowed now: other pods stand in the way on 1"
     )

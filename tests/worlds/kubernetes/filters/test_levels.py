@@ -43,8 +43,10 @@ def test_a_single_pod_needs_no_hint() -> None:
 
 def test_pods_that_keep_away_from_each_other_share_no_domain() -> None:
     assert hint(affinity=apart(term(labels=JOB))) == Topology(forbidden=Level.NODE)
-    both = apart(term(labels=JOB), term("rack", labels=JOB))
-    assert hint(affinity=both) == Topology(forbidden=Level.RACK)
+    both = apart(term(labels=JOB), term(ZONE, labels=JOB))
+    assert hint(affinity=both) == Topology(forbidden=Level.ZONE)
+    some = fleet(node("a", {"rack": "r"}), node("b"))
+    assert hint(affinity=apart(term("rack", labels=JOB)), there=some) == Topology()
     assert hint(affinity=apart(term(labels={"job": "other"}))) == Topology()
     assert hint(affinity=apart(term("unknown", labels=JOB))) == Topology()
 

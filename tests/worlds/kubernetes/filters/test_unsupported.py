@@ -1,5 +1,7 @@
 """Pods that are refused for what they are."""
 
+import pytest
+from msgspec import structs
 from tests.worlds.kubernetes.filters.make import on_nodes, pod, wants
 
 from ganglion.worlds.kubernetes.filters.unsupported import unsupported
@@ -23,6 +25,21 @@ def test_devices_by_resource_claim_are_left_to_others() -> None:
     ours = pod(resourceClaims=claims, schedulerName="ganglion")
     assert "resource claim (gpu)" in refused(ours)
     assert refused(pod(resourceClaims=claims, schedulerName="default-scheduler")) == ""
+
+
+@pytest.mark.parametrize("resource", ["nvidia.com/gpumem", "volcano.sh/vgpu-number"])
+def test_parts_of_gpus_in_the_words_of_another_scheduler_are_refused(resource: str) -> None:
+    box = {"name": "main", "resources": {"limits": {"nvidia.com/gpu": 1, resource: 1}}}
+    said = refused(pod(containers=[box]))
+    assert f"by {resource}" in said
+    assert "write ganglion.dev/gpu-fraction" in said
+
+
+@pytest.mark.parametrize("note", ["gpu-fraction", "gpu-memory"])
+def test_fractions_of_kai_are_not_taken_for_pods_without_gpus(note: str) -> None:
+    one = pod()
+    meta = structs.replace(one.metadata, annotations={note: "0.5"})
+    assert f"by {note}" in refused(structs.replace(one, metadata=meta))
 
 
 def test_gpus_of_two_kinds_are_refused_by_name() -> None:

@@ -8,6 +8,7 @@ from tests.worlds.kubernetes.controllers import unfold
 from tests.worlds.kubernetes.gangs.scene import Body, Scene, of, pods_of, seats, sizes
 
 from ganglion.model.levels import Level
+from ganglion.worlds.kubernetes.gangs.groups import UPSTREAM
 
 GROUP_LABELS = {
     "ganglion.dev/gang": {"ganglion.dev/gang-size": "3"},
@@ -84,9 +85,7 @@ def test_a_group_of_upstream_says_how_many_have_to_start_together() -> None:
     assert scene.one().lacking == "its PodGroup default/g is not known yet"
     policy = {"gang": {"minCount": 2}}
     limits = {"topology": [{"key": "topology.kubernetes.io/zone"}]}
-    group = pod_group(
-        "scheduling.k8s.io/v1alpha2", schedulingPolicy=policy, schedulingConstraints=limits
-    )
+    group = pod_group(UPSTREAM, schedulingPolicy=policy, schedulingConstraints=limits)
     scene.add(group)
     found = scene.one()
     assert found.lacking == ""
@@ -97,9 +96,17 @@ def test_a_group_of_upstream_says_how_many_have_to_start_together() -> None:
 def test_pods_of_a_basic_group_of_upstream_do_not_need_each_other() -> None:
     scene = Scene()
     scene.add(upstream("a"), upstream("b"))
-    scene.add(pod_group("scheduling.k8s.io/v1alpha2", schedulingPolicy={"basic": {}}))
+    scene.add(pod_group(UPSTREAM, schedulingPolicy={"basic": {}}))
     assert [each.name for each in scene.gangs()] == ["a", "b"]
     assert {each.lacking for each in scene.gangs()} == {""}
+
+
+def test_a_group_of_groups_is_refused_by_name_and_not_taken_apart() -> None:
+    scene = Scene()
+    scene.add(upstream("a"), upstream("b"))
+    policy = {"gang": {"minCount": 2}}
+    scene.add(pod_group(UPSTREAM, schedulingPolicy=policy, parentCompositePodGroupName="all"))
+    assert "part of CompositePodGroup all" in scene.one().refused
 
 
 def test_the_field_of_upstream_comes_before_every_label() -> None:

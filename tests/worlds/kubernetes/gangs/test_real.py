@@ -18,6 +18,7 @@ from ganglion.bench.controlplane_flags import Options
 from ganglion.worlds.kubernetes.gangs.chain import Wanted
 from ganglion.worlds.kubernetes.gangs.found import Found
 from ganglion.worlds.kubernetes.gangs.grouping import Grouping
+from ganglion.worlds.kubernetes.gangs.kinds import UPSTREAM_VERSIONS
 from ganglion.worlds.kubernetes.objects.meta import Anything, OwnerReference
 from ganglion.worlds.kubernetes.objects.pod import Pod
 
@@ -54,7 +55,11 @@ class Eyes:
 
     def _want(self, wanted: Wanted) -> bool:
         """Fetch an object by the path that was named; whether it was there and news."""
-        body = self.cluster.find(wanted.path)
+        paths = (
+            wanted.path.replace(f"/{UPSTREAM_VERSIONS[0]}/", f"/{version}/")
+            for version in UPSTREAM_VERSIONS
+        )
+        body = next(filter(None, map(self.cluster.find, paths)), None)
         return body is not None and self._take(body)
 
     def _fetch(self, api_version: str, kind: str, meta: Any) -> None:

@@ -2,7 +2,9 @@
 
 from typing import Any
 
-from ganglion.files.workload import parse_workloads, to_workload
+from msgspec.structs import replace
+
+from ganglion.files.workload import parse_workloads, references, to_workload
 from ganglion.model.policy import PriorityClass
 from ganglion.model.workload import Workload
 from ganglion.worlds.kubernetes.submit import compile_workload
@@ -13,7 +15,10 @@ Manifest = dict[str, Any]
 def workload(text: str) -> Workload:
     (doc,) = parse_workloads(text)
     classes = {"gold": PriorityClass(0)}
-    return to_workload(doc, user="ada", default_queue="", classes=classes)
+    made = to_workload(doc, user="ada", default_queue="", classes=classes)
+    # As the command line has it, which knows the values of secrets.
+    given = {name: value for name, value in references(doc).items() if value is not None}
+    return replace(made, run=replace(made.run, env=made.run.env | given))
 
 
 def compiled(text: str, **more: Any) -> tuple[Manifest, ...]:

@@ -16,8 +16,11 @@ from ganglion.worlds.kubernetes.act.times import Clock, steady_ms, wall_ms
 from ganglion.worlds.kubernetes.api.client import Api
 from ganglion.worlds.kubernetes.api.errors import Absent
 from ganglion.worlds.kubernetes.api.patches import Patch
+from ganglion.worlds.kubernetes.gangs.instance import FIRST
+from ganglion.worlds.kubernetes.names import FAILED_SCHEDULING, SCHEDULED
 
-SCHEDULED = "Scheduled"
+_ROUTINE = frozenset({SCHEDULED, FAILED_SCHEDULING})
+"""Reasons of which there may be very many: they give way to all others."""
 _MOST_SERIES = 4096
 _ENDS_MS = 6 * 60_000
 """A series to which nothing was added for this long has ended."""
@@ -36,6 +39,7 @@ class Recorder:
         clock: for the times in events.
         steady: for the limit; never goes back.
         may: asked before every write; False = another scheduler has taken over.
+        controller: which of several schedulers reports.
     """
 
     def __init__(
@@ -50,8 +54,10 @@ class Recorder:
         clock: Clock = wall_ms,
         steady: Clock = steady_ms,
         may: Callable[[], bool] = always,
+        controller: str = FIRST.controller,
     ) -> None:
-        self._api, self._instance, self._clock = api, instance, clock
+        self._api, self._clock = api, clock
+        self._instance, self._controller = instance, controller
         self._most_waiting, self._again_ms = most_waiting, again_ms
         self._may = may
         self._bucket = Bucket(per_second, burst, steady)
@@ -67,7 +73,9 @@ class Recorder:
             series = self._shelf.add(event, self._clock())
             if series.name in self._queued:
                 return
-            if len(self._queued) < self._most_waiting:
+            # Those of which there may be many leave half of the line to all others.
+            most = self._most_waiting // 2 if _is_routine(series) else self._most_waiting
+            if len(self._queued) < most:
                 self._queued[series.name] = series
             else:
                 self.dropped += 1
@@ -93,10 +101,11 @@ class Recorder:
             await self._write(series)
 
     def _ripe(self, *, everything: bool) -> list[Series]:
-        """Return the series to be written now, in the order in which they were begun or grew."""
+        """Return the series to be written now: rare ones first, then in the order they began."""
         with self._lock:
             now_ms = self._clock()
-            return [s for s in self._queued.values() if everything or self._due(s, now_ms)]
+            due = [s for s in self._queued.values() if everything or self._due(s, now_ms)]
+        return sorted(due, key=_is_routine)
 
     def _due(self, series: Series, now_ms: int) -> bool:
         return not series.written or now_ms - series.written_ms >= self._again_ms
@@ -111,10 +120,14 @@ class Recorder:
         series.written, series.written_ms = told, self._clock()
 
     async def _create(self, series: Series) -> None:
-        await self._api.create(series.path, series.whole(self._instance))
+        await self._api.create(series.path, series.whole(self._instance, self._controller))
 
     async def _grow(self, series: Series) -> None:
         try:
             await self._api.patch(f"{series.path}/{series.name}", series.more(), Patch.MERGE)
         except Absent:  # the server forgets events after a while
             await self._create(series)
+
+
+def _is_routine(series: Series) -> bool:
+    return series.first.reason in _ROUTINE

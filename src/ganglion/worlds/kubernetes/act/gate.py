@@ -12,16 +12,17 @@ from ganglion.worlds.kubernetes.act.outcome import Identity, Outcome, Verdict, p
 from ganglion.worlds.kubernetes.api.client import Api
 from ganglion.worlds.kubernetes.api.errors import Conflict, Refused
 from ganglion.worlds.kubernetes.api.patches import Patch
+from ganglion.worlds.kubernetes.gangs.instance import FIRST, Instance
 from ganglion.worlds.kubernetes.names import GATE, HOSTNAME
 from ganglion.worlds.kubernetes.objects.pod import Pod
 
 
-def lifted(pod: Pod, hostname: str) -> Outcome | None:
+def lifted(pod: Pod, hostname: str, ours: str = GATE) -> Outcome | None:
     """Say what there is to report on a pod's gate; None = it is still to be lifted."""
     if pod.is_leaving or pod.is_over:
         return Outcome(Verdict.GONE, f"pod {pod.key} is over or leaving")
     host = pod.spec.node_selector.get(HOSTNAME)
-    if any(gate.name == GATE for gate in pod.spec.scheduling_gates):
+    if any(gate.name == ours for gate in pod.spec.scheduling_gates):
         if host in (None, hostname):
             return None
         return Outcome(Verdict.REFUSED, f"pod {pod.key} selects the host {host} itself")
@@ -30,20 +31,23 @@ def lifted(pod: Pod, hostname: str) -> Outcome | None:
     return Outcome(Verdict.ELSEWHERE, f"pod {pod.key} was let go before", pod.spec.node_name)
 
 
-def lifting(pod: Pod, hostname: str) -> list[dict[str, Any]]:
+def lifting(pod: Pod, hostname: str, instance: Instance = FIRST) -> list[dict[str, Any]]:
     """Return the JSON patch that lifts our gate; it fails if the pod is not as it was read."""
     gates = [gate.name for gate in pod.spec.scheduling_gates]
-    gate = f"/spec/schedulingGates/{gates.index(GATE)}"
+    gate = f"/spec/schedulingGates/{gates.index(instance.gate)}"
     return [
         {"op": "test", "path": "/metadata/uid", "value": pod.metadata.uid},
         {"op": "test", "path": "/metadata/resourceVersion", "value": pod.metadata.resource_version},
-        {"op": "test", "path": f"{gate}/name", "value": GATE},
+        {"op": "test", "path": f"{gate}/name", "value": instance.gate},
         *_narrowing(pod, hostname),
+        *_marking(pod, instance),
         {"op": "remove", "path": gate},
     ]
 
 
-async def ungate(api: Api, who: Identity, hostname: str, pace: Pace = PACE) -> Outcome:
+async def ungate(
+    api: Api, who: Identity, hostname: str, pace: Pace = PACE, instance: Instance = FIRST
+) -> Outcome:
     """Let another scheduler bind a pod to one host.
 
     Args:
@@ -51,25 +55,26 @@ async def ungate(api: Api, who: Identity, hostname: str, pace: Pace = PACE) -> O
         who: the pod.
         hostname: value of the label `kubernetes.io/hostname` of the node, often its name.
         pace: how hard to try.
+        instance: whose gate it is.
 
     Returns:
         DONE; UNCHANGED when it was let go to that host before; ELSEWHERE when it was let go
         without it; GONE; REFUSED when it selects another host itself.
     """
-    look = reader(api, who, lambda pod: lifted(pod, hostname))
+    look = reader(api, who, lambda pod: lifted(pod, hostname, instance.gate))
 
     async def write() -> None:
         pod = await api.get(path_of(who), Pod)
-        if pod.metadata.uid == who.uid and lifted(pod, hostname) is None:
-            await _lift(api, pod, hostname)
+        if pod.metadata.uid == who.uid and lifted(pod, hostname, instance.gate) is None:
+            await _lift(api, pod, hostname, instance)
 
     return await look() or await settle(write, look, pace)
 
 
-async def _lift(api: Api, pod: Pod, hostname: str) -> None:
+async def _lift(api: Api, pod: Pod, hostname: str, instance: Instance) -> None:
     path = path_of(pod.metadata)
     try:
-        await api.patch(path, lifting(pod, hostname), Patch.JSON)
+        await api.patch(path, lifting(pod, hostname, instance), Patch.JSON)
     except Refused as refused:
         # A test that fails is refused like a patch that is wrong; the pod tells them apart.
         now = await api.get(path, Pod)
@@ -83,3 +88,14 @@ def _narrowing(pod: Pod, hostname: str) -> list[dict[str, Any]]:
         return [{"op": "add", "path": "/spec/nodeSelector", "value": {HOSTNAME: hostname}}]
     escaped = HOSTNAME.replace("/", "~1")
     return [{"op": "add", "path": f"/spec/nodeSelector/{escaped}", "value": hostname}]
+
+
+def _marking(pod: Pod, instance: Instance) -> list[dict[str, Any]]:
+    """Say on the pod whose it was, where there may be several."""
+    if not pod.metadata.annotations and instance.mark:
+        return [{"op": "add", "path": "/metadata/annotations", "value": instance.mark}]
+    paths = {key.replace("/", "~1"): value for key, value in instance.mark.items()}
+    return [
+        {"op": "add", "path": f"/metadata/annotations/{key}", "value": value}
+        for key, value in paths.items()
+    ]

@@ -17,6 +17,7 @@ from ganglion.worlds.kubernetes.act.outcome import Outcome, Verdict
 from ganglion.worlds.kubernetes.api.client import Api
 from ganglion.worlds.kubernetes.api.errors import Absent
 from ganglion.worlds.kubernetes.api.patches import Patch
+from ganglion.worlds.kubernetes.gangs.instance import FIRST, Instance
 from ganglion.worlds.kubernetes.names import SUSPENDED_FOR
 from ganglion.worlds.kubernetes.objects.meta import Anything
 
@@ -72,25 +73,82 @@ def resuming(switch: Switch) -> Wanted | None:
 
 
 async def suspend_owner(
-    api: Api, owner: Suspendable, beneficiary: str, pace: Pace = PACE
+    api: Api,
+    owner: Suspendable,
+    beneficiary: str,
+    pace: Pace = PACE,
+    instance: Instance = FIRST,
+    *,
+    seen: Anything | None = None,
 ) -> Outcome:
-    """Suspend an owner for a beneficiary.
+    """Suspend an owner for a beneficiary, as one of several schedulers.
+
+    Args:
+        api: the cluster's.
+        owner: which.
+        beneficiary: gang that gets the place.
+        pace: how hard to try.
+        instance: which of several schedulers we are.
+        seen: the owner as it was seen last. The write names its version, so the owner is read
+            only if it has changed since; None = it is read first.
 
     Returns:
         DONE; UNCHANGED when it is suspended already, by whomever; GONE when it is no more;
         REFUSED when it has no switch or the server says no.
     """
-    return await _turn(api, owner, lambda switch: suspending(switch, beneficiary), pace)
+
+    def want(switch: Switch) -> Wanted | None:
+        return suspending(switch, beneficiary)
+
+    return await _turn(api, owner, want, pace, instance, seen)
 
 
-async def resume_owner(api: Api, owner: Suspendable, pace: Pace = PACE) -> Outcome:
-    """Resume an owner if it was we who suspended it; UNCHANGED when it was not."""
-    return await _turn(api, owner, resuming, pace)
+async def resume_owner(
+    api: Api,
+    owner: Suspendable,
+    pace: Pace = PACE,
+    instance: Instance = FIRST,
+    *,
+    seen: Anything | None = None,
+) -> Outcome:
+    """Resume an owner if it was we who suspended it; UNCHANGED when it was not.
+
+    Args:
+        api: the cluster's.
+        owner: which.
+        pace: how hard to try.
+        instance: which of several schedulers we are.
+        seen: as for `suspend_owner`.
+    """
+    return await _turn(api, owner, resuming, pace, instance, seen)
 
 
-async def _turn(api: Api, owner: Suspendable, want: Want, pace: Pace) -> Outcome:
+async def _turned_as_seen(
+    api: Api, owner: Suspendable, want: Want, pace: Pace, instance: Instance, seen: Anything
+) -> Outcome | None:
+    """Try one write without reading first; None = it has to be read what is so now."""
+    wanted = want(Switch.of(seen, owner.suspend))
+    if wanted is None or _settled(seen, owner, want) or not pace.may():
+        return None  # what was seen may be old
+    try:
+        await api.patch(owner.path, _turned(seen, owner.suspend, *wanted, instance), Patch.MERGE)
+    except EnvironmentFault:
+        return None
+    return Outcome(Verdict.DONE)
+
+
+async def _turn(
+    api: Api,
+    owner: Suspendable,
+    want: Want,
+    pace: Pace,
+    instance: Instance,
+    last: Anything | None,
+) -> Outcome:
     if not owner.suspend:
         return Outcome(Verdict.REFUSED, f"{owner.path} cannot be suspended")
+    if last and (quick := await _turned_as_seen(api, owner, want, pace, instance, last)):
+        return quick
 
     async def look() -> Outcome | None:
         try:
@@ -105,7 +163,9 @@ async def _turn(api: Api, owner: Suspendable, want: Want, pace: Pace) -> Outcome
         seen = await api.get(owner.path, Anything)
         wanted = want(Switch.of(seen, owner.suspend))
         if seen.metadata.uid == owner.uid and wanted is not None:
-            await api.patch(owner.path, _turned(seen, owner.suspend, *wanted), Patch.MERGE)
+            await api.patch(
+                owner.path, _turned(seen, owner.suspend, *wanted, instance), Patch.MERGE
+            )
 
     return await look() or await settle(write, look, pace)
 
@@ -116,10 +176,13 @@ def _settled(seen: Anything, owner: Suspendable, want: Want) -> Outcome | None:
     return Outcome(Verdict.UNCHANGED) if want(Switch.of(seen, owner.suspend)) is None else None
 
 
-def _turned(seen: Anything, fields: Sequence[str], on: bool, ours: str | None) -> dict[str, Any]:
+def _turned(
+    seen: Anything, fields: Sequence[str], on: bool, ours: str | None, instance: Instance
+) -> dict[str, Any]:
     body: dict[str, Any] = {fields[-1]: on}
     for field in reversed(fields[:-1]):
         body = {field: body}
     # The version that was read: a user's own change in between is looked at first.
     about = {"uid": seen.metadata.uid, "resourceVersion": seen.metadata.resource_version}
-    return body | {"metadata": {**about, "annotations": {SUSPENDED_FOR: ours}}}
+    marks = {key: value if on else None for key, value in instance.mark.items()}
+    return body | {"metadata": {**about, "annotations": {SUSPENDED_FOR: ours, **marks}}}

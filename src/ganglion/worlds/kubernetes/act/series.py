@@ -10,10 +10,10 @@ from typing import Any
 
 from msgspec import Struct
 
-from ganglion.worlds.kubernetes.names import GROUP, SCHEDULER
+from ganglion.worlds.kubernetes.gangs.instance import FIRST
+from ganglion.worlds.kubernetes.names import FAILED_SCHEDULING
 from ganglion.worlds.kubernetes.objects.times import micros
 
-CONTROLLER = f"{GROUP}/{SCHEDULER}"
 _LONGEST = 1024
 """Characters of a note; longer ones are cut."""
 
@@ -56,7 +56,10 @@ class Happened(Struct, frozen=True):
     @property
     def same(self) -> tuple[object, ...]:
         """What events of one series share."""
-        return self.regarding, self.reason, self.action, self.warning, self.related
+        # A gang that waits for another reason than before is news; other numbers are not.
+        token, colon, _ = self.note.partition(":")
+        token = token if colon and self.reason == FAILED_SCHEDULING else ""
+        return self.regarding, self.reason, self.action, self.warning, self.related, token
 
 
 class Series:
@@ -86,14 +89,14 @@ class Series:
         """Of the folder it lies in."""
         return f"/apis/events.k8s.io/v1/namespaces/{self.namespace}/events"
 
-    def whole(self, instance: str) -> dict[str, Any]:
-        """Return the event to create."""
+    def whole(self, instance: str, controller: str = FIRST.controller) -> dict[str, Any]:
+        """Return the event to create, as a process of a scheduler writes it."""
         event: dict[str, Any] = {
             "apiVersion": "events.k8s.io/v1",
             "kind": "Event",
             "metadata": {"name": self.name, "namespace": self.namespace},
             "eventTime": micros(self.began_ms),
-            "reportingController": CONTROLLER,
+            "reportingController": controller,
             "reportingInstance": instance[:128],
             "reason": self.first.reason,
             "action": self.first.action,

@@ -14,6 +14,7 @@ from ganglion.worlds.kubernetes.api.line import JSON, Line, Params
 from ganglion.worlds.kubernetes.api.listing import Listing, Reading, Unreadable
 from ganglion.worlds.kubernetes.api.patches import Patch
 from ganglion.worlds.kubernetes.api.retry import pause_s, worth_repeating
+from ganglion.worlds.kubernetes.api.tally import NONE, OK, Tally
 
 __all__ = ["READ_TRIES", "SILENCE_S", "Api", "Lines", "Listing", "Params"]
 
@@ -47,6 +48,7 @@ class Api:
         self.endpoint = endpoint
         self._line = Line(endpoint, in_flight, timeout_s)
         self._reading = Reading()
+        self.tally = Tally()
 
     async def get(
         self, path: str, kind: type[T], *, params: Params | None = None, tries: int = READ_TRIES
@@ -218,8 +220,11 @@ class Api:
         encoded = b"" if body is None else msgspec.json.encode(body)
         for attempt in range(tries):
             try:
-                return await self._line.call(method, path, encoded, content, params)
+                answer = await self._line.call(method, path, encoded, content, params)
+                self.tally.add(method, path, OK)
+                return answer
             except ApiError as error:
+                self.tally.add(method, path, str(error.status or NONE))
                 if attempt + 1 >= tries or not worth_repeating(error):
                     raise
                 await asyncio.sleep(pause_s(attempt, error))

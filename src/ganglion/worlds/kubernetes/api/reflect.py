@@ -8,7 +8,7 @@ server has forgotten that version is everything listed again and compared with w
 
 import asyncio
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import aclosing
 from time import monotonic
 from typing import Generic, TypeVar
@@ -83,6 +83,7 @@ class Reflector(Generic[T]):
         on_trouble: gets every failure; the reflector goes on trying whatever it is.
         silence_s: silence after which the connection is taken for dead, in seconds.
         limit: objects in one page of a list.
+        others: the same collection in other versions, asked in turn where the server lacks one.
 
     Attributes:
         synced: everything was listed at least once.
@@ -104,8 +105,10 @@ class Reflector(Generic[T]):
         on_trouble: Callable[[GanglionError], None] | None = None,
         silence_s: float = SILENCE_S,
         limit: int = 500,
+        others: Sequence[str] = (),
     ) -> None:
         self._api, self._path, self._sink = api, path, sink
+        self._others, self._tried = list(others), 0
         self._kind, self._decoder = kind, msgspec.json.Decoder(kind)
         self._params: Mapping[str, str | int | bool] = params or {}
         self._on_trouble, self._silence_s, self._limit = on_trouble, silence_s, limit
@@ -117,6 +120,11 @@ class Reflector(Generic[T]):
         self.heard = 0.0
         self.unreadable: dict[str, str] = {}
 
+    @property
+    def path(self) -> str:
+        """The path that is asked for now."""
+        return self._path
+
     async def run(self) -> None:
         """List and watch for ever; ends by cancellation only."""
         while True:
@@ -124,6 +132,8 @@ class Reflector(Generic[T]):
             try:
                 await self._follow()
             except GanglionError as error:
+                if isinstance(error, Absent) and self._turn():
+                    continue
                 self._failed(error)
             else:
                 if self._lines > before:
@@ -135,6 +145,16 @@ class Reflector(Generic[T]):
         if not self.version:
             await self._list()
         await self._watch()
+
+    def _turn(self) -> bool:
+        """Ask for the next version; False when all were asked for in vain."""
+        self._tried += 1
+        if self._tried > len(self._others):
+            self._tried = 0
+            return False
+        self._others.append(self._path)
+        self._path, self.version = self._others.pop(0), ""
+        return True
 
     def _failed(self, error: GanglionError) -> None:
         if _needs_list(error):
@@ -175,7 +195,7 @@ class Reflector(Generic[T]):
             page=self._ahead,
         )
         self._hear()
-        self._absences = 0
+        self._absences = self._tried = 0
         fresh = {item.metadata.uid: item for item in listing.items}
         self._compare(fresh | kept)
         self.version = listing.version

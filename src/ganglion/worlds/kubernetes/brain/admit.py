@@ -1,13 +1,15 @@
 """Gangs that were found, brought to the engine's notice."""
 
-from ganglion.model.errors import GanglionError
 from ganglion.model.events import GangEnded, GangSubmitted, GangUpdated, Outcome
 from ganglion.model.workload import Gang
+from ganglion.worlds.kubernetes import names
 from ganglion.worlds.kubernetes.brain.gang_of import gang_of
 from ganglion.worlds.kubernetes.brain.judge import Judge
 from ganglion.worlds.kubernetes.brain.scene import Scene
 from ganglion.worlds.kubernetes.brain.site import Site
+from ganglion.worlds.kubernetes.brain.tenancy import home_queue, trespass, unguaranteed
 from ganglion.worlds.kubernetes.gangs.found import Found
+from ganglion.worlds.kubernetes.objects.bounds import brief
 
 _DEFINING = (
     "queue",
@@ -34,13 +36,17 @@ def admit(scene: Scene, judge: Judge, site: Site, gang_id: str, now: int) -> Non
         return
     if found.members:
         scene.awaited.pop(gang_id, None)
-    complaint = found.refused or _misfit(scene, found) or found.lacking
+    scene.apart.pop(("gang", gang_id), None)
+    if found.refused:
+        scene.apart["gang", gang_id] = brief(found.refused)
+    complaint = found.refused or _settled(found) or _misfit(scene, site, found) or found.lacking
     try:
         gang = None if complaint else gang_for(scene, judge, site, found, now)
-    except GanglionError as error:
-        complaint, gang = error.message, None
+        complaint = complaint or (_unguaranteed(scene, gang) if gang else "")
+    except Exception as error:
+        complaint, gang = scene.failed("gang", gang_id, error), None
     if complaint:
-        scene.complaints[gang_id] = complaint
+        scene.complaints[gang_id], gang = complaint, None
     else:
         scene.complaints.pop(gang_id, None)
     if gang is None:
@@ -54,9 +60,20 @@ def admit(scene: Scene, judge: Judge, site: Site, gang_id: str, now: int) -> Non
         scene.apply(GangUpdated(now, gang_id, held=False))
 
 
+def _settled(found: Found) -> str:
+    """Why nothing is left to be placed; empty = something is.
+
+    Pods that were bound before they could be understood stay where they are.
+    """
+    if found.members and all(each.pod.spec.node_name for each in found.members):
+        return "its pods run where they are, and are counted as those of others"
+    return ""
+
+
 def forget(scene: Scene, judge: Judge, gang_id: str, now: int) -> None:
     """A gang that waits is no more."""
     _withdraw(scene, gang_id, now)
+    scene.unready.pop(gang_id, None)
     judge.unlearn(gang_id)
 
 
@@ -70,19 +87,28 @@ def _withdraw(scene: Scene, gang_id: str, now: int) -> None:
     scene.failures.pop(gang_id, None)
 
 
-def queue_of(scene: Scene, found: Found) -> str:
-    """The queue that a gang is charged to."""
-    return found.queue or scene.settings.default_queue
+def queue_of(scene: Scene, site: Site, found: Found) -> str:
+    """The queue that a gang is charged to; empty = none is named anywhere."""
+    labels = site.crowd.namespaces.get(found.namespace, {})
+    return home_queue(found, labels, scene.settings.default_queue)
 
 
-def _misfit(scene: Scene, found: Found) -> str:
+def _misfit(scene: Scene, site: Site, found: Found) -> str:
     """What is wrong with a gang's queue; empty = nothing."""
-    queue = queue_of(scene, found)
+    queue = queue_of(scene, site, found)
+    if not queue:
+        return f"it names no queue, and namespace {found.namespace} has none (label {names.QUEUE})"
     if queue not in scene.state.queues:
         return f"there is no queue {queue}"
     if not scene.state.shares.is_leaf(queue):
         return f"queue {queue} has queues under it and takes no pods itself"
-    return ""
+    labels = site.crowd.namespaces.get(found.namespace, {})
+    return trespass(scene.tenancy, found, queue, labels)
+
+
+def _unguaranteed(scene: Scene, gang: Gang) -> str:
+    path = [scene.state.queues[name] for name in scene.state.shares.path(gang.queue)]
+    return unguaranteed(scene.tenancy, gang, path)
 
 
 def gang_for(scene: Scene, judge: Judge, site: Site, found: Found, now: int) -> Gang:
@@ -102,7 +128,8 @@ def gang_for(scene: Scene, judge: Judge, site: Site, found: Found, now: int) -> 
         judge.hints(gang_id),
         prefix=site.prefix,
         cluster=site.name,
-        queue=queue_of(scene, found),
+        queue=queue_of(scene, site, found),
+        user=found.creator if scene.settings.records_users else "",
         submitted=submitted,
     )
 

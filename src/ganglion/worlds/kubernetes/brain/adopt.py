@@ -6,7 +6,8 @@ together with the victims that were marked for it; marks that nobody profits fro
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial as bind
 
 from msgspec.structs import replace
 
@@ -33,11 +34,12 @@ from ganglion.worlds.kubernetes.brain.attempt import Attempt, Stage
 from ganglion.worlds.kubernetes.brain.gang_of import request_of
 from ganglion.worlds.kubernetes.brain.judge import Judge
 from ganglion.worlds.kubernetes.brain.orders import Evict, Nominate, Spare
+from ganglion.worlds.kubernetes.brain.readiness import is_ready
 from ganglion.worlds.kubernetes.brain.scene import Scene
 from ganglion.worlds.kubernetes.brain.site import Site
 from ganglion.worlds.kubernetes.brain.tend import leave
 from ganglion.worlds.kubernetes.gangs.found import Found, Member
-from ganglion.worlds.kubernetes.gangs.home import is_ours
+from ganglion.worlds.kubernetes.gangs.said import Said
 from ganglion.worlds.kubernetes.objects.pod import Pod
 from ganglion.worlds.kubernetes.objects.times import read_ms
 from ganglion.worlds.kubernetes.objects.victims import victim_of
@@ -50,23 +52,39 @@ LEAVING = "leaving/"
 
 
 def adopt(scene: Scene, judge: Judge, now: int) -> None:
-    """Take over a cluster as it is. Nodes and queues are known to the engine already."""
+    """Take over a cluster as it is. Nodes and queues are known to the engine already.
+
+    A gang that cannot be understood runs on: its pods count as those of others.
+    """
     begun = [gang for gang in sorted(scene.founds) if _is_begun(scene.founds[gang])]
-    # Places for the rest of a gang are looked for when all that is taken is known.
-    partial = [gang for gang in begun if not _adopt(scene, judge, gang, now, whole=True)]
-    for gang in partial:
-        _keep_seats(scene, judge, gang, now)
-    for site in scene.sites.values():
-        leaving = [uid for uid, pod in site.pods.items() if pod.is_leaving and is_ours(pod)]
-        for uid in sorted(leaving):
-            _see_off(scene, site, uid, site.pods[uid], now)
-    wards = _wards(scene)
-    _resume_victims(scene, wards, now)
-    for gang in sorted(wards):
-        _promise_again(scene, judge, gang, now)
-    for gang in partial:
+    partial: list[str] = []
+
+    def each(gangs: Sequence[str], step: Callable[[str], object]) -> None:
+        for gang in gangs:
+            try:
+                step(gang)
+            except Exception as error:
+                scene.failed("gang", gang, error)
+
+    def whole(gang: str) -> None:
+        if not _adopt(scene, judge, gang, now, whole=True):
+            partial.append(gang)
+
+    def rest(gang: str) -> None:
         _give_seats_back(scene, gang, now)
         _adopt(scene, judge, gang, now, whole=False)
+
+    # Places for the rest of a gang are looked for when all that is taken is known.
+    each(begun, whole)
+    each(partial, lambda gang: _keep_seats(scene, judge, gang, now))
+    for site in scene.sites.values():
+        ours = site.instance.places
+        leaving = [uid for uid, pod in site.pods.items() if pod.is_leaving and ours(pod)]
+        each(sorted(leaving), bind(_see_off, scene, site, now))
+    wards = _wards(scene)
+    each(sorted(scene.attempts), lambda gang: _resume_victim(scene, gang, wards, now))
+    each(sorted(wards), lambda gang: _promise_again(scene, judge, gang, now))
+    each(partial, rest)
     _disclaim_others(scene)
 
 
@@ -74,7 +92,7 @@ def claim_everything(scene: Scene) -> None:
     """Pods of ours that are bound do not count as strangers while nodes are described."""
     for site in scene.sites.values():
         for uid, pod in site.pods.items():
-            if pod.spec.node_name and is_ours(pod):
+            if pod.spec.node_name and site.instance.places(pod):
                 site.claim(uid)
 
 
@@ -82,7 +100,7 @@ def _disclaim_others(scene: Scene) -> None:
     """Whatever could not be adopted counts as a stranger."""
     for site in scene.sites.values():
         for uid, pod in site.pods.items():
-            if uid not in scene.seated and pod.spec.node_name and is_ours(pod):
+            if uid not in scene.seated and pod.spec.node_name and site.instance.places(pod):
                 site.disclaim(uid)
 
 
@@ -122,6 +140,8 @@ def _adopt(scene: Scene, judge: Judge, gang_id: str, now: int, *, whole: bool) -
         {(pod.pod_set, pod.index): pod for pod in place.pods},
         stage=Stage.BINDING,
         since=now,
+        bound_at=since if whole else 0,
+        steady=whole and all(is_ready(each.pod) for each in seated),
         running=_run(seated) and scene.apply(GangStarted(since, gang_id, 1)),
         owner=found.owner,
     )
@@ -153,6 +173,8 @@ def _keep_seats(scene: Scene, judge: Judge, gang_id: str, now: int) -> None:
 
 
 def _give_seats_back(scene: Scene, gang_id: str, now: int) -> None:
+    if scene.record(BEGUN + gang_id) is None:
+        return
     scene.state.apply(GangEnded(now, BEGUN + gang_id, 1, Outcome.CANCELLED))
     scene.state.forget(BEGUN + gang_id)
 
@@ -243,10 +265,11 @@ def _as_large_as(gang: Gang, pods: Sequence[PodPlacement]) -> Gang:
     return replace(gang, pod_sets=tuple(sets))
 
 
-def _see_off(scene: Scene, site: Site, uid: str, pod: Pod, now: int) -> None:
+def _see_off(scene: Scene, site: Site, now: int, uid: str) -> None:
     """A pod that is on its way out holds its place until it is gone, as a gang of its own."""
+    pod = site.pods[uid]
     gang_id = f"{site.prefix}{LEAVING}{uid}"
-    queue = pod.metadata.labels.get(names.QUEUE) or scene.settings.default_queue
+    queue = Said((pod.metadata,)).queue() or scene.settings.default_queue
     is_somewhere = pod.spec.node_name in site.nodes
     if uid in scene.seated or queue not in scene.state.queues or not is_somewhere:
         return
@@ -278,20 +301,20 @@ def _wards(scene: Scene) -> set[str]:
     }
 
 
-def _resume_victims(scene: Scene, wards: set[str], now: int) -> None:
-    """Go on with victims whose beneficiary still waits for them; spare the others."""
-    for gang, attempt in sorted(scene.attempts.items()):
-        site = scene.sites[attempt.cluster]
-        marked = [site.pods[uid] for uid in attempt.pods.values() if victim_of(site.pods[uid])]
-        if not marked or attempt.stage is Stage.LEAVING:
-            continue
-        beneficiary = victim_of(marked[0]) or ""
-        if beneficiary in wards:
-            cause = f"preempted for {beneficiary}"
-            scene.apply(GangStopping(now, gang, attempt.number, cause))
-            leave(scene, attempt, cause, beneficiary, now)
-        else:
-            scene.orders.append(Spare(gang, tuple(map(site.ref, marked))))
+def _resume_victim(scene: Scene, gang: str, wards: set[str], now: int) -> None:
+    """Go on with a victim whose beneficiary still waits for it; spare others."""
+    attempt = scene.attempts[gang]
+    site = scene.sites[attempt.cluster]
+    marked = [site.pods[uid] for uid in attempt.pods.values() if victim_of(site.pods[uid])]
+    if not marked or attempt.stage is Stage.LEAVING:
+        return
+    beneficiary = victim_of(marked[0]) or ""
+    if beneficiary in wards:
+        cause = f"preempted for {beneficiary}"
+        scene.apply(GangStopping(now, gang, attempt.number, cause))
+        leave(scene, attempt, cause, beneficiary, now)
+    else:
+        scene.orders.append(Spare(gang, tuple(map(site.ref, marked))))
 
 
 def _promise_again(scene: Scene, judge: Judge, gang_id: str, now: int) -> None:

@@ -20,6 +20,7 @@ class Asks:
     def __init__(self, pods: Mapping[str, Pod], crowd: Crowd) -> None:
         self._pods, self._crowd = pods, crowd
         self._known: dict[str, Ask] = {}
+        self._needs: dict[str, tuple[Pod, Needs]] = {}
 
     def of(self, pod: Pod) -> Ask:
         """What one pod takes.
@@ -41,9 +42,23 @@ class Asks:
             InputError: a quantity is none.
         """
         uid = pod.metadata.uid
-        known = self._crowd.needs(uid) if self._pods.get(uid) is pod else None
-        return known or needs_of(pod)
+        if self._pods.get(uid) is not pod:
+            return needs_of(pod)
+        known = self._crowd.needs(uid)
+        if known is not None:
+            return known
+        before = self._needs.get(uid)
+        if before is None or (before[0] is not pod and _needs_otherwise(before[0], pod)):
+            before = (pod, needs_of(pod))
+        self._needs[uid] = (pod, before[1])
+        return before[1]
 
     def forget(self, uid: str) -> None:
         """It takes something else, or is gone."""
         self._known.pop(uid, None)
+        self._needs.pop(uid, None)
+
+
+def _needs_otherwise(before: Pod, now: Pod) -> bool:
+    """Whether anything has changed that needs are read from."""
+    return before.metadata.labels != now.metadata.labels or before.spec != now.spec

@@ -35,6 +35,10 @@ class Attempt(Struct):
         bound: UIDs that are known to be bound.
         stage: how far it has come.
         since: when it came there, in ms.
+        bound_at: when all of it was bound, in ms; 0 = it is not yet.
+        ready_since: since when all of its pods are ready together, in ms; 0 = they are not.
+        steady: whether they were for long enough, so that it is no matter any more.
+        is_late: whether it leaves because it was not ready in time.
         vacant: place -> when its pod went, in ms.
         ends: UID -> phase in which its pod ended, or "" for one that was deleted.
         cause: why it leaves.
@@ -46,6 +50,7 @@ class Attempt(Struct):
         chosen: claims -> the version in which they were told their node.
         nominated: UIDs of pods that are told where they are going to run -> node.
         taken: claims -> the node that they were seen to name.
+        ordered: whether any of its bindings was ordered by this process.
     """
 
     gang: str
@@ -58,6 +63,10 @@ class Attempt(Struct):
     bound: set[str] = field(default_factory=set)
     stage: Stage = Stage.ASSEMBLING
     since: int = 0
+    bound_at: int = 0
+    ready_since: int = 0
+    steady: bool = False
+    is_late: bool = False
     vacant: dict[Place, int] = field(default_factory=dict)
     ends: dict[str, str] = field(default_factory=dict)
     cause: str = ""
@@ -69,6 +78,7 @@ class Attempt(Struct):
     chosen: dict[str, str] = field(default_factory=dict)
     nominated: dict[str, str] = field(default_factory=dict)
     taken: dict[str, str] = field(default_factory=dict)
+    ordered: bool = False
 
     def enter(self, stage: Stage, now: int) -> None:
         """Come to a stage."""

@@ -4,7 +4,8 @@ It does no I/O and reads no clock. Given the same changes at the same times it o
 writes, so all of it can be tested without a cluster.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
+from functools import partial
 from heapq import heappop, heappush
 
 from msgspec.structs import replace
@@ -13,23 +14,17 @@ from ganglion.engine.cycle import cycle
 from ganglion.engine.plugins import Plugins
 from ganglion.engine.state import ClusterState
 from ganglion.lifecycle.failures.quarantine import Quarantine
-from ganglion.model.events import (
-    NodeAdded,
-    NodeLost,
-    PolicySet,
-    QueueRemoved,
-    QueueSet,
-)
-from ganglion.model.node import Node
+from ganglion.model.events import PolicySet, QueueRemoved, QueueSet
 from ganglion.model.plan import Plan
 from ganglion.model.policy import Policy
 from ganglion.model.queue import Queue
-from ganglion.worlds.kubernetes.act.series import About
 from ganglion.worlds.kubernetes.brain.admit import admit, forget
 from ganglion.worlds.kubernetes.brain.adopt import adopt, claim_everything
 from ganglion.worlds.kubernetes.brain.attempt import Attempt, Stage
-from ganglion.worlds.kubernetes.brain.carry import carry, note
+from ganglion.worlds.kubernetes.brain.carry import carry
+from ganglion.worlds.kubernetes.brain.describing import describe_nodes
 from ganglion.worlds.kubernetes.brain.judge import Judge
+from ganglion.worlds.kubernetes.brain.noting import note
 from ganglion.worlds.kubernetes.brain.orders import (
     Answer,
     BindDone,
@@ -40,6 +35,7 @@ from ganglion.worlds.kubernetes.brain.orders import (
     Order,
     Unsuspend,
 )
+from ganglion.worlds.kubernetes.brain.readiness import next_look
 from ganglion.worlds.kubernetes.brain.resume import resume_owners
 from ganglion.worlds.kubernetes.brain.revive import revive_blocked
 from ganglion.worlds.kubernetes.brain.scene import Scene
@@ -48,7 +44,7 @@ from ganglion.worlds.kubernetes.brain.site import Site
 from ganglion.worlds.kubernetes.brain.telling import Teller
 from ganglion.worlds.kubernetes.brain.tend import answered, lost, tend
 from ganglion.worlds.kubernetes.gangs.chain import Wanted
-from ganglion.worlds.kubernetes.names import QUARANTINED
+from ganglion.worlds.kubernetes.gangs.found import Found
 from ganglion.worlds.kubernetes.objects.pod import Pod
 
 News = Changed | Answer
@@ -76,11 +72,13 @@ class Brain:
     def __init__(
         self, clusters: Sequence[str], settings: Settings, policy: Policy, plugins: Plugins
     ) -> None:
-        self.sites = {name: Site(name, settings.sources) for name in clusters}
+        self.sites = {name: Site(name, settings.sources, settings.instance) for name in clusters}
         self._judge = Judge(self.sites)
         state = ClusterState(policy, self._judge.plugins(plugins))
         quarantine = Quarantine(settings.refusals, settings.quarantine_ms)
         self.scene = Scene(settings, state, dict(self.sites), quarantine)
+        for site in self.sites.values():
+            site.grouping.failed = partial(self._not_understood, site)
         self.plan = Plan(0)
         self._teller = Teller()
         self._timers: list[tuple[int, str]] = []
@@ -107,9 +105,19 @@ class Brain:
         """Take news in without deciding anything, as one that does not lead does."""
         for each in news:
             if isinstance(each, Changed):
-                self.sites[each.cluster].take(each)
+                self._take(each)
             else:
                 self._answers.append(each)
+
+    def _take(self, change: Changed) -> None:
+        site = self.sites[change.cluster]
+        name = f"{site.prefix}{change.uid}"
+        try:
+            site.take(change)
+        except Exception as error:
+            self.scene.failed(change.kind, name, error)
+        else:
+            self.scene.apart.pop((change.kind, name), None)
 
     def settle(self) -> None:
         """Work out what is known so far of clusters that are still being listed."""
@@ -143,7 +151,7 @@ class Brain:
     def turn(self, news: Iterable[News], now: int) -> list[Order]:
         """Take news in, decide, and say what is to be written, in that order."""
         scene = self.scene
-        scene.orders, scene.facts, scene.rejected, scene.defects = [], [], [], []
+        scene.orders, scene.facts, scene.rejected = [], [], []
         self.observe(news)
         answers, self._answers = self._answers, []
         self._follow_pods(now)
@@ -151,7 +159,7 @@ class Brain:
         if newcomers:
             claim_everything(newcomers)
         self._judge.refresh(scene)
-        self._describe_nodes(now)
+        describe_nodes(scene, now)
         if newcomers:
             adopt(newcomers, self._judge, now)
             scene.attempts.update(newcomers.attempts)
@@ -164,11 +172,12 @@ class Brain:
         self._admit(now)
         resume_owners(scene, now)
         self._judge.describe(scene)
-        self._describe_nodes(now)
+        describe_nodes(scene, now)
         self._judge.open()
         self.plan = cycle(scene.state, [], now, isolate=scene.settings.isolate)
         self.plan.rejected[:0], self.plan.defects[:0] = scene.rejected, scene.defects
-        self._judge.settle(self.plan)
+        scene.defects = []  # those that follow are told with the next plan, as those before a turn
+        self._judge.settle(scene, self.plan)
         carry(scene, self._judge, self.plan)
         for start in self.plan.starts:
             self._teller.heed(scene, start.gang.id)
@@ -196,7 +205,8 @@ class Brain:
             self.scene.state.next_wake(),
             self.scene.quarantine.next_end(),
             self._timers[0][0] if self._timers else None,
-            None if self._teller.is_done() and not self.scene.touched else now,
+            None if self._teller.is_done() and not self.scene.unsure else now,
+            now if self.scene.touched else None,
         ]
         return min((each for each in times if each is not None), default=None)
 
@@ -222,10 +232,20 @@ class Brain:
                 found = site.grouping.found(key)
                 if found is None:
                     scene.founds.pop(gang, None)
+                    scene.apart.pop(("gang", gang), None)
                 else:
-                    is_fixed = gang in scene.attempts
-                    scene.founds[gang] = self._judge.divided(site, gang, found, is_fixed=is_fixed)
+                    scene.founds[gang] = self._divided(site, gang, found)
                 scene.touched.add(gang)
+
+    def _not_understood(self, site: Site, key: str, error: Exception) -> str:
+        return self.scene.failed("gang", site.prefix + key, error)
+
+    def _divided(self, site: Site, gang: str, found: Found) -> Found:
+        try:
+            is_fixed = gang in self.scene.attempts
+            return self._judge.divided(site, gang, found, is_fixed=is_fixed)
+        except Exception as error:
+            return replace(found, refused=self.scene.failed("gang", gang, error))
 
     def _restocked(self, site: Site) -> None:
         """Claims or volumes have changed: gangs may wait for them."""
@@ -252,53 +272,7 @@ class Brain:
             scene.attempts[gang].turn_away(pod.metadata.uid)
         if scene.quarantine.strike(site.prefix + node, f"it refused pods: {why}", now):
             site.changed_nodes.add(node)
-            uid = site.nodes[node].metadata.uid if node in site.nodes else ""
-            about = About("v1", "Node", "", node, uid)
-            message = scene.quarantine.reason(site.prefix + node, now)
-            scene.orders.append(Note(site.name, about, QUARANTINED, "Quarantining", message, True))
-
-    def _describe_nodes(self, now: int) -> None:
-        scene = self.scene
-        for site in scene.sites.values():
-            # The engine's tree is built anew once after nodes have moved: look first, then tell.
-            for event in [*self._seen_of_nodes(site, now)]:
-                scene.apply(event)
-            site.changed_nodes.clear()
-            if site.renew_catalog():
-                scene.touched.update(self._waiting(site))
-
-    def _seen_of_nodes(self, site: Site, now: int) -> Iterator[NodeAdded | NodeLost]:
-        """What has changed about the nodes of a cluster."""
-        state = self.scene.state
-        for name in sorted(site.changed_nodes):
-            full = site.prefix + name
-            node = site.described(name, self._ours(site, full))
-            if node is None:
-                if full in state.tree.index:
-                    yield NodeLost(now, full)
-                continue
-            shut = self.scene.quarantine.reason(full, now)
-            node = replace(node, cordoned=node.cordoned or shut) if shut else node
-            if not _is_known(state, node):
-                yield NodeAdded(now, node)
-
-    def _waiting(self, site: Site) -> list[str]:
-        """Gangs of a cluster that have no place yet: they may fit other devices than before."""
-        scene = self.scene
-        return [
-            gang
-            for gang in scene.founds
-            if gang not in scene.attempts and scene.site_of(gang) is site
-        ]
-
-    def _ours(self, site: Site, node: str) -> dict[int, str]:
-        """Devices that our gangs hold or are promised on a node, and what they are asked by."""
-        state = self.scene.state
-        if node not in state.tree.index:
-            return {}
-        resources = site.resources(node.removeprefix(site.prefix))
-        held = {device for pod in state.present_on(node) for device in pod.devices}
-        return {each: resources[each] if each < len(resources) else "" for each in sorted(held)}
+            scene.tell_quarantine(site, node, now)
 
     def _hear(self, answers: Sequence[Answer], now: int) -> None:
         scene = self.scene
@@ -307,12 +281,18 @@ class Brain:
             if attempt is None or attempt.number != answer.attempt:
                 continue
             if isinstance(answer, BindDone):
-                answered(scene, self._judge, attempt, answer, now)
+                self._bound(attempt, answer, now)
             elif isinstance(answer, EvictBlocked):
                 self._blocked(attempt, answer, now)
             elif isinstance(answer, EvictDone):
                 scene.blocked.pop(answer.gang, None)
             scene.touched.add(answer.gang)
+
+    def _bound(self, attempt: Attempt, answer: BindDone, now: int) -> None:
+        try:
+            answered(self.scene, self._judge, attempt, answer, now)
+        except Exception as error:
+            self.scene.failed("gang", attempt.gang, error)
 
     def _blocked(self, attempt: Attempt, answer: EvictBlocked, now: int) -> None:
         """A budget keeps victims where they are."""
@@ -353,12 +333,18 @@ class Brain:
             for gang in touched:
                 attempt = scene.attempts.get(gang)
                 if attempt:
-                    tend(scene, self._judge, attempt, now)
-                    self._set_timer(attempt, now)
+                    self._tend(attempt, now)
                 self._teller.heed(scene, gang)
                 if gang not in scene.attempts:
                     waiting.add(gang)
         scene.touched = waiting
+
+    def _tend(self, attempt: Attempt, now: int) -> None:
+        try:
+            tend(self.scene, self._judge, attempt, now)
+            self._set_timer(attempt, now)
+        except Exception as error:
+            self.scene.failed("gang", attempt.gang, error)
 
     def _admit(self, now: int) -> None:
         """Look at the first of the gangs without a place; at others in the next turns."""
@@ -381,6 +367,8 @@ class Brain:
             heappush(self._timers, (attempt.since + settings.assemble_ms, attempt.gang))
         elif attempt.claims:
             heappush(self._timers, (now + settings.provision_ms, attempt.gang))
+        elif look := next_look(self.scene, attempt):
+            heappush(self._timers, (look, attempt.gang))
         elif attempt.vacant and not attempt.pods:
             heappush(self._timers, (now + settings.replace_ms, attempt.gang))
 
@@ -390,10 +378,3 @@ def _sits(scene: Scene, attempt: Attempt) -> bool:
     members = scene.founds[attempt.gang].members if attempt.gang in scene.founds else ()
     is_whole = len(members) == len(attempt.pods) == len(attempt.places)
     return is_whole and attempt.stage is Stage.BINDING
-
-
-def _is_known(state: ClusterState, node: Node) -> bool:
-    name = node.name
-    return (
-        name in state.tree.index and not state.tree.is_gone(name) and state.tree.node(name) == node
-    )

@@ -1,12 +1,15 @@
 """Plans turned into what is to be written."""
 
+from collections.abc import Callable
+from functools import partial
+
 from ganglion.model.events import GangReserved
 from ganglion.model.placement import Placement
 from ganglion.model.plan import Plan, Resize, Start, Stop
-from ganglion.worlds.kubernetes.act.series import About
 from ganglion.worlds.kubernetes.brain.attempt import Attempt, Stage
 from ganglion.worlds.kubernetes.brain.judge import Judge
-from ganglion.worlds.kubernetes.brain.orders import Nominate, Note, PodRef
+from ganglion.worlds.kubernetes.brain.noting import note
+from ganglion.worlds.kubernetes.brain.orders import Nominate, PodRef
 from ganglion.worlds.kubernetes.brain.scene import Scene
 from ganglion.worlds.kubernetes.brain.tend import drop, leave, tend
 from ganglion.worlds.kubernetes.names import PREEMPTED
@@ -17,12 +20,16 @@ def carry(scene: Scene, judge: Judge, plan: Plan) -> None:
     for decision in plan.decisions:
         if isinstance(decision, GangReserved):
             nominate(scene, decision.gang, decision.placement)
-    for stop in plan.stops:
-        _stop(scene, stop, plan.at)
-    for resize in plan.resizes:
-        _resize(scene, judge, resize, plan.at)
-    for start in plan.starts:
-        _start(scene, judge, start, plan.at)
+    steps: list[tuple[str, Callable[[], None]]] = [
+        *((each.gang, partial(_stop, scene, each, plan.at)) for each in plan.stops),
+        *((each.gang.id, partial(_resize, scene, judge, each, plan.at)) for each in plan.resizes),
+        *((each.gang.id, partial(_start, scene, judge, each, plan.at)) for each in plan.starts),
+    ]
+    for gang, step in steps:
+        try:
+            step()
+        except Exception as error:
+            scene.failed("gang", gang, error)
 
 
 def nominate(scene: Scene, gang: str, placement: Placement | None) -> None:
@@ -79,19 +86,3 @@ def _start(scene: Scene, judge: Judge, start: Start, now: int) -> None:
     scene.attempts[gang] = attempt
     scene.awaited.pop(gang, None)
     tend(scene, judge, attempt, now)
-
-
-def note(
-    scene: Scene, gang: str, reason: str, action: str, message: str, *, warning: bool = False
-) -> None:
-    """Record an event about a gang's owner, or its first pod."""
-    found, site = scene.founds.get(gang), scene.site_of(gang)
-    if found and found.owner:
-        owner = found.owner
-        about = About(owner.api_version, owner.kind, owner.namespace, owner.name, owner.uid)
-    elif found and found.members:
-        meta = found.members[0].pod.metadata
-        about = About("v1", "Pod", meta.namespace, meta.name, meta.uid)
-    else:
-        return
-    scene.orders.append(Note(site.name, about, reason, action, message, warning))

@@ -1,19 +1,25 @@
 """Rules that depend on what else runs: they close nodes to pods and may forbid a start."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from ganglion.model.placement import Placement
 from ganglion.model.plan import Plan
 from ganglion.model.reasons import Reason, Token
 from ganglion.model.workload import Gang, Topology
+from ganglion.worlds.kubernetes.brain.filtering import (
+    GangFilter,
+    label_keys,
+    members_by_set,
+    nameless,
+)
 from ganglion.worlds.kubernetes.brain.kinds import Kinds
 from ganglion.worlds.kubernetes.brain.site import Site
 from ganglion.worlds.kubernetes.filters.check import check
 from ganglion.worlds.kubernetes.filters.levels import levels_of
-from ganglion.worlds.kubernetes.filters.needs import Needs
+from ganglion.worlds.kubernetes.filters.needs import Needs, Resident
 from ganglion.worlds.kubernetes.gangs.found import Found, Member
 from ganglion.worlds.kubernetes.objects.pod import Pod
 
@@ -30,8 +36,14 @@ class _Bound(Struct, frozen=True):
 class Dynamic:
     """Dynamic rules of gangs, as a Permit plugin of the engine.
 
+    Which nodes are closed to a gang is worked out when it found no place pod by pod; only then
+    does the engine have to know of it, to tell why and to stop others for it.
+
     Args:
         sites: the clusters.
+
+    Attributes:
+        unsure: gangs that found no place before their closed nodes were known.
     """
 
     name = "kubernetes-neighbours"
@@ -41,6 +53,8 @@ class Dynamic:
         self._kinds = {name: Kinds(site) for name, site in sites.items()}
         self._assumed: dict[str, list[str]] = {}
         self._is_open = self._are_watched = False
+        self._asked: dict[str, None] = {}
+        self.unsure: set[str] = set()
 
     def learn(self, site: Site, gang: str, found: Found) -> None:
         """Know a gang that looks for a place.
@@ -54,6 +68,8 @@ class Dynamic:
         )
         self._known[gang] = _Bound(site, found, needs, is_choosy)
         self._kinds[site.name].put(gang, needs)
+        if any(each.least < each.count for each in found.sets):
+            self._kinds[site.name].look(gang)  # it grows where nodes are open to it
 
     def hints(self, gang: str) -> dict[str, Topology]:
         """Pod set -> the topology that the rules among its pods amount to."""
@@ -63,7 +79,7 @@ class Dynamic:
         site, counts = bound.site, {each.name: each.count for each in bound.found.sets}
         found = {}
         for name, needs in bound.needs.items():
-            levels = site.places.levels_among(_keys(needs))
+            levels = site.places.levels_among(label_keys(needs))
             found[name] = levels_of(needs, counts[name], site.crowd, site.fleet, levels)
         return found
 
@@ -100,8 +116,13 @@ class Dynamic:
 
     def settle(self, plan: Plan) -> None:
         """A cycle is over: who was permitted but did not start holds nothing."""
-        self._is_open = False
+        self._is_open, self.unsure = False, set()
         started = {each.gang.id for each in plan.starts}
+        for gang in self._asked:
+            bound = self._known.get(gang)
+            if bound and gang not in started and self._kinds[bound.site.name].look(gang):
+                self.unsure.add(gang)
+        self._asked = {}
         for gang, uids in self._assumed.items():
             bound = self._known.get(gang)
             if bound is None:
@@ -111,31 +132,56 @@ class Dynamic:
                     bound.site.reconsider(uid)
         self._assumed = {}
 
+    def may_ask(self, gang: str) -> bool:
+        """Whether others may be stopped for a gang: not before its closed nodes are known."""
+        bound = self._known.get(gang)
+        return bound is None or self._kinds[bound.site.name].is_looked_at(gang)
+
+    def filtering(self, gang: Gang) -> AbstractContextManager[GangFilter] | None:
+        """The rules among pods for a gang of which none is placed yet; None = there are none."""
+        bound = self._known.get(gang.id)
+        if bound is None or not self._is_minded(bound):
+            return None
+        self._asked[gang.id] = None
+        return self._filtering(bound)
+
+    @contextmanager
+    def _filtering(self, bound: _Bound) -> Iterator[GangFilter]:
+        members = [each.pod.metadata.uid for each in bound.found.members]
+        with bound.site.crowd.supposing(members) as suppose:
+            yield GangFilter(bound.site, bound.found, suppose)
+
+    def _is_minded(self, bound: _Bound) -> bool:
+        """Whether it matters to a gang what else runs, or to what runs whether it does."""
+        guards = bound.site.crowd.guards
+        if bound.is_choosy or not guards.is_needed():
+            return bound.is_choosy
+        return any(
+            next(guards.against(Resident("", "", each, dict(each.labels))), None)
+            for each in bound.needs.values()
+        )
+
     def permit(self, gang: Gang, placement: Placement, now: int) -> Reason | None:
         """None to let a gang start there, or what stands in its way."""
         del now
         bound = self._known.get(gang.id)
         if bound is None:
             return None
-        is_minded = bound.is_choosy or bound.site.crowd.guards.is_needed()
+        is_minded = self._is_minded(bound)
         if not is_minded and not self._are_watched:
             return None
         members, site = _seated(bound, placement), bound.site
-        trouble = check(members, site.crowd, site.fleet) if is_minded else None
+        needs = site.asks.needs
+        trouble = check(members, site.crowd, site.fleet, needs=needs) if is_minded else None
         if trouble:
+            self._asked[gang.id] = None
             node, why = trouble
             return Reason(Token.CONSTRAINT, f"node {node}: {why}")
         if self._is_open:
             for pod, node in members:
-                site.crowd.put(pod, node)
+                site.crowd.put(pod, node, needs(pod))
             self._assumed[gang.id] = [pod.metadata.uid for pod, _ in members]
         return None
-
-
-def _keys(needs: Needs) -> set[str]:
-    """The node labels that rules among pods are about."""
-    terms = {each.key for each in (*needs.near, *needs.apart)}
-    return terms | {each.among.key for each in needs.spreads}
 
 
 def _odd(found: Found) -> Iterator[Member]:
@@ -146,25 +192,15 @@ def _odd(found: Found) -> Iterator[Member]:
 
 def _seated(bound: _Bound, placement: Placement) -> Sequence[tuple[Pod, str]]:
     """Every pod of a gang with its node; one that is yet to be made stands like its equals."""
-    living: dict[str, list[Pod]] = {}
-    for member in bound.found.members:
-        living.setdefault(member.pod_set, []).append(member.pod)
+    pods = members_by_set(bound.found)
+    counts = dict.fromkeys(pods, 0)
     found = []
-    for number, place in enumerate(placement.pods):
-        pods = living.get(place.pod_set)
-        pod = pods.pop(0) if pods else _nameless(bound, place.pod_set, number)
+    for place in placement.pods:
+        number = counts[place.pod_set]
+        counts[place.pod_set] += 1
+        living = pods[place.pod_set]
+        pod = (
+            living[number] if number < len(living) else nameless(bound.found, place.pod_set, number)
+        )
         found.append((pod, place.node.removeprefix(bound.site.prefix)))
     return found
-
-
-def _nameless(bound: _Bound, pod_set: str, number: int) -> Pod:
-    """A pod that is yet to be made: it mounts what all mount, not what another has for itself."""
-    pod = next(each.request for each in bound.found.sets if each.name == pod_set)
-    living = [each.pod for each in bound.found.members if each.pod_set == pod_set]
-    volumes = pod.spec.volumes if len(living) != 1 else ()
-    volumes = tuple(v for v in volumes if all(v in each.spec.volumes for each in living))
-    return replace(
-        pod,
-        metadata=replace(pod.metadata, uid=f"{bound.found.key} {number}"),
-        spec=replace(pod.spec, volumes=volumes),
-    )

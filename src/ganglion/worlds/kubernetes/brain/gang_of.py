@@ -3,12 +3,21 @@
 import re
 from collections.abc import Callable, Mapping
 
-from ganglion.model.errors import FieldError
+from ganglion.model.errors import FieldError, InputError
 from ganglion.model.resources import WHOLE, GpuRequest, PodRequest
 from ganglion.model.workload import Constraints, Gang, PodSet, Topology
 from ganglion.worlds.kubernetes import names
 from ganglion.worlds.kubernetes.discover.catalog import SHARED
 from ganglion.worlds.kubernetes.gangs.found import Found, FoundSet
+from ganglion.worlds.kubernetes.gpu_resources import GPU_RESOURCES
+from ganglion.worlds.kubernetes.objects.bounds import (
+    CPU_MILLI,
+    DEVICES,
+    MEMORY_MIB,
+    PODS,
+    QUANTITY,
+    within,
+)
 from ganglion.worlds.kubernetes.objects.pod import Pod
 from ganglion.worlds.kubernetes.objects.quantity import exactly, mib
 from ganglion.worlds.kubernetes.requests import Ask
@@ -37,6 +46,7 @@ def gang_of(
     cluster: str,
     queue: str,
     submitted: int,
+    user: str = "",
 ) -> Gang:
     """The gang that the engine places.
 
@@ -49,22 +59,25 @@ def gang_of(
         cluster: name of its cluster, likewise.
         queue: leaf queue it is charged to.
         submitted: in ms by our clock.
+        user: who created it; empty = unknown, and its namespace stands for a user.
 
     Raises:
-        InputError: a quantity or annotation that is none.
+        InputError: a quantity or annotation that is none or out of bounds, or no pod is wanted.
     """
+    wanted = tuple(each for each in found.sets if each.count)
+    if not wanted:
+        raise InputError(f"{found.name} wants 0 pods")
+    within(f"the pods of {found.name}", sum(each.count for each in wanted), PODS)
     labels: dict[str, tuple[str, ...]] = {CLUSTER_LABEL: (cluster,)} if cluster else {}
     return Gang(
         id=prefix + found.key,
         workload=prefix + found.workload,
         queue=queue,
-        user=found.namespace,
+        user=user or found.namespace,
         kind=found.kind,
         priority=found.priority,
         preemptible=found.preemptible and found.priority < CRITICAL,
-        pod_sets=tuple(
-            _pod_set(s, types_of, asks, hints.get(s.name, Topology())) for s in found.sets
-        ),
+        pod_sets=tuple(_pod_set(s, types_of, asks, hints.get(s.name, Topology())) for s in wanted),
         topology=found.topology,
         constraints=Constraints(labels=labels),
         submitted=submitted,
@@ -93,7 +106,15 @@ def _pod_set(found: FoundSet, types_of: TypesOf, asks: Asks, hint: Topology) -> 
 
 
 def request_of(pod: Pod, ask: Ask, types_of: TypesOf) -> PodRequest:
-    """What one pod takes, in the engine's terms."""
+    """What one pod takes, in the engine's terms.
+
+    Raises:
+        InputError: it is none, or out of bounds; names the resource or annotation.
+    """
+    within("cpu in milli", ask.cpu_milli, CPU_MILLI)
+    within("memory in MiB", ask.memory_mib, MEMORY_MIB)
+    for name, amount in ask.extras:
+        within(name, amount, QUANTITY)
     return PodRequest(ask.cpu_milli, ask.memory_mib, _gpus(pod, ask, types_of))
 
 
@@ -102,14 +123,40 @@ def _gpus(pod: Pod, ask: Ask, types_of: TypesOf) -> GpuRequest:
     notes = pod.metadata.annotations
     wanted = models_of(notes)
     if ask.gpus:
+        within(ask.gpu_resource, ask.gpus, DEVICES)
         types = types_of(ask.gpu_resource, ask.gpus)
         return GpuRequest(ask.gpus, types=_of_models(wanted, types, ask) if wanted else types)
     if names.GPU_FRACTION in notes:
-        milli = int(exactly(notes[names.GPU_FRACTION]) * WHOLE)
-        return GpuRequest(1, milli=milli, types=wanted)
+        milli = _fraction(notes[names.GPU_FRACTION])
+        return GpuRequest(1, milli=milli, types=wanted or _whole(types_of))
     if names.GPU_MEMORY in notes:
-        return GpuRequest(1, share_mib=mib(notes[names.GPU_MEMORY]), types=wanted)
+        share = within(names.GPU_MEMORY + " in MiB", mib(notes[names.GPU_MEMORY]), MEMORY_MIB, 1)
+        return GpuRequest(1, share_mib=share, types=wanted or _whole(types_of))
     return GpuRequest()
+
+
+def _fraction(text: str) -> int:
+    """Thousandths of a device. Raises FieldError."""
+    milli = exactly(text) * WHOLE
+    if not 1 <= milli <= WHOLE:
+        raise FieldError(
+            f"must be between 0.001 and 1, got {text}",
+            key=names.GPU_FRACTION,
+            hint="write a part of one GPU, as 0.5",
+        )
+    return int(milli)
+
+
+def _whole(types_of: TypesOf) -> tuple[str, ...]:
+    """Types of device that are whole, so that pods may have a part of one; empty = all are.
+
+    A slice of a GPU is a part already, and a device that its plugin shares is not ours to divide.
+    """
+    found = {resource: types_of(resource, 2) for resource in GPU_RESOURCES}
+    if () in found.values():
+        return ()
+    whole = (each for name, types in found.items() for each in types if each != name)
+    return tuple(dict.fromkeys(whole)) or GPU_RESOURCES[:1]
 
 
 def models_of(notes: Mapping[str, str]) -> tuple[str, ...]:

@@ -1,5 +1,8 @@
 """Pods that take more or less than before: resizes in place, seen in specs and statuses."""
 
+from ganglion.worlds.kubernetes import names
+from ganglion.worlds.kubernetes.discover.stock import WHOLE_GPUS
+from ganglion.worlds.kubernetes.objects.bounds import DEVICES
 from ganglion.worlds.kubernetes.objects.pod import Pod, PodStatus
 from ganglion.worlds.kubernetes.requests import Ask
 
@@ -7,6 +10,18 @@ from ganglion.worlds.kubernetes.requests import Ask
 def grown(before: Ask, now: Ask) -> Ask:
     """What a pod takes by a resize in place beyond what the engine has counted."""
     return Ask(max(0, now.cpu_milli - before.cpu_milli), max(0, now.memory_mib - before.memory_mib))
+
+
+def given(pod: Pod) -> Ask:
+    """Devices that we gave to a pod that takes parts of them and that are not counted otherwise.
+
+    How much it takes of them is not known any more, so others get nothing of them.
+    """
+    notes = pod.metadata.annotations
+    if names.GPU_FRACTION not in notes and names.GPU_MEMORY not in notes:
+        return Ask()
+    devices = notes.get(names.DEVICES, "").split(",")
+    return Ask(gpu_resource=WHOLE_GPUS, gpus=min(len(devices), DEVICES))
 
 
 def asks_otherwise(before: Pod, now: Pod) -> bool:

@@ -9,8 +9,8 @@ from ganglion.engine.queue_rules import reshape, shapes_for
 from ganglion.engine.record import WAITING, GangRecord
 from ganglion.model.errors import InputError
 from ganglion.model.plan import Phase, Plan
-from ganglion.model.workload import Gang, Topology
-from ganglion.worlds.kubernetes.act.budgets import Spent, counted, guarding
+from ganglion.model.workload import Topology
+from ganglion.worlds.kubernetes.brain.budgets import Budgets
 from ganglion.worlds.kubernetes.brain.divide import Divisions
 from ganglion.worlds.kubernetes.brain.dynamic import Dynamic
 from ganglion.worlds.kubernetes.brain.scene import Scene
@@ -37,6 +37,7 @@ class Judge:
         self._sets: dict[str, tuple[str, ...]] = {}
         self._founds: dict[str, tuple[Site, Found]] = {}
         self._dynamic = Dynamic(sites)
+        self._budgets = Budgets(self._founds, self._dynamic.may_ask)
         self._divisions = Divisions()
         self._claimants: dict[str, None] = {}
         self._changed: set[str] = set()
@@ -49,7 +50,7 @@ class Judge:
             others,
             filters=(self._filter, *others.filters),
             permits=(self._dynamic, *others.permits),
-            preempts=(Budgets(self._founds), *others.preempts),
+            preempts=(self._budgets, *others.preempts),
         )
 
     def learn(self, site: Site, gang: str, found: Found) -> None:
@@ -107,6 +108,7 @@ class Judge:
 
     def refresh(self, scene: Scene) -> None:
         """Find out which nodes are closed to whom, as things are now."""
+        self._budgets.open(scene)
 
         def looks(gang: str) -> bool:
             return _looks(scene, gang)
@@ -140,9 +142,10 @@ class Judge:
         """A cycle begins."""
         self._dynamic.open()
 
-    def settle(self, plan: Plan) -> None:
+    def settle(self, scene: Scene, plan: Plan) -> None:
         """A cycle is over: what was permitted in it is certain, or void."""
         self._dynamic.settle(plan)
+        scene.unsure = self._dynamic.unsure
 
     def _restocked(self, scene: Scene, site: Site) -> None:
         """Claims or volumes have changed: gangs with claims may go elsewhere, or in other parts."""
@@ -207,34 +210,3 @@ def _rule(site: Site, found: Found, each: FoundSet) -> Rule:
     unmounted = (replace(pod, spec=replace(pod.spec, volumes=())) for pod in pods)
     own = shared([rule_of(pod, site.volumes) for pod in unmounted])
     return replace(own, impossible=rule.impossible)
-
-
-class Budgets:
-    """A veto on victims that a disruption budget protects, or that may not be stopped for them."""
-
-    name = "kubernetes-budgets"
-
-    def __init__(self, founds: Mapping[str, tuple[Site, Found]]) -> None:
-        self._founds = founds
-
-    def may_stop(self, victim: Gang, favoured: Gang, now: int) -> bool:
-        """Whether the budgets of the victim's pods allow it, and the favoured gang may ask."""
-        del now
-        asker = self._founds.get(favoured.id)
-        if asker and not asker[1].preempts:
-            return False
-        known = self._founds.get(victim.id)
-        return known is None or self._allowed(*known)
-
-    def _allowed(self, site: Site, found: Found) -> bool:
-        budgets = site.budgets.get(found.namespace, {})
-        if not budgets:
-            return True
-        spent = Spent()
-        for member in found.members:
-            for budget in guarding(member.pod, tuple(budgets.values())):
-                if counted(member.pod, budget):
-                    if spent.left(budget) < 1:
-                        return False
-                    spent.take([budget])
-        return True

@@ -26,15 +26,21 @@ class _Kind(Struct):
         seats: whose pods they are, in the order in which they came.
         mark: of the nodes that are closed to them; empty = none.
         nodes: these nodes.
+        stuck: gangs for which it has to be known; as long as there are none, nothing is.
+        is_known: whether it has been worked out.
     """
 
     seats: dict[Seat, None] = field(default_factory=dict)
     mark: str = ""
     nodes: frozenset[str] = frozenset()
+    stuck: dict[str, None] = field(default_factory=dict)
+    is_known: bool = False
 
 
 class Kinds:
     """The kinds of pods of one cluster that look for a place.
+
+    What is closed to a kind is worked out from turn to turn only while some gang of it needs it.
 
     Args:
         site: the cluster.
@@ -55,6 +61,21 @@ class Kinds:
         self._needs[gang] = needs
         for pod_set, each in needs.items():
             self._place((gang, pod_set), each)
+
+    def look(self, gang: str) -> bool:
+        """It has to be known what is closed to a gang; returns whether more is than was known."""
+        for pod_set in self._needs.get(gang, ()):
+            needs = self._kind_of.get((gang, pod_set))
+            if needs is not None:
+                kind = self._kinds[needs]
+                kind.stuck[gang] = None
+                kind.is_known = kind.is_known or not self._closed(needs)
+        return not self.is_looked_at(gang)
+
+    def is_looked_at(self, gang: str) -> bool:
+        """Whether it is known what is closed to a gang."""
+        found = (self._kind_of.get((gang, each)) for each in self._needs.get(gang, ()))
+        return all(needs is None or self._kinds[needs].is_known for needs in found)
 
     def drop(self, gang: str) -> None:
         """A gang looks for none any more."""
@@ -90,6 +111,7 @@ class Kinds:
         changed = self._reread()
         for needs, kind in list(self._kinds.items()):
             self._forget_others(kind, looks)
+            kind.stuck = {gang: None for gang in kind.stuck if looks(gang)}
             if not kind.seats:
                 del self._kinds[needs]
             elif self._look(needs, kind):
@@ -120,9 +142,13 @@ class Kinds:
     def _look(self, needs: Needs, kind: _Kind) -> bool:
         """Find out which nodes are closed to a kind; returns whether they are others."""
         before = kind.mark
-        kind.nodes = frozenset(barred(needs, self._site.crowd, self._site.fleet))
+        kind.nodes = frozenset(self._closed(needs) if kind.stuck else ())
+        kind.is_known = bool(kind.stuck)
         kind.mark = bar_id(kind.nodes)
         return kind.mark != before
+
+    def _closed(self, needs: Needs) -> dict[str, str]:
+        return barred(needs, self._site.crowd, self._site.fleet)
 
     def _place(self, seat: Seat, needs: Needs) -> None:
         plain = self._plain(needs)
@@ -131,7 +157,6 @@ class Kinds:
         kind = self._kinds.get(plain)
         if kind is None:
             kind = self._kinds[plain] = _Kind()
-            self._look(plain, kind)
         kind.seats[seat] = None
         self._kind_of[seat] = plain
 

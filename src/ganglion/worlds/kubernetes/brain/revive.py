@@ -1,7 +1,9 @@
 """Victims that a disruption budget keeps where they are: in the end they are let live.
 
 Budgets are looked at before victims are chosen, so this happens only when one was made, or used
-up, in between. Whoever was promised the place looks for another.
+up, in between, or the API server says no for another reason. Whoever was promised the place looks
+for another one, where these are left alone for a while. Pods that have gone already are made anew
+by their owner and come back to their places.
 """
 
 from msgspec.structs import replace
@@ -14,23 +16,30 @@ from ganglion.worlds.kubernetes.brain.carry import nominate
 from ganglion.worlds.kubernetes.brain.orders import Spare
 from ganglion.worlds.kubernetes.brain.scene import Scene
 
+SPARED = 5
+"""They are not asked again for this number of times as long as they were asked."""
+
 
 def revive_blocked(scene: Scene, now: int) -> None:
-    """Let those live that were asked to leave for long enough and of which nobody has gone."""
+    """Let those live that were asked to leave for long enough."""
+    over = [gang for gang, until in scene.spared.items() if until <= now]
+    for gang in over:
+        del scene.spared[gang]
+    scene.state.freed += bool(over)  # who was spared may be asked again
     for gang, since in list(scene.blocked.items()):
         attempt = scene.attempts.get(gang)
         if attempt is None or attempt.stage is not Stage.LEAVING:
             del scene.blocked[gang]
-        elif now - since >= scene.settings.blocked_ms and _is_whole(scene, attempt):
+        elif now - since >= scene.settings.blocked_ms and _is_stuck(scene, attempt):
             del scene.blocked[gang]
             _revive(scene, attempt, now)
 
 
-def _is_whole(scene: Scene, attempt: Attempt) -> bool:
+def _is_stuck(scene: Scene, attempt: Attempt) -> bool:
+    """Whether some of its pods stay, and none is still on its way."""
     pods = scene.sites[attempt.cluster].pods
-    return not attempt.vacant and all(
-        uid in pods and not pods[uid].is_leaving for uid in attempt.pods.values()
-    )
+    staying = [pods[uid] for uid in attempt.pods.values() if uid in pods]
+    return bool(staying) and not any(pod.is_leaving for pod in staying)
 
 
 def _revive(scene: Scene, attempt: Attempt, now: int) -> None:
@@ -45,6 +54,9 @@ def _revive(scene: Scene, attempt: Attempt, now: int) -> None:
     attempt.running = ran and scene.apply(GangStarted(since, gang, attempt.number))
     attempt.enter(Stage.BOUND, now)
     attempt.cause = ""
+    attempt.vacant = dict.fromkeys(attempt.vacant, now)
+    scene.spared[gang] = now + SPARED * scene.settings.blocked_ms
+    scene.touched.add(gang)
     scene.orders.append(Spare(gang, tuple(scene.living(attempt))))
 
 

@@ -7,14 +7,32 @@ from msgspec import Struct, field
 from ganglion.engine.record import GangRecord
 from ganglion.engine.state import ClusterState
 from ganglion.lifecycle.failures.quarantine import Quarantine
-from ganglion.model.errors import GanglionError
+from ganglion.model.errors import GanglionError, InputError
 from ganglion.model.events import Event
 from ganglion.model.plan import Defect, Rejection
+from ganglion.worlds.kubernetes.act.series import About
 from ganglion.worlds.kubernetes.brain.attempt import Attempt
-from ganglion.worlds.kubernetes.brain.orders import Order, PodRef
+from ganglion.worlds.kubernetes.brain.orders import Note, Order, PodRef
 from ganglion.worlds.kubernetes.brain.settings import Settings
 from ganglion.worlds.kubernetes.brain.site import Site
+from ganglion.worlds.kubernetes.brain.tenancy import OPEN, Tenancy
 from ganglion.worlds.kubernetes.gangs.found import Found
+from ganglion.worlds.kubernetes.names import QUARANTINED
+from ganglion.worlds.kubernetes.objects.bounds import brief
+
+
+class Unready(Struct, frozen=True):
+    """A gang that was not ready in time.
+
+    Attributes:
+        times: how often in a row.
+        why: what kept it the last time.
+        nodes: where its pods were not ready, names in their cluster.
+    """
+
+    times: int
+    why: str
+    nodes: frozenset[str] = frozenset()
 
 
 class Scene(Struct):
@@ -33,11 +51,18 @@ class Scene(Struct):
         rejected: facts of this turn that made no sense and were left out.
         defects: where the engine failed over facts of this turn.
         failures: starts that failed in a row, by gang.
+        unready: gangs that were not ready in time, until they are.
+        suspects: node -> namespace of a gang that was not ready on it -> when, in ms.
         awaited: gangs without pods that are to be made anew -> since when, in ms.
         blocked: gangs of which a disruption budget keeps pods from leaving -> since when.
+        spared: gangs that could not be evicted and are let live -> until when they are, in ms.
         resumed: UIDs of owners that we suspended and told to go on -> when, in ms.
         complaints: gang -> why it is not even considered.
+        apart: objects that are left out, as they are out of bounds or what evaluates them failed:
+            kind and name -> why.
         touched: gangs to be looked at in this turn.
+        tenancy: who may submit to which queue.
+        unsure: gangs of which it is yet to be worked out what keeps them from nodes.
     """
 
     settings: Settings
@@ -52,11 +77,17 @@ class Scene(Struct):
     rejected: list[Rejection] = field(default_factory=list)
     defects: list[Defect] = field(default_factory=list)
     failures: dict[str, int] = field(default_factory=dict)
+    unready: dict[str, Unready] = field(default_factory=dict)
+    suspects: dict[str, dict[str, int]] = field(default_factory=dict)
     awaited: dict[str, int] = field(default_factory=dict)
     blocked: dict[str, int] = field(default_factory=dict)
+    spared: dict[str, int] = field(default_factory=dict)
     resumed: dict[str, int] = field(default_factory=dict)
     complaints: dict[str, str] = field(default_factory=dict)
+    apart: dict[tuple[str, str], str] = field(default_factory=dict)
     touched: set[str] = field(default_factory=set)
+    tenancy: Tenancy = OPEN
+    unsure: set[str] = field(default_factory=set)
 
     def apply(self, event: Event) -> bool:
         """Let the engine hear a fact; one that makes no sense stops no other."""
@@ -73,6 +104,29 @@ class Scene(Struct):
         if changed:
             self.facts.append(event)
         return changed
+
+    def failed(self, kind: str, name: str, error: Exception) -> str:
+        """Set an object apart whose evaluation raised, so that all others are decided.
+
+        Args:
+            kind: of the object, as `gang` or `node`.
+            name: its own, with the prefix of its cluster.
+            error: what was raised. One that is no `InputError` is a defect of ours; it is raised
+                again where defects are not isolated.
+
+        Returns:
+            Why, for people.
+        """
+        told = str(error)
+        if not isinstance(error, InputError):
+            if not self.settings.isolate:
+                raise error
+            told = f"{type(error).__name__}: {error}"
+            self.defects.append(Defect(kind, name, told))
+        elif error.hint:
+            told = f"{told}; {error.hint}"
+        told = self.apart[kind, name] = brief(told)
+        return told
 
     def record(self, gang: str) -> GangRecord | None:
         """What the engine knows of a gang."""
@@ -93,6 +147,13 @@ class Scene(Struct):
         for uid in attempt.pods.values():
             if uid in site.pods and uid in attempt.bound:
                 yield site.ref(site.pods[uid])
+
+    def tell_quarantine(self, site: Site, node: str, now: int) -> None:
+        """Record on a node that it gets no new pods for a while."""
+        uid = site.nodes[node].metadata.uid if node in site.nodes else ""
+        about = About("v1", "Node", "", node, uid)
+        message = self.quarantine.reason(site.prefix + node, now)
+        self.orders.append(Note(site.name, about, QUARANTINED, "Quarantining", message, True))
 
     def claim(self, attempt: Attempt, uid: str) -> None:
         """A pod belongs to an attempt from now on."""

@@ -8,7 +8,7 @@ from ganglion.model.errors import GanglionError
 from ganglion.model.node import Node
 from ganglion.worlds.kubernetes.brain.asks import Asks
 from ganglion.worlds.kubernetes.brain.gang_of import CLUSTER_LABEL
-from ganglion.worlds.kubernetes.brain.growth import asks_otherwise, grown
+from ganglion.worlds.kubernetes.brain.growth import asks_otherwise, given, grown
 from ganglion.worlds.kubernetes.brain.orders import Changed, PodRef
 from ganglion.worlds.kubernetes.brain.places import Places
 from ganglion.worlds.kubernetes.brain.quarantine import is_refusal
@@ -21,8 +21,10 @@ from ganglion.worlds.kubernetes.filters.crowd import Crowd
 from ganglion.worlds.kubernetes.filters.fleet import Fleet
 from ganglion.worlds.kubernetes.filters.labels import Mentioned, labels_of
 from ganglion.worlds.kubernetes.filters.volumes import Stored, Volumes
+from ganglion.worlds.kubernetes.gangs.chain import ident
 from ganglion.worlds.kubernetes.gangs.grouping import Grouping
-from ganglion.worlds.kubernetes.gangs.home import is_ours
+from ganglion.worlds.kubernetes.gangs.instance import FIRST, Instance
+from ganglion.worlds.kubernetes.gangs.kinds import ident_of
 from ganglion.worlds.kubernetes.names import SUSPENDED_FOR
 from ganglion.worlds.kubernetes.objects import node as kube
 from ganglion.worlds.kubernetes.objects.disruption import (
@@ -33,7 +35,7 @@ from ganglion.worlds.kubernetes.objects.disruption import (
 from ganglion.worlds.kubernetes.objects.dra import ResourceSlice
 from ganglion.worlds.kubernetes.objects.meta import Anything, OwnerReference
 from ganglion.worlds.kubernetes.objects.pod import Pod
-from ganglion.worlds.kubernetes.requests import Ask
+from ganglion.worlds.kubernetes.requests import Ask, plus
 
 
 class Site:
@@ -42,6 +44,7 @@ class Site:
     Args:
         name: of the cluster; empty where there is only one.
         sources: where levels of the topology are read from.
+        instance: which of several schedulers we are.
 
     Attributes:
         prefix: of the names of its nodes and gangs, which makes them unique among clusters.
@@ -59,9 +62,13 @@ class Site:
         budgets: disruption budgets by namespace and UID.
     """
 
-    def __init__(self, name: str, sources: Sources = DISCOVERED) -> None:
+    def __init__(
+        self, name: str, sources: Sources = DISCOVERED, instance: Instance = FIRST
+    ) -> None:
+        self.instance = instance
         self.name, self.prefix = name, f"{name}/" if name else ""
         self.nodes: dict[str, kube.Node] = {}
+        self._node_names: dict[str, str] = {}
         self.pods: dict[str, Pod] = {}
         self.owners: dict[str, Anything] = {}
         self.suspended: dict[str, Anything] = {}
@@ -69,7 +76,7 @@ class Site:
         self.volumes, self.fleet = Volumes(), Fleet()
         self.crowd = Crowd(self.volumes)
         self.places, self.catalog = Places(name, sources), Catalog()
-        self.grouping = Grouping(self._owner, self.places.meant)
+        self.grouping = Grouping(self._owner, self.places.meant, instance=instance)
         self.mentioned = Mentioned()
         self.barred: dict[str, frozenset[str]] = {}
         self.changed_nodes: set[str] = set()
@@ -206,20 +213,18 @@ class Site:
     def _owner(self, reference: OwnerReference, namespace: str) -> Anything | None:
         if reference.uid:
             return self.owners.get(reference.uid)
-        uid = self._named.get((reference.api_version, reference.kind, namespace, reference.name))
+        uid = self._named.get((*ident_of(reference), namespace, reference.name))
         return self.owners.get(uid) if uid else None
 
     def _take_node(self, change: Changed) -> None:
         node: kube.Node | None = change.item
-        if node is None:
-            name = next(
-                (n for n, each in self.nodes.items() if each.metadata.uid == change.uid), ""
-            )
+        if node is None or not self.instance.nodes.selects(node.metadata.labels):
+            name = self._node_names.pop(change.uid, "")
             self.nodes.pop(name, None)
             self.fleet.drop(name)
             self.places.drop(name)
         else:
-            name = node.metadata.name
+            name = self._node_names[change.uid] = node.metadata.name
             self.nodes[name] = node
             self.fleet.put(node)
             self.places.put(node)
@@ -234,7 +239,8 @@ class Site:
         self.suspended.pop(change.uid, None)
         if thing is not None:
             self.owners[change.uid] = thing
-            if SUSPENDED_FOR in thing.metadata.annotations:
+            meta = thing.metadata
+            if SUSPENDED_FOR in meta.annotations and self.instance.wrote(meta):
                 self.suspended[change.uid] = thing
             self._named[_name_of(thing)] = change.uid
         told = thing or before
@@ -245,10 +251,11 @@ class Site:
         space: Anything | None = change.item
         name = self._namespaces.pop(change.uid, "")
         if space is not None:
-            self._namespaces[change.uid] = space.metadata.name
-            self.crowd.put_namespace(space.metadata.name, space.metadata.labels)
+            name = self._namespaces[change.uid] = space.metadata.name
+            self.crowd.put_namespace(name, space.metadata.labels)
         elif name:
             self.crowd.drop_namespace(name)
+        self.grouping.touch(name)
 
     def _stand(self, pod: Pod, node: str) -> None:
         try:
@@ -298,7 +305,7 @@ class Site:
             self.asks.forget(change.uid)
         if node:
             self._count(change.uid)
-        if is_ours(pod):
+        if self.instance.places(pod):
             self.grouping.put(pod)
             self.news.append(pod)
 
@@ -307,7 +314,7 @@ class Site:
         before = self.pods.pop(uid, None)
         if now is None:
             self.grouping.drop(uid)
-        elif is_ours(now):
+        elif self.instance.places(now):
             self.grouping.put(now)
         if before is None:
             return
@@ -316,7 +323,7 @@ class Site:
         self.gone_pods.append((uid, now.status.phase if now else ""))
         if before.spec.node_name:
             self._uncount(uid, before.spec.node_name)
-        if now is not None and is_ours(now) and is_refusal(now):
+        if now is not None and self.instance.places(now) and is_refusal(now):
             self.refused.append(now)
 
     def _asked(self, uid: str) -> Ask:
@@ -341,6 +348,8 @@ class Site:
             if ask == Ask():
                 self._uncount(uid, pod.spec.node_name)
                 return
+        elif self.instance.places(pod):
+            ask = plus(ask, given(pod))
         here = self._strangers.setdefault(pod.spec.node_name, {})
         if here.get(uid) != ask:
             here[uid] = ask
@@ -384,5 +393,6 @@ def _offer(described: Described) -> set[tuple[str, str]]:
 
 
 def _name_of(thing: Anything) -> tuple[str, str, str, str]:
+    """API group, kind, namespace and name: what is known by name may have any version."""
     meta = thing.metadata
-    return thing.api_version, thing.kind, meta.namespace, meta.name
+    return *ident(thing), meta.namespace, meta.name

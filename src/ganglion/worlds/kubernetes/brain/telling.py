@@ -8,9 +8,11 @@ from msgspec import Struct
 from ganglion.engine.record import WAITING
 from ganglion.model.plan import Phase
 from ganglion.worlds.kubernetes.brain.attempt import Stage
+from ganglion.worlds.kubernetes.brain.noting import note
 from ganglion.worlds.kubernetes.brain.orders import Say
 from ganglion.worlds.kubernetes.brain.scene import Scene
 from ganglion.worlds.kubernetes.gangs.found import Found
+from ganglion.worlds.kubernetes.names import FAILED_SCHEDULING
 from ganglion.worlds.kubernetes.objects.pod import Pod
 
 PER_TURN = 200
@@ -54,7 +56,8 @@ class Teller:
     def tell(self, scene: Scene, now: int) -> None:
         """Order the next reasons to be written."""
         if not self._round:
-            waiting = [*scene.complaints, *_in_lanes(scene), *scene.state.promised]
+            held = (*scene.complaints, *scene.unready)
+            waiting = [*held, *_in_lanes(scene), *scene.state.promised]
             self._round = list(dict.fromkeys((*waiting, *self._crowded)))
             self._forget(scene)
         for _ in range(min(PER_TURN, len(self._round))):
@@ -74,6 +77,8 @@ class Teller:
         """Tell those pods that have not been told the same, or much the same a moment ago."""
         known = self._told.setdefault(gang, {}).get(sort)
         if known is None or _is_news(known, message, now, scene.settings.retell_ms):
+            if sort is _Why.WAITS and (known is None or not _is_alike(known, message)):
+                note(scene, gang, FAILED_SCHEDULING, "Scheduling", message, warning=True)
             known = self._told[gang][sort] = _Told(message, now, set())
         fresh = [each for each in pods if each.metadata.uid not in known.uids]
         known.uids.update(each.metadata.uid for each in fresh)
@@ -89,8 +94,12 @@ class Teller:
 def _is_news(known: _Told, message: str, now: int, retell_ms: int) -> bool:
     if message == known.message:
         return False
-    alike = message.partition(":")[0] == known.message.partition(":")[0]
-    return not alike or now - known.at >= retell_ms
+    return not _is_alike(known, message) or now - known.at >= retell_ms
+
+
+def _is_alike(known: _Told, message: str) -> bool:
+    """Whether it is a reason of the same sort, with other numbers."""
+    return message.partition(":")[0] == known.message.partition(":")[0]
 
 
 def _in_lanes(scene: Scene) -> list[str]:
@@ -120,10 +129,22 @@ def _waits(scene: Scene, pod: Pod) -> bool:
 
 def why(scene: Scene, gang: str) -> str:
     """Why a gang waits, in one sentence; empty = it does not, or nobody knows yet."""
+    told, late = _why(scene, gang), scene.unready.get(gang)
+    if late is None or not _is_waiting(scene, gang):
+        return told
+    return f"{told or 'it waits before its next try'}; last time it was {late.why}"
+
+
+def _is_waiting(scene: Scene, gang: str) -> bool:
+    record = scene.record(gang)
+    return gang in scene.complaints or bool(record and record.phase in WAITING)
+
+
+def _why(scene: Scene, gang: str) -> str:
     if gang in scene.complaints:
         return scene.complaints[gang]
     record = scene.record(gang)
-    if record is None or record.phase not in WAITING:
+    if record is None or record.phase not in WAITING or gang in scene.unsure:
         return ""
     if record.phase is Phase.RESERVED:
         return "others are leaving the place it was given"

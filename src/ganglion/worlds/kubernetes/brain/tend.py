@@ -17,6 +17,7 @@ from ganglion.worlds.kubernetes import names
 from ganglion.worlds.kubernetes.brain import storage
 from ganglion.worlds.kubernetes.brain.attempt import Attempt, Stage
 from ganglion.worlds.kubernetes.brain.judge import Judge
+from ganglion.worlds.kubernetes.brain.noting import note, spread_over
 from ganglion.worlds.kubernetes.brain.orders import (
     Bind,
     BindDone,
@@ -24,6 +25,7 @@ from ganglion.worlds.kubernetes.brain.orders import (
     Evict,
     How,
 )
+from ganglion.worlds.kubernetes.brain.readiness import backoff_ms, follow
 from ganglion.worlds.kubernetes.brain.reseat import is_astray, reseat
 from ganglion.worlds.kubernetes.brain.saving import commit, with_loss
 from ganglion.worlds.kubernetes.brain.scene import Scene
@@ -50,6 +52,11 @@ def tend(scene: Scene, judge: Judge, attempt: Attempt, now: int) -> None:
     why = storage.trouble(scene, attempt, now) if attempt.stage is not Stage.LEAVING else ""
     if why:
         take_apart(scene, judge, attempt, f"could not be bound: {why}", now)
+        return
+    why = follow(scene, attempt, found, now)
+    if why:
+        note(scene, attempt.gang, names.NOT_READY, "Requeueing", why, warning=True)
+        take_apart(scene, judge, attempt, why, now)
         return
     if _is_over(scene, attempt, found, now):
         end(scene, judge, attempt, now)
@@ -126,7 +133,7 @@ def end(scene: Scene, judge: Judge, attempt: Attempt, now: int) -> None:
     scene.blocked.pop(gang, None)
     outcome = _outcome(attempt)
     again = attempt.stage in (Stage.LEAVING, Stage.ASSEMBLING) and _comes_back(found, attempt)
-    wait = _backoff(scene, gang) if outcome is Outcome.START_FAILED else 0
+    wait = _backoff(scene, attempt) if outcome is Outcome.START_FAILED else 0
     ended = GangEnded(
         now,
         gang,
@@ -143,6 +150,7 @@ def end(scene: Scene, judge: Judge, attempt: Attempt, now: int) -> None:
         scene.awaited[gang] = now
     elif record and record.phase is Phase.ENDED:
         scene.state.forget(gang)
+        scene.unready.pop(gang, None)
         judge.unlearn(gang)
     scene.touched.add(gang)
 
@@ -218,13 +226,14 @@ def _bind(scene: Scene, attempt: Attempt, found: Found, now: int) -> None:
             continue
         seat = attempt.places[place]
         _, node = scene.site_of_node(seat.node)
-        gated = any(gate.name == names.GATE for gate in pod.spec.scheduling_gates)
+        gated = any(gate.name == site.instance.gate for gate in pod.spec.scheduling_gates)
         devices = seat.devices if _chooses(pod.metadata.annotations) else ()
         todo.append(BindPod(site.ref(pod), node, devices, gated))
     for each in todo:
         site.suppose(each.pod.uid, each.node)
     if storage.are_made(scene, attempt, todo, now) and todo:
         attempt.asked.update(each.pod.uid for each in todo)
+        attempt.ordered = True
         scene.orders.append(Bind(attempt.gang, attempt.number, tuple(todo)))
 
 
@@ -237,7 +246,11 @@ def _advance(scene: Scene, attempt: Attempt, found: Found | None, now: int) -> N
     """Come to the next stage, if the pods are that far."""
     if attempt.stage is Stage.BINDING and found and attempt.is_bound(found):
         attempt.enter(Stage.BOUND, now)
+        attempt.bound_at = attempt.bound_at or now
         scene.failures.pop(attempt.gang, None)
+        if attempt.ordered:  # one that was found running is no news
+            nodes = [scene.site_of_node(attempt.places[e].node)[1] for e in attempt.pods]
+            note(scene, attempt.gang, names.SCHEDULED, "Binding", spread_over(nodes))
     if attempt.stage is Stage.BOUND and not attempt.running and _all_run(scene, attempt):
         attempt.running = True
         scene.apply(GangStarted(now, attempt.gang, attempt.number))
@@ -290,7 +303,10 @@ def _comes_back(found: Found | None, attempt: Attempt) -> bool:
     return bool(found and (found.owner or found.members)) or attempt.owner is not None
 
 
-def _backoff(scene: Scene, gang: str) -> int:
+def _backoff(scene: Scene, attempt: Attempt) -> int:
+    gang = attempt.gang
+    if attempt.is_late:
+        return backoff_ms(scene, gang)
     before = scene.failures.get(gang, 0)
     scene.failures[gang] = before + 1
     return scene.settings.backoff_ms << min(before, MOST_DOUBLINGS)

@@ -11,6 +11,7 @@ from ganglion.files.renaming import Renaming, Vocabulary
 from ganglion.files.validate import validate
 from ganglion.files.yaml import parse_documents
 from ganglion.model.errors import FieldError, FileError, InputError
+from ganglion.worlds.kubernetes.config.tenants import KEYS
 
 REMEMBERED = 8192
 """Specs that are not read again while they stay as they are."""
@@ -27,12 +28,13 @@ _WORDS = Vocabulary(
 
 
 def queue_file(name: str, spec: Mapping[str, Any]) -> QueueFile:
-    """What a `Queue` says; its name is that of the object.
+    """What a `Queue` says that queues of files say too; its name is that of the object.
 
     Raises:
         InputError: a key or value is wrong.
     """
-    return _queue_file(_text({**spec, "name": name}))
+    known = {key: value for key, value in spec.items() if key not in KEYS}
+    return _queue_file(_text({**known, "name": name}))
 
 
 def policy_file(spec: Mapping[str, Any]) -> PolicyFile:
@@ -57,11 +59,7 @@ def told(error: InputError) -> str:
 @lru_cache(REMEMBERED)
 def _queue_file(text: str) -> QueueFile:
     renaming = Renaming(parse_documents(text)[0], _WORDS)
-    return validate(QueueFile, _spelt_out(renaming), renaming.wrong)
-
-
-def _spelt_out(renaming: Renaming) -> dict[str, object]:
-    return expanded(renaming.all())
+    return validate(QueueFile, expanded(renaming.known()), renaming)
 
 
 @lru_cache(REMEMBERED)

@@ -1,6 +1,6 @@
 """Objects of a cluster into queues and a policy, with what became of each of them."""
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -24,8 +24,10 @@ from ganglion.model.errors import FieldError, InputError
 from ganglion.model.node import Node
 from ganglion.model.policy import Policy
 from ganglion.model.queue import Preemption, Queue
+from ganglion.worlds.kubernetes.brain.tenancy import OPEN, Tenancy
 from ganglion.worlds.kubernetes.config.documents import policy_file, queue_file, told
 from ganglion.worlds.kubernetes.config.forest import Fault, Sapling, settle
+from ganglion.worlds.kubernetes.config.tenants import inherited, terms_of
 from ganglion.worlds.kubernetes.config.verdicts import Candidate, Reason, Verdict, candidates
 from ganglion.worlds.kubernetes.objects.meta import Anything
 
@@ -44,12 +46,14 @@ class Configuration(Struct, frozen=True):
         queues: the whole tree, parents before their children.
         file: the policy as it was written; None = the built-in one decides.
         verdicts: what became of every object, by kind and name.
+        tenancy: who may submit to which queue.
     """
 
     policy: Policy
     queues: tuple[Queue, ...]
     file: PolicyFile | None
     verdicts: tuple[Verdict, ...]
+    tenancy: Tenancy = OPEN
 
     def bookings(self, fleet: Iterable[Node]) -> tuple[tuple[Booking, ...], tuple[str, ...]]:
         """The bookings of the policy on these nodes, and what is wrong with the others."""
@@ -88,8 +92,13 @@ def configuration(
     """
     file, verdicts = _policy(sorted(policies, key=_name), in_force, check)
     policy = file.policy if file else Policy()
-    found, more = _queues(sorted(queues, key=_name), policy.preemption, flavors)
-    return Configuration(policy, found, file, (*verdicts, *more))
+    items = sorted(queues, key=_name)
+    saplings = {item.metadata.name: _sapling(item, policy.preemption) for item in items}
+    settle(saplings)
+    found, more = _queues(items, saplings, policy.preemption, flavors)
+    own = {name: terms_of(e.options[0][0].spec) for name, e in saplings.items() if e.options}
+    terms = inherited(own, {each.name: each.parent for each in found})
+    return Configuration(policy, found, file, (*verdicts, *more), Tenancy(terms, bool(items)))
 
 
 def _policy(
@@ -121,10 +130,11 @@ def _deciding(item: Anything, check: Callable[[Policy], None]) -> tuple[PolicyFi
 
 
 def _queues(
-    items: Sequence[Anything], preemption: Preemption, flavors: Collection[str]
+    items: Sequence[Anything],
+    saplings: Mapping[str, Sapling],
+    preemption: Preemption,
+    flavors: Collection[str],
 ) -> tuple[tuple[Queue, ...], list[Verdict]]:
-    saplings = {item.metadata.name: _sapling(item, preemption) for item in items}
-    settle(saplings)
     found: dict[str, Queue] = {}
     warnings: dict[str, list[str]] = {}
     for name, each in saplings.items():
@@ -147,6 +157,7 @@ def _sapling(item: Anything, preemption: Preemption) -> Sapling:
         try:
             file = queue_file(name, each.spec)
             _built(file, preemption, ())
+            terms_of(each.spec)
             options.append((each, file))
         except InputError as error:
             # An earlier spec that is no good any more is no news while the present one is.

@@ -133,7 +133,7 @@ def parse_settings(text: str, name: str = "", usual: Settings = USUAL) -> Settin
         line = documents[1].top
         raise FieldError("a settings file holds one document", file=name, line=line)
     renaming = Renaming(documents[0], VOCABULARY)
-    file = validate(SettingsFile, renaming.all(), renaming.wrong)
+    file = validate(SettingsFile, renaming.known(), renaming)
     topology = file.topology
     sources = Sources(topology.levels, topology.ignore, topology.relative)
     given: dict[str, Any] = {

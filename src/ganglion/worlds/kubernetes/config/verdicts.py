@@ -1,12 +1,12 @@
 """What became of an object that people wrote."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import Any
 
 from msgspec import Struct, field
 
-from ganglion.worlds.kubernetes.objects.meta import Anything
+from ganglion.worlds.kubernetes.objects.meta import Anything, Meta
 
 Spec = Mapping[str, Any]
 
@@ -22,6 +22,8 @@ class Reason(StrEnum):
     """Its parent does not exist, or is set apart."""
     CIRCLE = "Circle"
     """It is above itself in the tree."""
+    ELSEWHERE = "DefinedElsewhere"
+    """Another cluster has an object of this name that says something else."""
     UNUSED = "NotInForce"
     """A policy of another name decides."""
 
@@ -37,6 +39,7 @@ class Verdict(Struct, frozen=True):
         message: for people: key, value, and what to do.
         spec: what counts; None = nothing of it does.
         spec_generation: generation that `spec` comes from.
+        uid: of the one object that it is about; empty = of every object of that name.
     """
 
     kind: str
@@ -46,11 +49,28 @@ class Verdict(Struct, frozen=True):
     message: str
     spec: Spec | None = None
     spec_generation: int = 0
+    uid: str = ""
 
     @property
     def accepted(self) -> bool:
         """Whether the present spec counts."""
         return self.reason in (Reason.ACCEPTED, Reason.WARNED)
+
+
+class Verdicts:
+    """Verdicts by the object that they are about.
+
+    Args:
+        verdicts: those on one object override those on all objects of its name.
+    """
+
+    def __init__(self, verdicts: Iterable[Verdict]) -> None:
+        self._by_object = {(each.kind, each.name, each.uid): each for each in verdicts}
+
+    def on(self, kind: str, meta: Meta) -> Verdict | None:
+        """What became of an object of a kind; None = it was not looked at."""
+        own = self._by_object.get((kind, meta.name, meta.uid))
+        return own or self._by_object.get((kind, meta.name, ""))
 
 
 class Candidate(Struct, frozen=True):

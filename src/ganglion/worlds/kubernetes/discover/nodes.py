@@ -15,6 +15,7 @@ from ganglion.worlds.kubernetes.discover.openness import why_closed, why_doubtfu
 from ganglion.worlds.kubernetes.discover.stock import WHOLE_GPUS, Offer, offer_of
 from ganglion.worlds.kubernetes.discover.topology import DISCOVERED, Sources, domains_of
 from ganglion.worlds.kubernetes.objects import node as objects
+from ganglion.worlds.kubernetes.objects.bounds import CPU_MILLI, MEMORY_MIB, PODS, within
 from ganglion.worlds.kubernetes.objects.pod import Quantities
 from ganglion.worlds.kubernetes.objects.quantity import MIB
 
@@ -74,7 +75,7 @@ def describe(
         domains: what `place_of` says, where the caller knows it already.
 
     Raises:
-        InputError: a quantity of the node is none.
+        InputError: a quantity of the node is none, or out of bounds.
     """
     name = node.metadata.name
     known = {index: resource or WHOLE_GPUS for index, resource in ours.items()}
@@ -115,9 +116,9 @@ def place_of(
 
 def _left(allocatable: Quantities, held: Held) -> tuple[int, int, int]:
     """CPU in milli, memory in MiB and pod slots that others leave; negative when they use more."""
-    cpu = amount(allocatable.get("cpu", 0), 1000)
-    memory = amount(allocatable.get("memory", 0)) // MIB
-    pods = amount(allocatable.get("pods", 0))
+    cpu = within("its CPU in milli", amount(allocatable.get("cpu", 0), 1000), CPU_MILLI)
+    memory = within("its memory in MiB", amount(allocatable.get("memory", 0)) // MIB, MEMORY_MIB)
+    pods = within("its pod slots", amount(allocatable.get("pods", 0)), PODS)
     return cpu - held.ask.cpu_milli, memory - held.ask.memory_mib, pods - held.pods
 
 

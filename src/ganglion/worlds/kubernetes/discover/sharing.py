@@ -5,29 +5,12 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from ganglion.worlds.kubernetes.discover.numbers import number
+from ganglion.worlds.kubernetes.gpu_resources import FOREIGN_RESOURCES
 
 SHARED_RESOURCE = ".shared"
 """What the plugin adds to the name of a resource whose devices it hands out more than once."""
 
 MPS, SLICED = "mps", "time-slicing"
-
-FOREIGN_RESOURCES = (
-    "aliyun.com/gpu-mem",
-    "aliyun.com/gpu-core.percentage",
-    "volcano.sh/vgpu-number",
-    "volcano.sh/vgpu-memory",
-    "volcano.sh/vgpu-cores",
-    "volcano.sh/gpu-memory",
-    "nvidia.com/gpumem",
-    "nvidia.com/gpumem-percentage",
-    "nvidia.com/gpucores",
-    "tencent.com/vcuda-core",
-    "tencent.com/vcuda-memory",
-    "koordinator.sh/gpu-core",
-    "koordinator.sh/gpu-memory",
-    "koordinator.sh/gpu-memory-ratio",
-)
-"""Parts of GPUs that only the scheduler which invented them can keep books of."""
 
 FOREIGN_ANNOTATIONS = ("hami.io/node-nvidia-register", "volcano.sh/node-vgpu-register")
 """Marks of nodes on which a resource counts such parts under the name of whole GPUs."""

@@ -12,6 +12,7 @@ from ganglion.worlds.kubernetes.discover.numbers import amount, number
 from ganglion.worlds.kubernetes.discover.sharing import foreign_sharing, sharing_of
 from ganglion.worlds.kubernetes.discover.slices import MIG_PREFIX
 from ganglion.worlds.kubernetes.gpu_resources import GPU_RESOURCES, is_gpu_resource
+from ganglion.worlds.kubernetes.objects.bounds import DEVICES, within
 from ganglion.worlds.kubernetes.objects.node import Node
 from ganglion.worlds.kubernetes.objects.pod import Quantities
 
@@ -65,12 +66,17 @@ def offer_of(
         held: what pods that are not ours take of it.
         ours: the resource of each device that our pods hold; those are there in any case.
         drivers: of dynamic resource allocation that publish devices of the node.
+
+    Raises:
+        InputError: it claims more devices than any machine has.
     """
     foreign = _without_doubles(held.gpus(), _counts(node.status.capacity))
     seen = _seen(node, set(ours), Counter(ours) + Counter(foreign))
     if not seen.present and not seen.working and not _is_handed_out_otherwise(node, drivers):
         seen = _only_announced(node.metadata.labels)
     names = _without_aliases({*seen.present, *seen.working}) | set(ours)
+    claimed = sum(max(seen.present.get(e, 0), seen.working.get(e, 0)) for e in names)
+    within(f"its devices ({', '.join(sorted(names))})", claimed, DEVICES)
     stocks = [_stock(name, node.metadata.labels, seen, foreign) for name in sorted(names)]
     return Offer(tuple(sorted(stocks, key=_order)), seen.troubles)
 

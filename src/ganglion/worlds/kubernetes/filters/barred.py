@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from hashlib import blake2b
 
+from ganglion.worlds.kubernetes.filters.barrier import Barrier
 from ganglion.worlds.kubernetes.filters.crowd import Crowd
 from ganglion.worlds.kubernetes.filters.fleet import Fleet
 from ganglion.worlds.kubernetes.filters.needs import Needs, Resident
@@ -12,18 +13,62 @@ from ganglion.worlds.kubernetes.filters.spread import crowded
 
 def barred(needs: Needs, crowd: Crowd, fleet: Fleet) -> dict[str, str]:
     """Nodes that are closed to a pod with these needs, each with one of the reasons."""
-    one = Resident("", "", needs, dict(needs.labels))
     found: dict[str, str] = {}
     for each in (
         crowd.ports.clashes(needs.ports),
         crowd.counted.shortages(needs, fleet),
         crowd.mounted.troubles(needs, fleet),
-        kept_away(one, crowd, fleet),
-        alone(one, crowd, fleet),
-        crowded(one, crowd, fleet),
+        *(barrier.nodes(fleet) for barrier in _barriers(needs, crowd, fleet)),
     ):
         found |= _least(pair for pair in each if pair[0] not in found)
     return {node: why for node, why in found.items() if node in fleet.views}
+
+
+class Openness:
+    """Whether nodes are open to a pod at this moment; a question costs a few look-ups.
+
+    Args:
+        needs: of the pod.
+        crowd: who is on the nodes; what changes afterwards is not seen.
+        fleet: the nodes.
+    """
+
+    def __init__(self, needs: Needs, crowd: Crowd, fleet: Fleet) -> None:
+        self._needs, self._crowd, self._fleet = needs, crowd, fleet
+        self._barriers = _barriers(needs, crowd, fleet)
+        self._is_simple = not (needs.ports or needs.extras or needs.claims)
+
+    @property
+    def is_total(self) -> bool:
+        """Whether all nodes are open."""
+        return self._is_simple and not self._barriers
+
+    def allows(self, node: str) -> bool:
+        """Whether a node is open."""
+        view = self._fleet.views.get(node)
+        if view is None:
+            return False
+        for barrier in self._barriers:
+            if barrier.closes(view):
+                return False
+        return self._is_simple or not self._shortage(node)
+
+    def _shortage(self, node: str) -> str:
+        needs, crowd = self._needs, self._crowd
+        return (
+            crowd.ports.clash(needs.ports, node)
+            or crowd.counted.shortage(needs, self._fleet, node)
+            or crowd.mounted.trouble(needs, node)
+        )
+
+
+def _barriers(needs: Needs, crowd: Crowd, fleet: Fleet) -> tuple[Barrier, ...]:
+    one = Resident("", "", needs, dict(needs.labels))
+    return (
+        *kept_away(one, crowd, fleet),
+        *alone(one, crowd, fleet),
+        *crowded(one, crowd, fleet),
+    )
 
 
 def bar_id(nodes: Iterable[str]) -> str:

@@ -1,13 +1,13 @@
 """Whether a whole gang may be put where it is meant to go, all members at once."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from ganglion.worlds.kubernetes.filters.company import lonely
 from ganglion.worlds.kubernetes.filters.crowd import Crowd
 from ganglion.worlds.kubernetes.filters.fleet import Fleet
-from ganglion.worlds.kubernetes.filters.needs import Resident
+from ganglion.worlds.kubernetes.filters.needs import Needs, Resident
 from ganglion.worlds.kubernetes.filters.others import Distances
-from ganglion.worlds.kubernetes.filters.reading import resident
+from ganglion.worlds.kubernetes.filters.reading import needs_of, resident
 from ganglion.worlds.kubernetes.filters.rule import obstacle, rule_of
 from ganglion.worlds.kubernetes.filters.spread import Balance
 from ganglion.worlds.kubernetes.objects.pod import Pod
@@ -17,7 +17,11 @@ Trouble = tuple[str, str]
 
 
 def check(
-    members: Sequence[tuple[Pod, str]], crowd: Crowd, fleet: Fleet, gone: Iterable[str] = ()
+    members: Sequence[tuple[Pod, str]],
+    crowd: Crowd,
+    fleet: Fleet,
+    gone: Iterable[str] = (),
+    needs: Callable[[Pod], Needs] = needs_of,
 ) -> Trouble | None:
     """Check all rules for pods that are placed together.
 
@@ -31,11 +35,14 @@ def check(
         crowd: who is on the nodes; unchanged afterwards. Members in it are taken out first.
         fleet: the nodes.
         gone: uids of pods that will have left by then.
+        needs: of one of the pods.
 
     Returns:
         The first trouble found, or None.
     """
-    found = [resident(pod, node, _uid(pod, at)) for at, (pod, node) in enumerate(members)]
+    found = [
+        resident(pod, node, _uid(pod, at), needs(pod)) for at, (pod, node) in enumerate(members)
+    ]
     unknown = next((each.node for each in found if each.node not in fleet.views), None)
     if unknown is not None:
         return unknown, "the node is gone"
@@ -49,7 +56,7 @@ def check(
             if trouble:
                 return trouble
             suppose(each)
-        return _in_place(found, crowd, fleet)
+        return in_place(found, crowd, fleet)
 
 
 def _misplaced(members: Sequence[tuple[Pod, str]], crowd: Crowd, fleet: Fleet) -> Trouble | None:
@@ -70,7 +77,8 @@ def _no_room(one: Resident, crowd: Crowd, fleet: Fleet) -> Trouble | None:
     return (node, why) if why else None
 
 
-def _in_place(found: Sequence[Resident], crowd: Crowd, fleet: Fleet) -> Trouble | None:
+def in_place(found: Sequence[Resident], crowd: Crowd, fleet: Fleet) -> Trouble | None:
+    """The first of some pods, all of them on nodes, that what runs there keeps away."""
     distances, balance = Distances(crowd, fleet), Balance(crowd, fleet)
     for each in found:
         why = distances.too_close(each) or balance.uneven(each)

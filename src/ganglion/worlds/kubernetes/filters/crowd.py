@@ -64,8 +64,13 @@ class Crowd:
         known = self._residents.get(uid)
         return known.needs if known else None
 
-    def put(self, pod: Pod, node: str) -> None:
+    def put(self, pod: Pod, node: str, needs: Needs | None = None) -> None:
         """A pod is on a node, or is about to be; one that is over holds nothing any more.
+
+        Args:
+            pod: the pod.
+            node: its name.
+            needs: of the pod, where they are known.
 
         Raises:
             InputError: a quantity of the pod is none.
@@ -73,7 +78,7 @@ class Crowd:
         if pod.is_over:
             self.drop(pod.metadata.uid)
         else:
-            self.add(resident(pod, node))
+            self.add(resident(pod, node, needs=needs))
 
     def drop(self, uid: str) -> None:
         """A pod is on no node any more."""

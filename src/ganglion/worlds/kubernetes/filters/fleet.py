@@ -72,6 +72,10 @@ class Fleet:
         """Value of a label -> names of the nodes that have it."""
         return self.remembered(("value", key), lambda: self._by_value(key))
 
+    def values_of(self, key: str) -> Mapping[str, str]:
+        """Name of each node that has a label -> its value; the same object while nodes stay."""
+        return self.remembered(("values", key), lambda: self._values_of(key))
+
     def lacking(self, key: str) -> list[str]:
         """Names of the nodes without a label."""
         return self.remembered(("lacking", key), lambda: self._lacking(key))
@@ -97,6 +101,9 @@ class Fleet:
             if key in view.labels:
                 found[view.labels[key]].append(name)
         return dict(found)
+
+    def _values_of(self, key: str) -> dict[str, str]:
+        return {name: view.labels[key] for name, view in self.views.items() if key in view.labels}
 
     def _lacking(self, key: str) -> list[str]:
         return [name for name, view in self.views.items() if key not in view.labels]

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
-from ganglion.worlds.kubernetes.filters.needs import Resident, Term, Words, meant
+from ganglion.worlds.kubernetes.filters.needs import Resident, Term, Words, meant, telling
 
 Where = Mapping[str, int]
 """Node -> how many."""
@@ -53,7 +53,7 @@ class Guards:
         return frozenset(self._words) if self._held else None
 
     def _remember(self, term: Term) -> dict[str, int]:
-        self._by_label[_telling(term)][term] = None
+        self._by_label[telling(term.pattern)][term] = None
         for word in term.pattern.words():
             self._words[word] = self._words.get(word, 0) + 1
         held = self._held[term] = {}
@@ -65,10 +65,10 @@ class Guards:
             self._words[word] -= 1
             if not self._words[word]:
                 del self._words[word]
-        listed = self._by_label[_telling(term)]
+        listed = self._by_label[telling(term.pattern)]
         del listed[term]
         if not listed:
-            del self._by_label[_telling(term)]
+            del self._by_label[telling(term.pattern)]
 
     def against(self, one: Resident) -> Iterator[tuple[Term, Where]]:
         """Every term that keeps a pod away, and where pods with that term are."""
@@ -78,11 +78,3 @@ class Guards:
             for term in self._by_label.get(label, ()):
                 if meant((term.pattern,), one, self._namespaces):
                     yield term, self._held[term]
-
-
-def _telling(term: Term) -> tuple[str, str] | None:
-    """A label that all pods which are meant have; None = there is no such label."""
-    for each in term.pattern.selector.requirements:
-        if each.operator == "In" and len(each.values) == 1:
-            return each.key, each.values[0]
-    return None

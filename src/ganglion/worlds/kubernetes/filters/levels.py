@@ -4,11 +4,11 @@ from collections.abc import Iterator, Mapping
 
 from ganglion.model.levels import DEPTH, Level
 from ganglion.model.workload import Topology
-from ganglion.worlds.kubernetes.filters.barred import barred
 from ganglion.worlds.kubernetes.filters.crowd import Crowd
 from ganglion.worlds.kubernetes.filters.fleet import Fleet
 from ganglion.worlds.kubernetes.filters.needs import Needs, Resident, meant
 from ganglion.worlds.kubernetes.filters.others import is_its_own_kind
+from ganglion.worlds.kubernetes.filters.spread import standing
 
 
 def levels_of(
@@ -30,7 +30,7 @@ def levels_of(
         return Topology()
     one = Resident("", "", needs, dict(needs.labels))
     together = _together(one, crowd, levels)
-    apart = set(_apart(one, crowd, levels))
+    apart = set(_apart(one, crowd, fleet, levels))
     if _fills_a_node(needs, fleet):
         apart.add(Level.NODE)
     apart.update(_one_each(one, count, crowd, fleet, levels))
@@ -50,12 +50,16 @@ def _together(one: Resident, crowd: Crowd, levels: Mapping[str, Level]) -> list[
     return [levels[term.key] for term in near if term.key in levels]
 
 
-def _apart(one: Resident, crowd: Crowd, levels: Mapping[str, Level]) -> Iterator[Level]:
-    """Levels of which no domain may have two of the pods."""
+def _apart(
+    one: Resident, crowd: Crowd, fleet: Fleet, levels: Mapping[str, Level]
+) -> Iterator[Level]:
+    """Levels of which no domain may have two of the pods; nodes without a label may."""
     if one.needs.ports:
         yield Level.NODE
     for term in one.needs.apart:
-        if term.key in levels and meant((term.pattern,), one, crowd.namespaces):
+        if term.key not in levels or fleet.lacking(term.key):
+            continue
+        if meant((term.pattern,), one, crowd.namespaces):
             yield levels[term.key]
 
 
@@ -72,15 +76,14 @@ def _one_each(
 ) -> Iterator[Level]:
     """Levels over which the pods are spread so thinly that each has a domain to itself.
 
-    With a skew of 1 the domains that are not barred are those with the fewest pods. Where there
-    are enough of them, one pod in each is even.
+    With a skew of 1 a domain gets a second pod once all with the fewest have got one.
     """
     for spread in one.needs.spreads:
         level = levels.get(spread.among.key)
         if level is None or spread.max_skew != 1:
             continue
         if meant((spread.pattern,), one, crowd.namespaces):
-            closed = barred(one.needs, crowd, fleet)
-            domains = fleet.by_value(spread.among.key).values()
-            if sum(any(node not in closed for node in each) for each in domains) >= count:
+            now = standing(spread, crowd, fleet)
+            domains = dict.fromkeys(now.nodes.values())
+            if sum(now.counts.get(each, 0) <= now.least for each in domains) >= count:
                 yield level

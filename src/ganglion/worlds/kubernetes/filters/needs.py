@@ -152,3 +152,11 @@ def _means(pattern: Pattern, one: Resident, namespaces: Mapping[str, Mapping[str
         if elsewhere is None or not elsewhere.selects(namespaces.get(one.needs.namespace, {})):
             return False
     return pattern.selector.selects(one.labels)
+
+
+def telling(pattern: Pattern) -> tuple[str, str] | None:
+    """A label that all pods which are meant have; None = there is no such label."""
+    for each in pattern.selector.requirements:
+        if each.operator == "In" and len(each.values) == 1:
+            return each.key, each.values[0]
+    return None

@@ -1,46 +1,42 @@
 """Affinity and anti-affinity between pods."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 
+from ganglion.worlds.kubernetes.filters.barrier import Barrier
 from ganglion.worlds.kubernetes.filters.crowd import Crowd
 from ganglion.worlds.kubernetes.filters.fleet import Fleet
 from ganglion.worlds.kubernetes.filters.needs import Resident, Term, meant
 
-Barred = Iterator[tuple[str, str]]
-"""Nodes, with why."""
 
-
-def kept_away(one: Resident, crowd: Crowd, fleet: Fleet) -> Barred:
-    """Nodes in the domains of pods that this one must keep away from, or that keep it away."""
+def kept_away(one: Resident, crowd: Crowd, fleet: Fleet) -> Iterator[Barrier]:
+    """The domains of pods that this one must keep away from, or that keep it away."""
     for term in one.needs.apart:
-        there = fleet.domains(crowd.tallies.where((term.pattern,)), term.key)
-        yield from _nodes_in(there, term.key, "has a pod it must keep away from", fleet)
-    guarded: dict[str, set[str]] = {}
+        there = crowd.tallies.domains((term.pattern,), term.key, fleet.values_of(term.key))
+        if there:
+            yield Barrier(term.key, there, "has a pod it must keep away from")
+    guarded: dict[str, dict[str, int]] = {}
     for term, where in crowd.guards.against(one):
-        guarded.setdefault(term.key, set()).update(fleet.domains(where, term.key))
-    for key, values in guarded.items():
-        yield from _nodes_in(values, key, "has a pod that keeps it away", fleet)
+        guarded.setdefault(term.key, {}).update(fleet.domains(where, term.key))
+    for key, values in sorted(guarded.items()):
+        yield Barrier(key, values, "has a pod that keeps it away")
 
 
-def alone(one: Resident, crowd: Crowd, fleet: Fleet) -> Barred:
-    """Nodes outside the domains of pods that this one has to be near.
+def alone(one: Resident, crowd: Crowd, fleet: Fleet) -> Iterator[Barrier]:
+    """All but the domains of pods that this one has to be near.
 
     The first of pods that want to be near each other may go anywhere.
     """
     near = one.needs.near
     if not near:
         return
-    for term in near:
-        yield from ((node, f"no label {term.key}") for node in fleet.lacking(term.key))
-    where = crowd.tallies.where(tuple(term.pattern for term in near))
-    there = [fleet.domains(where, term.key) for term in near]
+    pattern = tuple(term.pattern for term in near)
+    there = [crowd.tallies.domains(pattern, term.key, fleet.values_of(term.key)) for term in near]
     if not any(there) and is_its_own_kind(one, crowd):
+        yield from (Barrier(term.key, (), lacking=True) for term in near)
         return
     for term, domains in zip(near, there, strict=True):
-        for value, nodes in fleet.by_value(term.key).items():
-            if value not in domains:
-                why = f"{term.key} {value} lacks a pod it has to be near"
-                yield from ((node, why) for node in nodes)
+        why = "lacks a pod it has to be near"
+        yield Barrier(term.key, domains, why, but=True, lacking=True)
 
 
 def is_its_own_kind(one: Resident, crowd: Crowd) -> bool:
@@ -81,10 +77,3 @@ class Distances:
     def _others(self, domains: dict[str, int], term: Term, one: Resident, itself: bool) -> bool:
         value = self._fleet.value(one.node, term.key)
         return value is not None and domains.get(value, 0) > int(itself)
-
-
-def _nodes_in(there: Collection[str], key: str, why: str, fleet: Fleet) -> Barred:
-    nodes = fleet.by_value(key) if there else {}
-    for value in there:
-        said = f"{key} {value} {why}"
-        yield from ((node, said) for node in nodes[value])

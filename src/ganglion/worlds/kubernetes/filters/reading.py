@@ -43,10 +43,20 @@ def needs_of(pod: Pod) -> Needs:
     )
 
 
-def resident(pod: Pod, node: str, uid: str = "") -> Resident:
-    """A pod as what it is to others once it is on a node."""
-    needs = needs_of(pod)
-    return Resident(uid or pod.metadata.uid, node, needs, pod.metadata.labels, pod.is_leaving)
+def resident(pod: Pod, node: str, uid: str = "", needs: Needs | None = None) -> Resident:
+    """A pod as what it is to others once it is on a node.
+
+    Args:
+        pod: the pod.
+        node: its name.
+        uid: another than the pod's own; empty = the pod's.
+        needs: of the pod, where they are known.
+
+    Raises:
+        InputError: a quantity is none.
+    """
+    known = needs_of(pod) if needs is None else needs
+    return Resident(uid or pod.metadata.uid, node, known, pod.metadata.labels, pod.is_leaving)
 
 
 def _terms(pod: Pod, affinity: PodAffinity | None) -> tuple[Term, ...]:

@@ -1,9 +1,10 @@
 """Even spreading over domains."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from msgspec import Struct
 
+from ganglion.worlds.kubernetes.filters.barrier import Barrier
 from ganglion.worlds.kubernetes.filters.clauses import meets
 from ganglion.worlds.kubernetes.filters.crowd import Crowd
 from ganglion.worlds.kubernetes.filters.fleet import Fleet, NodeView
@@ -15,12 +16,12 @@ class Standing(Struct, frozen=True):
     """Pods by domain.
 
     Attributes:
-        counts: value of the label -> pods.
+        counts: value of the label -> pods; domains without any are left out.
         least: what the fewest count as.
         nodes: the nodes that count, with their domains.
     """
 
-    counts: dict[str, int]
+    counts: Mapping[str, int]
     least: int
     nodes: dict[str, str]
 
@@ -28,25 +29,21 @@ class Standing(Struct, frozen=True):
 def standing(spread: Spread, crowd: Crowd, fleet: Fleet) -> Standing:
     """How the pods of a constraint are spread now."""
     nodes = fleet.remembered(spread.among, lambda: _counting(spread.among, fleet))
-    counts = dict.fromkeys(nodes.values(), 0)
-    for node, many in crowd.tallies.where((spread.pattern,)).items():
-        if node in nodes:
-            counts[nodes[node]] += many
-    few = len(counts) < spread.min_domains
-    return Standing(counts, 0 if few else min(counts.values()), nodes)
+    domains = fleet.remembered(("domains", spread.among), lambda: len(set(nodes.values())))
+    counts = crowd.tallies.domains((spread.pattern,), spread.among, nodes)
+    few = len(counts) < domains or domains < spread.min_domains
+    return Standing(counts, 0 if few else min(counts.values(), default=0), nodes)
 
 
-def crowded(one: Resident, crowd: Crowd, fleet: Fleet) -> Iterator[tuple[str, str]]:
-    """Nodes where one more pod would make the spread too uneven."""
+def crowded(one: Resident, crowd: Crowd, fleet: Fleet) -> Iterator[Barrier]:
+    """The domains where one more pod would make the spread too uneven."""
     for spread in one.needs.spreads:
-        key = spread.among.key
-        yield from ((node, f"no label {key}") for node in fleet.lacking(key))
         now = standing(spread, crowd, fleet)
         room = now.least + spread.max_skew - int(meant((spread.pattern,), one, crowd.namespaces))
-        for value, nodes in fleet.by_value(key).items():
-            if now.counts.get(value, 0) > room:
-                why = f"{key} {value} has too many pods like it already"
-                yield from ((node, why) for node in nodes)
+        full = [value for value, count in now.counts.items() if count > room]
+        yield Barrier(
+            spread.among.key, frozenset(full), "has too many pods like it already", lacking=True
+        )
 
 
 class Balance:

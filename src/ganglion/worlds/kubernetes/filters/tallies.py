@@ -6,23 +6,45 @@ changed since it was last asked.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 
-from msgspec import Struct
+from msgspec import Struct, field
 
-from ganglion.worlds.kubernetes.filters.needs import Pattern, Resident, meant
+from ganglion.worlds.kubernetes.filters.needs import Pattern, Resident, meant, telling
 
 Patterns = tuple[Pattern, ...]
 
 _LOG = 4096
 _TALLIES = 4096
+_AREAS = 16
+
+
+class _Area(Struct):
+    """Counts by domain.
+
+    Attributes:
+        nodes: node -> its domain; nodes that do not count are left out.
+        counts: domain -> pods; domains without any are left out.
+    """
+
+    nodes: Mapping[str, str]
+    counts: dict[str, int]
 
 
 class Tally(Struct):
-    """Counts by node as of a place in the log."""
+    """Counts as of a place in the log.
+
+    Attributes:
+        at: how much of the log has been read.
+        counts: node -> pods; nodes without any are left out.
+        label: one that all pods which are meant have; None = there is no such label.
+        areas: the same by domain, by what the domains are.
+    """
 
     at: int
     counts: dict[str, int]
+    label: tuple[str, str] | None
+    areas: dict[Hashable, _Area] = field(default_factory=dict)
 
 
 class Tallies:
@@ -63,33 +85,56 @@ class Tallies:
 
     def where(self, patterns: Patterns) -> Mapping[str, int]:
         """Node -> pods there that all patterns mean; nodes without any are left out."""
+        return self._tally(patterns).counts
+
+    def domains(
+        self, patterns: Patterns, kind: Hashable, nodes: Mapping[str, str]
+    ) -> Mapping[str, int]:
+        """Domain -> pods there that all patterns mean; domains without any are left out.
+
+        Kept up to date pod by pod for as long as it is asked with the same object.
+
+        Args:
+            patterns: which pods.
+            kind: tells the domains from others.
+            nodes: node -> its domain; nodes that do not count are left out.
+        """
+        tally = self._tally(patterns)
+        area = tally.areas.get(kind)
+        if area is None or area.nodes is not nodes:
+            if len(tally.areas) >= _AREAS:
+                tally.areas.clear()
+            area = tally.areas[kind] = _Area(nodes, {})
+            for node, many in tally.counts.items():
+                _add(area.counts, nodes.get(node), many)
+        return area.counts
+
+    def _tally(self, patterns: Patterns) -> Tally:
         tally = self._tallies.get(patterns)
         if tally is None:
-            tally = self._made(patterns)
-        elif tally.at < len(self._log):
+            return self._made(patterns)
+        if tally.at < len(self._log):
             self._catch_up(patterns, tally)
-        return tally.counts
+        return tally
 
     def _made(self, patterns: Patterns) -> Tally:
         if len(self._tallies) >= _TALLIES:
             self.forget()
-        tally = self._tallies[patterns] = Tally(len(self._log), {})
+        label = next(filter(None, map(telling, patterns)), None)
+        tally = self._tallies[patterns] = Tally(len(self._log), {}, label)
         for one in self._candidates(patterns):
-            self._count(patterns, tally.counts, 1, one)
+            if meant(patterns, one, self._namespaces):
+                _count(tally, one.node, 1)
         return tally
 
     def _catch_up(self, patterns: Patterns, tally: Tally) -> None:
+        key, value = tally.label or ("", None)
         for sign, one in self._log[tally.at :]:
-            self._count(patterns, tally.counts, sign, one)
+            if key and one.labels.get(key) != value:
+                continue
+            if meant(patterns, one, self._namespaces):
+                _count(tally, one.node, sign)
         tally.at = len(self._log)
-
-    def _count(self, patterns: Patterns, counts: dict[str, int], sign: int, one: Resident) -> None:
-        if meant(patterns, one, self._namespaces):
-            now = counts.get(one.node, 0) + sign
-            if now:
-                counts[one.node] = now
-            else:
-                del counts[one.node]
 
     def _candidates(self, patterns: Patterns) -> Iterable[Resident]:
         """The shortest list of pods that has all that are meant."""
@@ -123,3 +168,19 @@ class Tallies:
                 self._catch_up(patterns, tally)
                 tally.at = 0
         self._log.clear()
+
+
+def _count(tally: Tally, node: str, many: int) -> None:
+    _add(tally.counts, node, many)
+    for area in tally.areas.values():
+        _add(area.counts, area.nodes.get(node), many)
+
+
+def _add(counts: dict[str, int], key: str | None, many: int) -> None:
+    if key is None:
+        return
+    now = counts.get(key, 0) + many
+    if now:
+        counts[key] = now
+    else:
+        del counts[key]

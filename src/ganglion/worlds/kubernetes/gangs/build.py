@@ -14,13 +14,19 @@ from ganglion.worlds.kubernetes.gangs.draft import Draft, found_sets, gang_topol
 from ganglion.worlds.kubernetes.gangs.found import Found, FoundSet, Member
 from ganglion.worlds.kubernetes.gangs.said import Levels, Said, created_ms
 from ganglion.worlds.kubernetes.gangs.seats import Held, Seating
+from ganglion.worlds.kubernetes.objects.bounds import brief
 from ganglion.worlds.kubernetes.objects.pod import Pod
 
 NEVER = "Never"
 
 
 def found_of(
-    draft: Draft, pods: Sequence[Pod], held: Held, levels: Levels, wrong: InputError | None = None
+    draft: Draft,
+    pods: Sequence[Pod],
+    held: Held,
+    levels: Levels,
+    wrong: InputError | None = None,
+    gate: str = names.GATE,
 ) -> Found:
     """The gang of a draft with these living pods, of which there is at least one.
 
@@ -30,11 +36,14 @@ def found_of(
         held: where they sat before.
         levels: what node labels mean.
         wrong: what is malformed about its owner, if anything.
+        gate: scheduling gate that is ours to lift.
     """
     members, spare = Seating(draft.shapes, draft.seat_of, held).seat(pods)
     first = members[0].pod if members else spare[0]
     said = Said((first.metadata, *draft.layers))
-    bare = _bare(draft, members, spare, first, said)
+    bare = structs.replace(
+        _bare(draft, members, spare, first, said), lacking=lacking(draft, members, gate)
+    )
     if wrong:
         return structs.replace(bare, refused=_reason(wrong))
     try:
@@ -44,7 +53,7 @@ def found_of(
 
 
 def _reason(error: InputError) -> str:
-    return f"{error.message}; {error.hint}" if error.hint else error.message
+    return brief(f"{error.message}; {error.hint}" if error.hint else error.message)
 
 
 def _bare(
@@ -65,11 +74,20 @@ def _bare(
         sets=_plain_sets(draft, members),
         members=members,
         spare=spare,
-        lacking=lacking(draft, members),
         owner=draft.owner,
         created_ms=draft.created_ms or min(created_ms(each.metadata) for each in pods),
         index=draft.index,
+        creator=_creator(draft, first),
     )
+
+
+def _creator(draft: Draft, first: Pod) -> str:
+    """Who created the topmost object; what others created in between has the controllers' names.
+
+    A pod with a controller is never asked: its template may say anything.
+    """
+    maker = draft.top if first.metadata.controller else first.metadata
+    return maker.annotations.get(names.CREATED_BY, "")
 
 
 def _plain_sets(draft: Draft, members: tuple[Member, ...]) -> tuple[FoundSet, ...]:
@@ -95,15 +113,18 @@ def _complete(bare: Found, draft: Draft, said: Said, first: Pod, levels: Levels)
     def queue_of(pod: Pod) -> str:
         return Said((pod.metadata, *draft.layers)).queue()
 
+    claimed = 0 if bare.priority else said.priority()
     return structs.replace(
         bare,
         kind=said.kind(draft.kind),
-        priority=bare.priority or said.priority(),
+        priority=bare.priority or claimed,
+        claimed=claimed,
         preemptible=said.truth(names.PREEMPTIBLE, True),
         sets=sets,
         topology=topology,
         refused=at_odds(bare.members, queue_of),
         time_limit_ms=said.duration(names.TIME_LIMIT) or _deadline(draft, said, first),
+        ready_within_ms=said.ready_within(),
         expected_ms=said.duration(names.EXPECTED),
         deadline_ms=said.deadline(bare.created_ms),
         checkpoint=said.checkpoint(grace_s),

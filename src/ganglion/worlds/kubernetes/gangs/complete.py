@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, islice
 
-from ganglion.worlds.kubernetes import names
 from ganglion.worlds.kubernetes.gangs.draft import Draft
 from ganglion.worlds.kubernetes.gangs.found import Member
 from ganglion.worlds.kubernetes.gangs.shape import SetShape
@@ -13,9 +12,9 @@ _NAMED = 3
 """Missing pods that are named; the rest is counted."""
 
 
-def lacking(draft: Draft, members: Sequence[Member]) -> str:
+def lacking(draft: Draft, members: Sequence[Member], gate: str) -> str:
     """What has to happen before the gang can start; empty = nothing."""
-    return draft.missing or _absent(draft, members) or _gated([each.pod for each in members])
+    return draft.missing or _absent(draft, members) or _gated([each.pod for each in members], gate)
 
 
 def _absent(draft: Draft, members: Sequence[Member]) -> str:
@@ -56,13 +55,13 @@ def _free(shape: SetShape, taken: set[int]) -> Iterator[str]:
     return (f"{shape.name}-{i + shape.first}" for i in range(shape.seats) if i not in taken)
 
 
-def _gated(pods: Sequence[Pod]) -> str:
+def _gated(pods: Sequence[Pod], ours: str) -> str:
     """Pods that somebody else still holds back."""
     held = {
         pod.key: gate.name
         for pod in pods
         for gate in pod.spec.scheduling_gates
-        if gate.name != names.GATE
+        if gate.name != ours
     }
     if not held:
         return ""

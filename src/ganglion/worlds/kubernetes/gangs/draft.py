@@ -33,6 +33,7 @@ class Draft(Struct, frozen=True):
         total: pods of a group when it is complete; 0 = unknown.
         missing: why the owner cannot be looked at; empty = it can.
         index: its number among its siblings.
+        top: metadata of the topmost maker that is understood; empty = none is known.
     """
 
     key: str
@@ -50,6 +51,7 @@ class Draft(Struct, frozen=True):
     total: int = 0
     missing: str = ""
     index: int = 0
+    top: Meta = Meta()
 
 
 def found_sets(draft: Draft, members: tuple[Member, ...], levels: Levels) -> tuple[FoundSet, ...]:

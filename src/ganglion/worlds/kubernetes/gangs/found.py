@@ -77,8 +77,10 @@ class Found(Struct, frozen=True):
         namespace: of all its pods.
         kind: what sort of workload.
         queue: as named by a label; empty = none named.
+        creator: user who created what answers for it, where admission records that; else empty.
         priority: of the pods, as Kubernetes has it (-2^31..2^31-1); where it has none, 0, it is
             what the annotation says.
+        claimed: the part of the priority that comes from the annotation: all of it or 0.
         preemptible: whether others may stop it for their sake.
         preempts: whether others may be stopped for its sake.
         sets: equal pods, in the order of their ranks.
@@ -89,6 +91,7 @@ class Found(Struct, frozen=True):
         owner: who answers for it; None = pods nobody made.
         created_ms: when it was created, in ms since 1970; pods that are made anew change nothing.
         time_limit_ms: most it may run; 0 = no limit.
+        ready_within_ms: how long it has to become ready; 0 = for ever, None = as the policy says.
         deadline_ms: when it should have ended, in ms since 1970; 0 = no matter when.
         expected_ms: how long its maker expects it to run; 0 = unknown.
         checkpoint: contract; None = its work is lost when stopped.
@@ -116,9 +119,12 @@ class Found(Struct, frozen=True):
     created_ms: int = 0
     time_limit_ms: int = 0
     expected_ms: int = 0
+    ready_within_ms: int | None = None
     deadline_ms: int = 0
     checkpoint: Checkpoint | None = None
     saved: SavePoint | None = None
     topology: Topology = Topology()
     index: int = 0
     floor: int = 0
+    creator: str = ""
+    claimed: int = 0

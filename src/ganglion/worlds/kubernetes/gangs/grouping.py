@@ -1,9 +1,9 @@
 """Keeps the gangs of a cluster while its pods and their owners come, change and go."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
-from msgspec import Struct, field
+from msgspec import Struct, field, structs
 
 from ganglion.model.errors import InputError
 from ganglion.worlds.kubernetes.gangs import marked, owned
@@ -12,7 +12,8 @@ from ganglion.worlds.kubernetes.gangs.chain import Lookup, Wanted
 from ganglion.worlds.kubernetes.gangs.draft import Draft
 from ganglion.worlds.kubernetes.gangs.found import Found
 from ganglion.worlds.kubernetes.gangs.groups import Group, Terms, terms_of
-from ganglion.worlds.kubernetes.gangs.home import Home, home_of, is_ours
+from ganglion.worlds.kubernetes.gangs.home import Home, home_of
+from ganglion.worlds.kubernetes.gangs.instance import FIRST, Instance
 from ganglion.worlds.kubernetes.gangs.said import STANDARD_LABELS, Levels
 from ganglion.worlds.kubernetes.gangs.seats import Held
 from ganglion.worlds.kubernetes.gangs.sources import Need, Sources, needs_met_by
@@ -45,11 +46,21 @@ class Grouping:
     Args:
         owners: looks up objects other than pods; those that are not known are in `wanted_owners`.
         levels: what node labels mean as levels of the topology.
+        failed: told what was raised about the pods of one key; says why, for people, or raises.
+        instance: whose pods they are made of.
     """
 
-    def __init__(self, owners: Lookup, levels: Levels = STANDARD_LABELS.get) -> None:
+    def __init__(
+        self,
+        owners: Lookup,
+        levels: Levels = STANDARD_LABELS.get,
+        failed: Callable[[str, Exception], str] | None = None,
+        instance: Instance = FIRST,
+    ) -> None:
+        self._instance = instance
         self._owners = owners
         self._levels = levels
+        self.failed = failed or _raised
         self._metas: dict[str, Meta] = {}
         self._ours: set[str] = set()
         self._bands: dict[str, _Band] = {}
@@ -63,7 +74,7 @@ class Grouping:
     def put(self, pod: Pod) -> None:
         """A pod is there, or has changed. Pods of others, and those that ended, are no members."""
         uid = pod.metadata.uid
-        if uid not in self._ours and not is_ours(pod):
+        if uid not in self._ours and not self._instance.places(pod):
             return
         self._ours.add(uid)
         known = uid in self._metas
@@ -90,6 +101,10 @@ class Grouping:
         """Node labels mean these levels from now on."""
         self._levels = levels
         self._stale.update(self._bands)
+
+    def touch(self, namespace: str) -> None:
+        """What is said of a namespace has changed: its gangs are looked at again."""
+        self._dirty.update(key for key in self._found if key.startswith(f"{namespace}/"))
 
     def take_dirty(self) -> set[str]:
         """Keys of gangs that have appeared, changed or gone since this was asked last."""
@@ -163,7 +178,10 @@ class Grouping:
 
     def _rebuild(self, band: _Band) -> None:
         sources = self._sources()
-        found = {each.key: each for each in self._understand(band, sources)}
+        try:
+            found = {each.key: each for each in self._understand(band, sources)}
+        except Exception as error:
+            found = self._set_apart(band, self.failed(band.key, error))
         self._dirty.update(band.found, found)
         for key, old in band.found.items():
             # A pod that left may meanwhile have been put together under the same key elsewhere.
@@ -190,9 +208,18 @@ class Grouping:
         else:
             yield from self._of_group(band, band.group, pods, sources)
 
+    def _set_apart(self, band: _Band, why: str) -> dict[str, Found]:
+        """Pods that cannot be understood: refused, or as they were where they were before."""
+        if band.found:
+            return {k: structs.replace(each, refused=why) for k, each in band.found.items()}
+        pods = sorted(band.pods.values(), key=lambda pod: pod.metadata.name)
+        drafts = [(marked.alone(pod), pod) for pod in pods]
+        wrong = InputError(why)
+        return {d.key: found_of(d, (pod,), {}, self._levels, wrong) for d, pod in drafts}
+
     def _of_owner(self, band: _Band, pods: Sequence[Pod], sources: Sources) -> Found:
         draft, wrong = owned.draft_of(band.key, pods, sources.chain, band.draft)
-        found = found_of(draft, pods, band.held, self._levels, wrong)
+        found = found_of(draft, pods, band.held, self._levels, wrong, self._instance.gate)
         if not draft.missing and not wrong:
             band.draft = draft
             band.held = _held(found)
@@ -205,11 +232,13 @@ class Grouping:
         parts = marked.split(pods, sources.chain, described)
         for pod in parts.strangers:
             draft, error = marked.stranger(pod, group, parts.whose)
-            yield found_of(draft, (pod,), {}, self._levels, error)
+            yield found_of(draft, (pod,), {}, self._levels, error, self._instance.gate)
         terms, wrong = _terms(group, parts.rightful, described)
         if not terms.is_gang:
             for pod in parts.rightful:
-                yield found_of(marked.alone(pod), (pod,), {}, self._levels)
+                yield found_of(
+                    marked.alone(pod), (pod,), {}, self._levels, gate=self._instance.gate
+                )
             return
         yield self._of_marks(band, group, parts.rightful, sources, described, terms, wrong)
 
@@ -229,11 +258,15 @@ class Grouping:
             )
         except InputError as error:
             draft, wrong = marked.crowd(band.key, group, pods), error
-        found = found_of(draft, pods, band.held, self._levels, wrong)
+        found = found_of(draft, pods, band.held, self._levels, wrong, self._instance.gate)
         if not found.lacking and not found.refused:
             band.draft = draft
             band.held = _held(found)
         return found
+
+
+def _raised(_key: str, error: Exception) -> str:
+    raise error
 
 
 def _terms(

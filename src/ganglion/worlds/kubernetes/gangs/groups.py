@@ -10,6 +10,7 @@ from msgspec import Struct, structs
 from ganglion.model.errors import FieldError, InputError
 from ganglion.worlds.kubernetes import names
 from ganglion.worlds.kubernetes.gangs import markers, reading
+from ganglion.worlds.kubernetes.gangs.kinds import UPSTREAM_VERSIONS
 from ganglion.worlds.kubernetes.gangs.shape import (
     ANYWHERE,
     MAIN,
@@ -51,7 +52,7 @@ class Group(Struct, frozen=True):
         return f"PodGroup.{group}/{self.name}" if group else f"{self.source}/{self.name}"
 
 
-UPSTREAM = "scheduling.k8s.io/v1alpha2"
+UPSTREAM = f"scheduling.k8s.io/{UPSTREAM_VERSIONS[0]}"
 _DESCRIBED = (
     (markers.COSCHEDULING, "scheduling.x-k8s.io/v1alpha1"),
     (markers.VOLCANO, "scheduling.volcano.sh/v1beta1"),
@@ -129,6 +130,12 @@ def _agreed(group: Group, pods: Sequence[Pod], key: str) -> int:
 
 def _upstream(spec: dict[str, Any]) -> Terms:
     where = "spec.schedulingPolicy"
+    parent = reading.text(spec, "parentCompositePodGroupName")
+    if parent:
+        raise InputError(
+            f"its PodGroup is part of CompositePodGroup {parent}: groups of groups are not read",
+            "make one PodGroup of all pods that start together",
+        )
     policy = reading.inside(spec, "spec", "schedulingPolicy")
     gang = reading.inside(policy, where, "gang")
     limits = reading.inside(spec, "spec", "schedulingConstraints")

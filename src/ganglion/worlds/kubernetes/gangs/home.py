@@ -2,7 +2,6 @@
 
 from msgspec import Struct
 
-from ganglion.worlds.kubernetes import names
 from ganglion.worlds.kubernetes.gangs.chain import Chain, ident
 from ganglion.worlds.kubernetes.gangs.groups import Group, group_of
 from ganglion.worlds.kubernetes.gangs.kinds import ident_of
@@ -23,16 +22,6 @@ class Home(Struct, frozen=True):
     key: str
     group: Group | None = None
     settled: bool = True
-
-
-def is_ours(pod: Pod) -> bool:
-    """Whether we are asked to place a pod: by its scheduler's name or by our gate.
-
-    A pod that was let through our gate carries the index it was given.
-    """
-    if pod.spec.scheduler_name == names.SCHEDULER or names.INDEX in pod.metadata.annotations:
-        return True
-    return any(gate.name == names.GATE for gate in pod.spec.scheduling_gates)
 
 
 def owner_key(thing: Anything) -> str:

@@ -58,6 +58,12 @@ COSCHEDULING_GROUP = ("scheduling.x-k8s.io", "PodGroup")
 VOLCANO_GROUP = ("scheduling.volcano.sh", "PodGroup")
 KAI_GROUP = ("scheduling.run.ai", "PodGroup")
 
+UPSTREAM_VERSIONS = ("v1beta1", "v1alpha2", "v1alpha3", "v1")
+"""Versions of Kubernetes' own groups: servers of 1.36 and of 1.37 have none in common.
+
+The first is asked for first; an object is known by its name in whichever the server has.
+"""
+
 KUBEFLOW: Mapping[Ident, str] = {
     ("kubeflow.org", "PyTorchJob"): "pytorchReplicaSpecs",
     ("kubeflow.org", "TFJob"): "tfReplicaSpecs",

@@ -16,7 +16,7 @@ from ganglion.worlds.kubernetes.gangs.owned import Chains, owner_of
 from ganglion.worlds.kubernetes.gangs.rules import family_of
 from ganglion.worlds.kubernetes.gangs.said import created_ms
 from ganglion.worlds.kubernetes.gangs.shape import MAIN, Seat, of_count
-from ganglion.worlds.kubernetes.objects.meta import Anything
+from ganglion.worlds.kubernetes.objects.meta import Anything, Meta
 from ganglion.worlds.kubernetes.objects.pod import Pod
 
 
@@ -141,7 +141,8 @@ def draft_of(
     if known and len(pods) < (terms.least or terms.total):
         # Pods that are missing come back; their sets are known from when they were there.
         shapes = known.shapes
-    things = (described, *chains(pods[0]).things)
+    chain = chains(pods[0])
+    things = (described, *chain.things)
     return Draft(
         key=key,
         workload=key,
@@ -156,6 +157,7 @@ def draft_of(
         least=terms.least,
         total=terms.total,
         missing=_missing(key, group, pods, chains, described),
+        top=chain.top.metadata if chain.top else Meta(),
     )
 
 

@@ -21,7 +21,7 @@ from ganglion.worlds.kubernetes.gangs.kinds import (
 from ganglion.worlds.kubernetes.gangs.rules import family_of
 from ganglion.worlds.kubernetes.gangs.said import created_ms
 from ganglion.worlds.kubernetes.gangs.shape import MAIN, Seat, SetShape, View, of_count
-from ganglion.worlds.kubernetes.objects.meta import Anything
+from ganglion.worlds.kubernetes.objects.meta import Anything, Meta
 from ganglion.worlds.kubernetes.objects.pod import Pod
 
 _SERVING = frozenset((INFERENCE_SERVICE, LLM_INFERENCE_SERVICE, RAY_SERVICE))
@@ -79,6 +79,7 @@ def _outline(key: str, pods: Sequence[Pod], chain: Chain) -> Draft:
         owner=owner_of(owner, bool(part) or owner is not top) if owner else None,
         created_ms=0 if single or owner is None else created_ms(owner.metadata),
         index=int(part) if part.isdecimal() else 0,
+        top=top.metadata if top else Meta(),
     )
 
 

@@ -86,6 +86,11 @@ class Said(Struct, frozen=True):
         except FieldError as error:
             raise FieldError(error.problem, key=key, hint=error.hint) from None
 
+    def ready_within(self) -> int | None:
+        """How long it has to become ready, in ms; None when nothing is said. Raises FieldError."""
+        is_said = bool(self.get(names.READY_WITHIN)[1])
+        return self.duration(names.READY_WITHIN) if is_said else None
+
     def seconds(self, name: str) -> int:
         """A number of seconds in ms; 0 when there is none. Raises FieldError."""
         key, text = self.get(name)

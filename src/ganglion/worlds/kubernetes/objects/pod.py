@@ -93,10 +93,33 @@ class PodSpec(Object, frozen=True):
     active_deadline_seconds: int | None = None
 
 
+class Waiting(Object, frozen=True):
+    """Why a container does not run yet, or not again."""
+
+    reason: str = ""
+    message: str = ""
+
+
+class Terminated(Object, frozen=True):
+    """How a container ended."""
+
+    reason: str = ""
+    exit_code: int = 0
+
+
+class ContainerState(Object, frozen=True):
+    """What a container does, as far as it matters."""
+
+    waiting: Waiting | None = None
+    terminated: Terminated | None = None
+
+
 class ContainerStatus(Object, frozen=True):
     """What became of a container; `resources` is what it runs with, empty when not known."""
 
     name: str = ""
+    state: ContainerState = ContainerState()
+    last_state: ContainerState = ContainerState()
     ready: bool = False
     restart_count: int = 0
     allocated_resources: Quantities = field(default_factory=dict)

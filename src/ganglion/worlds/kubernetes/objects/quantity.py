@@ -5,10 +5,16 @@ from collections.abc import Mapping
 from fractions import Fraction
 
 from ganglion.model.errors import InputError
+from ganglion.worlds.kubernetes.objects.bounds import QUANTITY
 
 MIB = 1 << 20
 
-_FORM = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+))(?:([eE][+-]?\d+)|(m|u|n|k|[MGTPE]|[KMGTPE]i)?)")
+_DIGITS = 40
+"""Most digits before or after the point: enough for 2^63 of the smallest unit."""
+_FORM = re.compile(
+    rf"([+-]?(?:[0-9]{{1,{_DIGITS}}}(?:\.[0-9]{{0,{_DIGITS}}})?|\.[0-9]{{1,{_DIGITS}}}))"
+    r"(?:([eE][+-]?[0-9]{1,2})|(m|u|n|k|[MGTPE]|[KMGTPE]i)?)"
+)
 _BINARY: Mapping[str, int] = {
     f"{letter}i": 1 << 10 * power for power, letter in enumerate("KMGTPE", 1)
 }
@@ -22,13 +28,19 @@ def exactly(quantity: str | int) -> Fraction:
     """The value of a quantity, in whole units.
 
     Raises:
-        InputError: it is none.
+        InputError: it is none, or is beyond what the API server can hold.
     """
-    if isinstance(quantity, int):
-        return Fraction(quantity)
+    value = Fraction(quantity) if isinstance(quantity, int) else _read(quantity)
+    if abs(value) > QUANTITY:
+        raise InputError(f"{_short(quantity)} is beyond 2^63")
+    return value
+
+
+def _read(quantity: str) -> Fraction:
     found = _FORM.fullmatch(quantity.strip())
     if not found:
-        raise InputError(f"{quantity!r} is no quantity", "write it as 2, 500m, 1.5Gi or 2e3")
+        hint = "write it as 2, 500m, 1.5Gi or 2e3"
+        raise InputError(f"{_short(quantity)} is no quantity", hint)
     number, exponent, suffix = found.groups()
     value = Fraction(number)
     if exponent:
@@ -36,6 +48,11 @@ def exactly(quantity: str | int) -> Fraction:
     if suffix in _SMALL:
         return value / _SMALL[suffix]
     return value * {**_BINARY, **_DECIMAL}.get(suffix or "", 1)
+
+
+def _short(quantity: str | int) -> str:
+    text = repr(quantity)
+    return text if len(text) <= _DIGITS else f"{text[:_DIGITS]}..."
 
 
 def milli(quantity: str | int) -> int:

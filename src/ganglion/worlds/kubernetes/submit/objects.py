@@ -12,6 +12,7 @@ class TemplateSpec(Object, frozen=True):
     """`spec` of a pod template, as it was written."""
 
     containers: tuple[dict[str, Any], ...] = ()
+    scheduler_name: str = ""
 
 
 class TemplateMeta(Object, frozen=True):
@@ -99,7 +100,7 @@ class ContainerStatus(Object, frozen=True):
     state: ContainerState = ContainerState()
 
 
-class PodSpec(Object, frozen=True):
+class PodSpec(TemplateSpec, frozen=True):
     """`spec` of a pod."""
 
     node_name: str = ""

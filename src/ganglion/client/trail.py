@@ -1,0 +1,91 @@
+"""One line per request in the log `ganglion.requests`, for those who ask what the client does."""
+
+import logging
+import time
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import unquote_plus
+
+import httpx2
+
+from ganglion.model.credentials import REDACTED, is_credential, redacted_text
+
+LOG = "ganglion.requests"
+"""Name of the log; its lines have the level INFO."""
+REQUEST = "X-Request-Id"
+"""Header with the id of a request, which the log and the ledger of the server name."""
+_BEGAN = "ganglion.began"
+_log = logging.getLogger(LOG)
+
+
+class Told(httpx2.Client):
+    """A client that logs each request that it sends: repeats, refusals and failures too.
+
+    Args:
+        via: how the server is reached: its socket or URL.
+        others: as of `httpx2.Client`, without hooks.
+    """
+
+    def __init__(self, via: str, **others: Any) -> None:  # noqa: ANN401 - as httpx2.Client
+        hooks: dict[str, list[Callable[..., Any]]] = {
+            "request": [_begun],
+            "response": [_kept, self._answered],
+        }
+        super().__init__(event_hooks=hooks, **others)
+        self._via = redacted_text(via)
+
+    def send(self, request: httpx2.Request, **how: Any) -> httpx2.Response:  # noqa: ANN401 - as above
+        """Send a request; a failure is logged and raised."""
+        _begun(request)
+        try:
+            return super().send(request, **how)
+        except Exception as error:
+            self._say(request, f"failed ({reason(error)})", request)
+            raise
+
+    def _answered(self, response: httpx2.Response) -> None:
+        self._say(response.request, str(response.status_code), response)
+
+    def _say(
+        self, request: httpx2.Request, outcome: str, named: httpx2.Request | httpx2.Response
+    ) -> None:
+        if not _log.isEnabledFor(logging.INFO):
+            return
+        ms = (time.perf_counter() - request.extensions[_BEGAN]) * 1000
+        found = named.headers.get(REQUEST) or request.headers.get(REQUEST, "unknown")
+        _log.info(
+            "%s %s %s %.0f ms request %s via %s", request.method, shown(request.url), outcome, ms,
+            found, self._via,
+        )  # fmt: skip
+
+
+def again(why: str, wait_s: float = 0.0) -> None:
+    """Log that a request is sent once more, why, and after how many seconds."""
+    _log.info("again %s: %s", f"in {wait_s:g} s" if wait_s else "at once", redacted_text(why))
+
+
+def reason(error: Exception) -> str:
+    """What went wrong, in one line without credentials."""
+    return redacted_text(" ".join(f"{type(error).__name__}: {error}".split()))
+
+
+def shown(url: httpx2.URL) -> str:
+    """Path and query of a URL, without credentials."""
+    path, mark, query = url.raw_path.decode("ascii").partition("?")
+    return redacted_text(path) + mark + "&".join(map(_pair, query.split("&")))
+
+
+def _pair(text: str) -> str:
+    name, equals, value = text.partition("=")
+    secret = is_credential(unquote_plus(name), unquote_plus(value))
+    return name + equals + (REDACTED if secret else value)
+
+
+def _begun(request: httpx2.Request) -> None:
+    request.extensions[_BEGAN] = time.perf_counter()
+
+
+def _kept(response: httpx2.Response) -> None:
+    """Read why a WebSocket is refused, before the connection is closed for it."""
+    if "upgrade" in response.request.headers and response.is_error:
+        response.read()

@@ -1,0 +1,101 @@
+"""What a `Queue` says about who may submit to it: `spec.namespaces`, `spec.max_priority`.
+
+namespaces: {names: [team-a], selector: {matchLabels: {team: a}}}
+max_priority: 50
+"""
+
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from msgspec import ValidationError, convert
+
+from ganglion.files.wording import show
+from ganglion.model.errors import FieldError
+from ganglion.worlds.kubernetes.brain.tenancy import Admits, Terms
+from ganglion.worlds.kubernetes.filters.selectors import selector_of
+from ganglion.worlds.kubernetes.objects.meta import LabelSelector
+
+NAMESPACES, MAX_PRIORITY = "namespaces", "max_priority"
+KEYS = (NAMESPACES, MAX_PRIORITY)
+"""Keys of a `Queue` that queues of policy files do not have: those know no namespaces."""
+NAMES, SELECTOR = "names", "selector"
+LEAST_PRIORITY, HIGHEST_PRIORITY = -(1 << 31), (1 << 31) - 1
+"""Of a PriorityClass."""
+
+_OPERATORS = {"In": True, "NotIn": True, "Exists": False, "DoesNotExist": False}
+"""Operator of a label selector -> whether it takes values."""
+
+Sort = TypeVar("Sort")
+
+
+def terms_of(spec: Mapping[str, Any]) -> Terms:
+    """What a queue itself says.
+
+    Raises:
+        FieldError: a key or value is wrong.
+    """
+    admits = _admits(spec[NAMESPACES]) if spec.get(NAMESPACES) is not None else None
+    return Terms(admits, _priority(spec.get(MAX_PRIORITY)))
+
+
+def inherited(own: Mapping[str, Terms], parents: Mapping[str, str]) -> dict[str, Terms]:
+    """What holds for every queue: what it says itself, else the nearest queue above it.
+
+    Args:
+        own: what queues say themselves.
+        parents: queue -> the one above it, or empty; parents come before their children.
+    """
+    found: dict[str, Terms] = {}
+    for queue, parent in parents.items():
+        mine, above = own.get(queue, Terms()), found.get(parent, Terms())
+        found[queue] = Terms(
+            above.admits if mine.admits is None else mine.admits,
+            above.max_priority if mine.max_priority is None else mine.max_priority,
+        )
+    return found
+
+
+def _admits(given: object) -> Admits:
+    if not isinstance(given, dict):
+        hint = "as {names: [team-a]} or {selector: {matchLabels: {team: a}}}"
+        raise FieldError("should be a mapping", key=NAMESPACES, hint=hint)
+    for key in given:
+        if key not in (NAMES, SELECTOR):
+            raise FieldError(f"there is no key {show(key)}", key=NAMESPACES, hint="names, selector")
+    names = _read(given.get(NAMES) or [], tuple[str, ...], f"{NAMESPACES}.{NAMES}")
+    if given.get(SELECTOR) is None:
+        return Admits(names)
+    return Admits(names, selector_of(_selector(given[SELECTOR])))
+
+
+def _selector(given: object) -> LabelSelector:
+    key = f"{NAMESPACES}.{SELECTOR}"
+    found = _read(given, LabelSelector, key)
+    for each in found.match_expressions:
+        wants = _OPERATORS.get(each.operator)
+        if wants is None:
+            hint = f"one of {', '.join(_OPERATORS)}"
+            raise FieldError(f"{show(each.operator)} is no operator", key=key, hint=hint)
+        if wants != bool(each.values):
+            text = "needs values" if wants else "takes no values"
+            raise FieldError(f"{each.operator} {text}", key=key)
+    if isinstance(given, dict) and not given.keys() <= {"matchLabels", "matchExpressions"}:
+        raise FieldError("has keys that a selector lacks", key=key, hint="matchLabels")
+    return found
+
+
+def _read(given: object, kind: type[Sort], key: str) -> Sort:
+    try:
+        return convert(given, kind)
+    except ValidationError as error:
+        raise FieldError(str(error), key=key) from None
+
+
+def _priority(given: object) -> int | None:
+    if given is None:
+        return None
+    is_number = isinstance(given, int) and not isinstance(given, bool)
+    if not is_number or not LEAST_PRIORITY <= int(str(given)) <= HIGHEST_PRIORITY:
+        hint = f"a whole number from {LEAST_PRIORITY} to {HIGHEST_PRIORITY}"
+        raise FieldError(f"should be a priority, not {show(given)}", key=MAX_PRIORITY, hint=hint)
+    return int(str(given))
