@@ -39,16 +39,16 @@ class Listening(socket.socket):
             OSError: not even to refuse is possible; at most every `PAUSE_S`.
         """
         while True:
+            # Another thread may have taken the spare file. One that is free again is kept for
+            # refusals before a caller may have it: else none is refused until a caller leaves.
+            self._spare = _opened() if self._spare is None else self._spare
             try:
-                found = super().accept()
+                return super().accept()
             except OSError as error:
                 if error.errno not in FULL:
                     raise
                 if not self._refuse(error):
                     raise self._later(error) from error
-            else:
-                self._spare = _opened() if self._spare is None else self._spare
-                return found
 
     def close(self) -> None:
         """Close it."""
@@ -63,8 +63,6 @@ class Listening(socket.socket):
         Raises:
             BlockingIOError: no caller waits.
         """
-        if self._spare is None:
-            self._spare = _opened()
         if self._spare is None:
             return False
         os.close(self._spare)

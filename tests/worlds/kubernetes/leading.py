@@ -16,7 +16,8 @@ from ganglion.server import scheduling
 from ganglion.worlds.kubernetes.api.config import load
 from ganglion.worlds.kubernetes.lead import Lead
 
-LEASE_S, RENEW_S, RETRY_S = 3.0, 2.0, 0.3
+LEASE_S, RENEW_S, RETRY_S = 6.0, 5.0, 0.5
+"""Long enough that a machine with much else to do confirms in time; each attempt has 2.5 s."""
 
 
 class Candidate:
@@ -36,9 +37,11 @@ class Candidate:
             self._process = subprocess.Popen(self._command, stdout=log, stderr=log)
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, failed: type[BaseException] | None, *_: object) -> None:
         self._process.kill()
         self._process.wait()
+        if failed:
+            print(self._log.name, self.log, sep="\n")  # pytest shows it with the failure
 
     @property
     def log(self) -> str:
