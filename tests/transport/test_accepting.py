@@ -5,6 +5,7 @@ import resource
 import socket
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -19,7 +20,7 @@ def no_more_files() -> Iterator[None]:
     """No file may be opened that would get a number higher than all that are open."""
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     with ExitStack() as stack:
-        highest = max(int(name) for name in os.listdir("/proc/self/fd"))
+        highest = max(int(each.name) for each in Path("/proc/self/fd").iterdir())
         while (filler := os.open(os.devnull, os.O_RDONLY)) <= highest:
             stack.callback(os.close, filler)
         os.close(filler)

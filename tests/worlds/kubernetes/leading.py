@@ -37,11 +37,11 @@ class Candidate:
             self._process = subprocess.Popen(self._command, stdout=log, stderr=log)
         return self
 
-    def __exit__(self, failed: type[BaseException] | None, *_: object) -> None:
+    def __exit__(self, _kind: object, failed: BaseException | None, _trace: object) -> None:
         self._process.kill()
         self._process.wait()
         if failed:
-            print(self._log.name, self.log, sep="\n")  # pytest shows it with the failure
+            failed.add_note(f"{self._log.name}: {self.log}")
 
     @property
     def log(self) -> str:
