@@ -14,13 +14,14 @@ from sqlalchemy import Connection, Engine, Row, func, insert, inspect, select, u
 
 from ganglion.ledger import database
 from ganglion.ledger.faults import faults
+from ganglion.ledger.statements import Prepared, Session
 from ganglion.ledger.tables import executors
 from ganglion.model.errors import NotExecutor, Superseded
 from ganglion.model.executor import Executor, Term, is_one_home
 
 TAKE_OVER = "ganglion up --take-over"
 
-_HIGHEST = select(func.max(executors.c.generation))
+_HIGHEST = Prepared(select(func.max(executors.c.generation)))
 
 
 class Executors:
@@ -82,21 +83,21 @@ class Executors:
     def _writing(self) -> Connection:
         return self._engine.connect().execution_options(writer=True)
 
-    def confirm(self, generation: int, connection: Connection | None = None) -> None:
+    def confirm(self, generation: int, session: Session | None = None) -> None:
         """Check that a term has not been ended by a later one.
 
         Args:
             generation: the term.
-            connection: with an open transaction to look in; None = a transaction of its own.
+            session: an open transaction to look in; None = a transaction of its own.
 
         Raises:
             Superseded: another home has taken over.
         """
-        if connection is None:
+        if session is None:
             with faults(self._where), self._engine.connect() as own:
-                found = own.scalar(_HIGHEST)
+                found = own.scalar(_HIGHEST.statement)
         else:
-            found = connection.scalar(_HIGHEST)
+            found = session.first(_HIGHEST, {})
         if found != generation:
             raise Superseded(
                 f"{self._where} is executed by another home now (generation {found})",

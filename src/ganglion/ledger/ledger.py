@@ -18,6 +18,7 @@ from ganglion.ledger.lock import FileLock
 from ganglion.ledger.migrate import migrate
 from ganglion.ledger.reader import Reader
 from ganglion.ledger.records import Batch, Changed, Ended, Entry, Snapshot, Spacing, Submitted
+from ganglion.ledger.statements import Prepared, Session, first, transaction
 from ganglion.ledger.tables import cuts, cycles, events, snapshots, workloads
 from ganglion.model.events import Event
 
@@ -25,6 +26,18 @@ SCRATCH = -1
 """Number of a snapshot that is none: what `probe` writes."""
 
 _ENCODE = msgspec.json.Encoder()
+
+
+def _changing(*columns: str) -> Prepared:
+    """Sets columns of the workload that `of` names."""
+    values: dict[str, Any] = {each: bindparam(each) for each in columns}
+    return Prepared(update(workloads).where(workloads.c.id == bindparam("of")).values(values))
+
+
+_NEW_CYCLE, _NEW_EVENTS, _NEW_CUT = (Prepared(insert(each)) for each in (cycles, events, cuts))
+_NEW_WORKLOADS = Prepared(insert(workloads))
+_CHANGED, _ENDED = _changing("queue", "body"), _changing("ended", "state", "detail")
+_KNOWN = Prepared(select(workloads.c.number).where(workloads.c.request_key == bindparam("key")))
 
 
 class Ledger(Reader):
@@ -134,6 +147,15 @@ class Ledger(Reader):
         """
         return next(self._numbers)
 
+    def is_known(self, key: str) -> bool:
+        """Whether a workload was submitted with an idempotency key. For the thread that appends.
+
+        Raises:
+            EnvironmentFault: the database does not answer.
+        """
+        with faults(self.where):
+            return first(self._writer, _KNOWN, {"key": key}) is not None
+
     def append(self, batch: Batch) -> list[Entry]:
         """Write one cycle; when this returns, it survives a power cut.
 
@@ -145,13 +167,13 @@ class Ledger(Reader):
             EnvironmentFault: nothing was written; call `refresh` before the next try.
         """
         entries = self._entries(batch)
-        with faults(self.where), self._writer.begin():
+        with faults(self.where), transaction(self._writer) as session:
             if self.generation:
-                self.executors.confirm(self.generation, self._writer)
-            self._write_events(batch, entries)
-            self._write_workloads(batch)
+                self.executors.confirm(self.generation, session)
+            self._write_events(session, batch, entries)
+            _write_workloads(session, batch)
             if batch.cut:
-                self._writer.execute(insert(cuts), msgspec.structs.asdict(batch.cut))
+                session.execute(_NEW_CUT, [msgspec.structs.asdict(batch.cut)])
         self.head += len(entries)
         self.cycle += 1
         self.checksum = entries[-1].checksum or self.checksum if entries else self.checksum
@@ -166,24 +188,11 @@ class Ledger(Reader):
         sums = chained(self.checksum, rows, batch.at, len(batch.incoming))
         return [Entry(*row, checksum) for row, checksum in zip(rows, sums, strict=True)]
 
-    def _write_events(self, batch: Batch, entries: list[Entry]) -> None:
+    def _write_events(self, session: Session, batch: Batch, entries: list[Entry]) -> None:
         cycle = {"cycle": self.cycle + 1, "at": batch.at, "incoming": len(batch.incoming)}
-        self._writer.execute(insert(cycles), cycle)
+        session.execute(_NEW_CYCLE, [cycle])
         if entries:
-            self._writer.execute(insert(events), [msgspec.structs.asdict(e) for e in entries])
-
-    def _write_workloads(self, batch: Batch) -> None:
-        if batch.submitted:
-            self._writer.execute(insert(workloads), [_row(new) for new in batch.submitted])
-        self._change([{"of": change.id, **_columns(change)} for change in batch.changed])
-        self._change([{"of": end.id, **_ending(end)} for end in batch.ended])
-
-    def _change(self, rows: list[dict[str, Any]]) -> None:
-        """Set columns of workloads; `of` names the workload, all rows have the same keys."""
-        if rows:
-            values: dict[str, Any] = {key: bindparam(key) for key in rows[0] if key != "of"}
-            changed = update(workloads).where(workloads.c.id == bindparam("of")).values(values)
-            self._writer.execute(changed, rows)
+            session.execute(_NEW_EVENTS, [msgspec.structs.asdict(e) for e in entries])
 
     def mend(self, rows: Sequence[Submitted]) -> None:
         """Write rows of live workloads again, which were damaged or gone.
@@ -308,6 +317,15 @@ def _spaced(known: list[Any], spacing: Spacing, base: int) -> Iterator[int]:
         if seq == base or (seq > base and apart) or seq == known[-1][0]:
             last_seq, last_at = seq, at
             yield seq
+
+
+def _write_workloads(session: Session, batch: Batch) -> None:
+    if batch.submitted:
+        session.execute(_NEW_WORKLOADS, [_row(new) for new in batch.submitted])
+    if batch.changed:
+        session.execute(_CHANGED, [{"of": each.id, **_columns(each)} for each in batch.changed])
+    if batch.ended:
+        session.execute(_ENDED, [{"of": each.id, **_ending(each)} for each in batch.ended])
 
 
 def _kind(event: Event) -> str:

@@ -83,7 +83,10 @@ Known = Mapping[str, Filed | Submitted]
 
 def known_requests(draft: Draft, keys: Collection[str]) -> Known:
     """What was submitted with any of these keys, in the ledger and in this turn."""
-    found: dict[str, Filed | Submitted] = dict(draft.ledger.history.by_requests(keys))
+    found: dict[str, Filed | Submitted] = {}
+    # Nearly always one key that is new, for which there is a cheaper question.
+    if len(keys) > 1 or any(map(draft.ledger.is_known, keys)):
+        found |= draft.ledger.history.by_requests(keys)
     wanted = frozenset(keys)
     for new in draft.batch.submitted:
         if new.request_key in wanted:
