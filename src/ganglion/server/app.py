@@ -28,6 +28,7 @@ from ganglion.server import (
 )
 from ganglion.server.cluster_views import waiting_by_reason
 from ganglion.server.context import Context
+from ganglion.server.direct import Direct
 from ganglion.server.guard import PREFIX, Guard
 from ganglion.server.health import standing
 from ganglion.server.metrics import Figures, Gauges
@@ -105,7 +106,7 @@ def guarded(app: FastAPI, token: str, hosts: Hosts | None = None, *, loopback: b
     def answered(path: str, method: str, status: int, seconds: float) -> None:
         context.metrics.answered(paths.template(path, method), method, status, seconds)
 
-    guard = Guard(app, token, hosts or Hosts(), open_metrics=loopback)
+    guard = Guard(Direct(app, context), token, hosts or Hosts(), open_metrics=loopback)
     return Identified(guard, answered, paths.template)
 
 

@@ -72,12 +72,15 @@ class Body(Struct):
 
 
 async def _body(request: Request) -> Body:
+    return body_of(await request.body())
+
+
+def body_of(raw: bytes) -> Body:
     """Read a JSON object without running into its depth.
 
     Raises:
         InputError: it is none.
     """
-    raw = await request.body()
     try:
         data = pydantic_core.from_json(raw, allow_inf_nan=False, cache_strings="none")
     except ValueError as error:

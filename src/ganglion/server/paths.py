@@ -84,6 +84,9 @@ class Paths:
     def template(self, path: str, method: str) -> str:
         """The template that a request fits; empty = none."""
         wanted = "GET" if method == "HEAD" else method
+        known = self._all.get(path)
+        if known and wanted in known.methods:
+            return path
         fitting = [each for each in self._all.values() if each.pattern.match(path)]
         chosen = [each for each in fitting if wanted in each.methods] or fitting
         return chosen[0].template if chosen else ""

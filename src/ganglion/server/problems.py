@@ -109,6 +109,11 @@ def install(app: FastAPI) -> Paths:
     return paths
 
 
+def answer_to(request: Request, error: GanglionError | HTTPException) -> Response:
+    """The answer for what a request was refused with, as the application gives it."""
+    return (_ganglion if isinstance(error, GanglionError) else _http)(request, error)
+
+
 def _ganglion(_request: Request, error: Exception) -> Response:
     assert isinstance(error, GanglionError)
     tag = getattr(error, "etag", "")

@@ -19,7 +19,7 @@ from ganglion.model.workload import Deadline, Kind
 from ganglion.server import commands, lists, logs, schemas, submit
 from ganglion.server import retry as retries
 from ganglion.server.cluster_views import explanations, positions, suggestions
-from ganglion.server.context import Context, Document, Here, document_body
+from ganglion.server.context import Body, Context, Document, Here, document_body
 from ganglion.server.draft import Mind
 from ganglion.server.feed import Patient
 from ganglion.server.filters import ENDED, Wanted, WorkloadQuery, wanted
@@ -48,9 +48,12 @@ LONG = 1 << 14
 MOST = (1 << 63) - 1
 """Largest number that databases hold."""
 
+MOST_KEY = 200
+"""Longest idempotency key."""
+
 Key = Annotated[
     str,
-    Header(alias="Idempotency-Key", max_length=200, pattern=r"^[\x21-\x7e]*$"),
+    Header(alias="Idempotency-Key", max_length=MOST_KEY, pattern=r"^[\x21-\x7e]*$"),
 ]
 
 
@@ -87,16 +90,34 @@ async def submit_workload(
     idempotency_key: Key = "",
 ) -> Response:
     """Submit a workload. The same Idempotency-Key gets the same answer and submits once."""
-    check = partial(
-        submit.checked, body.data, body.raw, user=here.user, key=idempotency_key, force=force
-    )
-    # To wake a thread takes longer than to check a file of usual length.
-    request = check() if len(body.raw) < LONG else await anyio.to_thread.run_sync(check)
-    if dry_run:
-        tried = await anyio.to_thread.run_sync(_tried, here, request)
-        return JSONResponse(tried.model_dump(mode="json"))
+    if not dry_run:
+        return await taken(here, body, key=idempotency_key, force=force)
+    request = await _checked(here, body, key=idempotency_key, force=force)
+    tried = await anyio.to_thread.run_sync(_tried, here, request)
+    return JSONResponse(tried.model_dump(mode="json"))
+
+
+async def taken(here: Context, body: Body, *, key: str = "", force: bool = False) -> Response:
+    """Submit a workload, and answer.
+
+    Args:
+        here: the server.
+        body: the workload file.
+        key: idempotency key; empty = none.
+        force: take it although it can never start now.
+
+    Raises:
+        GanglionError: it is refused.
+    """
+    request = await _checked(here, body, key=key, force=force)
     accepted = await here.service.answer(lambda draft: submit.submit(draft, request))
-    return JSONResponse(accepted.model_dump(mode="json"), 201)
+    return Response(accepted.model_dump_json(), 201, media_type="application/json")
+
+
+async def _checked(here: Context, body: Body, *, key: str, force: bool) -> submit.Request:
+    check = partial(submit.checked, body.data, body.raw, user=here.user, key=key, force=force)
+    # To wake a thread takes longer than to check a file of usual length.
+    return check() if len(body.raw) < LONG else await anyio.to_thread.run_sync(check)
 
 
 def _tried(here: Context, request: submit.Request) -> schemas.Verdict:
