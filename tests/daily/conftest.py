@@ -6,7 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -61,6 +61,12 @@ class Site:
         """Wait until a job is in a state."""
         with self.client() as client:
             until(lambda: client.workload(job).state == state)
+
+    def accesses(self, job: str) -> list[dict[str, Any]]:
+        """Sessions in pods of a job, as the stream of events tells them."""
+        with self.client() as client:
+            found = [each.event for each in client.events(0, follow=False)]
+        return [e for e in found if e["type"] == "pod_access" and e["gang"].startswith(job)]
 
 
 @pytest.fixture(scope="session")

@@ -87,7 +87,7 @@ def test_a_folder_comes_back_as_it_went(
 
 
 def test_a_file_is_copied_under_either_name(
-    pod: tuple[str, Path], ganglion: Ganglion, tmp_path: Path
+    site: Site, pod: tuple[str, Path], ganglion: Ganglion, tmp_path: Path
 ) -> None:
     job, folder = pod
     (folder / "out.txt").write_text("loss 0.1")
@@ -96,6 +96,14 @@ def test_a_file_is_copied_under_either_name(
     assert (tmp_path / "out.txt").read_text() == (tmp_path / "other.txt").read_text() == "loss 0.1"
     assert ganglion("cp", str(tmp_path / "other.txt"), f"{job}:third.txt").code == 0
     assert (folder / "third.txt").read_text() == "loss 0.1"
+    until(lambda: len(site.accesses(job)) == 8)
+    begun = [e for e in site.accesses(job) if e["stage"] == "begun"]
+    assert [(e["verb"], e["path"], e["command"][:2]) for e in begun] == [
+        ("cp", "out.txt", ["tar", "-cf"]),
+        ("cp", f"{folder}/out.txt", ["tar", "-cf"]),
+        ("cp", "third.txt", ["test", "-d"]),
+        ("cp", "third.txt", ["tar", "-xpf"]),
+    ]
 
 
 def test_what_cannot_be_copied_is_named(
@@ -148,6 +156,8 @@ def test_many_connections_are_forwarded_at_once(site: Site, pod: tuple[str, Path
     assert got == {n: body[::-1] for n, body in enumerate(bodies)}
     process.terminate()
     process.communicate(timeout=30)
+    until(lambda: len(site.accesses(job)) == 2 * len(bodies))
+    assert {(e["verb"], e["port"]) for e in site.accesses(job)} == {("port-forward", int(port))}
 
 
 def test_a_local_port_in_use_is_named_with_its_holder(
@@ -192,6 +202,9 @@ def test_a_port_of_another_program_is_refused(site: Site, pod: tuple[str, Path])
         other.settimeout(0)
         with pytest.raises(BlockingIOError):
             other.accept()
+    begun, refused = until(lambda: site.accesses(job)[1:] and site.accesses(job))
+    assert (begun["port"], refused["stage"]) == (taken, "refused")
+    assert f"listens at port {taken}: another program does" in refused["reason"]
     process.terminate()
     process.communicate(timeout=30)
 

@@ -1,6 +1,6 @@
 """`ganglion exec`, `attach` and `run --pty` with real terminals."""
 
-import json
+import getpass
 import os
 import signal
 import sys
@@ -159,14 +159,21 @@ def test_everything_ends_with_the_attempt(
     assert all(map(is_gone, pids)), err
 
 
-def test_an_exec_is_logged_without_its_arguments(site: Site, job: str) -> None:
-    run(site, "exec", job, "--", "/bin/echo", "secret-word")
-    log = (site.home / "server.log").read_text()
-    entries = [json.loads(line) for line in log.splitlines() if '"exec"' in line]
-    mine = [each for each in entries if each["command"] == "echo"]
-    assert mine[-1]["gang"] == f"{job}/0"
-    assert mine[-1]["user"]
-    assert "secret-word" not in log
+def test_who_ran_what_is_in_the_ledger_and_what_was_said_is_not(
+    site: Site, job: str, ganglion: Ganglion
+) -> None:
+    run(site, "exec", "-i", job, "--", "sh", "-c", "cat; exit 5", typed=b"typed-word")
+    until(lambda: len(site.accesses(job)) == 2)
+    begun, ended = site.accesses(job)
+    user = getpass.getuser()
+    assert (begun["verb"], begun["user"], begun["uid"]) == ("exec", user, os.geteuid())
+    assert begun["command"] == ["sh", "-c", "cat; exit 5"]
+    assert (ended["exit_code"], ended["session"]) == (5, begun["session"])
+    assert "typed-word" not in (site.home / "server.log").read_text()
+    assert b"typed-word" not in (site.home / "ledger.db").read_bytes()
+    shown = ganglion("events", job).out
+    assert f"exec begun by {user} (uid {os.geteuid()}) in pod 0: sh -c 'cat; exit 5'" in shown
+    assert "in pod 0: exit code 5, after 0s" in shown
 
 
 def test_who_has_no_token_gets_nowhere(
@@ -208,6 +215,14 @@ def test_a_job_with_a_terminal_is_joined_left_and_joined_again(
     again.expect("still-kept\r\n")
     assert again.leave() == 4
     until(lambda: "still-kept" in ganglion("logs", "talk").out)
+    until(lambda: len(site.accesses("talk")) == 4)
+    found = [(e["verb"], e["stage"], e.get("reason", "")) for e in site.accesses("talk")]
+    assert found == [
+        ("attach", "begun", ""),
+        ("attach", "ended", "the caller left"),
+        ("attach", "begun", ""),
+        ("attach", "ended", "the terminal was closed"),
+    ]
 
 
 def test_a_terminal_outlives_the_server_and_a_closed_window(
@@ -227,6 +242,8 @@ def test_a_terminal_outlives_the_server_and_a_closed_window(
     third = person("attach", "tough")
     third.type("exit 0\n")
     assert third.leave() == 0
+    until(lambda: len(site.accesses("tough")) == 6)
+    assert site.accesses("tough")[3]["reason"] == "the server ended before it"
 
 
 def test_attach_to_a_job_without_a_terminal_shows_its_output(

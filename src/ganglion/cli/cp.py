@@ -82,7 +82,7 @@ def download(client: "Client", far: Far, target: Path) -> None:
     if not into.is_dir():
         raise EnvironmentFault(f"there is no folder {into}", "make it first")
     words = ["tar", "-cf", "-", "-C", folder or ".", "--", name]
-    with client.terminals.execute(far.job, words, pod=far.pod) as session:
+    with client.terminals.execute(far.job, words, pod=far.pod, path=path) as session:
         session.close_input()
         stream = Stream(session)
         try:
@@ -184,7 +184,7 @@ def upload(client: "Client", source: Path, far: Far) -> None:
     else:
         folder, name = posixpath.split(path)
     words = ["tar", "-xpf", "-", "--no-same-owner", "-C", folder or "."]
-    with client.terminals.execute(far.job, words, pod=far.pod) as session:
+    with client.terminals.execute(far.job, words, pod=far.pod, path=path) as session:
         stream = Stream(session)
         end = threading.Thread(target=_until_end, args=(stream,), daemon=True)
         end.start()
@@ -229,7 +229,8 @@ def _until_end(stream: Stream) -> None:
 
 
 def _is_folder(client: "Client", far: Far) -> bool:
-    with client.terminals.execute(far.job, ["test", "-d", far.path], pod=far.pod) as session:
+    words = ["test", "-d", far.path]
+    with client.terminals.execute(far.job, words, pod=far.pod, path=far.path) as session:
         session.close_input()
         stream = Stream(session)
         stream.drain()

@@ -1,5 +1,6 @@
 """Events as lines for people."""
 
+import shlex
 from collections.abc import Callable
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -141,6 +142,24 @@ def _scaled(event: Fields) -> str:
     return f"from {event['before']} to {event['after']}: {event['cause']}{going}"
 
 
+def _accessed(event: Fields) -> str:
+    uid = f" (uid {event['uid']})" if event.get("uid") is not None else ""
+    what = [event.get("path", ""), shlex.join(event.get("command", ()))]
+    what.append(f"port {event['port']}" if event.get("port") else "")
+    code, took = event.get("exit_code"), event.get("duration_ms")
+    what.append(f"exit code {code}" if code is not None else "")
+    what.append(event.get("reason", ""))
+    what.append(f"after {age(took)}" if took is not None else "")
+    parts = ", ".join(_printable(part) for part in what if part)
+    said = f"{event['verb']} {event['stage']} by {event['user']}{uid} in pod {event['pod']}"
+    return f"{said}: {parts}" if parts else said
+
+
+def _printable(text: str) -> str:
+    """A text that does nothing to a terminal."""
+    return "".join(each if each.isprintable() else repr(each)[1:-1] for each in text)
+
+
 _DETAILS: dict[str, Callable[[Fields], str]] = {
     "gang_submitted": _submitted,
     "gang_placed": _placed,
@@ -157,6 +176,7 @@ _DETAILS: dict[str, Callable[[Fields], str]] = {
     "alarm_set": lambda event: f"{event['alarm']}: {event.get('message') or 'taken back'}",
     "gang_updated": _updated,
     "idle_warned": _warned,
+    "pod_access": _accessed,
     "node_added": lambda event: f"{len(event['node'].get('devices', ()))} GPUs",
     "policy_set": lambda event: f"version {event.get('version', 0)}",
     "booking_set": _booked,

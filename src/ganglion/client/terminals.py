@@ -110,6 +110,7 @@ class Terminals:
         tty: bool = False,
         term: str = "dumb",
         size: Size = USUAL,
+        path: str = "",
     ) -> Iterator[Session]:
         """Run a command in a running pod; it ends with the block.
 
@@ -121,9 +122,12 @@ class Terminals:
             tty: whether it has a terminal.
             term: sort of terminal.
             size: of the terminal.
+            path: what it copies in the pod, for the record; empty = it is no copy.
         """
         asked = {"command": list(command), "tty": tty, "term": term}
         asked |= {"rows": size.rows, "columns": size.columns}
+        if path:
+            asked["path"] = path
         with self._http.socket(_path(ref, "exec"), {"pod": pod, "rank": rank}) as socket:
             socket.send_text(msgspec.json.encode(asked).decode())
             yield Session(socket)

@@ -28,6 +28,7 @@ from ganglion.engine.totals import Totals
 from ganglion.engine.tree import Tree
 from ganglion.model import events as ev
 from ganglion.model.errors import GanglionError
+from ganglion.model.events_access import PodAccess
 from ganglion.model.placement import PodPlacement
 from ganglion.model.plan import Phase
 from ganglion.model.policy import Policy
@@ -245,4 +246,5 @@ _HANDLERS: Mapping[type, Callable[[ClusterState, Any], bool]] = {
     ev.ScheduleSet: facts.of_no_concern,
     ev.ScheduleRemoved: facts.of_no_concern,
     ev.ScheduleFired: facts.of_no_concern,
+    PodAccess: facts.of_no_concern,
 }

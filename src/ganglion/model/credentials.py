@@ -6,7 +6,7 @@ RFC 3986 for passwords in URLs.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 REDACTED = "<redacted>"
 """Stands in outputs for a value that is not shown."""
@@ -27,6 +27,12 @@ _SHAPE = re.compile(
     r"|(?<=://hooks\.slack\.com/)[A-Za-z0-9/_-]{16,}"
 )
 _RANDOM = re.compile(r"(?=.*[0-9])(?=.*[a-z])(?=.*[A-Z])(?!/)[A-Za-z0-9+/_=-]{32,}")
+_GIVEN = re.compile(
+    r"(?P<head>(?<![\w-])(?P<name>[A-Za-z_-][\w-]*)(?:=|:\s+)|(?<!\S)--?(?P<option>[A-Za-z][\w-]*)\s+)"
+    r"(?P<value>\"[^\"]*\"|'[^']*'|[^\s\"';|&]+)"
+)
+"""A variable, a header or an option with its value, in a line for a shell."""
+_HEADER = re.compile(r"(?<=\b)(Bearer|Basic|Token)\s+[A-Za-z0-9._~+/=-]{8,}", re.I)
 LEAST_DISTINCT = 20
 """Different characters of a long value from which it is taken for random; hexadecimal has 16."""
 
@@ -35,13 +41,42 @@ def is_credential(name: str, value: str) -> bool:
     """Whether a variable looks like a credential."""
     if not value:
         return False
-    random = _RANDOM.fullmatch(value) is not None and len(set(value)) >= LEAST_DISTINCT
-    return bool(_NAME.search(name) or _SHAPE.search(value)) or random
+    return bool(_NAME.search(name) or _SHAPE.search(value)) or _is_random(value)
+
+
+def _is_random(value: str) -> bool:
+    return _RANDOM.fullmatch(value) is not None and len(set(value)) >= LEAST_DISTINCT
 
 
 def redacted_text(text: str) -> str:
     """A text without the credentials that can be told by their shape."""
     return _SHAPE.sub(REDACTED, text)
+
+
+def redacted_command(words: Sequence[str]) -> tuple[str, ...]:
+    """An argument vector without credentials: in values of variables and options, or by shape."""
+    shown, name = list[str](), ""
+    for word in words:
+        whole = _is_random(word) or (_NAME.search(name) and not word.startswith("-"))
+        shown.append(REDACTED if whole else _redacted_line(word))
+        name = _name(word) if word.startswith("-") and "=" not in word else ""
+    return tuple(shown)
+
+
+def _redacted_line(line: str) -> str:
+    def without(found: re.Match[str]) -> str:
+        name = _name(found["name"] or found["option"])
+        secret = is_credential(name, found["value"].strip("\"'"))
+        value = found["value"]
+        inner = _GIVEN.sub(without, value) if value[0] in "\"'" else value
+        return found["head"] + (REDACTED if secret else inner)
+
+    return redacted_text(_HEADER.sub(rf"\1 {REDACTED}", _GIVEN.sub(without, line)))
+
+
+def _name(word: str) -> str:
+    """The name of a variable for an option: `API_KEY` for `--api-key`."""
+    return word.lstrip("-").replace("-", "_")
 
 
 def redacted(document: Mapping[str, object]) -> dict[str, object]:

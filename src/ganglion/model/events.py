@@ -5,6 +5,7 @@ engine itself and are recorded like facts, so that replaying a ledger needs no t
 `at` is the time in milliseconds.
 """
 
+from ganglion.model import events_access as _access
 from ganglion.model import events_services as _services
 from ganglion.model import outcome as _outcome
 from ganglion.model.behaviour import Schedule
@@ -394,5 +395,6 @@ Event = (
     | ScheduleSet
     | ScheduleRemoved
     | ScheduleFired
+    | _access.PodAccess
 )
 """Any event; decode with `msgspec.json.Decoder(Event)`."""

@@ -34,6 +34,7 @@ from ganglion.server.health import standing
 from ganglion.server.metrics import Figures, Gauges
 from ganglion.server.openapi import described
 from ganglion.server.paths import Paths, known_query
+from ganglion.server.pod_sessions import all_ended
 from ganglion.server.request_id import Identified
 from ganglion.transport.hosts import Hosts
 
@@ -55,6 +56,10 @@ _ROUTES = (
 )
 
 
+RECORDED_S = 3.0
+"""How long a server that ends may take to record the ends of sessions in pods."""
+
+
 def make_app(context: Context) -> FastAPI:
     """Build the application; `guarded` keeps strangers out.
 
@@ -66,6 +71,7 @@ def make_app(context: Context) -> FastAPI:
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
         context.feed.attach()
         yield
+        await all_ended(context, RECORDED_S)
 
     app = FastAPI(
         title="Ganglion",

@@ -30,6 +30,7 @@ from ganglion.model.events import (
     Outcome,
     PolicySet,
 )
+from ganglion.model.events_access import PodAccess, Stage
 from ganglion.model.placement import Placement
 from ganglion.model.plan import SavePoint
 from ganglion.model.workload import Checkpoint, Workload
@@ -100,6 +101,7 @@ class Book:
         alarms: what needs a person, by (subject, alarm); those of workloads end with them.
         flaws: events of the ledger that could not be taken in, by number; rows of workloads, by
             their numbers below 0.
+        sessions: those in pods that have begun and not ended, by their ids.
         rebuilt: workloads whose rows are to be written again.
     """
 
@@ -111,6 +113,7 @@ class Book:
         self.alarms: dict[tuple[str, str], AlarmSet] = {}
         self.flaws: dict[int, Flaw] = {}
         self.rebuilt: list[Entry] = []
+        self.sessions: dict[str, PodAccess] = {}
         self._names: dict[str, dict[str, None]] = {}
         self.schedules = Schedules()
         self.replicas = Replicas()
@@ -124,11 +127,12 @@ class Book:
         made = cls()
         for name in PARTS:
             setattr(made, name, parts[name.lstrip("_")])
+        made.sessions = parts.get("sessions", {})  # the first version had none
         return made
 
     def parts(self) -> dict[str, Any]:
         """All of it but the live workloads, by names that stay."""
-        return {name.lstrip("_"): getattr(self, name) for name in PARTS}
+        return {name.lstrip("_"): getattr(self, name) for name in (*PARTS, "sessions")}
 
     def enter(self, entry: Entry) -> None:
         """A workload was submitted, or changed."""
@@ -209,7 +213,7 @@ class Book:
                 trail.saved = remembered(trail.saved, event)
             case GangEnded():
                 self._ended(event)
-            case MetricReported() | IdleWarned():
+            case MetricReported() | IdleWarned() | PodAccess():
                 self._told(event)
             case PolicySet():
                 self.policies.append(event)
@@ -218,7 +222,12 @@ class Book:
                 if event.message:
                     self.alarms[event.subject, event.alarm] = event
 
-    def _told(self, event: MetricReported | IdleWarned) -> None:
+    def _told(self, event: MetricReported | IdleWarned | PodAccess) -> None:
+        if isinstance(event, PodAccess):
+            self.sessions.pop(event.session, None)
+            if event.stage is Stage.BEGUN:
+                self.sessions[event.session] = event
+            return
         trail = self.trails[event.gang]
         if isinstance(event, MetricReported):
             trail.metrics[event.name] = event

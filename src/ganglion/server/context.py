@@ -36,6 +36,7 @@ class Context(Struct):
         unsent: what could not be told to people about a workload, by its id; empty = nothing.
         uses: reads what this machine uses.
         tasks: what goes on after the answer.
+        ending: sessions in pods whose end is being recorded.
     """
 
     service: Service
@@ -52,6 +53,7 @@ class Context(Struct):
     unsent: Callable[[str], str] = lambda _workload: ""
     uses: UseReader = field(default_factory=UseReader)
     tasks: set[asyncio.Task[None]] = field(default_factory=set)
+    ending: set[asyncio.Task[None]] = field(default_factory=set)
 
 
 async def _context(request: Request) -> Context:  # a coroutine for the reason of `known_query`

@@ -33,6 +33,7 @@ from ganglion.model import (
     booking,
     event_base,
     events,
+    events_access,
     events_services,
     kinds,
     node,
@@ -50,8 +51,8 @@ from ganglion.server import book, replicas, spending, standing, sweeps_keeper
 Fields = dict[str, Any]
 
 MODEL: tuple[ModuleType, ...] = (
-    *(behaviour, booking, event_base, events, events_services, kinds, node, outcome, placement),
-    *(plan, policy, queue, reasons, resources, workload),
+    *(behaviour, booking, event_base, events, events_access, events_services, kinds, node),
+    *(outcome, placement, plan, policy, queue, reasons, resources, workload),
 )
 """Modules whose frozen structs and enumerations lie in documents as they do in events."""
 

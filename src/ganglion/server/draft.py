@@ -9,6 +9,7 @@ from ganglion.engine.record import GangRecord
 from ganglion.engine.state import ClusterState
 from ganglion.ledger.records import Batch, Changed, Submitted
 from ganglion.model.events import Event
+from ganglion.model.events_access import PodAccess
 from ganglion.model.plan import Plan
 from ganglion.server.book import Book, Entry
 from ganglion.worlds.local.secret_store import SecretStore
@@ -83,6 +84,13 @@ class Draft:
         """Grows with everything that a command changes."""
         batch = self.batch
         return len(batch.incoming) + len(batch.submitted) + len(batch.changed)
+
+    @property
+    def concerns_engine(self) -> bool:
+        """Whether anything happened that decisions may follow from: sessions in pods do not."""
+        batch = self.batch
+        others = any(not isinstance(each, PodAccess) for each in batch.incoming)
+        return others or bool(batch.submitted or batch.changed)
 
     def apply(self, event: Event) -> bool:
         """Take an event in; False = it changes nothing and is not recorded.

@@ -45,6 +45,7 @@ from ganglion.server.loads import Loads
 from ganglion.server.metrics import Metrics
 from ganglion.server.notices import Reach
 from ganglion.server.notifier import Notifier
+from ganglion.server.pod_sessions import close_all
 from ganglion.server.reception import Reception
 from ganglion.server.retention import LedgerRetention
 from ganglion.server.schedules import SchedulesKeeper
@@ -327,7 +328,8 @@ def _running(
 
 
 def _brought(draft: Draft, policy: PolicyFile | None, queues: tuple[Queue, ...], user: str) -> None:
-    """Take in what the server was started with."""
+    """Take in what the server was started with, and end what a killed one has left open."""
+    close_all(draft)
     if policy:
         policies.keep(draft, policy, user)
     commands.keep_queues(draft, () if policies.owns_queues(draft.mind) else queues)

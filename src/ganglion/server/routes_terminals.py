@@ -1,25 +1,25 @@
 """WebSockets into running pods: a command, the terminal of rank 0, a port.
 
-Whoever may cancel a workload may do this: all of it asks for the token.
+Who may cancel a workload may do this. The ledger records each session, before it begins.
 """
 
 import asyncio
-import time
-from collections.abc import Awaitable, Callable
-from functools import partial
-from pathlib import Path, PurePath
+from collections.abc import Awaitable, Coroutine
+from pathlib import Path
 from typing import Annotated
 
 import anyio
 import msgspec
-import structlog
 from fastapi import APIRouter, Query, WebSocket
 from starlette.websockets import WebSocketDisconnect
 
 from ganglion.model.errors import Conflict, EnvironmentFault, GanglionError, InputError
+from ganglion.model.events_access import Verb
+from ganglion.server.connections import PEER
 from ganglion.server.context import Context
+from ganglion.server.pod_sessions import PodSession
 from ganglion.server.problems import answer
-from ganglion.server.terminals import Asked, Seat, relay, seat_of
+from ganglion.server.terminals import Asked, Ending, Seat, meant, relay, seat_of
 from ganglion.worlds.local.listening import Listener, listener
 from ganglion.worlds.local.paths import run_dir
 from ganglion.worlds.local.reaching import Ends, execute, terminal
@@ -30,38 +30,44 @@ LOOPBACK = "127.0.0.1"
 FIRST_S = 10.0
 """How long a caller may take to say what it wants to run."""
 PIECE = 1 << 16
-MOST_PORT = 65_535
+MOST_PORT, MOST_NUMBER = 65_535, 1 << 31
 
-Number = Annotated[int | None, Query(ge=0)]
-
-log = structlog.get_logger(__name__)
+Number = Annotated[int | None, Query(ge=0, le=MOST_NUMBER)]
 
 
 @router.websocket("/workloads/{ref:ref}/exec")
 async def run_command(caller: WebSocket, ref: str, pod: Number = None, rank: Number = None) -> None:
     """Run a command in a pod, with its environment; the first message says which."""
     here: Context = caller.app.state.context
-    seat = await _found(caller, partial(_seat, here, ref, pod))
+    seat = await _found(caller, Verb.EXEC, ref, pod)
     if seat is None:
         return
     await caller.accept()
     try:
         asked = await _asked(caller)
-        ends = await execute(
-            here.home.root,
-            seat.gang,
-            seat.attempt,
-            {"pod": seat.pod, "rank": rank, **msgspec.to_builtins(asked)},
-        )
+        verb, words = Verb.CP if asked.path else Verb.EXEC, asked.command
+        session = PodSession(here, seat, verb, _uid(caller), command=words, path=asked.path)
+        await session.begin()
     except (GanglionError, WebSocketDisconnect) as error:
         await _refused(caller, error)
         return
-    # Arguments may hold secrets.
-    facts = {"gang": seat.gang, "attempt": seat.attempt, "pod": seat.pod, "user": here.user}
-    command, began = PurePath(asked.command[0]).name, time.monotonic()
-    log.info("exec", command=command, tty=asked.tty, **facts)
-    await relay(caller, ends)
-    log.info("exec ended", command=command, seconds=round(time.monotonic() - began, 3), **facts)
+    wanted = {"pod": seat.pod, "rank": rank, **msgspec.to_builtins(asked)}
+    try:
+        ends = await execute(here.home.root, seat.gang, seat.attempt, wanted)
+    except GanglionError as error:
+        session.end(Ending(reason=error.message), refused=True)
+        await _refused(caller, error)
+        return
+    await _recorded(session, relay(caller, ends))
+
+
+async def _recorded(session: PodSession, carried: Awaitable[Ending]) -> None:
+    """Carry what is sent, and record how that ended, also where it breaks."""
+    ending = Ending(reason="the connection broke")
+    try:
+        ending = await carried
+    finally:
+        session.end(ending)
 
 
 async def _asked(caller: WebSocket) -> Asked:
@@ -86,13 +92,13 @@ async def _asked(caller: WebSocket) -> Asked:
 async def attach(caller: WebSocket, ref: str) -> None:
     """Look at the terminal of rank 0, and type."""
     here: Context = caller.app.state.context
-    seat = await _found(caller, partial(_seat, here, ref, None))
+    seat = await _found(caller, Verb.ATTACH, ref, None)
     if seat is None:
         return
-    ends = await _connected(caller, terminal(here.home.root, seat.gang, seat.attempt))
+    session = PodSession(here, seat, Verb.ATTACH, _uid(caller))
+    ends = await _connected(caller, session, terminal(here.home.root, seat.gang, seat.attempt))
     if ends:
-        log.info("attached", gang=seat.gang, attempt=seat.attempt, user=here.user)
-        await relay(caller, ends)
+        await _recorded(session, relay(caller, ends))
 
 
 @router.websocket("/workloads/{ref:ref}/port-forward")
@@ -104,12 +110,13 @@ async def forward(
 ) -> None:
     """Carry the bytes of one connection to a port of a pod, which has this machine's network."""
     here: Context = caller.app.state.context
-    seat = await _found(caller, partial(_seat, here, ref, pod))
+    seat = await _found(caller, Verb.PORT_FORWARD, ref, pod, port)
     if seat is None:
         return
-    ends = await _connected(caller, _reached(here.home.root, seat, port))
+    session = PodSession(here, seat, Verb.PORT_FORWARD, _uid(caller), port=port)
+    ends = await _connected(caller, session, _reached(here.home.root, seat, port))
     if ends:
-        await _carry(caller, *ends)
+        await _recorded(session, _carry(caller, *ends))
 
 
 async def _reached(home: Path, seat: Seat, port: int) -> Ends:
@@ -144,7 +151,7 @@ async def _open(port: int) -> Ends:
 
 async def _carry(
     caller: WebSocket, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-) -> None:
+) -> Ending:
     """Carry bytes both ways; an empty message is the end of one direction."""
 
     async def onward() -> None:
@@ -158,17 +165,21 @@ async def _carry(
             await caller.send_bytes(body)
         await caller.send_bytes(b"")
 
-    tasks = {asyncio.create_task(onward()), asyncio.create_task(back())}
+    there, here = asyncio.create_task(onward()), asyncio.create_task(back())
     try:
-        done, left = await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
-        del done
+        done, left = await asyncio.wait((there, here), return_when=asyncio.FIRST_EXCEPTION)
     finally:
-        for task in tasks:
+        for task in (there, here):
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.gather(there, here, return_exceptions=True)
         writer.close()
     if not left:
         await caller.close()
+    broken = next((each.exception() for each in done if each.exception()), None)
+    if broken is None:
+        return Ending(reason="both sides were done")
+    left_it = isinstance(broken, WebSocketDisconnect | RuntimeError)
+    return Ending(reason="the caller left" if left_it else f"the connection broke: {broken}")
 
 
 def _seat(here: Context, ref: str, pod: int | None) -> Seat:
@@ -176,20 +187,46 @@ def _seat(here: Context, ref: str, pod: int | None) -> Seat:
         return seat_of(mind, here.service.ledger, ref, pod=pod)
 
 
-async def _found(caller: WebSocket, look: Callable[[], Seat]) -> Seat | None:
-    """Find the pod; None = the caller was refused."""
+def _meant(here: Context, ref: str, pod: int | None) -> Seat | None:
+    with here.service.read() as mind:
+        return meant(mind, here.service.ledger, ref, pod=pod)
+
+
+def _uid(caller: WebSocket) -> int | None:
+    """The user at the other end of the Unix socket, as the kernel tells it."""
+    uid: int | None = caller.scope.get("state", {}).get(PEER)
+    return uid
+
+
+async def _found(
+    caller: WebSocket, verb: Verb, ref: str, pod: int | None, port: int = 0
+) -> Seat | None:
+    """Find the pod; None = the caller was refused; of a known workload that is recorded."""
+    here: Context = caller.app.state.context
     try:
-        return await anyio.to_thread.run_sync(look)
+        return await anyio.to_thread.run_sync(_seat, here, ref, pod)
     except GanglionError as error:
+        named = await anyio.to_thread.run_sync(_meant, here, ref, pod)
+        if named:
+            await PodSession(here, named, verb, _uid(caller), port=port).refuse(error.message)
         await caller.send_denial_response(answer(error))
         return None
 
 
-async def _connected(caller: WebSocket, wanted: Awaitable[Ends]) -> Ends | None:
-    """Connect and accept the caller; None = the caller was refused."""
+async def _connected(
+    caller: WebSocket, session: PodSession, wanted: Coroutine[None, None, Ends]
+) -> Ends | None:
+    """Record the beginning, connect and accept the caller; None = the caller was refused."""
+    try:
+        await session.begin()
+    except GanglionError as error:
+        wanted.close()
+        await caller.send_denial_response(answer(error))
+        return None
     try:
         ends = await wanted
     except GanglionError as error:
+        session.end(Ending(reason=error.message), refused=True)
         await caller.send_denial_response(answer(error))
         return None
     await caller.accept()

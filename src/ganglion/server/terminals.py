@@ -3,22 +3,24 @@
 import asyncio
 import contextlib
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
-from msgspec import Struct
+import msgspec
+from msgspec import Meta, Struct
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from ganglion.engine.record import HOLDING, GangRecord
-from ganglion.model.errors import Conflict, NotFound
+from ganglion.model.errors import Conflict, GanglionError, NotFound
 from ganglion.model.plan import Phase
 from ganglion.server.draft import Mind
 from ganglion.server.refs import resolve
-from ganglion.worlds.local.frames import framed
+from ganglion.worlds.local.frames import STATUS, framed
 from ganglion.worlds.local.reaching import Ends, receive
 
 if TYPE_CHECKING:
     from ganglion.ledger.ledger import Ledger
 
+MOST_CODE = 1 << 31
 MOST_RUNNING = "it has to run; see why it does not: ganglion why"
 
 
@@ -30,17 +32,39 @@ class Seat(NamedTuple):
     pod: int
 
 
+class Ending(NamedTuple):
+    """How a session ended.
+
+    Attributes:
+        exit_code: of the command; None = there is none, or it is unknown.
+        reason: why; empty = the command ended.
+    """
+
+    exit_code: int | None = None
+    reason: str = ""
+
+
+class _Status(Struct):
+    """The last message of a pod."""
+
+    exit_code: Annotated[int, Meta(ge=-MOST_CODE, le=MOST_CODE)] | None = None
+    error: str = ""
+    ended: bool = False
+
+
 class Asked(Struct, forbid_unknown_fields=True):
     """What a caller wants to run; the first message of `exec`.
 
     Attributes:
         command: argument vector.
+        path: what it copies, as the caller says it: a path in the pod; empty = it is no copy.
         tty: whether it has a terminal.
         term: sort of terminal.
         rows, columns: its size.
     """
 
     command: list[str]
+    path: str = ""
     tty: bool = False
     term: str = "dumb"
     rows: int = 24
@@ -84,7 +108,20 @@ def _gang(mind: Mind, workload: str, index: int | None) -> GangRecord:
     return next((each for each in records if each.phase in HOLDING), records[0])
 
 
-async def relay(caller: WebSocket, ends: Ends) -> None:
+def meant(mind: Mind, ledger: "Ledger", ref: str, *, pod: int | None = None) -> Seat | None:
+    """The pod that a refused request names, as far as it can be told; None = no workload."""
+    try:
+        found = resolve(mind, ledger, ref)
+    except GanglionError:
+        return None
+    gangs = mind.book.gangs.get(found.workload, [])
+    known = f"{found.workload}/{found.gang}" if found.gang is not None or not gangs else ""
+    record = mind.state.records.get(known) if known else _gang(mind, found.workload, None)
+    gang = record.gang.id if record else f"{found.workload}/{found.gang or 0}"
+    return Seat(gang, record.attempt if record else 0, pod or 0)
+
+
+async def relay(caller: WebSocket, ends: Ends) -> Ending:
     """Carry messages both ways until either side ends; then end the other."""
     reader, writer = ends
     onward = asyncio.create_task(_onward(caller, writer))
@@ -93,6 +130,7 @@ async def relay(caller: WebSocket, ends: Ends) -> None:
         await asyncio.wait((onward, back), return_when=asyncio.FIRST_COMPLETED)
         if onward.done() and onward.result():
             await back  # the pod takes no more, but may have had the last word
+        left = not back.done()
     finally:
         for task in (onward, back):
             task.cancel()
@@ -102,6 +140,20 @@ async def relay(caller: WebSocket, ends: Ends) -> None:
             await writer.wait_closed()
     with contextlib.suppress(RuntimeError, WebSocketDisconnect):  # the caller left already
         await caller.close()
+    said = b"" if left else back.result()
+    return Ending(reason="the caller left") if left else _ending(said)
+
+
+def _ending(said: bytes) -> Ending:
+    """Read the last message of a pod; empty = there was none."""
+    try:
+        status = msgspec.json.decode(said or b"{}", type=_Status)
+    except msgspec.MsgspecError:
+        return Ending(reason="the pod ended it with a message that cannot be read")
+    if status.ended:
+        return Ending(status.exit_code, "the terminal was closed")
+    known = status.exit_code is not None or status.error
+    return Ending(status.exit_code, status.error if known else "the attempt ended")
 
 
 async def _onward(caller: WebSocket, writer: asyncio.StreamWriter) -> bool:
@@ -127,7 +179,11 @@ async def _bytes(caller: WebSocket) -> bytes:
             return body
 
 
-async def _back(reader: asyncio.StreamReader, caller: WebSocket) -> None:
+async def _back(reader: asyncio.StreamReader, caller: WebSocket) -> bytes:
+    """Hand on what a pod says; returns the status that it ended with, empty = there was none."""
+    last = b""
     with contextlib.suppress(WebSocketDisconnect, RuntimeError):
         while body := await receive(reader):
+            last = body[1:] if body[0] == STATUS else b""
             await caller.send_bytes(body)
+    return last

@@ -111,7 +111,9 @@ class Turn:
             return
         wake = draft.state.next_wake()
         due = wake is not None and wake <= draft.now
-        if not (always or draft.batch or due or draft.state.plugins.permits):
+        if not (always or draft.concerns_engine or due or draft.state.plugins.permits):
+            if draft.batch:
+                draft.state.again(draft.now)  # as a replay of this cycle does
             return
         began = time.time_ns()
         with self._metrics.cycle():

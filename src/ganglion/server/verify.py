@@ -136,6 +136,7 @@ def facts(mind: Mind) -> dict[str, object]:
         "schedules": book.schedules.live,
         "use": book.spending.of,
         "flaws": book.flaws,
+        "sessions": book.sessions,
     }
 
 
