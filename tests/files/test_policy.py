@@ -178,7 +178,8 @@ def test_queues_may_have_the_names_of_other_schedulers(theirs: str, ours: str) -
         ("preemption: {preemptMinRuntime: 1m, reclaimMinRuntime: 2m}", 1,
          "preemption.reclaimMinRuntime", "says the same as", "keep one"),
         ("priorities: {a: {value: x}}", 1, "priorities.a", "whole number", ""),
-        ("bookings:\n- {name: a, from: noon}", 2, "bookings[0].from", "not a date", "2026-12"),
+        ("bookings:\n- {name: a, nodes: n, for: 1h, from: noon}", 2, "bookings[0].from",
+         "not a date", "2026-12"),
         ("order: fair\n---\norder: fifo", 3, "", "one document", ""),
     ],
 )  # fmt: skip

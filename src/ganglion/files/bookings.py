@@ -1,6 +1,6 @@
 """Bookings as people write them: nodes by name or by domain, times or a length."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Annotated
 
 from ganglion.files import fields as f
@@ -8,17 +8,16 @@ from ganglion.files.grammar.instants import parse_instant, print_instant
 from ganglion.files.grammar.lists import parse_texts
 from ganglion.files.grammar.names import parse_host, parse_queue
 from ganglion.files.grammar.places import parse_level
-from ganglion.files.mapping import Mapping, described
+from ganglion.files.mapping import Mapping, as_read, described
 from ganglion.files.renaming import Renaming, Vocabulary
-from ganglion.files.validate import validate
-from ganglion.files.wording import meant, show
+from ganglion.files.validate import Wrong, validate
+from ganglion.files.wording import first_of, listed, meant, show
 from ganglion.files.yaml import Data, Document, Path
 from ganglion.model.booking import Booking
 from ganglion.model.errors import FieldError
 from ganglion.model.levels import Level
 from ganglion.model.node import Node
 
-Wrong = Callable[[str, Path, str], FieldError]
 Domain = tuple[Level, str]
 
 
@@ -104,63 +103,102 @@ def parse_booking(data: Data) -> tuple[BookingFile, Wrong]:
         FieldError: a key or value is wrong.
     """
     renaming = Renaming(Document(data), VOCABULARY)
-    return validate(BookingFile, renaming.known(), renaming), renaming.wrong
+    rules = [lambda file, wrong: contradictions(file, (), wrong)]
+    return validate(BookingFile, renaming.known(), renaming, rules), renaming.wrong
+
+
+def contradictions(file: BookingFile, path: Path, wrong: Wrong) -> Iterator[FieldError]:
+    """Yield what is wrong between the keys of a booking that lies at `path`."""
+    for rule in (_places, _users, _ends):
+        yield from as_read(rule(file, path, wrong))
+
+
+def _places(file: BookingFile, path: Path, wrong: Wrong) -> Iterator[FieldError]:
+    if not file.nodes and not file.within:
+        yield wrong("names no nodes", path, "as `nodes: [n1, n2]` or `within: rack=r1`")
+
+
+def _users(file: BookingFile, path: Path, wrong: Wrong) -> Iterator[FieldError]:
+    if file.users and not file.queues:
+        hint = "name the queues of those users too; without queues nobody may use the nodes"
+        yield wrong("names users but no queues", (*path, "users"), hint)
+
+
+def _ends(file: BookingFile, path: Path, wrong: Wrong) -> Iterator[FieldError]:
+    given = {"end", "length"} & file.model_fields_set
+    if len(given) != 1:
+        what = "given twice" if given else "missing"
+        yield wrong(f"its end is {what}", path, "give either `end` or `length`")
+    elif (end := end_of(file)) <= file.begin:
+        where = (*path, *given)
+        yield wrong(f"ends when it begins or before: {print_instant(end)}", where, "")
+
+
+def end_of(file: BookingFile) -> int:
+    """When a booking ends, in ms of UTC."""
+    return file.begin + (file.length or 0) if file.end is None else file.end
+
+
+def unknown_queues(
+    file: BookingFile, names: Collection[str], path: Path, wrong: Wrong
+) -> Iterator[FieldError]:
+    """Yield the queues of a booking that are not among `names`."""
+    for at, name in enumerate(file.queues):
+        if name not in names:
+            hint = meant(name, names) or f"queues are {listed(sorted({*names})[:8]) or 'none'}"
+            yield wrong(f"there is no queue {show(name)}", (*path, "queues", at), hint)
+
+
+def given_twice(files: Sequence[BookingFile], wrong: Wrong) -> Iterator[FieldError]:
+    """Yield the bookings of a file that have the name of one before them."""
+    names = [vars(each).get("name", "") for each in files]
+    for at, name in enumerate(names):
+        if name and name in names[:at]:
+            yield wrong(f"the booking `{name}` exists already", ("bookings", at, "name"), "")
 
 
 def booked(file: BookingFile, fleet: Iterable[Node], path: Path, wrong: Wrong) -> Booking:
     """The booking of these nodes.
 
     Args:
-        file: as it was written.
+        file: as it was written, free of `contradictions`.
         fleet: the nodes there are.
         path: where it lies.
         wrong: makes an error of problem, canonical path and hint.
 
     Raises:
-        FieldError: a node or domain does not exist, none is named, or it ends before it begins.
+        FieldError: nodes or domains do not exist; all of them.
     """
     known = {node.name: node for node in fleet}
-    for at, name in enumerate(file.nodes):
-        if name not in known:
-            raise wrong(
-                f"there is no node {show(name)}",
-                (*path, "nodes", at),
-                meant(name, [*known]) or "see: ganglion nodes",
-            )
+    problems = [
+        wrong(
+            f"there is no node {show(name)}",
+            (*path, "nodes", at),
+            meant(name, [*known]) or "see: ganglion nodes",
+        )
+        for at, name in enumerate(file.nodes)
+        if name not in known
+    ]
     named = dict.fromkeys(file.nodes)
     for level, domain in file.within:
         found = [node.name for node in known.values() if node.domains.get(level) == domain]
         if not found:
             there = sorted({node.domains.get(level, "") for node in known.values()} - {""})
             hint = meant(domain, there) or f"there are {', '.join(there[:8]) or 'none'}"
-            raise wrong(f"there is no {level} {show(domain)}", (*path, "within"), hint)
+            problems.append(wrong(f"there is no {level} {show(domain)}", (*path, "within"), hint))
         named |= dict.fromkeys(found)
-    if not named:
-        raise wrong("names no nodes", path, "as `nodes: [n1, n2]` or `within: rack=r1`")
-    if file.users and not file.queues:
-        hint = "name the queues of those users too; without queues nobody may use the nodes"
-        raise wrong("names users but no queues", (*path, "users"), hint)
-    end = _end(file, path, wrong)
+    if problems:
+        raise first_of(problems)
     return Booking(
         file.name,
         tuple(named),
         file.begin,
-        end,
+        end_of(file),
         file.queues,
         file.users,
         file.reason,
         file.clears,
     )
-
-
-def _end(file: BookingFile, path: Path, wrong: Wrong) -> int:
-    if (file.end is None) == (file.length is None):
-        what = "given twice" if file.end is not None else "missing"
-        raise wrong(f"its end is {what}", path, "give either `end` or `length`")
-    end = file.begin + (file.length or 0) if file.end is None else file.end
-    if end <= file.begin:
-        raise wrong(f"ends when it begins or before: {print_instant(end)}", path, "")
-    return end
 
 
 def written_booking(booking: Booking) -> dict[str, object]:

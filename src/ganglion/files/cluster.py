@@ -15,6 +15,7 @@ from ganglion.files.cluster_schema import VOCABULARY, Topped
 from ganglion.files.policy import (
     PolicyFile,
     expanded,
+    heads_beside,
     is_path,
     parse_policy,
     policy_of,
@@ -23,10 +24,10 @@ from ganglion.files.policy import (
 from ganglion.files.policy_print import policy_document, yaml_text
 from ganglion.files.renaming import Renaming
 from ganglion.files.text import read
-from ganglion.files.validate import validate
+from ganglion.files.validate import readable
 from ganglion.files.wording import first_of
 from ganglion.files.yaml import Document, parse_documents
-from ganglion.model.errors import FieldError
+from ganglion.model.errors import FieldError, FileError
 from ganglion.model.node import Node
 from ganglion.model.policy import Policy
 from ganglion.model.queue import Queue
@@ -71,20 +72,19 @@ def parse_cluster(text: str | bytes, name: str = "") -> Cluster:
         raise FieldError("a cluster file holds one document", file=name, line=line)
     document, path = _without_path(documents[0])
     renaming = Renaming(document, VOCABULARY)
-    file = validate(Topped, expanded(renaming.known()), renaming)
+    file = readable(Topped, expanded(renaming.known()), renaming)
     nodes = renaming.noted(lambda: nodes_of(file, renaming.wrong)) or ()
     flavors = {name for node in nodes for name in (node.kind, node.cpu_kind)}
-    given = renaming.noted(lambda: _policy(file, path, flavors, name))
+    given = renaming.noted(lambda: _policy(file, path, flavors, renaming))
     policy = given.policy if given else Policy()
-    queues = (
-        renaming.noted(lambda: queues_of(file.queues, flavors, policy.preemption, renaming.wrong))
-        or ()
+    queues = renaming.noted(
+        lambda: queues_of(file.queues, flavors, policy.preemption, renaming.wrong)
     )
-    if file.queues and given and given.queues is not None:
+    if vars(file).get("queues") and given and given.queues is not None:
         problem = f"the policy {given.name} says what the queues are too"
         renaming.problems.append(renaming.wrong(problem, ("queues",), "keep one of them"))
     renaming.settle()
-    return Cluster(nodes, (given and given.queues) or queues, policy, given)
+    return Cluster(nodes, (given and given.queues) or queues or (), policy, given)
 
 
 def _without_path(document: Document) -> tuple[Document, str]:
@@ -96,13 +96,21 @@ def _without_path(document: Document) -> tuple[Document, str]:
     return structs.replace(document, data=rest), value
 
 
-def _policy(file: Topped, path: str, flavors: Collection[str], name: str) -> PolicyFile | None:
+def _policy(
+    file: Topped, path: str, flavors: Collection[str], renaming: Renaming
+) -> PolicyFile | None:
     if path:
-        found = parse_policy(*source_of(str(Path(name).parent / path)), flavors)
+        try:
+            text, name = source_of(str(Path(renaming.document.file).parent / path))
+        except FileError as error:
+            raise renaming.wrong(error.message, ("policy",), error.hint) from error
+        found = parse_policy(text, name, flavors)
         if found.unknown:
             raise first_of(found.unknown)
         return found
     if "policy" not in file.model_fields_set:
         return None
+    renaming.note(heads_beside(file.policy, ("policy",), renaming.wrong))
     policy = policy_of(file.policy)
-    return PolicyFile(policy, preset=file.policy.preset, text=yaml_text(policy_document(policy)))
+    preset = vars(file.policy).get("preset", "")
+    return PolicyFile(policy, preset=preset, text=yaml_text(policy_document(policy)))

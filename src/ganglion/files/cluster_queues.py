@@ -1,20 +1,20 @@
 """Queues of a cluster or policy file into the queue tree, checked."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ganglion.files.mapping import Unread
 from ganglion.files.overlay import overlay
 from ganglion.files.queue_schema import QueueFile
 from ganglion.files.queue_tree import above_parent, parents_first
+from ganglion.files.validate import Wrong
 from ganglion.files.wording import first_of, meant, show
 from ganglion.files.yaml import Path
 from ganglion.model.errors import FieldError
 from ganglion.model.queue import ANY_FLAVOR, Flavors, Preemption, Queue
 from ganglion.model.resources import Amount
-
-Wrong = Callable[[str, Path, str], FieldError]
 
 
 class Known(Struct):
@@ -63,8 +63,10 @@ def queues_of(
 ) -> tuple[Queue, ...]:
     """Build the queues, parents before their children.
 
+    What could not be read of a queue, which is reported where it was read, breaks no rule.
+
     Args:
-        files: the validated queues.
+        files: the queues as they were read.
         flavors: those of the nodes; empty = any flavor may be named.
         preemption: what rules that a queue leaves out are.
         wrong: makes an error of problem, canonical path and hint.
@@ -73,17 +75,21 @@ def queues_of(
     Raises:
         FieldError: queues occur twice, their parents are unknown, the tree has a cycle,
             flavors do not exist, or quotas are above the parent's; all that is wrong.
+        Unread: a name cannot be read.
     """
     problems: list[FieldError] = []
     named = {flavor.lower(): flavor for flavor in flavors}
     known = Known(named, wrong, problems if unknown is None else unknown, problems)
-    _placed(files, known)
-    found = [_queue(queue, known, preemption, ("queues", at)) for at, queue in enumerate(files)]
-    for each in above_parent(found):
+    read = [QueueFile.model_construct(**{"name": "", **vars(each)}) for each in files]
+    _placed(read, known)
+    found = [_queue(queue, known, preemption, ("queues", at)) for at, queue in enumerate(read)]
+    for each in above_parent([queue for queue in found if queue.name]):
         at = next(at for at, queue in enumerate(found) if queue.name == each.queue)
         problems.append(wrong(each.problem, ("queues", at, each.key, each.flavor), each.hint))
     if problems:
         raise first_of(problems)
+    if not all(queue.name for queue in found):
+        raise Unread("name")
     return parents_first(found)
 
 
@@ -91,14 +97,15 @@ def _placed(queues: Sequence[QueueFile], known: Known) -> None:
     """Check that each name is given once, each parent exists and the tree has no circle."""
     parents: dict[str, str] = {}
     for at, queue in enumerate(queues):
-        if queue.name in parents:
+        if queue.name and queue.name in parents:
             problem = f"the queue `{queue.name}` exists already"
             known.problems.append(known.wrong(problem, ("queues", at, "name"), ""))
-        parents.setdefault(queue.name, queue.parent)
+        parents.setdefault(queue.name, queue.parent if queue.name else "")
     circles: list[set[str]] = []
     for at, queue in enumerate(queues):
         path = ("queues", at, "parent")
-        if queue.parent and queue.parent not in parents:
+        # A name that cannot be read may be the one that is missing.
+        if queue.parent and queue.parent not in parents and "" not in parents:
             hint = meant(queue.parent, [*parents]) or "list the parent as a queue too"
             problem = f"there is no queue {show(queue.parent)}"
             known.problems.append(known.wrong(problem, path, hint))

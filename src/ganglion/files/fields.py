@@ -84,23 +84,16 @@ T = TypeVar("T")
 
 
 def told(parse: Callable[[object], T]) -> PlainValidator:
-    """Use a grammar as a validator; its error keeps its problem, hint and inner key."""
+    """Use a grammar as a validator; its errors keep their problems, hints and inner keys."""
 
     @wraps(parse)
     def validate(value: object) -> T:
         try:
             return parse(value)
         except FieldError as error:
-            raise problem(error.problem, error.key, error.hint) from None
+            raise PydanticCustomError("ganglion", "wrong", {"errors": error.errors}) from None
 
     return PlainValidator(validate)
-
-
-def problem(message: str, key: str = "", hint: str = "") -> PydanticCustomError:
-    """Build the one error that validators raise; `key` is relative to where it is raised."""
-    return PydanticCustomError(
-        "ganglion", "{problem}", {"problem": message, "key": key, "hint": hint}
-    )
 
 
 def whole(low: int, high: int) -> PlainValidator:

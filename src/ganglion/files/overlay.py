@@ -20,9 +20,12 @@ def attribute(kind: type[Struct], key: str) -> str | None:
 
 
 def overlay(base: S, given: BaseModel) -> S:
-    """Replace what a file says and leave the rest; keys that set no attribute are passed over."""
+    """Replace what a file says and leave the rest.
+
+    Keys that set no attribute are passed over, and those whose values could not be read.
+    """
     changes: dict[str, Any] = {}
-    for key in given.model_fields_set:
+    for key in given.model_fields_set & vars(given).keys():
         name, value = attribute(type(base), key), getattr(given, key)
         if name:
             inner = isinstance(value, BaseModel)

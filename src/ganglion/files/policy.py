@@ -5,20 +5,21 @@ file = load_policy("policy.yaml")
 file.policy, file.queues
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from msgspec import Struct
 
-from ganglion.files.bookings import BookingFile
-from ganglion.files.cluster_queues import Wrong, queues_of
+from ganglion.files.bookings import BookingFile, contradictions, given_twice, unknown_queues
+from ganglion.files.cluster_queues import queues_of
+from ganglion.files.mapping import as_read
 from ganglion.files.overlay import overlay
 from ganglion.files.policy_schema import VOCABULARY, Knobs, Topped
 from ganglion.files.presets import PRESETS, is_preset, preset, preset_name
 from ganglion.files.queue_schema import expand
 from ganglion.files.renaming import Renaming
 from ganglion.files.text import decode, read
-from ganglion.files.validate import validate
+from ganglion.files.validate import Wrong, readable
 from ganglion.files.wording import listed
 from ganglion.files.yaml import Data, dotted, parse_documents
 from ganglion.files.yaml import Path as Place
@@ -125,23 +126,18 @@ def parse_policy(text: str, name: str = "", flavors: Collection[str] = ()) -> Po
         line = documents[1].top
         raise FieldError("a policy file holds one document", file=name, line=line)
     renaming = Renaming(documents[0], VOCABULARY)
-    file = validate(Topped, expanded(renaming.known()), renaming)
-    policy = policy_of(file)
-    if policy.heads_only and policy.entitlement not in SIDE_BY_SIDE:
-        problem = renaming.wrong(
-            f"queues compared by {policy.entitlement} are not looked at one gang at a time",
-            ("heads_only",),
-            f"with `entitlement: {listed(SIDE_BY_SIDE)}` they are; or `heads_only: false`",
-        )
-        renaming.problems.append(problem)
-    queues, unknown, written = None, list[FieldError](), file.queues
+    file = readable(Topped, expanded(renaming.known()), renaming)
+    renaming.note(heads_beside(file, (), renaming.wrong))
+    queues, unknown = None, list[FieldError]()
+    written = vars(file).get("queues")
     if written is not None:
-        rules = policy.preemption
+        rules = policy_of(file).preemption
         queues = renaming.noted(lambda: queues_of(written, flavors, rules, renaming.wrong, unknown))
+    renaming.note(_of_bookings(file, renaming.wrong))
     renaming.settle()
     places = {each.name: at for at, each in enumerate(file.queues or ())}
     return PolicyFile(
-        policy,
+        policy_of(file),
         queues,
         file.bookings,
         file.preset,
@@ -168,5 +164,31 @@ def expanded(found: Data) -> Data:
 
 
 def policy_of(knobs: Knobs) -> Policy:
-    """The policy that knobs and their preset make."""
-    return overlay(preset(knobs.preset), knobs)
+    """The policy that knobs and their preset make; a preset that cannot be read is `default`."""
+    return overlay(preset(vars(knobs).get("preset", "default")), knobs)
+
+
+def heads_beside(knobs: Knobs, path: Place, wrong: Wrong) -> Iterator[FieldError]:
+    """Yield what is wrong where queues are looked at one gang at a time; knobs lie at `path`."""
+    usual, given = preset(knobs.preset), knobs.model_fields_set
+    heads = knobs.heads_only if "heads_only" in given else usual.heads_only
+    by = knobs.entitlement if "entitlement" in given else usual.entitlement
+    if heads and by not in SIDE_BY_SIDE:
+        yield wrong(
+            f"queues compared by {by} are not looked at one gang at a time",
+            (*path, "heads_only"),
+            f"with `entitlement: {listed(SIDE_BY_SIDE)}` they are; or `heads_only: false`",
+        )
+
+
+def _of_bookings(file: Topped, wrong: Wrong) -> Iterator[FieldError]:
+    """Yield what contradicts itself in the bookings; their nodes are not looked up."""
+    files = file.bookings or ()
+    queues = [vars(each).get("name", "") for each in vars(file).get("queues") or [file]]
+    for at, each in enumerate(files):
+        path: Place = ("bookings", at)
+        yield from contradictions(each, path, wrong)
+        # A name that cannot be read may be the one that is missing.
+        if all(queues):
+            yield from as_read(unknown_queues(each, queues, path, wrong))
+    yield from given_twice(files, wrong)

@@ -3,13 +3,14 @@
 Dashes and underscores in keys are the same.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import TypeVar
 
 from msgspec import Struct, field
 
 from ganglion.files.grammar.scalars import TRUTH
+from ganglion.files.mapping import Unread, as_read
 from ganglion.files.wording import first_of, meant, nearest, show, sort
 from ganglion.files.yaml import Data, Document, Path, dotted
 from ganglion.model.errors import FieldError
@@ -45,7 +46,8 @@ class Renaming:
     Attributes:
         written: canonical path -> path as written, wherever the two differ.
         problems: keys that `known` left out, with what is wrong with them.
-        misspelt: path of a mapping as written and the key of it that an unknown one looks like.
+        misspelt: canonical paths of keys that an unknown one may mean.
+        doubled: canonical paths of keys that are given twice.
     """
 
     def __init__(self, document: Document, words: Vocabulary) -> None:
@@ -53,7 +55,8 @@ class Renaming:
         self.words = words
         self.written: dict[Path, Path] = {}
         self.problems: list[FieldError] = []
-        self.misspelt: set[tuple[Path, str]] = set()
+        self.misspelt: set[Path] = set()
+        self.doubled: set[Path] = set()
 
     def wrong(self, problem: str, path: Path, hint: str = "") -> FieldError:
         """Build the error for a canonical path, in the user's own words."""
@@ -75,12 +78,18 @@ class Renaming:
         return path
 
     def noted(self, step: Callable[[], T]) -> T | None:
-        """Take a step; what is wrong is noted, so that all of it is said at once."""
+        """Take a step; what is wrong is noted, so that all of it is reported at once."""
         try:
             return step()
         except FieldError as error:
-            self.problems += error.errors
-            return None
+            self.note(error.errors)
+        except Unread:
+            pass  # noted already, with the key that could not be read
+        return None
+
+    def note(self, problems: Iterable[FieldError]) -> None:
+        """Note what is wrong, up to what depends on something that cannot be read."""
+        self.problems += as_read(problems)
 
     def settle(self) -> None:
         """Raise FieldError with everything that was noted, if anything was."""
@@ -95,7 +104,7 @@ class Renaming:
         found: Data = {}
         moved: list[tuple[Path, str]] = []
         for key, value in data.items():
-            goal = self.noted(partial(self._goal, key, scope, (*source, key)))
+            goal = self.noted(partial(self._goal, key, scope, path, (*source, key)))
             if value is None or goal is None:
                 continue
             if len(goal) > 1:
@@ -112,7 +121,7 @@ class Renaming:
     def _placed(self, found: Data, goal: Path, value: object, path: Path, source: Path) -> None:
         self.noted(lambda: self._put(found, goal, value, path, source))
 
-    def _goal(self, key: str, scope: str, source: Path) -> Path:
+    def _goal(self, key: str, scope: str, path: Path, source: Path) -> Path:
         name = key if key in self.words.others(scope) else str(key).replace("-", "_")
         target = self.words.others(scope).get(name, name)
         if target.partition(".")[0] not in self.words.keys[scope]:
@@ -122,20 +131,26 @@ class Renaming:
                 file=self.document.file,
                 line=self.document.line(source),
                 column=self.document.column(source),
-                hint=self._suggestion(name, scope, source[:-1]),
+                hint=self._suggestion(name, scope, path),
             )
         return tuple(target.split("."))
 
-    def _suggestion(self, name: str, scope: str, around: Path) -> str:
-        for below in self.words.children.get(scope, {}).values():
-            if name in self.words.keys[below] or name in self.words.others(below):
+    def _suggestion(self, name: str, scope: str, path: Path) -> str:
+        for child, below in self.words.children.get(scope, {}).items():
+            if name in self._words(below):
+                self.misspelt.add((*path, child))
                 return f"`{name}` belongs under `{below}`"
-        if scope and (name in self.words.keys[""] or name in self.words.others("")):
+        if scope and name in self._words(""):
+            self.misspelt.add(tuple(self._words("")[name].split(".")))
             return f"`{name}` belongs at the top of the file, not under `{scope}`"
-        canonical = {key: key for key in self.words.keys[scope]}
-        words = self.words.others(scope) | canonical
-        self.misspelt.add((around, nearest(name, words)))
+        words = self._words(scope)
+        if near := nearest(name, words):
+            self.misspelt.add((*path, *near.split(".")))
         return meant(name, words) or f"known keys: {', '.join(self.words.keys[scope])}"
+
+    def _words(self, scope: str) -> dict[str, str]:
+        """Every name of every key of a scope -> its canonical key."""
+        return self.words.others(scope) | {key: key for key in self.words.keys[scope]}
 
     def _put(self, found: Data, goal: Path, value: object, path: Path, source: Path) -> None:
         inner: object = found
@@ -146,6 +161,7 @@ class Renaming:
             raise self.wrong(f"expected keys and values, found {sort(inner)}", full[:-1])
         if goal[-1] in inner:
             first = dotted(self.source(full))
+            self.doubled.add(full)
             raise FieldError(
                 f"says the same as `{first}`, which is given too",
                 key=dotted(source),

@@ -3,7 +3,7 @@
 Attributes hold exact quantities (thousandths, MiB, ms); `model_dump` prints canonical text.
 """
 
-from pydantic import PrivateAttr, model_validator
+from pydantic import PrivateAttr
 
 from ganglion.files import fields as f
 from ganglion.files.aliases import ALIASES, CHILDREN, LISTS, SHORTHANDS
@@ -17,9 +17,9 @@ from ganglion.files.behaviour_schema import (
     SearchFile,
     StandbyFile,
 )
-from ganglion.files.checks import check
+from ganglion.files.checks import PER_SET
 from ganglion.files.grammar import Span
-from ganglion.files.mapping import Mapping, described
+from ganglion.files.mapping import Mapping, described, partly
 from ganglion.files.renaming import Vocabulary
 from ganglion.model.behaviour import Access
 from ganglion.model.resources import GpuRequest
@@ -182,21 +182,9 @@ class WorkloadFile(Mapping):
         """The pod sets; a plain workload has one named `main`."""
         if self.pod_sets:
             return self.pod_sets
-        return (
-            PodSetFile.model_construct(
-                name="main",
-                nodes=self.nodes,
-                procs_per_node=self.procs_per_node,
-                resources=self.resources,
-                placement=Topology(),
-                groups=self.groups,
-            ),
-        )
-
-    @model_validator(mode="after")
-    def _checked(self) -> "WorkloadFile":
-        check(self)
-        return self
+        values = {key: vars(self)[key] for key in PER_SET if key in vars(self)}
+        values |= {"name": "main", "placement": Topology()}
+        return (partly(PodSetFile, values, set(PER_SET) - values.keys(), values),)
 
 
 def infer_kind(file: WorkloadFile) -> Kind:

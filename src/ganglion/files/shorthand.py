@@ -37,6 +37,7 @@ def _array(found: Data, renaming: Renaming) -> None:
     found["params"] = {"index": [str(task) for task in tasks]}
     if limit and "parallel" in found:
         problem = "says the same as `%` in the array"
+        renaming.doubled.add(("parallel",))
         renaming.problems.append(renaming.wrong(problem, ("parallel",), "keep one of them"))
     elif limit:
         found["parallel"] = limit

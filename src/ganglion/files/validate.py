@@ -1,74 +1,144 @@
 """Data against a pydantic model, with pydantic's findings in plain words."""
 
-import re
-from collections.abc import Callable
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
+from typing import Annotated, Any, TypeVar, get_args, get_origin
 
-from pydantic import BaseModel, ValidationError
+from pydantic import TypeAdapter, ValidationError
 
+from ganglion.files.mapping import Mapping, as_read, partly
 from ganglion.files.renaming import Renaming
-from ganglion.files.wording import first_of, show
+from ganglion.files.wording import show
 from ganglion.files.yaml import Path
 from ganglion.model.errors import FieldError
 
-M = TypeVar("M", bound=BaseModel)
+M = TypeVar("M", bound=Mapping)
 Wrong = Callable[[str, Path, str], FieldError]
 """Builds the error from what is wrong, the canonical path and a hint."""
+Rule = Callable[[M, Wrong], Iterator[FieldError]]
+"""Yields what contradicts itself between the keys of a mapping."""
 
-_STEP = re.compile(r"[^.\[\]]+|\[[0-9]+\]")
 
-
-def validate(model: type[M], data: object, renaming: Renaming) -> M:
+def validate(model: type[M], data: object, renaming: Renaming, rules: Sequence[Rule[M]] = ()) -> M:
     """Build `model` from data in canonical keys.
 
     Args:
         model: what to build.
         data: its keys and values.
         renaming: the pass that made the data, with the problems that it found.
+        rules: what must hold between the keys.
 
     Raises:
         FieldError: the problem nearest to the top of the file, with all others.
     """
-    found = list(renaming.problems)
+    made = readable(model, data, renaming, rules)
+    renaming.settle()
+    return made
+
+
+def readable(model: type[M], data: object, renaming: Renaming, rules: Sequence[Rule[M]] = ()) -> M:
+    """Build as much of `model` as can be read; `renaming` notes what is wrong.
+
+    The rules see that much, so that contradictions are reported together with unknown keys and
+    wrong values. Whatever asks the result for a key that cannot be read raises Unread.
+    """
+    whole = not renaming.misspelt and not renaming.doubled
     try:
         made = model.model_validate(data)
-        if not found:
-            return made
     except ValidationError as error:
-        known = {each.key for each in found}
-        told = (
-            _told(each, renaming.wrong)
+        whole = False
+        found = [
+            problem
             for each in error.errors(include_url=False)
-            if not _misspelt(each, renaming)
-        )
-        found += [each for each in told if each.key not in known or not each.key]
-    raise first_of(found)
+            if not (each["type"] == "missing" and each["loc"] in renaming.misspelt)
+            for problem in _told(each, renaming)
+        ]
+        _note(found, {each.key for each in renaming.problems}, renaming)
+    if not whole:
+        made = _partly(model, data, renaming, ())
+    told = set[str]()
+    for rule in rules:
+        told |= _note(as_read(rule(made, renaming.wrong)), told, renaming)
+    return made
 
 
-def _misspelt(error: Any, renaming: Renaming) -> bool:  # noqa: ANN401 - pydantic's ErrorDetails
-    """Whether a key is missing only because it is misspelt, which is an error already."""
-    *around, key = error["loc"] or ("",)
-    return error["type"] == "missing" and (renaming.source(tuple(around)), key) in renaming.misspelt
+def _note(problems: Iterable[FieldError], known: set[str], renaming: Renaming) -> set[str]:
+    """Note what is wrong with other keys than those that are known; returns the keys."""
+    found = [each for each in problems if each.key not in known or not each.key]
+    renaming.problems += found
+    return {each.key for each in found}
 
 
-def _told(error: Any, wrong: Wrong) -> FieldError:  # noqa: ANN401 - pydantic's ErrorDetails
+def _partly(model: type[M], data: object, renaming: Renaming, path: Path) -> M:
+    """Build a mapping without the attributes that cannot be read."""
+    given = data if isinstance(data, dict) else {}
+    found, holes = dict[str, Any](), set[str]()
+    for key, about in model.model_fields.items():
+        here = (*path, key)
+        if key in given and here not in renaming.doubled:
+            try:
+                found[key] = _value(model, key, given[key], renaming, here)
+            except ValidationError:
+                holes.add(key)
+        elif given is not data or key in given or here in renaming.misspelt or about.is_required():
+            holes.add(key)
+        elif any(each[: len(here)] == here for each in renaming.misspelt):
+            found[key] = _value(model, key, {}, renaming, here)
+    return partly(model, found, holes, given.keys() & model.model_fields.keys())
+
+
+def _value(model: type[Mapping], key: str, value: object, renaming: Renaming, path: Path) -> Any:  # noqa: ANN401 - what the key holds
+    """Read the value of a key. Raises ValidationError."""
+    inner, many = _inner(model.model_fields[key].annotation)
+    if inner and many and isinstance(value, list):
+        return tuple(_partly(inner, each, renaming, (*path, at)) for at, each in enumerate(value))
+    if inner and not many and isinstance(value, dict):
+        return _partly(inner, value, renaming, path)
+    return _adapter(model, key).validate_python(value)
+
+
+def _inner(annotation: object) -> tuple[type[Mapping] | None, bool]:
+    """The sort of mapping that a key holds, and whether it holds a list of them."""
+    if isinstance(annotation, type) and issubclass(annotation, Mapping):
+        return annotation, False
+    for each in get_args(annotation):
+        found, many = _inner(each)
+        if found:
+            return found, many or get_origin(annotation) is tuple
+    return None, False
+
+
+@cache
+def _adapter(model: type[Mapping], key: str) -> TypeAdapter[Any]:
+    about = model.model_fields[key]
+    kind: Any = Annotated[about.annotation, about, *about.metadata]
+    return TypeAdapter(kind)
+
+
+def _told(error: Any, renaming: Renaming) -> Iterator[FieldError]:  # noqa: ANN401 - pydantic's ErrorDetails
     path: Path = tuple(error["loc"])
+    wrong = renaming.wrong
     if error["type"] == "ganglion":
-        context = error["ctx"]
-        return wrong(context["problem"], path + _steps(context["key"], path), context["hint"])
-    if error["type"] == "missing":
-        return wrong(f"the key `{path[-1]}` is missing", path[:-1], _missing(path))
-    if error["type"] == "extra_forbidden":
-        return wrong(f"unknown key `{path[-1]}`", path, "")
-    wants = "a list" if "tuple" in error["type"] or "list" in error["type"] else "keys and values"
-    return wrong(f"expected {wants}, found {show(error['input'])}", path, "")
+        for each in error["ctx"]["errors"]:
+            yield wrong(each.problem, _below(path, each.key, renaming), each.hint)
+    elif error["type"] == "missing":
+        yield wrong(f"the key `{path[-1]}` is missing", path[:-1], _missing(path))
+    elif error["type"] == "extra_forbidden":
+        yield wrong(f"unknown key `{path[-1]}`", path, "")
+    else:
+        listed = "tuple" in error["type"] or "list" in error["type"]
+        wants = "a list" if listed else "keys and values"
+        yield wrong(f"expected {wants}, found {show(error['input'])}", path, "")
 
 
-def _steps(key: str, path: Path) -> Path:
-    if path:
-        # Inner keys of free mappings are labels and variables, whose dots mean nothing.
-        return (key,) if key else ()
-    return tuple(int(s[1:-1]) if s.startswith("[") else s for s in _STEP.findall(key))
+def _below(path: Path, key: str, renaming: Renaming) -> Path:
+    """The path of a dotted key inside of a value; names of labels may have dots themselves."""
+    parts = key.split(".") if key else []
+    for cut in range(1, len(parts)):
+        inner = (*path, ".".join(parts[:cut]))
+        if renaming.source(inner) in renaming.document.lines:
+            return _below(inner, ".".join(parts[cut:]), renaming)
+    return (*path, key) if key else path
 
 
 def _missing(path: Path) -> str:

@@ -1,11 +1,14 @@
 """Plain words for what people wrote: short quotations, and what they may have meant."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
+from typing import TypeVar
 
 from ganglion.model.errors import FieldError
 
 LONGEST = 40
+
+T = TypeVar("T")
 
 
 def show(value: object) -> str:
@@ -51,7 +54,7 @@ def nearest(word: str, known: Iterable[str] | Mapping[str, str]) -> str:
 
 def listed(words: Iterable[str]) -> str:
     """Join words as `a, b or c`."""
-    *first, last = list(words)
+    *first, last = list(words) or [""]
     return f"{', '.join(first)} or {last}" if first else last
 
 
@@ -62,6 +65,15 @@ def short(text: str) -> str:
         letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in line
     )
     return clean if len(clean) <= LONGEST else clean[: LONGEST - 1] + "…"
+
+
+def noted(step: Callable[[], T], problems: list[FieldError]) -> T | None:
+    """Take a step; what is wrong is noted, so that all of it is reported at once."""
+    try:
+        return step()
+    except FieldError as error:
+        problems += error.errors
+        return None
 
 
 def _printable(value: str | float) -> bool:

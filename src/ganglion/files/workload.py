@@ -4,11 +4,12 @@ for doc in load_workloads("train.yaml"):
     workload = to_workload(doc, user="ada", default_queue="default")
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path as FilePath
 
 from ganglion.compat.sbatch import is_script, read_script
 from ganglion.files.aliases import ALIASES
+from ganglion.files.checks import RULES
 from ganglion.files.convert import priority_of, references, to_workload
 from ganglion.files.defaults import name_of
 from ganglion.files.grammar.lists import parse_env
@@ -101,7 +102,7 @@ def apply_overrides(doc: WorkloadFile, overrides: Mapping[str, object]) -> Workl
     renaming = Renaming(Document(given), VOCABULARY)
     changes = expand(renaming.known(), renaming)
     merged = _merge(document(doc), changes)
-    changed = validate(WorkloadFile, merged, renaming)
+    changed = validate(WorkloadFile, merged, renaming, RULES)
     changed._warnings = doc.warnings
     return changed
 
@@ -129,10 +130,12 @@ def aliases(scope: str = "") -> dict[str, str]:
     return dict(ALIASES[scope])
 
 
-def _checked(source: Document, problems: Iterable[FieldError] = ()) -> WorkloadFile:
+def _checked(source: Document, problems: Sequence[FieldError] = ()) -> WorkloadFile:
     renaming = Renaming(source, VOCABULARY)
     renaming.problems += problems
-    return validate(WorkloadFile, expand(renaming.known(), renaming), renaming)
+    # A script says what it means by several options together: no rule knows which one is broken.
+    rules = () if problems else RULES
+    return validate(WorkloadFile, expand(renaming.known(), renaming), renaming, rules)
 
 
 def _named(doc: WorkloadFile, file: str) -> WorkloadFile:

@@ -1,10 +1,12 @@
 """Maintenance windows and advance reservations; each change runs within one turn."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
+from functools import partial
 
-from ganglion.files.bookings import BookingFile, Wrong, booked
+from ganglion.files.bookings import BookingFile, booked, end_of, unknown_queues
 from ganglion.files.policy import PolicyFile
-from ganglion.files.wording import listed, meant, show
+from ganglion.files.validate import Wrong
+from ganglion.files.wording import first_of, meant, noted
 from ganglion.files.yaml import Path
 from ganglion.model.booking import Booking
 from ganglion.model.errors import FieldError, NotFound
@@ -18,24 +20,19 @@ def there_are(mind: Mind) -> dict[str, Booking]:
     return {each.name: each for each in mind.state.bookings.all() if not is_drain(each)}
 
 
-def check_queues(booking: Booking, names: Collection[str], path: Path, wrong: Wrong) -> None:
-    """Every queue of a booking exists. Raises FieldError."""
-    for at, name in enumerate(booking.queues):
-        if name not in names:
-            hint = meant(name, names) or f"queues are {listed(sorted(names)[:8])}"
-            raise wrong(f"there is no queue {show(name)}", (*path, "queues", at), hint)
-
-
 def set_booking(draft: Draft, file: BookingFile, wrong: Wrong) -> Booking:
     """Make or change a booking.
 
     Raises:
-        FieldError: a node, domain or queue does not exist, or it lies in the past.
+        FieldError: nodes, domains or queues do not exist, or it lies in the past; all of them.
     """
-    booking = booked(file, list(draft.state.nodes.values()), (), wrong)
-    check_queues(booking, set(draft.state.queues), (), wrong)
-    if booking.end <= draft.now:
-        raise FieldError(f"the booking {booking.name} would be over already", key="end")
+    problems = list(unknown_queues(file, draft.state.queues, (), wrong))
+    if end_of(file) <= draft.now:
+        key = "end" if file.length is None else "length"
+        problems.append(wrong(f"the booking {file.name} would be over already", (key,), ""))
+    booking = noted(lambda: booked(file, list(draft.state.nodes.values()), (), wrong), problems)
+    if booking is None or problems:
+        raise first_of(problems)
     draft.apply(BookingSet(draft.now, booking))
     return booking
 
@@ -61,21 +58,21 @@ def of_file(mind: Mind, file: PolicyFile) -> tuple[Booking, ...] | None:
     """The bookings of a policy file on the nodes there are; None = it says nothing about them.
 
     Raises:
-        FieldError: a name occurs twice, or a node, domain or queue does not exist.
+        FieldError: nodes, domains or queues do not exist; all of them.
     """
     if file.bookings is None:
         return None
-    fleet = list(mind.state.nodes.values())
-    queues = set(mind.state.queues) if file.queues is None else set(file.places)
-    found: dict[str, Booking] = {}
+    fleet, problems = list(mind.state.nodes.values()), list[FieldError]()
+    found: list[Booking | None] = []
     for at, each in enumerate(file.bookings):
         path: Path = ("bookings", at)
-        if each.name in found:
-            problem = f"the booking `{each.name}` exists already"
-            raise file.wrong(problem, (*path, "name"), "")
-        found[each.name] = booked(each, fleet, path, file.wrong)
-        check_queues(found[each.name], queues, path, file.wrong)
-    return tuple(found.values())
+        make = partial(booked, each, fleet, path, file.wrong)
+        found.append(noted(make, problems))
+        if file.queues is None:
+            problems += unknown_queues(each, mind.state.queues, path, file.wrong)
+    if problems:
+        raise first_of(problems)
+    return tuple(each for each in found if each)
 
 
 def carry_out(draft: Draft, bookings: Sequence[Booking] | None) -> None:

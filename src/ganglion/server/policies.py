@@ -17,6 +17,7 @@ from ganglion.files.queue_tree import (
     lent_beyond_quota,
     overcommitted,
 )
+from ganglion.files.wording import first_of, noted
 from ganglion.model.booking import Booking
 from ganglion.model.errors import FieldError, NotFound, PluginError
 from ganglion.model.events import PolicySet
@@ -79,13 +80,25 @@ def check(mind: Mind, file: PolicyFile) -> Outcome:
     """Say what setting a policy would do; nothing changes.
 
     Raises:
-        InputError: it names something that does not exist.
+        FieldError: it names what does not exist; all that is wrong.
         Conflict: a queue that is in use would go or move.
     """
-    check_plugins(file)
+    booked = _checked(mind, file)
     queue_changes.check(mind.state, file)
-    found = _differences(mind, file, bookings.of_file(mind, file))
+    found = _differences(mind, file, booked)
     return Outcome(current(mind).version, found, warnings(mind, file))
+
+
+def _checked(
+    mind: Mind, file: PolicyFile, problems: Iterable[FieldError] = ()
+) -> tuple[Booking, ...] | None:
+    """The bookings of a policy. Raises FieldError with the given problems and all others."""
+    found = list(problems)
+    noted(lambda: check_plugins(file), found)
+    booked = noted(lambda: bookings.of_file(mind, file), found)
+    if found:
+        raise first_of(found)
+    return booked
 
 
 def set_policy(
@@ -98,7 +111,7 @@ def set_policy(
         Conflict: a queue that is in use would go or move.
     """
     if file.unknown and not allow_unknown_flavors:
-        raise _unknown(file)
+        _checked(draft.mind, file, map(_unknown, file.unknown))
     found = check(draft.mind, file)
     if not found.changes:
         return found
@@ -171,30 +184,33 @@ def plugin_names(policy: Policy) -> tuple[object, ...]:
 
 
 def check_plugins(file: PolicyFile) -> None:
-    """Every plugin of a policy can be loaded. Raises FieldError."""
+    """Every plugin of a policy can be loaded. Raises FieldError with all that cannot."""
+    problems: list[FieldError] = []
     for point in POINTS:
         try:
             load(replace(BARE, **{point: getattr(file.policy, point)}))
         except PluginError as error:
-            raise file.wrong(error.message, (point,), error.hint) from error
+            problems.append(file.wrong(error.message, (point,), error.hint))
     try:
         loaded = load(replace(BARE, kinds=file.policy.kinds))
     except PluginError as error:
-        raise file.wrong(error.message, ("kinds",), error.hint) from error
+        raise first_of([*problems, file.wrong(error.message, ("kinds",), error.hint)]) from error
     for queue in file.queues or ():
         for kind, each in queue.kinds.items():
             try:
                 check_scores(loaded, each.scores)
             except FieldError as error:
                 path = ("queues", file.places[queue.name], "kinds", str(kind), "scores")
-                raise file.wrong(error.problem, path, error.hint) from error
+                problems.append(file.wrong(error.problem, path, error.hint))
+    if problems:
+        raise first_of(problems)
 
 
-def _unknown(file: PolicyFile) -> FieldError:
-    first, others = file.unknown[0], len(file.unknown) - 1
-    more = f"; {others} more like it" if others else ""
-    hint = f"{first.hint}{more}; --allow-unknown-flavors takes it for nodes that are to come"
-    return FieldError(first.problem, key=first.key, file=first.file, line=first.line, hint=hint)
+def _unknown(each: FieldError) -> FieldError:
+    hint = f"{each.hint}; --allow-unknown-flavors takes it for nodes that are to come"
+    return FieldError(
+        each.problem, key=each.key, file=each.file, line=each.line, column=each.column, hint=hint
+    )
 
 
 def _differences(mind: Mind, file: PolicyFile, booked: Sequence[Booking] | None) -> list[Change]:

@@ -1,6 +1,8 @@
 """Amounts that queues own, cordons, and weighted plugins of a cluster file."""
 
-from ganglion.files.grammar.lists import mapped, parse_texts
+from collections.abc import Callable
+
+from ganglion.files.grammar.lists import gathered, mapped, parse_texts
 from ganglion.files.grammar.quantities import (
     parse_cpus,
     parse_memory,
@@ -28,8 +30,9 @@ _KEYS = {
 
 def parse_amounts(value: object) -> dict[str, Amount]:
     """Read flavor -> amount; a bare number counts GPUs, or CPUs for the flavor `cpu`."""
-    found = mapped(value, parse_text, lambda each: each)
-    return {name: _amount(name, each) for name, each in found.items()}
+    if not isinstance(value, dict):
+        raise FieldError(f"expected keys and values, found {show(value)}")
+    return gathered(value, lambda name, each: (flavor := parse_text(name), _amount(flavor, each)))
 
 
 def parse_cordon(value: object) -> str:
@@ -80,32 +83,26 @@ def _print_gpus(milli: int) -> int | str:
 
 
 def _amount(flavor: str, value: object) -> Amount:
-    try:
-        return _mapping(value) if isinstance(value, dict) else _plain(flavor, value)
-    except FieldError as error:
-        key = ".".join(part for part in (flavor, error.key) if part)
-        raise FieldError(error.problem, key=key, hint=error.hint) from None
-
-
-def _plain(flavor: str, value: object) -> Amount:
+    if isinstance(value, dict):
+        return _mapping(value)
     if flavor == CPU_FLAVOR:
         return Amount(cpu_milli=parse_cpus(value))
     return Amount(gpu_milli=_gpu_milli(value))
 
 
 def _mapping(given: dict[str, object]) -> Amount:
-    found: dict[str, object] = {}
-    for key, value in given.items():
+    seen: set[str] = set()
+
+    def part(key: str, value: object) -> tuple[str, int]:
         if key not in _KEYS:
-            raise FieldError(f"unknown key {show(key)}", key=key, hint=meant(key, _KEYS) or _HINT)
-        if _KEYS[key] in found:
-            raise FieldError(f"`{_KEYS[key]}` is given twice", key=key)
-        found[_KEYS[key]] = value
-    return Amount(
-        gpu_milli=_gpu_milli(found["gpus"]) if "gpus" in found else None,
-        cpu_milli=parse_cpus(found["cpus"]) if "cpus" in found else None,
-        memory_mib=parse_memory(found["memory"]) if "memory" in found else None,
-    )
+            raise FieldError(f"unknown key {show(key)}", hint=meant(key, _KEYS) or _HINT)
+        if _KEYS[key] in seen:
+            raise FieldError(f"`{_KEYS[key]}` is given twice")
+        seen.add(_KEYS[key])
+        name, read = _PARTS[_KEYS[key]]
+        return name, read(value)
+
+    return Amount(**gathered(given, part))
 
 
 def _gpu_milli(value: object) -> int:
@@ -113,3 +110,11 @@ def _gpu_milli(value: object) -> int:
     if milli.denominator != 1 or milli > MAX_QUOTA * WHOLE:
         raise FieldError(f"{show(value)} is not a number of GPUs", hint=_HINT)
     return int(milli)
+
+
+_PARTS: dict[str, tuple[str, Callable[[object], int]]] = {
+    "gpus": ("gpu_milli", _gpu_milli),
+    "cpus": ("cpu_milli", parse_cpus),
+    "memory": ("memory_mib", parse_memory),
+}
+"""Key of an amount -> its attribute, and how it is read."""

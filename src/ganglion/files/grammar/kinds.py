@@ -5,7 +5,7 @@ from collections.abc import Callable
 from ganglion.files.grammar.amounts import parse_scores, print_scores
 from ganglion.files.grammar.classes import parse_level
 from ganglion.files.grammar.durations import parse_duration, print_duration
-from ganglion.files.grammar.lists import mapped
+from ganglion.files.grammar.lists import gathered, mapped
 from ganglion.files.grammar.scalars import parse_bool
 from ganglion.files.grammar.words import ISOLATIONS, KIND_ALIASES, one_of
 from ganglion.files.wording import listed, meant, show
@@ -47,20 +47,18 @@ def _rules(value: object) -> KindRules:
         raise FieldError(
             f"{show(value)} is no rules of a kind", hint="write `{preemptible: false}`, or the like"
         )
-    found: dict[str, object] = {}
-    for key, each in value.items():
-        if key not in _READ:
-            hint = meant(str(key), [*_READ]) or f"known keys: {listed(KEYS)}"
-            raise FieldError(f"unknown key {show(key)}", key=str(key), hint=hint)
-        name, read = _READ[key]
-        if name in found:
-            raise FieldError(f"`{key}` is given twice", key=str(key))
-        try:
-            found[name] = read(each)
-        except FieldError as error:
-            inner = ".".join(part for part in (str(key), error.key) if part)
-            raise FieldError(error.problem, key=inner, hint=error.hint) from None
+    found = gathered(value, _rule)
+    if len(found) < len(value):
+        raise FieldError("`score` is given twice", key="score")
     return KindRules(**found)  # type: ignore[arg-type]  # every reader yields its attribute's type
+
+
+def _rule(key: object, value: object) -> tuple[str, object]:
+    if not isinstance(key, str) or key not in _READ:
+        hint = meant(str(key), [*_READ]) or f"known keys: {listed(KEYS)}"
+        raise FieldError(f"unknown key {show(key)}", hint=hint)
+    name, read = _READ[key]
+    return name, read(value)
 
 
 def _printed(rules: KindRules) -> dict[str, object]:

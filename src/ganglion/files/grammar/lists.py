@@ -1,7 +1,7 @@
 """Lists and mappings of texts: commands, environments, labels, parameters."""
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from ganglion.files.grammar.names import parse_name, parse_variable
 from ganglion.files.grammar.ranges import MAX_VALUES, parse_values
@@ -41,17 +41,38 @@ def parse_names(value: object) -> tuple[str, ...]:
 def mapped(
     value: object, key: Callable[[object], str], item: Callable[[object], T]
 ) -> dict[str, T]:
-    """Parse every key and value of a mapping; an error names the key inside."""
+    """Parse every key and value of a mapping.
+
+    Raises:
+        FieldError: some are wrong; all of them, each with the key inside.
+    """
     if not isinstance(value, dict):
         raise FieldError(f"expected keys and values, found {show(value)}")
+    return gathered(value, lambda name, each: (key(name), item(each)))
+
+
+def gathered(given: dict[Any, Any], read: Callable[[Any, Any], tuple[str, T]]) -> dict[str, T]:
+    """Read every key with its value.
+
+    Raises:
+        FieldError: some are wrong; all of them, each with the key inside.
+    """
     found: dict[str, T] = {}
-    for name, each in value.items():
+    wrong: list[FieldError] = []
+    for name, each in given.items():
         try:
-            found[key(name)] = item(each)
+            key, value = read(name, each)
+            found[key] = value
         except FieldError as error:
-            inner = ".".join(part for part in (str(name), error.key) if part)
-            raise FieldError(error.problem, key=inner, hint=error.hint) from None
+            wrong += (_inside(str(name), inner) for inner in error.errors)
+    if wrong:
+        raise wrong[0].among(wrong[1:])
     return found
+
+
+def _inside(name: str, error: FieldError) -> FieldError:
+    key = ".".join(part for part in (name, error.key) if part)
+    return FieldError(error.problem, key=key, hint=error.hint)
 
 
 def parse_env(value: object) -> dict[str, str | None]:
