@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, settings
 
 from tests.effort import examples
 from tests.postgres import database, postgres  # noqa: F401 - fixtures for several folders
-from tests.programs import helm, promtool  # noqa: F401 - the same
+from tests.programs import helm, kubectl, promtool  # noqa: F401 - the same
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "traces"
 

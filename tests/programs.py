@@ -20,6 +20,12 @@ def helm() -> str:
 
 
 @pytest.fixture(scope="session")
+def kubectl() -> str:
+    """Path of kubectl; skips where there is none."""
+    return _program("kubectl")
+
+
+@pytest.fixture(scope="session")
 def promtool() -> str:
     """Path of Prometheus' promtool; skips where there is none."""
     return _program("promtool")

@@ -1,8 +1,8 @@
 """Programs of others that tests run, built from pinned Go modules: `python -m tools.go_programs`.
 
-Helm and promtool, each from `tools/programs/NAME/go.mod`. A binary is kept in `~/.cache/ganglion`,
-named after what it was built from, so that all checkouts share it. Building takes Go, its
-modules, and some minutes of one core.
+Helm, kubectl and promtool, each from `tools/programs/NAME/go.mod`. A binary is kept in
+`~/.cache/ganglion`, named after what it was built from, so that all checkouts share it. Building
+takes Go, its modules, and some minutes of one core.
 """
 
 import fcntl
@@ -17,6 +17,7 @@ FOLDER = Path(__file__).parent / "programs"
 CACHE = Path.home() / ".cache" / "ganglion"
 PACKAGES = {
     "helm": "helm.sh/helm/v3/cmd/helm",
+    "kubectl": "k8s.io/kubernetes/cmd/kubectl",
     "promtool": "github.com/prometheus/prometheus/cmd/promtool",
 }
 AT_ONCE = 2
@@ -37,7 +38,8 @@ def cached(name: str) -> Path:
 def found(name: str) -> str:
     """Path of a program that is there; empty = it is not.
 
-    `$HELM` and `$PROMTOOL` name one; else it is the one that was built, or one on the path.
+    `$HELM`, `$KUBECTL` and `$PROMTOOL` name one; else it is the one that was built, or one on the
+    path.
     """
     named = os.environ.get(name.upper(), "")
     return named or (str(cached(name)) if cached(name).exists() else shutil.which(name) or "")

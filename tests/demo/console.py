@@ -3,33 +3,48 @@
 A block is fenced by ```console. Lines that begin with `$ ` are commands; a trailing backslash and
 a here-document go on over the next lines. The lines after a command are what it writes; where
 there are none only its exit status counts: 0, or another one where an `Error:` is shown. `...`
-and `…` stand for any text, alone on a line for any lines.
+and `…` stand for any text, alone on a line for any lines. A command that ends with `&`, before a
+comment at most, runs on until the session ends.
 
 A block that cannot be run here has a comment in front of it that says why:
-`<!-- not run: it needs a cluster -->`. A block of YAML that begins with `# NAME.yaml` is a file.
+`<!-- not run: it downloads packages -->`. A block of YAML that begins with `# NAME.yaml` is a file.
 """
 
 import os
 import re
+import shutil
+import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
 DEADLINE_S = 60
+CLUSTER_PAGES = (
+    "docs/kubernetes.md",
+    "docs/install.md",
+    "docs/kubernetes-workspaces.md",
+    "docs/runbooks/kubernetes.md",
+)
+"""Pages whose commands talk to a cluster."""
 ANY = "\0"
 """Stands for `...` while a line is made a pattern."""
 
 _BLOCK = re.compile(r"(?:<!-- not run: (.*?) -->\n+)?^```console\n(.*?)^```$", re.M | re.S)
 _FILE = re.compile(r"^```yaml\n# (\S+\.ya?ml)\n(.*?)^```$", re.M | re.S)
+_BEHIND = re.compile(r"(.*?)&\s*(?:#.*)?", re.S)
 _VARYING = (
-    (re.compile(r"\b\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d)?Z?"), "TIME"),
+    (re.compile(r"\b\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d)?(?:\.\d+)?Z?"), "TIME"),
     (
-        re.compile(r"\b(?:in |for )?(?:\d+d )?(?:\d+h )?(?:\d+m )?\d+(?:\.\d+)?(?:ms|s|m|h|d)\b"),
+        re.compile(
+            r"\b(?:in |for )?(?:\d+d ?)?(?:\d+h ?)?(?:\d+m ?)?\d+(?:\.\d+)?(?:ms|s|m|h|d)\b"
+        ),
         "AGE",
     ),
+    (re.compile(r"\b[\d.]+ GPU-(?:second|minute|hour)s?\b"), "WORK"),
     (re.compile(r"\b([a-z][a-z-]*)-\d+\b"), r"\1-N"),
     (re.compile(r"  +"), "  "),
 )
@@ -92,11 +107,16 @@ class Session:
     Args:
         folder: empty.
         page: text of the page; its files are written.
+        programs: paths of further programs, by name.
     """
 
-    def __init__(self, folder: Path, page: str) -> None:
+    def __init__(self, folder: Path, page: str, programs: Mapping[str, str] | None = None) -> None:
         self.folder = folder / "work"
         self.folder.mkdir()
+        # What a checkout has; a copy of what commands write beside.
+        shutil.copytree(ROOT / "examples", self.folder / "examples")
+        for name in ("charts", "deploy"):
+            (self.folder / name).symlink_to(ROOT / name)
         for name, text in _FILE.findall(page):
             (self.folder / name).write_text(text)
         self._ports = dict(zip(("7077", "7078"), _free_ports(), strict=True))
@@ -107,25 +127,38 @@ class Session:
             "TZ": "UTC",
             "COLUMNS": "120",
             "USER": "ada",
+            # pip installs what is here, into a folder of this session.
+            "PIP_TARGET": str(folder / "site"),
+            "PYTHONPATH": str(folder / "site"),
+            **dict.fromkeys(("PIP_NO_INDEX", "PIP_NO_DEPS", "PIP_DISABLE_PIP_VERSION_CHECK"), "1"),
+            "PIP_NO_BUILD_ISOLATION": "0",  # pip reads it as the value of `build_isolation`
         }
+        self._behind: list[subprocess.Popen[bytes]] = []
         self._shim(folder / "bin" / "ganglion")
+        for name, path in (programs or {}).items():
+            (folder / "bin" / name).symlink_to(path)
 
     def _shim(self, path: Path) -> None:
-        """`ganglion up` listens where the page says it does, on a port of this session."""
+        """`up` and `scheduler` listen where the page says, on ports of this session."""
         api, services = self._ports.values()
         path.parent.mkdir()
         real = f"{sys.executable} -m ganglion"
-        ports = f"--port {api} --services-port {services}"
-        path.write_text(
-            f'#!/bin/sh\nif [ "$1" = up ]; then shift; exec {real} up {ports} "$@"; fi\n'
-            f'exec {real} "$@"\n'
+        more = {
+            "up": f"--port {api} --services-port {services}",
+            "scheduler": f"--listen 127.0.0.1:{api}",
+        }
+        cases = "".join(
+            f'  {name}) shift; exec {real} {name} {ports} "$@" ;;\n' for name, ports in more.items()
         )
+        path.write_text(f'#!/bin/sh\ncase "$1" in\n{cases}esac\nexec {real} "$@"\n')
         path.chmod(0o700)
 
     def run(self, command: str) -> tuple[int, str]:
         """Exit status, and everything that it wrote, with the ports that the page names."""
         for usual, ours in self._ports.items():
             command = command.replace(f":{usual}", f":{ours}")
+        if behind := _BEHIND.fullmatch(command):
+            return self._run_behind(behind[1])
         done = subprocess.run(
             ["bash", "-c", command],
             cwd=self.folder,
@@ -142,8 +175,31 @@ class Session:
             text = text.replace(f":{ours}", f":{usual}")
         return done.returncode, text
 
+    def _run_behind(self, command: str) -> tuple[int, str]:
+        with (self.folder / f"behind-{len(self._behind)}.log").open("wb") as out:
+            process = subprocess.Popen(
+                ["bash", "-c", f"exec {command}"],
+                cwd=self.folder,
+                env=self._env,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+            )
+        self._behind.append(process)
+        return 0, ""
+
+    def interrupt(self) -> None:
+        """End what runs behind the shell, as Ctrl-C does, and look for a traceback of it."""
+        for number, process in enumerate(self._behind):
+            process.send_signal(signal.SIGINT)
+            process.wait(DEADLINE_S)
+            said = (self.folder / f"behind-{number}.log").read_text("utf-8")
+            assert "Traceback" not in said, said
+        self._behind.clear()
+
     def close(self) -> None:
         """End what runs, then the server."""
+        self.interrupt()
         if (Path(self._env["HOME"]) / ".ganglion" / "server.json").exists():
             self.run("ganglion cancel --all --yes --force; ganglion down")
 
@@ -153,6 +209,27 @@ def _free_ports() -> tuple[str, str]:
         for each in (one, other):
             each.bind(("127.0.0.1", 0))
         return str(one.getsockname()[1]), str(other.getsockname()[1])
+
+
+def play(session: Session, page: str, before: Mapping[tuple[str, int], Sequence[str]]) -> None:
+    """Run the blocks of a page.
+
+    Args:
+        session: where.
+        page: its path.
+        before: (page, number of a block) -> commands that lead to the state in which it begins;
+            `^C` ends what runs behind the shell.
+    """
+    for number, block in enumerate(blocks((ROOT / page).read_text("utf-8"))):
+        if block.why_not:
+            continue
+        for line in before.get((page, number), ()):
+            if line == "^C":
+                session.interrupt()
+            else:
+                check(session, Command(0, line, []))
+        for command in block.commands:
+            check(session, command)
 
 
 def check(session: Session, command: Command) -> None:
@@ -178,11 +255,12 @@ def _plain(text: str) -> str:
 def _pattern(shown: list[str]) -> re.Pattern[str]:
     lines = [re.sub(r"\.\.\.|…", ANY, line.rstrip()) for line in shown]
     text = _plain("\n".join(lines))
-    parts = [re.escape(each) for each in text.split("\n")]
-    anything = r"(?:[^\n]*\n)*?[^\n]*"
+    end = r"(?:\n|\Z)"
     return re.compile(
-        "\n".join(
-            anything if part.strip() == re.escape(ANY) else part.replace(re.escape(ANY), "[^\n]*")
-            for part in parts
+        "".join(
+            rf"(?:[^\n]*{end})*?"
+            if line.strip() == ANY
+            else "[^\n]*".join(re.escape(part) for part in line.split(ANY)) + end
+            for line in text.split("\n")
         )
     )

@@ -1,30 +1,20 @@
 """What the README and the pages of the documentation show is what the program says."""
 
+import re
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-import msgspec
 import pytest
-from tests.demo.console import ROOT, Command, Session, blocks, check, pages
+from tests.demo.console import CLUSTER_PAGES, ROOT, Session, blocks, pages, play
 
-from ganglion.cli import screen
-from ganglion.cli.explanation import print_why
-from ganglion.client.views import Explained, Why
-from ganglion.engine.cycle import cycle
-from ganglion.engine.explain import explain
-from ganglion.engine.state import ClusterState
 from ganglion.files.workload import parse_workloads
-from ganglion.model import events as ev
-from ganglion.model.levels import Level
-from ganglion.model.node import Device, Node
-from ganglion.model.queue import Queue
-from ganglion.model.resources import GpuRequest, PodRequest
-from ganglion.model.workload import Gang, Kind, PodSet, Topology
+from ganglion.model.workload import Kind
 
 README = ROOT / "README.md"
 UP = "ganglion up --nodes 4 --racks 2 --fake-gpus H100:8"
 
-MOST_LEFT = 20
+MOST_LEFT = 4
 """Blocks that may be not run; each says why."""
 
 ROOMY = f"{UP} --cpus 16 --memory 64GB"
@@ -33,7 +23,30 @@ VLLM = "printf '#!/bin/sh\\nexec python -m http.server $PORT\\n' > ~/bin/vllm; c
 CHAT = "name: chat\\nrun: vllm\\nport: 8000\\nkind: service\\n"
 REACHED = "curl -s --retry 20 --retry-connrefused http://127.0.0.1:7078/chat/"
 ROWS = "submit_s,duration_s,num_gpus\\n" + "".join(f"{n},60,1\\n" for n in range(15))
+OPENB = {
+    "pod": "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec\np0,1000,1024,1,470,\n",
+    "node": "sn,cpu_milli,memory_mib,gpu,model\nn0,32000,262144,4,A\n",
+}
+SAVES = """echo '{"checkpoint": {"step": 1200, "path": "1200.pt"}}' >> $GANGLION_REPORT_FILE"""
 BEFORE: dict[tuple[str, int], tuple[str, ...]] = {
+    ("README.md", 1): (
+        ROOMY,
+        "printf 'name: eval\\nrun: sleep 1000\\nnodes: 2\\nresources: {gpus: 1}\\ntime_limit: 4h\\n"
+        "placement: {forbidden: rack}\\n' > eval.yaml; ganglion submit eval.yaml -d",
+        "ganglion wait --for running eval",
+        "printf 'name: llama-sft\\nrun: train\\nnodes: 2\\nresources: {gpus: 8}\\n"
+        "placement: rack\\n' > sft.yaml; ganglion submit sft.yaml -d",
+    ),
+    ("README.md", 3): ("ganglion cancel --all --yes --force", "ganglion down"),
+    ("docs/checkpoints.md", 0): (
+        UP,
+        f"cat > sft.yaml <<'EOF'\nname: llama-sft\nrun: |\n  {SAVES}\n  exec sleep 1000\n"
+        "resources: {gpus: 8}\nnodes: 4\ncheckpoint: {interval: 30m, grace: 5s}\nEOF",
+        "ganglion submit sft.yaml -d",
+        "until ganglion describe llama-sft | grep Checkpoint; do sleep 0.2; done",
+        f"ganglion run --name urgent --priority urgent --gpus 8 {STAYS}",
+        "ganglion wait --for running urgent",
+    ),
     ("docs/failures.md", 0): (
         ROOMY,
         "printf 'name: llm\\nrun: sleep 1000\\nnodes: 4\\nresources: {gpus: 5}\\n"
@@ -73,8 +86,10 @@ BEFORE: dict[tuple[str, int], tuple[str, ...]] = {
     ("docs/simulator.md", 0): (
         f"printf '{ROWS}' > jobs.csv; gzip -k jobs.csv",
         "printf 'nodes: [{name: n0, gpus: H100:8}, {name: n1, gpus: H100:8}]' > cluster.yaml",
+        f"printf '{OPENB['pod']}' > openb_pod_list_default.csv",
+        f"printf '{OPENB['node']}' > openb_node_list_gpu_node.csv",
     ),
-    ("docs/simulator.md", 2): ("printf '15,n/a,1\\n' >> jobs.csv",),
+    ("docs/simulator.md", 1): ("printf '15,n/a,1\\n' >> jobs.csv",),
     ("docs/workspaces.md", 0): (
         UP,
         f"ganglion run --name ada-lab --kind workspace {STAYS}",
@@ -92,13 +107,12 @@ def session(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Session]
 
 
 @pytest.mark.parametrize(
-    ("session", "page"), [(each, each) for each in pages()], indirect=["session"]
+    ("session", "page"),
+    [(each, each) for each in pages() if each not in CLUSTER_PAGES],
+    indirect=["session"],
 )
 def test_every_console_block_does_what_its_page_shows(session: Session, page: str) -> None:
-    for number, block in enumerate(blocks((ROOT / page).read_text("utf-8"))):
-        before = [Command(0, line, []) for line in BEFORE.get((page, number), ())]
-        for command in [] if block.why_not else [*before, *block.commands]:
-            check(session, command)
+    play(session, page, BEFORE)
 
 
 def left() -> list[str]:
@@ -122,40 +136,22 @@ def test_few_blocks_are_not_run() -> None:
     assert len(left()) <= MOST_LEFT
 
 
+def test_a_block_that_is_not_run_names_targets_that_exist() -> None:
+    skipped = [
+        command.text
+        for page in pages()
+        for each in blocks((ROOT / page).read_text("utf-8"))
+        for command in each.commands
+        if each.why_not
+    ]
+    targets = {found for text in skipped for found in re.findall(r"\bmake (\w+)", text)}
+    assert targets == {"demo", "test", "setup", "check"}
+    subprocess.run(
+        ["make", "--dry-run", *targets], cwd=ROOT, check=True, capture_output=True, timeout=60
+    )
+
+
 def test_the_workload_file_that_is_shown_is_valid() -> None:
     shown = README.read_text("utf-8").partition("```yaml\n")[2].partition("```")[0]
     (doc,) = parse_workloads(shown, "README.md")
     assert (doc.name, doc.effective_kind) == ("llama-sft", Kind.TRAIN)
-
-
-def node(number: int) -> Node:
-    rack = {Level.RACK: f"rack-{number // 2}"}
-    return Node(f"node-{number}", 500, 6_000, (Device("H100"),) * 8, rack)
-
-
-def gang(ref: str, gpus: int, kind: Kind, count: int = 1, topology: Topology | None = None) -> Gang:
-    pods = PodSet(count=count, request=PodRequest(gpu=GpuRequest(count=gpus)))
-    workload = ref.partition("/")[0]
-    return Gang(ref, workload, "team", kind=kind, pod_sets=(pods,), topology=topology or Topology())
-
-
-def test_the_sample_is_what_the_program_says(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    state = ClusterState()
-    serving = [gang(f"api-1/{index}", 1, Kind.SERVICE) for index in range(2)]
-    notebook = gang("notebook-2/0", 1, Kind.WORKSPACE)
-    waiting = gang("llama-sft-12/0", 8, Kind.TRAIN, 2, Topology(required=Level.RACK))
-    submits = [ev.GangSubmitted(0, each) for each in (*serving, notebook, waiting)]
-    nodes = [ev.NodeAdded(0, node(number)) for number in range(4)]
-    cycle(state, [ev.QueueSet(0, Queue("team")), *nodes, *submits], 0)
-
-    explanation = msgspec.convert(msgspec.to_builtins(explain(state, waiting.id, 0)), Explained)
-    monkeypatch.setenv("COLUMNS", "100")
-    monkeypatch.setattr("ganglion.cli.explanation.now_ms", lambda: 0)
-    screen.out.cache_clear()
-    print_why(Why("llama-sft-12", (explanation,)))
-    screen.out.cache_clear()
-    said = capsys.readouterr().out.strip()
-    shown = README.read_text("utf-8").partition("$ ganglion why llama-sft\n")[2].partition("```")[0]
-    assert [line.rstrip() for line in said.splitlines()] == shown.strip().splitlines()
