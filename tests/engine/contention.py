@@ -53,7 +53,7 @@ class Contention:
     ) -> None:
         self.rng, self.now, self.submitted, self.rounds = rng, 0, 0, rounds
         self.state = Watched(policy)
-        self.state.effort = effort
+        self.state.effort.per_cycle = effort
         self.run(*(ev.QueueSet(0, queue) for queue in make.queue_tree(rng)))
         self.run(*(ev.NodeAdded(0, make.node(rng, f"n{i}")) for i in range(rng.randint(1, 6))))
 

@@ -3,13 +3,16 @@
 from random import Random
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from ganglion.engine.cycle import cycle
+from ganglion.engine.effort import PER_CYCLE
+from ganglion.engine.emptying import TRIES
 from ganglion.engine.state import ClusterState
-from ganglion.model.events import GangEnded, GangStarted, Outcome
+from ganglion.model.events import GangEnded, GangStarted, NodeAdded, Outcome
 from ganglion.model.plan import Phase, Plan
 from ganglion.model.policy import Policy, Repack
 from tests.effort import examples
@@ -70,6 +73,26 @@ def test_nobody_is_moved_when_more_would_be_lost_than_comes_free() -> None:
 def test_nobody_is_moved_while_others_wait_for_room() -> None:
     state = spread()
     assert not submit(state, gang("wide", pods=9), now=10).stops
+
+
+@pytest.mark.parametrize("work", [1, PER_CYCLE])
+def test_every_node_is_tried_although_a_cycle_tries_few(work: int) -> None:
+    quiet = replace(POLICY, repack=replace(POLICY.repack, empty_nodes=False))
+    stuck = TRIES + 2
+    state = state_of(node("small", 3), policy=quiet)
+    submit(state, gang("moves"))
+    others = [NodeAdded(1, node(f"n{number}")) for number in range(stuck + 1)]
+    cycle(state, others, 1)
+    submit(state, *(gang(f"s{number}", gpus=5) for number in range(stuck)))
+    begin(state, 2)
+    state.policy, state.effort.per_cycle = POLICY, work
+
+    plans = [cycle(state, [], 3)]
+    while not plans[-1].stops and state.again_at is not None:
+        plans.append(cycle(state, [], state.again_at))
+
+    assert [stop.gang for stop in plans[-1].stops] == ["moves/0"]
+    assert len(plans) == (2 if work == PER_CYCLE else stuck + 1)
 
 
 @settings(deadline=None, max_examples=examples(60))

@@ -154,7 +154,7 @@ def test_a_trial_beyond_its_allowance_claims_nothing(monkeypatch: pytest.MonkeyP
     submit(state, gang("a", gpus=8, submitted=1))
     assert explain(state, "a/0", 3).suggestions
 
-    monkeypatch.setattr("ganglion.engine.rehearse.SEARCHES", 0)
+    monkeypatch.setattr("ganglion.engine.rehearse.WORK", 0)
 
     told = explain(state, "a/0", 3)
     assert (told.suggestions, told.holders) == ((), ("run/0",))

@@ -122,7 +122,7 @@ def test_nobody_is_moved_where_it_is_off_or_does_not_pay(policy: Policy) -> None
 
 def test_a_cycle_without_work_left_goes_on_in_the_next_one() -> None:
     state, now = apart()
-    state.effort = 1
+    state.effort.per_cycle = 1
     rest(state, now)
 
     assert busy(state) == 31_000
@@ -135,7 +135,7 @@ class Yard:
         self.rng, self.now, self.count = Random(seed), 0, 0
         sizes = [self.rng.choice((2, 4, 4, 8)) for _ in range(self.rng.randint(2, 6))]
         self.state = state_of(*(node(f"n{i}", size) for i, size in enumerate(sizes)), policy=POLICY)
-        self.state.effort, self.moves = effort, 0
+        self.state.effort.per_cycle, self.moves = effort, 0
 
     def step(self, event: Event) -> None:
         self.now += 1

@@ -125,7 +125,7 @@ def measure_with(effort: int) -> Callable[[int], BurstFigures]:
 
     def measure(nodes: int) -> BurstFigures:
         burst = Burst(nodes, BURSTS[nodes])
-        burst.state.effort = effort
+        burst.state.effort.per_cycle = effort
         settled = burst.settle()
         burst.state.validate()
         ordered = sorted(burst.cycles)
@@ -190,7 +190,7 @@ def _obey(state: ClusterState, now: int) -> list[Event]:
 def _full(nodes: int) -> ClusterState:
     """A fleet whose every GPU is held by the queues that lend none."""
     state = ClusterState()
-    state.effort = UNBOUNDED
+    state.effort.per_cycle = UNBOUNDED
     events: list[Event] = [QueueSet(0, each) for each in _queues(nodes)]
     events += [NodeAdded(0, node(number)) for number in range(nodes)]
     cycle(state, events, 0)
@@ -202,7 +202,7 @@ def _full(nodes: int) -> ClusterState:
         for number, start in enumerate(plan.starts)
     ]
     cycle(state, began, 250 * MINUTE)
-    state.effort = PER_CYCLE
+    state.effort.per_cycle = PER_CYCLE
     return state
 
 

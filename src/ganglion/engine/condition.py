@@ -42,6 +42,10 @@ class Condition(NamedTuple):
         return tuple(0 if i in self.sick else free for i, free in enumerate(self.gpu))
 
 
+Visible = tuple[tuple[int, ...], ...]
+"""Indexes of devices, by node class."""
+
+
 class Sight:
     """One shape's cached answers, by condition.
 
@@ -52,12 +56,14 @@ class Sight:
         scores: best score, or None where no pod fits.
         devices: devices of the best way to place one pod.
         needs: int64[C, D], thousandths a pod takes of each device of each class.
+        visible: indexes of the devices that the shape may use, by class.
         joined, left: the condition after a pod came or went, by condition and devices.
     """
 
     def __init__(self, shape: Shape) -> None:
         self.shape = shape
         self.views: list[View] = []
+        self.visible: Visible = ()
         self.rooms: dict[int, int] = {}
         self.scores: dict[int, int | None] = {}
         self.devices: dict[int, tuple[int, ...]] = {}

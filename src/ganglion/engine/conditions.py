@@ -25,6 +25,7 @@ class Conditions:
         typical, supply: what scores are measured against.
         yardstick: grows whenever that changes, and with it all scores.
         classes, known: node classes and conditions by number.
+        whole: devices that are wholly free, by condition.
         columns: the conditions as arrays.
     """
 
@@ -35,6 +36,7 @@ class Conditions:
         self.yardstick = 0
         self.classes: list[NodeClass] = []
         self.known: list[Condition] = []
+        self.whole: list[int] = []
         self._class_ids: dict[NodeClass, int] = {}
         self._ids: dict[Condition, int] = {}
         self._sights: dict[Shape, Sight] = {}
@@ -63,7 +65,8 @@ class Conditions:
             number must drop it.
         """
         kept = {each: self.known[each] for each in sorted(set(live))}
-        self.known, self._ids, self._sights, self.columns = [], {}, {}, Columns()
+        self.known, self.whole, self._ids, self._sights = [], [], {}, {}
+        self.columns = Columns()
         return {each: self.intern(condition) for each, condition in kept.items()}
 
     def class_id(self, node_class: NodeClass) -> int:
@@ -80,6 +83,7 @@ class Conditions:
         if found is None:
             found = self._ids[condition] = len(self.known)
             self.known.append(condition)
+            self.whole.append(condition.gpu.count(WHOLE))
             self.columns.write(found, condition)
         return found
 
@@ -123,6 +127,16 @@ class Conditions:
         if found is None:
             found = sight.rooms[condition_id] = self._room(sight, self.known[condition_id])
         return found
+
+    def rooms(self, sight: Sight, conditions: Iterable[int]) -> dict[int, int]:
+        """The same for many conditions."""
+        known, whole = sight.rooms, self.whole
+        shape, room = sight.shape, self.room
+        least = 0 if shape.shares_a_device else shape.request.gpu.count
+        return {
+            each: 0 if whole[each] < least else known[each] if each in known else room(sight, each)
+            for each in conditions
+        }
 
     def obstacle(self, sight: Sight, condition_id: int) -> str:
         """The first thing that keeps one pod off a node in this condition; empty = nothing."""

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from ganglion.engine.acts import decide, give, keep_promises
 from ganglion.engine.claims import new_claims, overtaken
 from ganglion.engine.clearing import clear
-from ganglion.engine.effort import Effort, in_vain, postponed
+from ganglion.engine.effort import postpone
 from ganglion.engine.elastic import grow
 from ganglion.engine.emptying import empty_nodes
 from ganglion.engine.find import Found
@@ -59,6 +59,8 @@ def cycle(
     stage = isolation.stage
     isolation.take_in(events)
     state.floors.open()
+    state.effort.begin()
+    state.again_at = None
     stage("settling", state.settle)
     stage("waking", lambda: decide(state, state.wake(now), plan))
     stage("time-sharing", lambda: state.sharers.refresh(now))
@@ -71,24 +73,22 @@ def cycle(
     stage("repair", lambda: mend(state, plan))
     stage("clearing", lambda: clear(state, plan))
     stage("standby", lambda: keep(state, plan, before_others=True))
-    state.again_at = None
-    effort = Effort(state.effort, state.missed_moves)
-    stage("turns", lambda: _take_turns(state, plan, effort, until))
+    stage("turns", lambda: _take_turns(state, plan, until))
     stage("standby", lambda: keep(state, plan, before_others=False))
-    stage("growth", lambda: grow(state, plan, effort))
+    stage("growth", lambda: grow(state, plan))
     stage("forecasts", lambda: _foretell(state, plan))
-    stage("emptying", lambda: empty_nodes(state, plan, effort))
+    stage("emptying", lambda: empty_nodes(state, plan))
     stage("time-sharing", lambda: state.sharers.arm(now))
     if isolation.unfinished:
         state.again_at = now + 1
     return plan
 
 
-def _take_turns(state: ClusterState, plan: Plan, effort: Effort, until: str) -> None:
+def _take_turns(state: ClusterState, plan: Plan, until: str) -> None:
     """Look at everything that waits and may start."""
     new_claims(state, plan.at)
     if state.policy.entitlement not in SIDE_BY_SIDE:
-        _Round(state, plan, effort).run(until)
+        _Round(state, plan).run(until)
     elif take_heads(state, plan, lambda head: _shut(state, head, plan), until):
         state.again_at = plan.at + 1
 
@@ -96,9 +96,9 @@ def _take_turns(state: ClusterState, plan: Plan, effort: Effort, until: str) -> 
 class _Round:
     """One look at everything that waits and may start."""
 
-    def __init__(self, state: ClusterState, plan: Plan, effort: Effort) -> None:
-        self._state, self._plan, self._effort = state, plan, effort
-        self._dealer = Dealer(state, plan.at, self._effort)
+    def __init__(self, state: ClusterState, plan: Plan) -> None:
+        self._state, self._plan, self._effort = state, plan, state.effort
+        self._dealer = Dealer(state, plan.at)
         self._turns = Turns(state, plan.at)
         self._diagnoses = 0
         self._failed: dict[Hashable, _Failure] = {}
@@ -109,7 +109,7 @@ class _Round:
         while not self._effort.is_spent and (record := self._turns.next()):
             lane = self._turns.lane()
             self._state.attend(record.gang.id)
-            if self._turns.lane().sweep == self._state.sweep:
+            if lane.sweep == self._effort.sweep:
                 self._repeat(record)
                 again = True
             else:
@@ -117,12 +117,10 @@ class _Round:
             self._state.attend("")
             if record.gang.id == until or (until in lane and lane.shut_at == self._state.freed):
                 return
-        cut = list(self._turns.rest())
-        for lane in cut:
-            self._postpone(lane)
-        self._state.sweep += not cut
-        self._state.missed_moves = self._effort.missed_moves if cut else 0
-        if cut or again:
+        for lane in self._turns.rest():
+            postpone(lane, self._plan)
+            self._effort.cut = True
+        if self._effort.cut or again:
             self._state.again_at = self._plan.at + 1
         overtaken(self._state, self._plan.starts)
 
@@ -135,16 +133,9 @@ class _Round:
             give(state, record, placement, self._plan)
             self._turns.started()
         else:
-            self._postpone(self._turns.lane())
+            postpone(self._turns.lane(), self._plan)
             self._turns.block(final=False)
         self._effort.repeated(self._effort.used - before)
-
-    def _postpone(self, lane: Lane) -> None:
-        """A lane is not searched for in full in this cycle; say so once."""
-        reason, key = postponed(lane.reason), lane.head()
-        if reason != lane.reason and key:
-            self._plan.waits.append(Wait(lane.queue, key[-1], len(lane), reason))
-            lane.reason = reason
 
     def _decide(self, record: GangRecord) -> None:
         state, plan, turns = self._state, self._plan, self._turns
@@ -170,7 +161,7 @@ class _Round:
             ask_again = undecided or state.vetoes != vetoes
             if not ask_again and plan.at >= patient and self._lasts(record, reason):
                 self._failed[_all_but_level(record)] = self._failure(reason)
-            turns.lane().sweep = state.sweep
+            turns.lane().sweep = self._effort.sweep
             _keep_waiting(state, turns.lane(), record, reason, plan, ask_again=ask_again)
             turns.block(final=reason.never)
             for gang in due:
@@ -226,7 +217,7 @@ class _Round:
             known = None
         found = seek(state, record, now, known)
         if found[1] is None:
-            self._effort.spend(in_vain(len(state.tree.nodes)))
+            self._effort.spend_in_vain(len(state.tree.nodes))
         self._diagnoses += found[0] is not known
         return found
 

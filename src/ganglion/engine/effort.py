@@ -1,15 +1,21 @@
-"""How much one cycle looks at before it decides the rest in the next one.
+"""How much one cycle, or one trial, looks at before the rest is left.
 
 Work is counted, not timed: the same events give the same plan on every machine. A cycle that
-is out of work leaves the gangs it has not looked at in their lanes, marked as postponed, and
-asks to be called again. A sweep is a number of cycles in which every gang is searched for in
-full once: what was cut goes first, and what failed already in the sweep is only given what is
-free, so that no gang is cut for ever.
+is out of work begins nothing more. It leaves the gangs it has not looked at in their lanes,
+marked as postponed, and asks to be called again. A sweep is a number of cycles in which every
+gang is searched for in full once: what was cut goes first, so that no gang is cut for ever. A
+trial has an allowance for all of its cycles; a trial that needs more has no result.
 """
+
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from msgspec.structs import replace
 
+from ganglion.engine.lanes import Lane
+from ganglion.model.plan import Plan, Wait
 from ganglion.model.reasons import Reason, Token
+from ganglion.model.workload import Gang
 
 PER_CYCLE = 20_000
 """Work of one cycle, in nodes priced: about 0.7 s of one core at 2.5 GHz in bursts of unequal
@@ -18,10 +24,13 @@ gangs. Deciding about less takes as long as before; the default is not reached b
 UNBOUNDED = 1 << 60
 """Work that no search uses up."""
 
-LOOK = 8
-"""A search for a place with tentative changes costs as much as so many nodes priced."""
+SEARCH = 1
+"""Work of a search for a place; a gang that starts costs no more than that."""
 
-GANG = 12
+LOOK = 7
+"""Work of a search with tentative changes, beyond that of the search itself."""
+
+GANG = 11
 """The same for a search that finds no place, with the diagnosis of why."""
 
 NODES_PER_WORK = 64
@@ -31,47 +40,107 @@ POSTPONED = "postponed"
 """Key in the evidence of gangs that were not searched for in full in the last cycle."""
 
 
-class Effort:
-    """What is left of a cycle's work.
+class Exhausted(BaseException):
+    """A trial has used up its allowance; the copy of the state that it ran on is of no use.
 
-    Args:
-        most: work of the cycle.
-        missed_moves: see there, in the sweep so far.
-
-    Attributes:
-        used: work counted so far.
-        missed_moves: gangs of the sweep for which no moves make room.
+    It is no error of a gang or an event, so what isolates those must let it pass.
     """
 
-    def __init__(self, most: int, missed_moves: int = 0) -> None:
-        self.used, self.missed_moves = 0, missed_moves
-        self._most, self._again = most, most // 2
+
+class Effort:
+    """Counts work, and knows what is left of a cycle, a sweep and a trial.
+
+    No step (a search for one gang, a slice of growth, a node to empty) begins once the work of
+    the cycle is used up: the work of a cycle exceeds the bound by one step at most. Where
+    nothing was left over, growth and emptying may still do one step each, so that they go on.
+
+    Attributes:
+        per_cycle: work after which a cycle begins nothing more.
+        used: work counted in the present cycle.
+        allowance: work after which `Exhausted` is raised; None = there is no end.
+        cut: whether the present cycle has left gangs to the next one.
+        sweep: number of the present sweep; grows with every cycle that leaves nothing over.
+        missed_moves: gangs of the sweep for which no moves make room.
+        changed: whether anything has changed in the sweep for heads of queues.
+        kept: gang -> quota that is kept for it until the sweep is over.
+        freed: the state's counter when heads of queues were last looked at in the sweep.
+    """
+
+    def __init__(self, per_cycle: int = PER_CYCLE) -> None:
+        self.per_cycle, self.used = per_cycle, 0
+        self.allowance: int | None = None
+        self.cut = False
+        self.sweep = self._repeated = 0
+        self._open_sweep()
+
+    def begin(self) -> None:
+        """A cycle begins."""
+        self.used = self._repeated = 0
+        if not self.cut:
+            self.sweep += 1
+            self._open_sweep()
+        self.cut = False
+
+    def _open_sweep(self) -> None:
+        self.missed_moves, self.changed = 0, False
+        self.kept: dict[str, tuple[Gang, dict[tuple[str, str], int]]] = {}
+        self.freed: int | None = None
 
     @property
     def is_spent(self) -> bool:
-        """Whether nothing more is begun in this cycle."""
-        return self.used >= self._most
+        """Whether no further step may begin in this cycle."""
+        return self.used >= self.per_cycle
+
+    @property
+    def is_half_spent(self) -> bool:
+        """Whether half of the work of this cycle is done."""
+        return 2 * self.used >= self.per_cycle
 
     @property
     def may_repeat(self) -> bool:
         """Whether what was searched in this sweep may be looked at again: half of the work."""
-        return self._again > 0
+        return self._repeated < self.per_cycle // 2
+
+    def may_step(self, *, first: bool) -> bool:
+        """Whether a stage after the turns may do one more step, or its first."""
+        return not self.is_spent or (first and not self.cut)
 
     def spend(self, work: int) -> None:
-        """Count work."""
+        """Count work. Raises Exhausted beyond the allowance."""
         self.used += work
+        if self.allowance is not None:
+            self.allowance -= work
+            if self.allowance < 0:
+                raise Exhausted
+
+    def spend_in_vain(self, nodes: int) -> None:
+        """Count that a search found no place in a fleet of that many nodes, and said why."""
+        self.spend(GANG + nodes // NODES_PER_WORK)
 
     def repeated(self, work: int) -> None:
-        """So much of it was for a gang that was searched for in this sweep."""
-        self._again -= work
+        """So much of the work was for a gang that was searched for in this sweep."""
+        self._repeated += work
+
+    @contextmanager
+    def apart(self) -> Iterator[None]:
+        """Let a question be answered without a bound, and without a trace in what cycles do."""
+        before = self.per_cycle, self.used, self.missed_moves
+        self.per_cycle, self.missed_moves = UNBOUNDED, 0
+        try:
+            yield
+        finally:
+            self.per_cycle, self.used, self.missed_moves = before
 
 
-def in_vain(nodes: int) -> int:
-    """Work of a search that found no place in a fleet of that many nodes; starts count nothing."""
-    return GANG + nodes // NODES_PER_WORK
+def postpone(lane: Lane, plan: Plan) -> None:
+    """A lane is not searched for in full in this cycle; say so once."""
+    reason, key = _postponed(lane.reason), lane.head()
+    if reason != lane.reason and key:
+        plan.waits.append(Wait(lane.queue, key[-1], len(lane), reason))
+        lane.reason = reason
 
 
-def postponed(reason: Reason | None) -> Reason:
+def _postponed(reason: Reason | None) -> Reason:
     """The reason of a gang that the cycle did not get to: the one it had, marked as old."""
     if reason is None:
         return Reason(

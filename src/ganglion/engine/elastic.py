@@ -15,7 +15,7 @@ from heapq import heapify, heappop, heappush
 from msgspec.structs import replace
 
 from ganglion.engine.acts import decide
-from ganglion.engine.effort import LOOK, Effort
+from ganglion.engine.effort import LOOK
 from ganglion.engine.extend import Grower, askers, nodes_for, place_beside
 from ganglion.engine.price import gpu_milli
 from ganglion.engine.promise import is_clear
@@ -41,19 +41,18 @@ Turn = tuple[Rank, int, int, str]
 """Standing of its queue and its priority, pods above its least, age, id."""
 
 
-def grow(state: ClusterState, plan: Plan, effort: Effort) -> None:
+def grow(state: ClusterState, plan: Plan) -> None:
     """Let elastic gangs grow, and add that to the plan of the cycle that ends.
 
     Args:
         state: changed by the decisions.
         plan: they are added to it.
-        effort: what is left of the cycle's work; what is not reached goes on in the next cycle.
     """
     if not state.policy.elastic:
         return
     growers = {each.gang.id: Grower(each) for each in _elastic(state, plan.at)}
     if growers:
-        _Season(state, plan, growers, effort).run()
+        _Season(state, plan, growers).run()
 
 
 def _elastic(state: ClusterState, now: int) -> Iterator[GangRecord]:
@@ -72,12 +71,9 @@ def _elastic(state: ClusterState, now: int) -> Iterator[GangRecord]:
 class _Season:
     """One round of growth."""
 
-    def __init__(
-        self, state: ClusterState, plan: Plan, growers: dict[str, Grower], effort: Effort
-    ) -> None:
+    def __init__(self, state: ClusterState, plan: Plan, growers: dict[str, Grower]) -> None:
         self._state, self._plan, self._now = state, plan, plan.at
-        self._effort = effort
-        self._mover = Mover(state, plan.at, effort, seek)
+        self._mover = Mover(state, plan.at, seek)
         self._moved: dict[str, tuple[GangRecord, Placement, GangRecord]] = {}
         self._growers = growers
         self._rules = rules()
@@ -116,7 +112,7 @@ class _Season:
         heapify(turns)
         first = True
         while turns:
-            if self._effort.is_spent and not first:
+            if not self._state.effort.may_step(first=first):
                 return False
             first = False
             name = heappop(turns)[-1]
@@ -164,7 +160,7 @@ class _Season:
     def _place(self, grower: Grower, asker: GangRecord) -> Placement | None:
         if self._state.totals.free_for(asker.shapes) < asked(asker).gpu_milli:
             return None
-        self._effort.spend(LOOK)
+        self._state.effort.spend(LOOK)
         place = place_beside(self._state, grower.record, asker, grower.pods, self._now)
         return place and grower.numbered(place)
 
@@ -255,7 +251,7 @@ class _Season:
             return
         taken: list[Unit] = []
         for unit in self._rules.victims(state, asker, now, self._useful(grower)):
-            self._effort.spend(1)
+            state.effort.spend(1)
             if unit.gpu_milli > most or not self._rules.allows(state, asker, unit, now):
                 continue
             self._tentative.take(unit)

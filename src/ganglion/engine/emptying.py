@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from ganglion.engine import price
 from ganglion.engine.acts import decide
-from ganglion.engine.effort import LOOK, Effort
+from ganglion.engine.effort import LOOK
 from ganglion.engine.evict import TRIED
 from ganglion.engine.numbers import renumbered
 from ganglion.engine.record import SETTLED, GangRecord
@@ -25,32 +25,40 @@ from ganglion.model.placement import Placement
 from ganglion.model.plan import Plan, Stop
 
 TRIES = 8
-"""Nodes tried in one cycle."""
+"""Nodes tried in one cycle; the others are tried in the next ones."""
 
 Moves = list[tuple[GangRecord, Placement]]
 
 
-def empty_nodes(state: ClusterState, plan: Plan, effort: Effort) -> None:
+def empty_nodes(state: ClusterState, plan: Plan) -> None:
     """Empty the node that is used least, if that pays, and add that to the plan of a cycle.
 
     Args:
         state: changed by the decisions.
         plan: they are added to it.
-        effort: what is left of the cycle's work; at least one node is tried.
+
+    A node whose gangs found no other place is not tried again until something is freed, or
+    a node that was empty is in use.
     """
     if not state.policy.repack.empty_nodes or not _is_quiet(state):
         return
     tree = state.tree
     on_node = _occupants(state)
     bare = {rank for rank, pods in enumerate(tree.pods) if not pods}
-    for rank in list(_candidates(state, on_node, plan.at))[:TRIES]:
+    version = state.freed, len(bare)
+    known = {name: then for name, then in state.unemptied.items() if then == version}
+    state.unemptied = known
+    untried = (e for e in _candidates(state, on_node, plan.at) if tree.names[e] not in known)
+    for number, rank in enumerate(untried):
+        first = not number and not state.growth_cut
+        if number == TRIES or not state.effort.may_step(first=first):
+            state.again_at = plan.at + 1
+            return
         moves = _moves(state, on_node[rank], {rank, *bare}, plan.at)
         if moves:
             _carry_out(state, moves, tree.names[rank], plan)
             return
-        effort.spend(LOOK * len(on_node[rank]))
-        if effort.is_spent:
-            return
+        known[tree.names[rank]] = version
 
 
 def _is_quiet(state: ClusterState) -> bool:
@@ -118,6 +126,7 @@ def _moves(
         with Sketch(state) as sketch:
             sketch.shut(dict.fromkeys(sorted(shut)))
             for unit in sorted(units, key=lambda each: (-each.gpu_milli, each.record.gang.id)):
+                state.effort.spend(LOOK)
                 place = seek(state, as_it_is(unit.record), now, TRIED)[1]
                 if place is None or unit.record.placement is None:
                     return None

@@ -13,7 +13,7 @@ Kueue's fill-back.
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
-from ganglion.engine.effort import LOOK, Effort
+from ganglion.engine.effort import LOOK
 from ganglion.engine.find import find
 from ganglion.engine.fresh import Fresh
 from ganglion.engine.growth import Growth, Use
@@ -60,19 +60,18 @@ class Trader:
         state: left as it is by every call.
         rules: who may take from whom.
         now: the time in ms.
-        effort: counts the work.
 
     Attributes:
         refusal: why nobody could be stopped for the last gang, by arithmetic; None = unknown.
         wait_until: when the last gang's trade will be cheaper, in ms; None = no such time.
     """
 
-    def __init__(self, state: ClusterState, rules: Rules, now: int, effort: Effort) -> None:
-        self._state, self._rules, self._now, self._effort = state, rules, now, effort
+    def __init__(self, state: ClusterState, rules: Rules, now: int) -> None:
+        self._state, self._rules, self._now = state, rules, now
         self._growth = Growth(state)
         self.refusal: Reason | None = None
         self.wait_until: int | None = None
-        self._shops = Shops(state, rules, now, effort)
+        self._shops = Shops(state, rules, now)
         evict = state.policy.evict
         self._in_order = evict.victims in (VictimOrder.NEWEST, VictimOrder.YOUNGEST)
         self._classless = evict.victims is VictimOrder.PRICE_FIRST
@@ -199,7 +198,7 @@ class Trader:
             return found
         best: tuple[Cost, int, Trade] | None = None
         for bound, turn, shop in self._shops.for_gang(asker, self._most, self._first):
-            if best and (bound > best[0][:2] or self._effort.is_spent):
+            if best and (bound > best[0][:2] or self._state.effort.is_spent):
                 break
             found = self._attempt(asker, partial(self._buy, asker, way, shop))
             if found and (best is None or (found.cost, turn) < best[:2]):
@@ -339,7 +338,7 @@ class Trader:
     def _place(self, record: GangRecord) -> Placement | None:
         """A place that neither quota nor reservations nor bookings forbid."""
         state, now = self._state, self._now
-        self._effort.spend(LOOK)
+        state.effort.spend(LOOK)
         found = find(state, record, now, TRIED)
         return state.future.settle(record, now, found, lambda: find(state, record, now, TRIED))[1]
 

@@ -199,5 +199,6 @@ def _present_reason(state: ClusterState, record: GangRecord, now: int) -> Reason
     if reason is None:
         return state.reason(record.gang.id) or _UNSEEN
     dealer = Dealer(state, now)
-    dealer.deal(record, reason)
+    with state.effort.apart():
+        dealer.deal(record, reason)
     return dealer.proven(reason)

@@ -2,6 +2,7 @@
 
 from contextlib import AbstractContextManager
 
+from ganglion.engine.effort import SEARCH
 from ganglion.engine.place import Demand, grows_outside_nodes, place
 from ganglion.engine.plugins import PodByPod, PodFilter
 from ganglion.engine.quota import Means, spent
@@ -26,7 +27,7 @@ def find(state: ClusterState, record: GangRecord, now: int, known: Reason | None
         now: the time in ms.
         known: an earlier reason to repeat when there still is no place; None = find out anew.
     """
-    state.allowance.spend()
+    state.effort.spend(SEARCH)
     crowded = state.gates.crowded(record.gang)
     if crowded:
         return crowded, None

@@ -111,9 +111,8 @@ class Fits:
         tree = self._tree
         if self.rules != _FREE:
             return [self.fresh_room(rank) for rank in range(len(tree.nodes))]
-        room, unit = tree.table.room, self._unit
-        by_condition = {each: room(self.sight, each) * unit for each in tree.counts}
-        return [by_condition[each] for each in tree.conditions]
+        rooms, unit = tree.table.rooms(self.sight, tree.counts), self._unit
+        return [rooms[each] * unit for each in tree.conditions]
 
     def _settle(self, at: int) -> None:
         """Domains are numbered parents first, so children are settled before their parent."""

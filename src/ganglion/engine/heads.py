@@ -6,15 +6,20 @@ all; else the next gang of a queue follows the one before. The order is: who bor
 from the nearest queue above first, then priority, then age; or by dominant share, level by
 level, as it would be with the gang running.
 
+A cycle that is out of work leaves the rest to the next one. Half of the work goes to nominations,
+by priority and age. A gang that has to wait is not looked at again before all others were; the
+quota that is kept for it stays kept until then.
+
 Source: the scheduling cycle of Kueue, as documented there.
 """
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from ganglion.engine.acts import give
 from ganglion.engine.borrowing import Borrowing, Cells, usages_of
 from ganglion.engine.dominant import Dominant
+from ganglion.engine.effort import postpone
 from ganglion.engine.lanes import Key, Lane
 from ganglion.engine.nominate import Nomination, Nominator
 from ganglion.engine.queue_rules import rules_for
@@ -25,10 +30,11 @@ from ganglion.engine.tentative import Tentative
 from ganglion.engine.trade import Trade
 from ganglion.engine.victims import Unit
 from ganglion.model.placement import Placement
-from ganglion.model.plan import Plan
+from ganglion.model.plan import Phase, Plan
 from ganglion.model.policy import Entitlement
 from ganglion.model.queue import Victims
 from ganglion.model.reasons import Reason, Token
+from ganglion.model.workload import Gang
 
 SIDE_BY_SIDE = (Entitlement.QUOTA, Entitlement.DOMINANT)
 """Entitlements under which the queues are looked at in this way."""
@@ -48,6 +54,12 @@ class Head(NamedTuple):
     placement: Placement | None = None
     trade: Trade | None = None
     reason: Reason | None = None
+
+
+class _First(NamedTuple):
+    rank: int
+    key: Key
+    lane: Lane
 
 
 class _Entry(NamedTuple):
@@ -82,10 +94,10 @@ def take_heads(
     Returns:
         Whether another cycle may find something to do as things stand.
     """
-    changed = False
-    found = heads(state, plan.at)
+    effort, round_ = state.effort, _Round(state, plan.at)
+    effort.changed = effort.changed or effort.freed not in (None, state.freed)
     try:
-        for head in found:
+        for head in round_.heads():
             record, was_shut = head.nomination.record, head.lane.shut_at == state.freed
             if head.trade:
                 swap(state, record, head.trade, plan)
@@ -94,21 +106,16 @@ def take_heads(
             else:
                 wait(head)
             is_shut = head.reason is not None and head.lane.shut_at == state.freed
-            changed = changed or head.reason is None or is_shut > was_shut
+            effort.changed = effort.changed or head.reason is None or is_shut > was_shut
             if record.gang.id == until:
                 break
     finally:
-        found.close()  # what is kept for heads is given back before anything is undone
-    return changed and bool(state.lanes.open(state.freed))
-
-
-def heads(state: ClusterState, now: int) -> Generator[Head, None, None]:
-    """The heads of all queues in order, each looked at when those before were carried out."""
-    round_ = _Round(state, now)
-    try:
-        yield from round_.heads()
-    finally:
-        round_.give_back()
+        effort.kept = round_.kept
+        round_.give_back()  # before anything is undone
+    for lane in round_.left:
+        postpone(lane, plan)
+    effort.cut, effort.freed = bool(round_.left), state.freed
+    return effort.cut or (effort.changed and bool(state.lanes.open(state.freed)))
 
 
 def look(state: ClusterState, record: GangRecord, now: int, *, trades: bool = True) -> Head:
@@ -129,29 +136,39 @@ def look(state: ClusterState, record: GangRecord, now: int, *, trades: bool = Tr
 
 class _Round:
     def __init__(self, state: ClusterState, now: int, *, trades: bool = True) -> None:
-        self._state, self._now = state, now
+        self._state, self._now, self._effort = state, now, state.effort
         self._borrowing = Borrowing(state.shares)
         self._nominator = Nominator(state, self._borrowing, now, trades=trades)
-        self._reserved: list[tuple[Nomination, Cells]] = []
-        self._seen: set[str] = set()
+        self.kept: dict[str, tuple[Gang, Cells]] = {}
+        self.left: list[Lane] = []
         self._lanes: dict[str, list[Lane]] = {}
         for lane in state.lanes:
             self._lanes.setdefault(lane.queue, []).append(lane)
 
     def heads(self) -> Iterator[Head]:
+        """The heads of all queues in order, each looked at when those before were carried out."""
         self._state.lanes.open(self._state.freed)
-        entries = [entry for queue in sorted(self._lanes) if (entry := self._entry(queue))]
+        entries, first = self._nominated(), True
+        self._keep_on()
         while entries:
+            if self._effort.is_spent and not first:
+                self.left += [entry.lane for entry in entries]
+                return
+            first = False
             entry = self._next(entries)
             entries.remove(entry)
             self._state.attend(entry.nomination.record.gang.id)
             reason = self._state.gates.crowded(entry.nomination.record.gang)
             head = self._look(entry) if reason is None else self._waits(entry, reason)
+            if head is None or head.reason:
+                entry.lane.sweep = self._effort.sweep
             if head:
                 yield head
-            following = None if self._state.policy.heads_only else self._entry(entry.queue)
-            if following:
-                entries.append(following)
+            following = None if self._state.policy.heads_only else self._first(entry.queue)
+            if following and self._effort.is_spent:
+                self.left.append(following.lane)
+            elif following:
+                entries.append(self._entry(following))
 
     def look(self, record: GangRecord) -> Head:
         """What comes of one gang."""
@@ -165,20 +182,41 @@ class _Round:
 
     def give_back(self) -> None:
         """Quota kept for heads that could not start is kept no longer."""
-        for nomination, kept in self._reserved:
-            self._state.charge(nomination.record.gang, usages_of(kept), -1)
+        for gang, kept in self.kept.values():
+            self._state.charge(gang, usages_of(kept), -1)
 
-    def _entry(self, queue: str) -> _Entry | None:
-        """The first gang of a queue that was not looked at yet, nominated."""
-        found = [(-lane.priority, key, lane) for lane, key in self._waiting(queue)]
-        if not found:
-            return None
-        _, key, lane = min(found, key=lambda each: each[:2])
-        if key[-1] in self._seen:
-            return None
-        self._seen.add(key[-1])
-        self._state.attend(key[-1])
-        return _Entry(key, lane, self._nominator.nominate(self._state.records[key[-1]]))
+    def _keep_on(self) -> None:
+        """Keep what earlier cycles of the sweep have kept for heads that still wait."""
+        for name, (gang, kept) in self._effort.kept.items():
+            if name in self._state.records and self._state.records[name].phase is Phase.PENDING:
+                self._keep(gang, kept)
+
+    def _keep(self, gang: Gang, kept: Cells) -> None:
+        self._state.charge(gang, usages_of(kept), 1)
+        self.kept[gang.id] = gang, kept
+
+    def _nominated(self) -> list[_Entry]:
+        """The first gangs of all queues, nominated: those that go first where work is short."""
+        firsts = [first for queue in sorted(self._lanes) if (first := self._first(queue))]
+        entries: list[_Entry] = []
+        for first in sorted(firsts, key=lambda each: each[:2]):
+            if entries and self._effort.is_half_spent:
+                self.left.append(first.lane)
+            else:
+                entries.append(self._entry(first))
+        return sorted(entries, key=lambda each: each.queue)
+
+    def _entry(self, first: "_First") -> _Entry:
+        gang = first.key[-1]
+        self._state.attend(gang)
+        nomination = self._nominator.nominate(self._state.records[gang])
+        return _Entry(first.key, first.lane, nomination)
+
+    def _first(self, queue: str) -> "_First | None":
+        """The first gang of a queue; None where there is none, or it was looked at already."""
+        found = [_First(-lane.priority, key, lane) for lane, key in self._waiting(queue)]
+        first = min(found, key=lambda each: each[:2], default=None)
+        return first if first and first.lane.sweep != self._effort.sweep else None
 
     def _waiting(self, queue: str) -> Iterator[tuple[Lane, Key]]:
         """Lanes of a queue with a head; unless the queue is strict, those worth a look."""
@@ -186,7 +224,7 @@ class _Round:
         strict = self._state.policy.strict if strict is None else strict
         for lane in self._lanes[queue]:
             key = lane.head()
-            if key and (strict or self._is_open(lane, key)):
+            if key and (strict or self._is_open(lane)):
                 yield lane, self._returning(key)
 
     def _returning(self, key: Key) -> Key:
@@ -195,8 +233,8 @@ class _Round:
             return (RETURNING, *key[1:])
         return key
 
-    def _is_open(self, lane: Lane, key: Key) -> bool:
-        return lane.shut_at != self._state.freed and key[-1] not in self._seen
+    def _is_open(self, lane: Lane) -> bool:
+        return lane.shut_at != self._state.freed and lane.sweep != self._effort.sweep
 
     def _next(self, entries: list[_Entry]) -> _Entry:
         if self._state.policy.entitlement is Entitlement.DOMINANT:
@@ -278,7 +316,7 @@ class _Round:
                 unit = Unit(record, record.placement.pods, True, 0, cause)
                 tentative.take(unit)
                 units.append(unit)
-            placement = self._nominator.place(nomination)
+            placement = self._nominator.place_tentatively(nomination)
         finally:
             tentative.undo()
         if placement is None:
@@ -300,8 +338,7 @@ class _Round:
                 bound = getattr(limit, kind) if limit else None
                 most = used + amount if bound is None else bound
             kept[cell] = max(0, min(amount, most - used))
-        self._state.charge(nomination.record.gang, usages_of(kept), 1)
-        self._reserved.append((nomination, kept))
+        self._keep(nomination.record.gang, kept)
 
     def _refused(self, nomination: Nomination, placement: Placement) -> Reason | None:
         for plugin in self._state.plugins.permits:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from ganglion.engine.borrowing import KINDS, Borrowing
+from ganglion.engine.effort import LOOK, SEARCH
 from ganglion.engine.find import Found
 from ganglion.engine.flavors import Assigner, Assignment, Mode
 from ganglion.engine.indexes import Indexes
@@ -78,10 +79,12 @@ class Nominator:
             flavors: keep to these.
         """
         sets = record.gang.pod_sets
-        whole = self._try(record, [each.count for each in sets], flavors)
-        if whole.able or all(each.least == each.count for each in sets):
-            return whole
-        return self._shrunk(record, flavors) or whole
+        found = self._try(record, [each.count for each in sets], flavors)
+        if not found.able and any(each.least < each.count for each in sets):
+            found = self._shrunk(record, flavors) or found
+        if not found.able:
+            self._state.effort.spend_in_vain(len(self._state.tree.nodes))
+        return found
 
     def place(self, nomination: Nomination) -> Placement | None:
         """A place for a nominated gang on nodes of its flavors, beside what is reserved."""
@@ -91,6 +94,11 @@ class Nominator:
         if key not in self._places:
             self._places[key] = self._search(record, nomination.assignment)
         return self._places[key]
+
+    def place_tentatively(self, nomination: Nomination) -> Placement | None:
+        """The same while victims are taken out."""
+        self._state.effort.spend(LOOK)
+        return self.place(nomination)
 
     def _search(self, record: GangRecord, assignment: Assignment) -> Placement | None:
         demand = self._demand(record, assignment)
@@ -135,7 +143,7 @@ class Nominator:
     def _try(
         self, record: GangRecord, counts: Sequence[int], flavors: Assignment | None
     ) -> Nomination:
-        self._state.allowance.spend()
+        self._state.effort.spend(SEARCH)
         assigner = Assigner(
             self._state,
             self._borrowing,
@@ -167,7 +175,7 @@ class Nominator:
                 state,
                 self._borrowing,
                 self._asker(record, assignment),
-                lambda: self.place(found) is not None,
+                lambda: self.place_tentatively(found) is not None,
             )
             if victims:
                 return found._replace(victims=tuple(victims))

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from ganglion.engine.allowance import Exhausted
 from ganglion.engine.cycle import cycle
+from ganglion.engine.effort import Exhausted
 from ganglion.engine.fork import fork
 from ganglion.engine.record import WAITING, GangRecord
 from ganglion.engine.state import ClusterState
@@ -19,11 +19,14 @@ from ganglion.model.placement import Placement
 from ganglion.model.plan import Phase, Plan
 from ganglion.model.workload import Gang
 
-SEARCHES = 1_000
-"""Searches for a place that all trials for one explanation may take together."""
+WORK = 10_000
+"""Work that all trials for one explanation may take together, see `ganglion.engine.effort`."""
 
-COPIED = 50
-"""Records that are copied in the time of a search."""
+EVENT = 8
+"""Work of taking in one event of a trial."""
+
+COPIED = 6
+"""Records that are copied at the price of one unit of work."""
 
 CYCLES = 64
 """Cycles in which a policy that looks at the heads of queues may reach a gang."""
@@ -50,7 +53,7 @@ class Rehearsals:
 
     def __init__(self, state: ClusterState, now: int) -> None:
         self._state, self._now = state, now
-        self._left = SEARCHES
+        self._left = WORK
 
     def given(self, before: Gang, after: Gang, ended: Sequence[str] = ()) -> Given | None:
         """What a gang gets in the next cycle if its workload is changed, or others end.
@@ -72,18 +75,17 @@ class Rehearsals:
         return self.given(before, after, ended) is not None
 
     def _given(self, events: Sequence[ev.Event], gang: str) -> Given | None:
-        toll = len(events) + len(self._state.records) // COPIED
-        if self._left <= toll:
-            self._left = 0
+        self._left -= EVENT * len(events) + len(self._state.records) // COPIED
+        if self._left <= 0:
             return None
         tried = fork(self._state)
-        tried.allowance.spent, tried.allowance.most = toll, self._left
+        tried.effort.allowance = self._left
         try:
             return _outcome(tried, events, gang, self._now)
         except Exhausted:
             return None
         finally:
-            self._left -= tried.allowance.spent
+            self._left = tried.effort.allowance or 0
 
 
 def change(state: ClusterState, before: Gang, after: Gang, now: int) -> tuple[list[ev.Event], str]:

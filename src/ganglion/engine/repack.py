@@ -19,7 +19,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from ganglion.engine import price
-from ganglion.engine.effort import LOOK, Effort
+from ganglion.engine.effort import LOOK
 from ganglion.engine.evict import TRIED
 from ganglion.engine.find import Found
 from ganglion.engine.fits import Rules as PlaceRules
@@ -76,15 +76,14 @@ class Mover:
     Args:
         state: left as it is by every call.
         now: the time in ms.
-        effort: counts the work.
         seek: how places are found.
 
     Attributes:
         undecided: whether the last gang might fit once those can be moved that start just now.
     """
 
-    def __init__(self, state: ClusterState, now: int, effort: Effort, seek: Seek) -> None:
-        self._state, self._now, self._effort, self._seek = state, now, effort, seek
+    def __init__(self, state: ClusterState, now: int, seek: Seek) -> None:
+        self._state, self._now, self._seek = state, now, seek
         self.undecided = False
         self._most = state.policy.repack.moves
         self._rules: Rules | None = None
@@ -95,7 +94,7 @@ class Mover:
 
     @property
     def _may_search(self) -> bool:
-        return self._effort.missed_moves < SEARCHES
+        return self._state.effort.missed_moves < SEARCHES
 
     def room(self, asker: GangRecord, reason: Reason) -> Trade | None:
         """Moves that let a gang start which has just been refused a place; None = there are none.
@@ -111,7 +110,7 @@ class Mover:
         # What the gang had reserved is free for others once it is seated.
         with self._state.future.apart_from(asker.gang.id):
             best = self._best(asker, milli)
-        self._effort.missed_moves += best is None
+        self._state.effort.missed_moves += best is None
         self.undecided = best is None and any(map(self._is_fresh, self._state.settled()))
         return best
 
@@ -141,7 +140,7 @@ class Mover:
         with state.future.apart_from(asker.gang.id):
             best = self._best(asker, milli, victims)
         self._rules = None
-        self._effort.missed_moves += best is None
+        state.effort.missed_moves += best is None
         return best
 
     def room_beside(self, more: Slice) -> Trade | None:
@@ -229,7 +228,7 @@ class Mover:
             ground.sight,
             stock,
             ground.ranks,
-            self._effort,
+            self._state.effort,
             ground.slots,
             classless=pure,
         )
@@ -336,7 +335,7 @@ class Mover:
 
     def _place(self, record: GangRecord) -> Placement | None:
         """A place that neither quota nor reservations forbid."""
-        self._effort.spend(LOOK)
+        self._state.effort.spend(LOOK)
         return self._seek(self._state, record, self._now, TRIED)[1]
 
 

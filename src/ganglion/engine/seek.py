@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from ganglion.engine.effort import UNBOUNDED, Effort
 from ganglion.engine.evict import Trader
 from ganglion.engine.find import Found, find
 from ganglion.engine.heads import SIDE_BY_SIDE, look
@@ -64,16 +63,14 @@ class Dealer:
     Args:
         state: left as it is by every call.
         now: the time in ms.
-        effort: counts the work; None = it is not counted.
     """
 
-    def __init__(self, state: ClusterState, now: int, effort: Effort | None = None) -> None:
+    def __init__(self, state: ClusterState, now: int) -> None:
         self._state, self._now = state, now
         self._spares: bool | None = None
-        effort = effort or Effort(UNBOUNDED)
-        self._mover = Mover(state, now, effort, seek)
+        self._mover = Mover(state, now, seek)
         self._rules = rules()
-        self._trader = Trader(state, self._rules, now, effort)
+        self._trader = Trader(state, self._rules, now)
 
     def is_undecided(self, record: GangRecord, starts: Sequence[Start]) -> bool:
         """Whether more may be possible for the last gang once what starts now has started.
@@ -149,5 +146,6 @@ def resolve(state: ClusterState, record: GangRecord, now: int) -> Outcome:
     reason, placement = seek(state, record, now)
     if placement:
         return Outcome(placement)
-    trade = Dealer(state, now).deal(record, reason)
+    with state.effort.apart():
+        trade = Dealer(state, now).deal(record, reason)
     return Outcome(trade.placement, trade) if trade else Outcome(None, None, reason)

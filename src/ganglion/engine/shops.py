@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from ganglion.engine.effort import Effort
 from ganglion.engine.fits import Rules as PlaceRules
 from ganglion.engine.grounds import domains_of
 from ganglion.engine.market import Market, as_one_pod
@@ -34,11 +33,10 @@ class Shops:
         state: left as it is by every call.
         rules: who may take from whom.
         now: the time in ms.
-        effort: counts the work.
     """
 
-    def __init__(self, state: ClusterState, rules: Rules, now: int, effort: Effort) -> None:
-        self._state, self._rules, self._now, self._effort = state, rules, now, effort
+    def __init__(self, state: ClusterState, rules: Rules, now: int) -> None:
+        self._state, self._rules, self._now = state, rules, now
         self._classless = state.policy.evict.victims is VictimOrder.PRICE_FIRST
         self._pools: dict[object, list[Unit]] = {}
         self._stocks: dict[object, Stock] = {}
@@ -132,8 +130,6 @@ class Shops:
         return lambda: self._market(asker, shape, ranks, slots)
 
     def _market(self, asker: GangRecord, shape: Shape, ranks: Sequence[int], slots: int) -> Market:
-        state, effort, classless = self._state, self._effort, self._classless
+        state, sight = self._state, self._state.table.sight(shape)
         stock = self._stocks[alike(state, asker, self._now)]
-        return Market(
-            state, state.table.sight(shape), stock, ranks, effort, slots, classless=classless
-        )
+        return Market(state, sight, stock, ranks, state.effort, slots, classless=self._classless)

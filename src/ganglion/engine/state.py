@@ -4,12 +4,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ganglion.engine import ahead, facts, life
-from ganglion.engine.allowance import Allowance
 from ganglion.engine.backlog import Backlog
 from ganglion.engine.bands import Bands
 from ganglion.engine.bookings import Bookings
 from ganglion.engine.conditions import Conditions
-from ganglion.engine.effort import PER_CYCLE
+from ganglion.engine.effort import Effort
 from ganglion.engine.estimates import Estimates
 from ganglion.engine.floors import Floors
 from ganglion.engine.future import Future
@@ -47,25 +46,22 @@ class ClusterState(Holdings):
         stranded: gangs on nodes that came back without devices that they held.
         future: reservations of blocked gangs.
         bands: when waiting gangs are expected to start.
-        allowance: searches for a place so far, and the most there may be.
         again_at: when to look again although nothing happened, in ms; None = need not.
-        effort: work of one cycle, see `ganglion.engine.effort`.
-        sweep: number of the present sweep; grows with every cycle that looks at all that waits.
-        missed_moves: gangs of this sweep for which no moves were found that make room.
+        effort: counts the work of a cycle, and remembers what a sweep of cycles has looked at.
         over: queues that used more than they deserve when gangs were last looked at.
         unhelped: elastic gang -> the `freed` counter when it could not grow.
         growth_cut: whether the last cycle was out of work before all had their turn to grow.
+        unemptied: node -> (`freed` counter, empty nodes) when its gangs found no other place.
     """
 
     def __init__(self, policy: Policy | None = None, plugins: Plugins | None = None) -> None:
         super().__init__(policy, plugins)
         self.again_at: int | None = None
-        self.allowance = Allowance()
-        self.effort, self.sweep = PER_CYCLE, 0
-        self.missed_moves = 0
+        self.effort = Effort()
         self.over: frozenset[str] = frozenset()
         self.unhelped: dict[str, int] = {}
         self.growth_cut = False
+        self.unemptied: dict[str, tuple[int, int]] = {}
         self.estimates = Estimates()
         self.stranded: dict[str, None] = {}
         self.bookings = Bookings(self.shares.path)

@@ -2,12 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 
-from ganglion.engine.condition import Sight
+from ganglion.engine.condition import Sight, Visible
 from ganglion.engine.conditions import Conditions
 from ganglion.engine.shapes import Shape
 from ganglion.engine.tree import Tree
 from ganglion.model.queue import ANY_FLAVOR
 from ganglion.model.resources import WHOLE
+
+SUMS = 64
+"""Sums of what is visible that are kept up to date."""
 
 
 class Totals:
@@ -18,7 +21,8 @@ class Totals:
         self._flavors: tuple[int, tuple[str, ...]] = (0, ())
         self._with: tuple[int, dict[tuple[str, ...], tuple[str, ...]]] = (0, {})
         self._version = (-1, -1)
-        self._free: dict[str | Sight, int] = {}
+        self._free: dict[str, int] = {}
+        self._sums: dict[Visible, _Sum] = {}
         self._present: dict[int, tuple[int, bool]] = {}
 
     def flavors(self) -> tuple[str, ...]:
@@ -99,12 +103,13 @@ class Totals:
         shape = next((each for each in shapes if each.request.gpu.count), None)
         if shape is None:
             return self.free_gpu(ANY_FLAVOR)
-        self._sync()
-        sight = self._table.sight(shape)
-        found = self._free.get(sight)
-        if found is None:
-            found = self._free[sight] = self._free_in_sight(sight)
-        return found
+        visible = self._visible(self._table.sight(shape))
+        held = self._sums.get(visible)
+        if held is None:
+            if len(self._sums) == SUMS:
+                self._sums.clear()
+            held = self._sums[visible] = _Sum(self._tree, visible)
+        return held.now()
 
     def present(self) -> Mapping[int, tuple[int, bool]]:
         """Per node class that occurs: how many nodes there are, whether any is open."""
@@ -121,15 +126,49 @@ class Totals:
         if self._version != self._tree.version:
             self._version, self._free, self._present = self._tree.version, {}, {}
 
-    def _free_in_sight(self, sight: Sight) -> int:
-        total = 0
-        known = self._table.known
-        for each, count in self._tree.counts.items():
-            if not known[each].open:
-                continue
-            condition = known[each]
-            view = self._table.view(sight, condition.node_class)
-            if not view.obstacle:
-                usable = condition.usable
-                total += count * sum([usable[index] for index in view.devices])
-        return total
+    def _visible(self, sight: Sight) -> Visible:
+        """Devices that a shape may use, by node class: most shapes have these in common."""
+        if len(sight.visible) != len(self._table.classes):
+            views = [self._table.view(sight, each) for each in range(len(self._table.classes))]
+            sight.visible = tuple(() if each.obstacle else each.devices for each in views)
+        return sight.visible
+
+
+class _Sum:
+    """Thousandths free of the devices that are visible, which follow the tree's log of changes.
+
+    Args:
+        tree: the nodes.
+        visible: indexes of the devices, by node class.
+    """
+
+    def __init__(self, tree: Tree, visible: Visible) -> None:
+        self._tree, self._visible = tree, visible
+        self._epoch, self._cursor = -1, 0
+        self._parts: list[int] = []
+        self._total = 0
+
+    def now(self) -> int:
+        """The sum as things stand."""
+        tree, parts = self._tree, self._parts
+        changes = tree.changes
+        if self._epoch != tree.epoch or len(changes) - self._cursor > len(tree.nodes):
+            self._epoch = tree.epoch
+            by_condition = {each: self._free(each) for each in tree.counts}
+            self._parts = [by_condition[each] for each in tree.conditions]
+            self._total = sum(self._parts)
+        else:
+            for rank in changes[self._cursor :]:
+                free = self._free(tree.conditions[rank])
+                self._total += free - parts[rank]
+                parts[rank] = free
+        self._cursor = len(changes)
+        return self._total
+
+    def _free(self, condition_id: int) -> int:
+        condition = self._tree.table.known[condition_id]
+        devices = self._visible[condition.node_class]
+        if not devices or not condition.open:
+            return 0
+        usable = condition.usable
+        return sum([usable[index] for index in devices])
