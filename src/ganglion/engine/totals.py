@@ -171,4 +171,4 @@ class _Sum:
         if not devices or not condition.open:
             return 0
         usable = condition.usable
-        return sum([usable[index] for index in devices])
+        return sum([usable[index] for index in devices if usable[index] > 0])
