@@ -14,3 +14,14 @@ def examples(usual: int, nightly: int = 0) -> int:
         nightly: by `make soak`; 0 = as many times the usual as all others.
     """
     return nightly if nightly and TIMES > 1 else usual * TIMES
+
+
+def sample(cases: range, every: int, turn: int = 0) -> range:
+    """A part of a long row of cases, spread over all of it; `make soak` takes them all.
+
+    Args:
+        cases: all of them.
+        every: one of so many is taken on every change.
+        turn: which of them; tests that differ in something else take different ones.
+    """
+    return cases if TIMES > 1 else cases[turn % every :: every]

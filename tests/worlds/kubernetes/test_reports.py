@@ -31,11 +31,21 @@ def queues(count: int) -> list[Anything]:
     return [queue(f"q-{index:03}") for index in range(count)]
 
 
-def test_an_object_is_written_at_most_every_ten_seconds() -> None:
-    reporter, items = Reporter(), queues(1)
-    assert [each.path.rpartition("/")[2] for each in due(reporter, items, 1_000)] == ["q-000"]
-    times = [now for now in range(2_000, 32_000, 500) if due(reporter, items, now, pending=now)]
+def test_figures_of_an_object_are_written_at_most_every_ten_seconds() -> None:
+    reporter, (item,) = Reporter(), queues(1)
+    (first,) = due(reporter, [item], 1_000)
+    assert first.path.endswith("/q-000")
+    judged = [replace(item, status=dict(first.patch))]
+    times = [now for now in range(2_000, 32_000, 500) if due(reporter, judged, now, pending=now)]
     assert times == [11_000, 21_000, 31_000]
+
+
+def test_a_changed_verdict_waits_a_second_at_most_not_for_the_figures() -> None:
+    reporter, (item,) = Reporter(), [queue("a", 1)]
+    (first,) = due(reporter, [item], 1_000)
+    edited = replace(queue("a", 2), status=dict(first.patch))
+    times = [now for now in range(1_250, 4_500, 250) if due(reporter, [edited], now)]
+    assert times == [2_000, 3_000, 4_000]
 
 
 def test_what_is_as_it_should_be_is_not_written() -> None:

@@ -1,4 +1,7 @@
-"""Every write of a start and of a preemption goes wrong once; all comes to its end all the same."""
+"""Any write of a start and of a preemption goes wrong once; all comes to its end all the same.
+
+`make soak` lets every write go wrong; every change one of three, other ones by each fault.
+"""
 
 from collections.abc import Callable
 
@@ -9,6 +12,7 @@ from tests.controlplane.cluster import Cluster
 from tests.controlplane.faults import Fault, status
 from tests.controlplane.kubelet import Kubelets
 from tests.controlplane.proxy import Proxy
+from tests.effort import sample
 from tests.worlds.kubernetes.troubled import (
     all_run,
     matters,
@@ -76,7 +80,7 @@ def test_any_write_may_go_wrong_once(
     cluster: Cluster, kubelets: Kubelets, proxy: Proxy, manager: None, story: Story, fault: str
 ) -> None:
     hit = 0
-    for nth in range(MOST_WRITES):
+    for nth in sample(range(MOST_WRITES), 3, turn=list(FAULTS).index(fault)):
         is_over = story(cluster)
         placed = proxy.add(replace(FAULTS[fault], skip=nth))
         with scheduling(proxy):
@@ -87,4 +91,6 @@ def test_any_write_may_go_wrong_once(
         if placed.times:
             break
         hit += 1
-    assert hit > 4
+    else:
+        raise AssertionError(f"the story has more than {MOST_WRITES} writes")
+    assert hit > 1

@@ -14,7 +14,7 @@ from ganglion.model.resources import Amount, Usage
 from ganglion.worlds.kubernetes import names
 from ganglion.worlds.kubernetes.act.bucket import Bucket
 from ganglion.worlds.kubernetes.act.statuses import SetStatus
-from ganglion.worlds.kubernetes.config.status import Figures, patch_of, status_of
+from ganglion.worlds.kubernetes.config.status import FIGURES, Figures, patch_of, status_of
 from ganglion.worlds.kubernetes.config.verdicts import Reason, Verdict, Verdicts
 from ganglion.worlds.kubernetes.objects.meta import Anything
 from ganglion.worlds.kubernetes.objects.times import seconds
@@ -22,9 +22,9 @@ from ganglion.worlds.kubernetes.objects.times import seconds
 LOOK_MS = 5_000
 """Time between two looks at figures, which change all the time."""
 AGAIN_MS = 1_000
-"""The same while more is due than may be written."""
+"""The same while more is due than may be written, and the least time between two verdicts."""
 REST_MS = 10_000
-"""Least time between two writes to one object."""
+"""Least time between two writes of figures to one object."""
 PER_SECOND = 3
 BURST = 10
 """Most writes to all objects together."""
@@ -95,17 +95,18 @@ class Reporter:
             own = figures.get(verdict.name) if subject.kind == "Queue" else None
             status = status_of(verdict, subject.item.status, seconds(now), own)
             patch = patch_of(subject.item.status, status)
-            if patch and self._take(subject):
+            rest = REST_MS if FIGURES.issuperset(patch) else AGAIN_MS
+            if patch and self._take(subject, rest):
                 version = subject.item.metadata.resource_version
                 found.setdefault(subject.cluster, []).append(
                     SetStatus(subject.path, version, patch)
                 )
         return found
 
-    def _take(self, subject: Subject) -> bool:
+    def _take(self, subject: Subject, rest: int) -> bool:
         """Whether the object may be written now; else it is looked at again as soon as it may."""
         key = (subject.cluster, subject.item.metadata.uid)
-        rested = self._written.get(key, self._now - REST_MS) + REST_MS
+        rested = self._written.get(key, self._now - rest) + rest
         if rested > self._now or not self._bucket.take():
             self._next_look = min(self._next_look, max(rested, self._now + AGAIN_MS))
             return False

@@ -15,6 +15,8 @@ Status = dict[str, Any]
 CONDITION = "Accepted"
 LONGEST_MESSAGE = 2048
 """Characters of a message; a status is no place for essays."""
+FIGURES = frozenset({"used", "deserved", "pending", "running", "share"})
+"""Fields of a queue's status that change with its work; all others change with its verdict."""
 
 
 class Figures(Struct, frozen=True):
