@@ -126,6 +126,27 @@ class Cluster:
             return self.create(body)[0]
         return self.patch(path, body)
 
+    def define(self, *definitions: Object) -> None:
+        """Create custom resource definitions, and wait until all their versions are served.
+
+        A scheduler that finds a kind absent looks for it again only after half a minute.
+        """
+        self.apply(*definitions)
+        for spec in (each["spec"] for each in definitions):
+            for version in (each["name"] for each in spec["versions"] if each["served"]):
+                path = f"/apis/{spec['group']}/{version}/{spec['names']['plural']}"
+                self.wait(lambda path=path: self._is_served(path), path)
+
+    def _is_served(self, path: str) -> bool:
+        """Whether a collection can be listed; a new one is absent first, then busy."""
+        try:
+            self.get(path)
+        except Refused as refused:
+            if refused.status not in {httpx2.codes.NOT_FOUND, httpx2.codes.TOO_MANY_REQUESTS}:
+                raise
+            return False
+        return True
+
     def patch(self, path: str, body: object, form: str = "merge") -> Object:
         """Change an object, or its `/status`; `form` is one of `FORMS`."""
         headers = {"Content-Type": FORMS[form]}

@@ -80,9 +80,7 @@ LIVES = (
 
 def define_kinds(cluster: Cluster) -> None:
     """Create the custom resource definitions and wait until they are served."""
-    cluster.apply(*manifests("crds.yaml"))
-    for kind in ("Queue", "Policy"):
-        cluster.collection({"apiVersion": "ganglion.dev/v1alpha1", "kind": kind, "metadata": {}})
+    cluster.define(*manifests("crds.yaml"))
 
 
 def bind_chart_role(

@@ -158,7 +158,7 @@ def resize(space: Space, pods: int) -> None:
 
 
 def test_a_group_of_ray_scales_up_and_down(cluster: Cluster, kubelets: Kubelets) -> None:
-    cluster.create(*definitions())
+    cluster.define(*definitions())
     space = Space(cluster, "ray")
     space.add_nodes(2)
     group = w.ray_group("gpu", 1, minReplicas=1, maxReplicas=3)

@@ -63,7 +63,7 @@ def two_versions() -> list[Body]:
 def test_every_kind_waits_whole_until_there_is_room_for_all_of_its_pods(
     cluster: Cluster, manager: None
 ) -> None:
-    cluster.create(*two_versions())
+    cluster.define(*two_versions())
     spaces = {
         name: Space(cluster, f"of-{name}", gpus=case.gpus, cpu=case.cpu)
         for name, case in CASES.items()
@@ -85,7 +85,7 @@ def test_every_kind_waits_whole_until_there_is_room_for_all_of_its_pods(
 def test_replicas_that_do_not_need_each_other_start_one_by_one(
     cluster: Cluster, manager: None
 ) -> None:
-    cluster.create(*definitions())
+    cluster.define(*definitions())
     spaces = [Space(cluster, "of-deployment"), Space(cluster, "of-inferenceservice")]
     with scheduling(cluster):
         for space, body in zip(spaces, (w.deployment(), w.inference_service()), strict=True):
@@ -99,7 +99,7 @@ def test_replicas_that_do_not_need_each_other_start_one_by_one(
 
 
 def test_every_replica_of_a_leader_worker_set_is_a_gang(cluster: Cluster) -> None:
-    cluster.create(*(each for each in definitions() if "leader" in each["metadata"]["name"]))
+    cluster.define(*(each for each in definitions() if "leader" in each["metadata"]["name"]))
     space = Space(cluster, "of-leaderworkerset")
     space.add_nodes(1)
     with scheduling(cluster):

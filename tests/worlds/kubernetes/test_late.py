@@ -50,7 +50,7 @@ CASES: dict[str, Case] = {
 
 
 def test_places_are_kept_for_pods_that_are_made_when_others_run(cluster: Cluster) -> None:
-    cluster.create(*definitions())
+    cluster.define(*definitions())
     spaces = {name: Space(cluster, f"of-{name}", cpu=case.cpu) for name, case in CASES.items()}
     late: dict[str, list[Body]] = {}
     for name, case in CASES.items():

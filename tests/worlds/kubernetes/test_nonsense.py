@@ -32,7 +32,7 @@ def _pod_of(cluster: Cluster, owner: Body) -> Body:
 
 
 def test_all_else_is_bound_and_each_odd_object_says_what_is_wrong(cluster: Cluster) -> None:
-    cluster.create(*definitions())
+    cluster.define(*definitions())
     cluster.add_nodes(1, gpus=8)
     cluster.create(manifests.node("boaster", gpus=2**40))
     odd = [

@@ -48,7 +48,7 @@ def member(index: int, mark: Mark, name: str = "p") -> Body:
 
 
 def test_nothing_is_bound_before_the_last_pod_of_a_group_is_there(cluster: Cluster) -> None:
-    cluster.create(*definitions())
+    cluster.define(*definitions())
     spaces = {name: Space(cluster, f"by-{name}") for name in MARKS}
     with scheduling(cluster):
         for name, mark in MARKS.items():
@@ -68,7 +68,7 @@ def test_nothing_is_bound_before_the_last_pod_of_a_group_is_there(cluster: Clust
 
 
 def test_groups_of_every_kind_wait_whole_for_room(cluster: Cluster) -> None:
-    cluster.create(*definitions())
+    cluster.define(*definitions())
     spaces = {name: Space(cluster, f"by-{name}") for name in MARKS}
     with scheduling(cluster):
         for name, mark in MARKS.items():

@@ -154,7 +154,7 @@ def proxied(cluster: Cluster) -> str:
     return ""
 
 
-def test_the_command_line_meets_the_one_that_leads(
+def test_the_command_line_meets_the_one_that_leads_until_it_is_told_to_end_and_hands_over(
     cluster: Cluster, start: Start, ganglion: Ganglion
 ) -> None:
     first, second = start("one"), start("two")
@@ -178,42 +178,35 @@ def test_the_command_line_meets_the_one_that_leads(
         assert "is not asked" not in done.err
         assert {each["name"] for each in json.loads(done.out)} >= {waits}
 
-
-def test_it_says_plainly_that_none_leads(
-    cluster: Cluster, start: Start, ganglion: Ganglion
-) -> None:
-    first, second = start("one"), start("two")
-    cluster.wait(lambda: "environment.standby" in proxied(cluster), "the way to the standby")
-    first.kill()
-    assert second.ask("/v1/queues").status_code == 503, "the Lease of the dead has yet to run out"
-    done = ganglion("ps")
-    assert done.code == 0, done.err
-    assert "none that leads was met (one_" in done.err
-    assert "leads)" in done.err
-    cluster.wait(lambda: second.ask("/v1/queues").is_success, "the standby to take over")
-    cluster.wait(lambda: "is not asked" not in ganglion("ps").err, "the command to meet it")
-
-
-def test_a_standby_takes_over_with_a_full_picture(cluster: Cluster, start: Start) -> None:
-    first, second = start("one"), start("two")
-    cluster.add_nodes(2, gpus=1)
-    cluster.wait_bound(cluster.add_gang("early", 2, gpus=1))
-    first.kill()
-    late = cluster.add_pods(1, prefix="late", gpus=1)
-    cluster.wait(lambda: "late" in second.ask("/v1/workloads").text, "the takeover")
-    assert second.ask("/v1/gpus").json()["items"][0]["gpu_used_milli"] == 2000
-    cluster.delete("/api/v1/namespaces/default/pods/early-0", grace=0)
-    cluster.delete("/api/v1/namespaces/default/pods/early-1", grace=0)
-    assert set(cluster.wait_bound(late)) == set(late)
-
-
-def test_told_to_end_it_hands_the_lead_over_and_ends(cluster: Cluster, start: Start) -> None:
-    first, second = start("one"), start("two")
     first.process.terminate()
     assert first.wait_dead(20), "it ends well before a kubelet would kill it"
     assert first.process.returncode == 0, first.log
     assert holder(cluster) == "" or holder(cluster).startswith("two"), "nobody waits for the dead"
     cluster.wait(lambda: second.ask("/v1/queues").is_success, "the standby to take over")
+
+
+def test_after_a_kill_it_says_plainly_that_none_leads_and_takes_over_with_a_full_picture(
+    cluster: Cluster, start: Start, ganglion: Ganglion
+) -> None:
+    first, second = start("one"), start("two")
+    cluster.add_nodes(2, gpus=1)
+    cluster.wait_bound(cluster.add_gang("early", 2, gpus=1))
+    cluster.wait(lambda: "environment.standby" in proxied(cluster), "the way to the standby")
+    first.kill()
+    late = cluster.add_pods(1, prefix="late", gpus=1)
+    assert second.ask("/v1/queues").status_code == 503, "the Lease of the dead has yet to run out"
+    done = ganglion("ps")
+    assert done.code == 0, done.err
+    assert "none that leads was met (one_" in done.err
+    assert "leads)" in done.err
+
+    cluster.wait(lambda: second.ask("/v1/queues").is_success, "the standby to take over")
+    cluster.wait(lambda: "late" in second.ask("/v1/workloads").text, "all that waits to be known")
+    assert second.ask("/v1/gpus").json()["items"][0]["gpu_used_milli"] == 2000
+    for name in ("early-0", "early-1"):
+        cluster.delete(f"/api/v1/namespaces/default/pods/{name}", grace=0)
+    assert set(cluster.wait_bound(late)) == set(late)
+    cluster.wait(lambda: "is not asked" not in ganglion("ps").err, "the command to meet it")
 
 
 def test_what_a_standby_sees_pass_is_neither_kept_nor_counted_later(cluster: Cluster) -> None:
@@ -228,19 +221,18 @@ def test_what_a_standby_sees_pass_is_neither_kept_nor_counted_later(cluster: Clu
             cluster.bind(name, node)
             failed = {"phase": "Failed", "reason": "OutOfcpu"}
             cluster.patch(f"/api/v1/namespaces/default/pods/{name}/status", {"status": failed})
-        cluster.wait(lambda: is_known(scheduler, "c"), "the standby to see them fail")
+        (fresh,) = cluster.add_pods(1, prefix="fresh", gpus=1)
+        cluster.wait(lambda: is_known(scheduler, fresh), "the standby to see what came after them")
         with scheduler.read() as brain:
             site = brain.scene.sites[""]
             assert (site.news, site.gone_pods, site.refused) == ([], [], [])
         leads = True
-        (fresh,) = cluster.add_pods(1, prefix="fresh", gpus=1)
         assert cluster.wait_bound([fresh]) == {fresh: node}, "refusals of long ago close no node"
     finally:
         scheduler.stop()
 
 
 def is_known(scheduler: Scheduler, name: str) -> bool:
-    """Whether the pods up to this one were seen, and seen to be over."""
+    """Whether a pod, and so all before it, was seen."""
     with scheduler.read() as brain:
-        dirty = brain.scene.sites[""].grouping._dirty
-        return any(name in key for key in dirty) and not brain.scene.sites[""].pods
+        return any(each.metadata.name == name for each in brain.scene.sites[""].pods.values())

@@ -219,7 +219,7 @@ def test_every_kind_of_owner_is_found_by_its_path_and_is_one_complete_gang(
     cluster: Cluster,
     manager: None,
 ) -> None:
-    cluster.create(*definitions())
+    cluster.define(*definitions())
     for kind, (body, _) in _EVERY_KIND.items():
         space = cluster.add_namespace(f"of-{kind.lower()}")
         play(patiently(cluster), _in(space, body))
@@ -239,7 +239,7 @@ def test_every_kind_of_owner_is_found_by_its_path_and_is_one_complete_gang(
 
 
 def test_every_replica_of_a_leader_worker_set_is_a_gang(cluster: Cluster) -> None:
-    cluster.create(*(each for each in definitions() if "leader" in each["metadata"]["name"]))
+    cluster.define(*(each for each in definitions() if "leader" in each["metadata"]["name"]))
     body = w.leader_worker_set("vllm", 2, 3)
     play(patiently(cluster), body, real=frozenset())
     found = wait_for(Eyes(cluster), 2)
@@ -258,7 +258,7 @@ def test_every_replica_of_a_leader_worker_set_is_a_gang(cluster: Cluster) -> Non
 )
 def test_pod_groups_of_others_are_found_by_name(cluster: Cluster, label: str, version: str) -> None:
     group = version.partition("/")[0]
-    cluster.create(*(each for each in definitions() if each["spec"]["group"] == group))
+    cluster.define(*(each for each in definitions() if each["spec"]["group"] == group))
     cluster.create(*(w.bare(f"p-{index}", labels={label: "g"}) for index in range(2)))
     eyes = Eyes(cluster)
     (waiting,) = eyes.refresh().values()
