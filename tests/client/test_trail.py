@@ -92,4 +92,6 @@ def test_a_server_that_is_not_there_is_a_line(caplog: pytest.LogCaptureFixture) 
 
 def test_credentials_in_a_query_are_not_shown() -> None:
     url = httpx2.URL(f"{URL}/x?queue=a%20b&token=abc&text=hf_{'a1' * 10}&all=true")
-    assert shown(url) == "/x?queue=a%20b&token=<redacted>&text=<redacted>&all=true"
+    assert (
+        shown(url.raw_path.decode()) == "/x?queue=a%20b&token=<redacted>&text=<redacted>&all=true"
+    )

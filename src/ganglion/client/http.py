@@ -1,7 +1,10 @@
 """Requests to one server: token, time-outs, repeats that are safe, errors as exceptions."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote
@@ -13,9 +16,11 @@ import msgspec
 from ganglion.client import trail
 from ganglion.client.errors import error_of, fault_of
 from ganglion.client.trail import REQUEST, Told
+from ganglion.model.credentials import redacted_text
 from ganglion.model.errors import EnvironmentFault, GanglionError, InputError
 from ganglion.tracing import spans
 from ganglion.transport.http import Bearer, proven_transport, unix_transport
+from ganglion.transport.line import Line
 
 if TYPE_CHECKING:
     from httpx2.websockets import WebSocketSession
@@ -59,7 +64,9 @@ class Http:
         unix: Path | None = None,
         transport: httpx2.BaseTransport | None = None,
     ) -> None:
-        self.url = _checked(url)
+        self.url, self._via = _checked(url), redacted_text(str(unix or url))
+        connect_s = min(CONNECT_S, timeout_s)
+        self._line = Line(unix, timeout_s, connect_s) if unix and transport is None else None
         bearer = None if unix else Bearer(token if callable(token) else lambda: token)
         if unix and transport is None:
             transport = unix_transport(unix)
@@ -69,7 +76,7 @@ class Http:
             str(unix) if unix else self.url,
             base_url=UNIX_URL if unix else self.url,
             auth=bearer if bearer and bearer.token else None,
-            timeout=httpx2.Timeout(timeout_s, connect=min(CONNECT_S, timeout_s)),
+            timeout=httpx2.Timeout(timeout_s, connect=connect_s),
             limits=httpx2.Limits(max_connections=None),  # every followed log holds one
             transport=transport,
         )
@@ -77,6 +84,8 @@ class Http:
     def close(self) -> None:
         """Close all connections."""
         self._client.close()
+        if self._line:
+            self._line.close()
 
     def call(
         self,
@@ -108,15 +117,49 @@ class Http:
         headers = {REQUEST: uuid4().hex} | ({"Idempotency-Key": key} if key else {})
         if etag is not None:
             headers |= {"If-Match": etag} if etag else {"If-None-Match": "*"}
-        request = self._client.build_request(
-            method, _route(path), params=_given(params), json=body, headers=headers
-        )
-        with _naming(headers[REQUEST]), _traced(method, path, request.headers) as said:
-            response = self._send(request, tries=TRIES if key or method == "GET" else 1)
+        query = _given(params)
+        with _naming(headers[REQUEST]), _traced(method, path, headers) as said:
+            if self._line:
+                send = partial(self._over_line, self._line, method, path, query, body, headers)
+            else:
+                request = self._client.build_request(
+                    method, _route(path), params=query, json=body, headers=headers
+                )
+                send = partial(self._client.send, request)
+            response = self._send(send, TRIES if key or method == "GET" else 1)
             said["http.response.status_code"] = response.status_code
             if response.is_error and response.status_code != but:
                 raise error_of(response)
-            return self._decoded(response, returns)
+            return self._decoded(response, path, returns)
+
+    def _over_line(
+        self,
+        line: Line,
+        method: str,
+        path: str,
+        query: dict[str, Any],
+        body: object,
+        headers: Mapping[str, str],
+    ) -> httpx2.Response:
+        """Send a request through the Unix socket; it is logged as `Told` does."""
+        target, content, began = _route(path), None, time.perf_counter()
+        if query:
+            target = httpx2.URL(UNIX_URL + target, params=query).raw_path.decode()
+        if body is not None:
+            content = json.dumps(
+                body, ensure_ascii=False, separators=(",", ":"), allow_nan=False
+            ).encode()
+            headers = {**headers, "Content-Type": "application/json"}
+        tell = partial(trail.say, method, target, began=began, via=self._via)
+        try:
+            response = line.send(method, target, headers, content)
+        except Exception as error:
+            tell(f"failed ({trail.reason(error)})", request=headers[REQUEST])
+            raise
+        tell(str(response.status_code), request=response.headers.get(REQUEST, headers[REQUEST]))
+        if response.is_error:
+            response.request = httpx2.Request(method, UNIX_URL + target)
+        return response
 
     @contextmanager
     def stream(self, path: str, params: Params | None = None) -> Iterator[httpx2.Response]:
@@ -126,7 +169,7 @@ class Http:
             "GET", _route(path), params=_given(params), headers=headers, timeout=timeout
         )
         with _naming(headers[REQUEST]):
-            response = self._send(request, TRIES, stream=True)
+            response = self._send(partial(self._client.send, request, stream=True), TRIES)
             try:
                 if response.is_error:
                     response.read()
@@ -173,30 +216,30 @@ class Http:
         except httpx2.TransportError as error:
             raise fault_of(error, self.url) from error
 
-    def _send(
-        self, request: httpx2.Request, tries: int, *, stream: bool = False
-    ) -> httpx2.Response:
+    def _send(self, send: Callable[[], httpx2.Response], tries: int) -> httpx2.Response:
         """Send, and send again when the connection broke and repeating does no harm."""
         try:
-            return self._client.send(request, stream=stream)
+            return send()
         except httpx2.TransportError as error:
             broken = not isinstance(error, httpx2.ConnectError | httpx2.TimeoutException)
             if broken and tries > 1:
                 trail.again(trail.reason(error))
-                return self._send(request, tries - 1, stream=stream)
+                return self._send(send, tries - 1)
             raise fault_of(error, self.url) from error
 
-    def _decoded(self, response: httpx2.Response, returns: type[T]) -> T:
+    def _decoded(self, response: httpx2.Response, path: str, returns: type[T]) -> T:
         try:
             return msgspec.json.decode(response.content or b"null", type=returns)
         except msgspec.DecodeError as error:
-            message = f"{response.request.url.path}: unexpected answer: {error}"
+            message = f"{_route(path)}: unexpected answer: {error}"
             hint = "do client and server have the same version? ganglion version"
             raise EnvironmentFault(message, hint) from error
 
 
 @contextmanager
-def _traced(method: str, path: str, headers: httpx2.Headers) -> "Iterator[dict[str, spans.Value]]":
+def _traced(
+    method: str, path: str, headers: MutableMapping[str, str]
+) -> "Iterator[dict[str, spans.Value]]":
     """Measure a request, and name its span to the server in the headers."""
     about = {"http.request.method": method, "url.path": _route(path)}
     with spans.span(method, spans.Kind.CLIENT, None, about) as said:

@@ -49,14 +49,27 @@ class Told(httpx2.Client):
     def _say(
         self, request: httpx2.Request, outcome: str, named: httpx2.Request | httpx2.Response
     ) -> None:
-        if not _log.isEnabledFor(logging.INFO):
-            return
-        ms = (time.perf_counter() - request.extensions[_BEGAN]) * 1000
-        found = named.headers.get(REQUEST) or request.headers.get(REQUEST, "unknown")
+        found = str(named.headers.get(REQUEST) or request.headers.get(REQUEST, "unknown"))
+        began = request.extensions[_BEGAN]
+        say(request.method, request.url.raw_path.decode(), outcome, began, found, self._via)
+
+
+def say(method: str, target: str, outcome: str, began: float, request: str, via: str) -> None:
+    """Log a request that was answered, or failed.
+
+    Args:
+        method: HTTP method.
+        target: path and query.
+        outcome: the status of the answer, or why there is none.
+        began: when it was sent, by `time.perf_counter`.
+        request: its id.
+        via: how the server is reached, without credentials.
+    """
+    if _log.isEnabledFor(logging.INFO):
+        ms = (time.perf_counter() - began) * 1000
         _log.info(
-            "%s %s %s %.0f ms request %s via %s", request.method, shown(request.url), outcome, ms,
-            found, self._via,
-        )  # fmt: skip
+            "%s %s %s %.0f ms request %s via %s", method, shown(target), outcome, ms, request, via
+        )
 
 
 def again(why: str, wait_s: float = 0.0) -> None:
@@ -69,9 +82,9 @@ def reason(error: Exception) -> str:
     return redacted_text(" ".join(f"{type(error).__name__}: {error}".split()))
 
 
-def shown(url: httpx2.URL) -> str:
+def shown(target: str) -> str:
     """Path and query of a URL, without credentials."""
-    path, mark, query = url.raw_path.decode("ascii").partition("?")
+    path, mark, query = target.partition("?")
     return redacted_text(path) + mark + "&".join(map(_pair, query.split("&")))
 
 
