@@ -4,12 +4,15 @@ from collections.abc import Iterable, Sequence
 from random import Random
 
 import msgspec
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ganglion.engine.bands import FORETOLD, Band, Bands
 from ganglion.engine.cycle import cycle
 from ganglion.engine.explain import explain
+from ganglion.engine.foresight import Foreseen, Foresight
+from ganglion.engine.record import GangRecord
 from ganglion.engine.state import ClusterState
 from ganglion.engine.tracking import LEAST_MS, ONE, Ratios
 from ganglion.model import events as ev
@@ -221,3 +224,29 @@ def test_bands_are_not_told_by_a_copy_that_only_reads() -> None:
     state = _fleet()
     bands = Bands(state, state.estimates)
     assert list(bands.tell([], 1, state.future.reservation)) == []
+
+
+def test_cycles_that_follow_each_other_closely_share_what_telling_may_cost(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A submit a millisecond is taken without a roll-out for every few of them."""
+    state, made = _fleet(), list[int]()
+    _submit(state, [gang(f"g{n}", gpus=8, expected_ms=HOUR, submitted=1) for n in range(100)], 1)
+    foresee = Foresight.foresee
+
+    def counted(self: Foresight, records: Iterable[GangRecord]) -> dict[str, Foreseen]:
+        made.append(self._now)
+        return foresee(self, records)
+
+    monkeypatch.setattr(Foresight, "foresee", counted)
+
+    def rollouts(begin: int, apart_ms: int) -> int:
+        state.bands._credit = 0
+        made.clear()
+        for n in range(100):
+            at = begin + n * apart_ms
+            _submit(state, [gang(f"s{at}", gpus=8, expected_ms=HOUR, submitted=at)], at)
+        return len(made)
+
+    closely, apart = rollouts(2, 1), rollouts(1_000, 50)
+    assert 1 <= closely < apart

@@ -62,7 +62,7 @@ class Stage(Struct):
 
 def run(options: BenchOptions, progress: Progress) -> Report:
     """Fill a queue, list it, and cancel all of it."""
-    jobs = options.gangs or JOBS
+    jobs, load = options.gangs or JOBS, round(os.getloadavg()[0], 1)
     steps = len(LISTS) + 3
     with _stage() as stage:
         stage.client.submit(
@@ -81,9 +81,16 @@ def run(options: BenchOptions, progress: Progress) -> Report:
             progress(number, steps, " ".join(words))
             lists[" ".join(words)] = _command(stage, *words)
         left = len(stage.client.workloads(limit=1000).items)
-    data = {"bench": "lists", "jobs": jobs, "submits": submits, "commands": lists, "left": left}
+    data = {
+        "bench": "lists",
+        "jobs": jobs,
+        "load": load,
+        "submits": submits,
+        "commands": lists,
+        "left": left,
+    }
     tables = (
-        compared("Submits through the SDK, one thread", "", _SUBMITS, submits),
+        compared(f"Submits through the SDK, one thread; load {load} before", "", _SUBMITS, submits),
         compared(f"Commands at {jobs:,} waiting jobs", "", _FORMS, lists),
     )
     return Report(data, tables)

@@ -4,8 +4,8 @@ The wait is computed by working the queue forward (`Foresight`), and corrected b
 waits compared with true ones (`Ratios`). A start that hangs on gangs with neither a time limit
 nor a history is unknown.
 
-Telling costs at most `ALLOWANCE` steps of work a cycle on average: after a roll-out that took
-more, the next gangs are told some cycles later.
+Telling costs at most `ALLOWANCE` steps of work a cycle and `PACE` a millisecond on average: after a
+roll-out that took more, the next gangs are told some cycles later.
 """
 
 from collections import deque
@@ -30,6 +30,8 @@ FORETOLD = 16
 
 ALLOWANCE, SAVED = 50, 20_000
 """Steps of work that every cycle adds to what telling may spend, and the most that is saved."""
+PACE = 1
+"""Most steps that a millisecond adds: cycles that follow each other closely share them."""
 
 SCORED = 1000
 """Bands over which it is reported how often they held."""
@@ -98,7 +100,7 @@ class Bands:
         self.deadlines: list[tuple[int, str, int]] = []
         self.untold: dict[str, None] = {}
         self.unknown: dict[str, None] = {}
-        self._credit = SAVED
+        self._credit, self._at = SAVED, 0
         self._answer: tuple[object, Foresight] | None = None
         self.scores: deque[tuple[bool, bool]] = deque(maxlen=SCORED)
 
@@ -111,7 +113,8 @@ class Bands:
             held: their reservations.
         """
         self._settle(now)
-        self._credit = min(self._credit + ALLOWANCE, SAVED)
+        added = min(ALLOWANCE, PACE * max(0, now - self._at))
+        self._credit, self._at = min(self._credit + added, SAVED), now
         waiting = (gang for gang in fresh if self._foreseeable(gang))
         self.untold |= dict.fromkeys(islice(waiting, FORETOLD))
         if self._credit <= 0 or not self.untold:

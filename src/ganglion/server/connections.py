@@ -19,6 +19,43 @@ PEER = "ganglion.peer"
 log = structlog.get_logger(__name__)
 
 
+class Joined:
+    """Sends the head of an answer together with the first part of its body.
+
+    The caller is woken once for both; a head without a body behind it leaves a moment later.
+
+    Args:
+        transport: the connection.
+        loop: of the server.
+    """
+
+    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+        self._transport, self._loop = transport, loop
+        self._head, self._begun = b"", False
+
+    def write(self, data: bytes) -> None:
+        """Send bytes; the first ones wait for those that follow at once."""
+        if not self._begun:
+            self._head, self._begun = data, True
+            self._loop.call_soon(self._flush)
+            return
+        head, self._head = self._head, b""
+        self._transport.write(head + data)
+
+    def is_closing(self) -> bool:
+        """Whether the connection is closed, or about to be."""
+        return self._transport.is_closing()
+
+    def close(self) -> None:
+        """Close the connection once everything is sent."""
+        self._flush()
+        self._transport.close()
+
+    def _flush(self) -> None:
+        if self._head:
+            self.write(b"")
+
+
 class Connection(H11Protocol):
     """Takes callers on a Unix socket who are this user, and over TCP as many as there is room for.
 
@@ -62,7 +99,10 @@ class Connection(H11Protocol):
     def data_received(self, data: bytes) -> None:
         """Take what came, and set the time for what is missing."""
         refused = self.conn.our_state is h11.DONE and self.conn.their_state is h11.SEND_BODY
+        before = self.cycle
         super().data_received(data)
+        if self.cycle is not before:
+            self.cycle.transport = Joined(self.transport, self.loop)  # type: ignore[assignment]  # what it uses of one
         if self.transport.get_protocol() is not self:
             self._disarm()  # it has become a WebSocket, whose silence is no error
             return
