@@ -7,6 +7,7 @@ from ganglion.bench.drive import Course
 from ganglion.bench.idle import Idle
 from ganglion.bench.owed import Owed, jain
 from ganglion.engine.state import ClusterState
+from ganglion.model.causes import Cause, CauseKind
 from ganglion.model.events import Event, GangEnded, GangSubmitted, Outcome, StartExpected
 from ganglion.model.placement import Placement
 from ganglion.model.plan import Plan, Start, Stop
@@ -23,7 +24,7 @@ def gang(name: str, queue: str, gpus: int) -> Gang:
 def plan(at: int, *starts: Gang, stops: tuple[Gang, ...] = ()) -> Plan:
     made = Plan(at * SECOND)
     made.starts = [Start(each, 1, Placement(())) for each in starts]
-    made.stops = [Stop(each.id, 1, "reclaimed") for each in stops]
+    made.stops = [Stop(each.id, 1, Cause(CauseKind.RECLAIMED)) for each in stops]
     return made
 
 

@@ -20,6 +20,7 @@ from ganglion.cli.up import Wish, _pretend
 from ganglion.client.home import read_server
 from ganglion.ledger.ledger import Ledger
 from ganglion.ledger.records import Batch
+from ganglion.model.causes import Cause, CauseKind
 from ganglion.model.errors import NotExecutor
 from ganglion.model.events import GangStopping
 from ganglion.server.executor import hold
@@ -260,7 +261,7 @@ def test_up_names_events_that_were_set_apart_and_down_ends_a_server_whose_turns_
 ) -> None:
     home.mkdir()
     ledger = Ledger.open(home / "ledger.db")
-    ledger.append(Batch(1, [GangStopping(1, "ghost-1/0", 1, "x")]))
+    ledger.append(Batch(1, [GangStopping(1, "ghost-1/0", 1, Cause(CauseKind.OTHER, text="x"))]))
     ledger.close()
     up = ganglion_process(home, "up", "--nodes", "1", "--fake-gpus", "2", "--port", "0")
     assert up.returncode == 0, up.stderr

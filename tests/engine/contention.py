@@ -6,6 +6,7 @@ from ganglion.engine.cycle import cycle
 from ganglion.engine.effort import PER_CYCLE
 from ganglion.engine.record import HOLDING, SETTLED, GangRecord
 from ganglion.model import events as ev
+from ganglion.model.causes import CauseKind
 from ganglion.model.plan import Phase, Plan
 from ganglion.model.policy import Policy
 from tests.engine import random_fleets as make
@@ -24,8 +25,8 @@ class Watched(Guarded):
             record = self.records[event.gang]
             assert record.gang.preemptible, f"{event.gang} must not be stopped: {event.cause}"
             assert record.placed_at < event.at, f"{event.gang} is stopped as it starts"
-            if event.cause.startswith("reclaimed"):
-                self.check_claim(record, event.cause.rpartition(" ")[2])
+            if event.cause.kind in (CauseKind.RECLAIMED, CauseKind.RECLAIMED_BORROWING):
+                self.check_claim(record, event.cause.gang)
         return super().apply(event)
 
     def __init__(self, policy: Policy) -> None:
@@ -120,8 +121,8 @@ class Contention:
 
     def helped(self, victim: ev.GangStopping, plan: Plan) -> None:
         """Whoever it was stopped for was promised a place in the same cycle, or may grow."""
-        asker = victim.cause.rpartition(" ")[2]
-        if victim.cause.startswith("moved for ") and asker in self.state.short:
+        asker = victim.cause.gang
+        if victim.cause.kind is CauseKind.MOVED and asker in self.state.short:
             record = self.state.records[victim.gang]
             assert record.promise, f"{victim.gang} is moved nowhere"
             return

@@ -3,19 +3,19 @@
 from ganglion.engine.record import SETTLED, GangRecord
 from ganglion.engine.state import ClusterState
 from ganglion.model import events as ev
+from ganglion.model.causes import MOVES, CauseKind, sentence
 from ganglion.model.plan import Phase
 
-OURS = ("moved", "preempted", "reclaimed", "shared", "yielded", "recalled")
-"""First words of the causes for which the engine stops gangs for the sake of others."""
+OURS = (
+    *(CauseKind.PREEMPTED, CauseKind.RECLAIMED, CauseKind.RECLAIMED_BORROWING, CauseKind.SHARED),
+    *(*MOVES, CauseKind.YIELDED, CauseKind.RECALLED),
+)
+"""Causes for which the engine stops gangs for the sake of others."""
 
 DECISIONS = (ev.GangPlaced, ev.GangReserved, ev.GangResized, ev.GangStopping, ev.PlaceKept)
 
 
-TERMS = (
-    "it sleeps on other terms",
-    "its queue may not have it any more",
-    "its nodes are booked",
-)
+TERMS = (CauseKind.OTHER_TERMS, CauseKind.BEYOND_MEANS, CauseKind.NODES_BOOKED)
 """Causes for which places are given back that could still be had."""
 
 
@@ -23,13 +23,14 @@ class Guarded(ClusterState):
     """Asserts at every decision that no floor and no contract is broken by it."""
 
     def apply(self, event: ev.Event) -> bool:
-        if isinstance(event, ev.GangStopping) and event.cause.startswith(OURS):
-            self.check_floor(self.records[event.gang], event.cause)
+        if isinstance(event, ev.GangStopping) and event.cause.kind in OURS:
+            self.check_floor(self.records[event.gang], sentence(event.cause))
         if not isinstance(event, DECISIONS) or not self.kept:
             return super().apply(event)
         sound = {each.record.gang.id for each in self.kept if self.kept.is_sound(each)}
         if isinstance(event, ev.PlaceKept) and not event.placement:
-            assert event.gang not in sound or event.cause in TERMS, f"given back in vain: {event}"
+            kind = event.cause and event.cause.kind
+            assert event.gang not in sound or kind in TERMS, f"given back in vain: {event}"
         changed = super().apply(event)
         for each in self.kept:
             gang = each.record.gang.id

@@ -14,9 +14,10 @@ from ganglion.engine.record import SETTLED, GangRecord
 from ganglion.engine.rules import rules
 from ganglion.engine.state import ClusterState
 from ganglion.engine.tentative import Tentative
-from ganglion.engine.victims import Cause, Unit
+from ganglion.engine.victims import Unit
 from ganglion.files.presets import preset
 from ganglion.model import events as ev
+from ganglion.model.causes import CauseKind
 from ganglion.model.plan import Phase
 from ganglion.model.queue import ANY_FLAVOR, Preemption, Queue, Victims
 from ganglion.model.resources import Amount
@@ -156,7 +157,7 @@ def _by_quota(
 
 def _whole(record: GangRecord) -> Unit:
     assert record.placement
-    return Unit(record, record.placement.pods, True, 0, Cause.PREEMPTED)
+    return Unit(record, record.placement.pods, True, 0, CauseKind.PREEMPTED)
 
 
 def _used(state: ClusterState, queue: str) -> int:

@@ -63,7 +63,7 @@ def test_a_gang_leaves_once_it_has_saved_and_is_promised_another_place() -> None
     plan = at(state, HOUR, ev.CheckpointCommitted(HOUR, "a/0", 1))
 
     assert stopped(plan) == ["a/0"]
-    assert plan.stops[0].cause == "moved for repair (new fan)"
+    assert str(plan.stops[0].cause) == "moved for repair (new fan)"
     promise = state.record("a/0").promise
     assert promise
     assert {pod.node for pod in promise.pods} == {"n2"}

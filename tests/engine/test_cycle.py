@@ -9,6 +9,7 @@ from ganglion.engine.cycle import cycle
 from ganglion.engine.order import waiting_in_order
 from ganglion.engine.state import ClusterState
 from ganglion.model import events as ev
+from ganglion.model.causes import Cause, CauseKind
 from ganglion.model.errors import GanglionError
 from ganglion.model.placement import Placement
 from ganglion.model.plan import Phase
@@ -72,7 +73,7 @@ def test_a_stopping_gang_holds_its_resources_until_it_has_ended() -> None:
     state = state_of(node("n0"))
     submit(state, gang("a", gpus=8), gang("b", gpus=8))
 
-    plan = cycle(state, [ev.GangStopping(2, "a/0", 1, "cancelled")], 2)
+    plan = cycle(state, [ev.GangStopping(2, "a/0", 1, Cause(CauseKind.CANCELLED))], 2)
 
     assert (state.record("a/0").phase, plan.starts) == (Phase.STOPPING, [])
     assert started(end(state, "a")) == ["b"]
@@ -103,11 +104,15 @@ def test_a_cancel_overrides_another_stop_and_nothing_overrides_a_cancel() -> Non
     state = state_of(node("n0"))
     submit(state, gang("a"))
 
-    causes = ("preempted for b", "cancelled by ada", "preempted for c")
+    causes = (
+        Cause(CauseKind.PREEMPTED, gang="b/0"),
+        Cause(CauseKind.CANCELLED, user="ada"),
+        Cause(CauseKind.PREEMPTED, gang="c/0"),
+    )
     changed = [state.apply(ev.GangStopping(2, "a/0", 1, cause)) for cause in causes]
 
     assert changed == [True, True, False]
-    assert state.record("a/0").cause == "cancelled by ada"
+    assert state.record("a/0").cause == causes[1]
 
 
 def test_a_gang_backs_off_before_its_next_attempt() -> None:

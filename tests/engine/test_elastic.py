@@ -80,7 +80,7 @@ def test_a_gang_grows_when_others_have_ended() -> None:
     assert size(state, "a") == 4
     plan = end(state, "b", now=LATER)
     assert [(each.gang.workload, len(each.placement.pods)) for each in plan.resizes] == [("a", 8)]
-    assert [each.cause for each in plan.resizes] == ["grown into idle GPUs"]
+    assert [str(each.cause) for each in plan.resizes] == ["grown into idle GPUs"]
 
 
 def test_no_gang_grows_where_the_policy_says_so() -> None:

@@ -51,7 +51,7 @@ def test_a_nearly_empty_node_is_emptied() -> None:
     assert len(busy(state)) == 2
     plan = cycle(state, [], 10)
     assert len(plan.stops) == 1
-    assert plan.stops[0].cause.startswith("moved to empty node n")
+    assert str(plan.stops[0].cause).startswith("moved to empty node n")
     assert [each.gang.id for each in carry_out(state, plan, 11).starts] == [plan.stops[0].gang]
     assert len(busy(state)) == 1
     assert not cycle(state, [], 12).decisions

@@ -32,7 +32,7 @@ def run(state: ClusterState, *gangs: Gang, now: int = 1) -> None:
 
 def stopped(plan: Plan) -> dict[str, str]:
     """Victims and why, as `name: cause`."""
-    return {each.gang.partition("/")[0]: each.cause.partition(" ")[0] for each in plan.stops}
+    return {each.gang.partition("/")[0]: str(each.cause).partition(" ")[0] for each in plan.stops}
 
 
 def leave(state: ClusterState, *names: str, now: int) -> Plan:

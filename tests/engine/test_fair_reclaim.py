@@ -46,7 +46,7 @@ class Field:
         self.now += 1000
         plan = cycle(self.state, events, self.now)
         self.state.validate()
-        self.stops += [(self.now, each.gang, each.cause.split()[0]) for each in plan.stops]
+        self.stops += [(self.now, each.gang, str(each.cause).split()[0]) for each in plan.stops]
         return plan
 
     def settle(self) -> None:

@@ -161,7 +161,7 @@ def test_an_equal_that_had_its_turn_stays_where_the_floor_needs_it() -> None:
         state = fleet(node("n0", 2), policy=policy, queues=(queue,))
         run(state, *service("chat", 2, floor, checkpoint=Checkpoint()))
         plan = submit(state, gang("late", checkpoint=Checkpoint()), now=HOUR + 1)
-        assert [each.cause for each in plan.stops] == ["yielded for late/0"] * yields
+        assert [str(each.cause) for each in plan.stops] == ["yielded for late/0"] * yields
 
 
 def test_what_is_missing_below_the_floor_goes_before_all_else_of_its_priority() -> None:

@@ -261,7 +261,7 @@ def test_a_lost_node_moves_the_reservation_and_says_why() -> None:
     plan = cycle(state, [ev.NodeLost(5, held.placement.pods[0].node)], 5)
     (moved,) = (each for each in plan.decisions if isinstance(each, ev.StartPlanned))
     assert moved.start_ms == 500
-    assert moved.cause == "its place is not free in time"
+    assert str(moved.cause) == "its place is not free in time"
 
 
 def test_without_reservations_everything_that_fits_overtakes() -> None:

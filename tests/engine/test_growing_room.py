@@ -12,6 +12,7 @@ from ganglion.engine.cycle import cycle
 from ganglion.engine.record import SETTLED, GangRecord
 from ganglion.engine.repack import may_move
 from ganglion.engine.state import ClusterState
+from ganglion.model.causes import CauseKind
 from ganglion.model.events import (
     Event,
     GangEnded,
@@ -100,7 +101,7 @@ def test_two_small_jobs_on_two_nodes_make_room_for_a_wide_gang() -> None:
 
     assert busy(state) == 31_000
     assert sorted(stop.gang for plan in plans for stop in plan.stops) == ["s0/0", "s1/0"]
-    assert {stop.cause for plan in plans for stop in plan.stops} == {"moved for wide/0"}
+    assert {str(stop.cause) for plan in plans for stop in plan.stops} == {"moved for wide/0"}
     assert all(each.phase in (Phase.RUNNING, Phase.ENDED) for each in state.records.values())
 
 
@@ -145,7 +146,7 @@ class Yard:
         for plan in plans:
             for stop in plan.stops:
                 record = self.state.records[stop.gang]
-                assert stop.cause.startswith("moved for "), stop
+                assert stop.cause.kind is CauseKind.MOVED, stop
                 assert record.gang.preemptible, stop
                 assert record.phase is Phase.RUNNING, f"{stop} does not go on"
                 mine, then = record.placement, before[stop.gang]

@@ -92,7 +92,9 @@ def test_victims_are_told_to_stop_and_the_place_is_promised() -> None:
 
     plan = go(state)
 
-    assert [(stop.gang, stop.cause) for stop in plan.stops] == [("low/0", "preempted for high/0")]
+    assert [(stop.gang, str(stop.cause)) for stop in plan.stops] == [
+        ("low/0", "preempted for high/0")
+    ]
     assert (low.phase, high.phase) == (Phase.STOPPING, Phase.RESERVED)
     left = ev.GangEnded(101, "low/0", 1, ev.Outcome.PREEMPTED, requeue=True)
     assert started(cycle(state, [left], 101)) == ["high"]

@@ -64,7 +64,7 @@ def test_a_leaf_within_quota_reclaims_from_a_sibling_under_the_limit_of_their_de
     plan = submit(state, gang("mine", gpus=2, queue="owner", submitted=9), now=HOUR)
 
     assert len(plan.stops) == 2
-    assert {each.cause for each in plan.stops} == {"reclaimed for mine/0"}
+    assert {str(each.cause) for each in plan.stops} == {"reclaimed for mine/0"}
 
 
 def test_only_gangs_of_the_same_user_leave_for_the_limit_of_a_user() -> None:

@@ -11,6 +11,7 @@ from ganglion.engine.explain import explain, verdict
 from ganglion.engine.record import HOLDING, GangRecord
 from ganglion.engine.state import ClusterState
 from ganglion.model import events as ev
+from ganglion.model.causes import Cause, CauseKind
 from ganglion.model.plan import Phase, Plan
 from ganglion.model.queue import ANY_FLAVOR
 from ganglion.model.reasons import Token
@@ -110,7 +111,11 @@ class Engine(RuleBasedStateMachine):
     def stop(self, rng: Random) -> None:
         record = self.some(rng, Phase.RUNNING, Phase.STARTING)
         if record:
-            self.run(ev.GangStopping(self.now, record.gang.id, record.attempt, "cancelled"))
+            self.run(
+                ev.GangStopping(
+                    self.now, record.gang.id, record.attempt, Cause(CauseKind.CANCELLED)
+                )
+            )
 
     @rule(rng=seeds)
     def cancel_waiting(self, rng: Random) -> None:

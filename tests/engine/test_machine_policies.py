@@ -17,6 +17,7 @@ from ganglion.model.policy import (
     VictimOrder,
 )
 from tests.engine import random_fleets as make
+from tests.engine.guarded import OURS
 from tests.engine.test_machine import Engine, random_step
 
 HOUR = 3_600_000
@@ -82,8 +83,7 @@ def test_long_lives_under_other_policies(name: str) -> None:
 
 def nobody_fixed_was_stopped(engine: Engine) -> None:
     """Gangs that may not be stopped are stopped by users and worlds only."""
-    ours = ("moved", "preempted", "reclaimed", "shared", "yielded")
     for event in engine.log:
-        if isinstance(event, ev.GangStopping) and event.cause.startswith(ours):
+        if isinstance(event, ev.GangStopping) and event.cause.kind in OURS:
             record = engine.state.records[event.gang]
             assert record.gang.preemptible

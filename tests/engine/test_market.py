@@ -13,7 +13,8 @@ from ganglion.engine.state import ClusterState
 from ganglion.engine.stock import Stock
 from ganglion.engine.tentative import Tentative
 from ganglion.engine.units import units_of
-from ganglion.engine.victims import Cause, Unit
+from ganglion.engine.victims import Unit
+from ganglion.model.causes import CauseKind
 from ganglion.model.events import GangSubmitted, NodeAdded, QueueSet
 from ganglion.model.placement import PodPlacement
 from tests.engine import random_fleets as make
@@ -41,7 +42,7 @@ def priced_at_random(rng: Random, state: ClusterState) -> list[Unit]:
     return [unit for unit in found if unit.pods]
 
 
-CAUSE = Cause.PREEMPTED
+CAUSE = CauseKind.PREEMPTED
 
 
 def one_by_one(

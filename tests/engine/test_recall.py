@@ -12,6 +12,7 @@ from ganglion.engine.plugins import Plugins
 from ganglion.engine.state import ClusterState
 from ganglion.model import events as ev
 from ganglion.model.booking import Booking
+from ganglion.model.causes import Cause, CauseKind
 from ganglion.model.plan import Phase, Plan
 from ganglion.model.policy import Evict, Future, Policy, Rights
 from ganglion.model.queue import Queue
@@ -61,7 +62,7 @@ def kept(state: ClusterState, name: str = "chat") -> list[str]:
 
 
 def stops(plan: Plan) -> list[tuple[str, str]]:
-    return [(each.gang.partition("/")[0], each.cause) for each in plan.stops]
+    return [(each.gang.partition("/")[0], str(each.cause)) for each in plan.stops]
 
 
 def test_a_gang_that_sleeps_does_not_start_and_says_so() -> None:
@@ -190,7 +191,7 @@ def test_an_elastic_borrower_shrinks() -> None:
     plan = wake(state)
     assert plan.stops == []
     assert [pod.node for pod in plan.resizes[0].placement.pods] != [home]
-    assert plan.resizes[0].cause == "recalled for chat/0"
+    assert str(plan.resizes[0].cause) == "recalled for chat/0"
     assert started(leave(state, 101)) == ["chat"]
     state.validate()
 
@@ -238,7 +239,7 @@ def test_no_place_is_kept_where_gangs_run_that_need_not_leave(other: Gang) -> No
 def test_no_place_is_kept_where_a_gang_takes_longer_to_leave() -> None:
     state = state_of(node("n0"))
     submit(state, saver("slow", checkpoint=SLOW))
-    cycle(state, [ev.GangStopping(2, "slow/0", 1, "cancelled")], 2)
+    cycle(state, [ev.GangStopping(2, "slow/0", 1, Cause(CauseKind.CANCELLED))], 2)
     submit(state, sleeper(), now=3)
     assert not kept(state)
     cycle(state, [ev.GangEnded(4, "slow/0", 1, ev.Outcome.CANCELLED)], 4)
@@ -379,7 +380,7 @@ def test_it_sleeps_again_after_it_ran() -> None:
     wake(state)
     run_all(state, 101)
     cycle(state, [ev.GangUpdated(102, "chat/0", recall_ms=MINUTE)], 102)
-    stopping = ev.GangStopping(103, "chat/0", 1, "preempted by hand")
+    stopping = ev.GangStopping(103, "chat/0", 1, Cause(CauseKind.PREEMPTED))
     cycle(state, [stopping], 103)
     leave(state, 104)
     assert state.record("chat/0").phase is Phase.PENDING and kept(state) == ["n0"]

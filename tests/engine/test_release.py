@@ -9,6 +9,7 @@ from ganglion.engine.cycle import cycle
 from ganglion.engine.release import to_release, to_wake
 from ganglion.engine.state import ClusterState
 from ganglion.model import events as ev
+from ganglion.model.causes import Cause, CauseKind
 from ganglion.model.node import Node
 from ganglion.model.placement import Placement, PodPlacement
 from ganglion.model.plan import Phase
@@ -55,7 +56,7 @@ def test_those_that_start_go_before_those_that_run() -> None:
 
 def test_whoever_is_leaving_or_unknown_is_passed_over() -> None:
     state = running(("n0", 0), ("n0", 1), nodes=(node("n0", 4),))
-    cycle(state, [ev.GangStopping(3, "chat/0", 1, "cancelled")], 3)
+    cycle(state, [ev.GangStopping(3, "chat/0", 1, Cause(CauseKind.CANCELLED))], 3)
     assert to_release(state, ["chat/0", "nobody/0", "chat/1", "chat/1"], 5) == ["chat/1"]
 
 

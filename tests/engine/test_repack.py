@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from ganglion.engine.cycle import cycle
 from ganglion.engine.record import GangRecord
 from ganglion.engine.state import ClusterState
+from ganglion.model.causes import Cause, CauseKind
 from ganglion.model.events import Event, GangEnded, GangStarted, GangStopping, Outcome
 from ganglion.model.levels import Level
 from ganglion.model.plan import Phase, Plan
@@ -59,7 +60,7 @@ def carry_out(state: ClusterState, plan: Plan, now: int) -> Plan:
 def test_a_running_gang_is_moved_so_that_a_waiting_one_fits() -> None:
     state = holed(gang("a"), gang("b"))
     plan = submit(state, gang("big", gpus=2), now=10)
-    assert [stop.cause for stop in plan.stops] == ["moved for big/0"]
+    assert [str(stop.cause) for stop in plan.stops] == ["moved for big/0"]
     moved = plan.stops[0].gang
     assert state.record(moved).promise
     after = carry_out(state, plan, 11)
@@ -193,7 +194,9 @@ def test_a_gang_just_moved_stays_where_it_is() -> None:
     assert state.record(moved).moved_at == 10
     end(state, "big", now=20)
     stay = "a/0" if moved == "b/0" else "b/0"
-    cycle(state, [GangStopping(21, stay, state.record(stay).attempt, "cancelled")], 21)
+    cycle(
+        state, [GangStopping(21, stay, state.record(stay).attempt, Cause(CauseKind.CANCELLED))], 21
+    )
     again = submit(state, gang("c"), gang("d", gpus=2), now=30)
     assert moved not in [stop.gang for stop in again.stops]
 
@@ -224,7 +227,7 @@ def test_no_moved_gang_is_ever_lost(seed: int) -> None:
             record = state.record(stop.gang)
             assert record.gang.preemptible
             assert record.promise is not None
-            assert stop.cause.startswith("moved")
+            assert stop.cause.kind is CauseKind.MOVED
         after = carry_out(state, plan, now)
         assert {stop.gang for stop in plan.stops} <= {s.gang.id for s in after.starts}
         state.validate()
@@ -241,7 +244,7 @@ def test_some_stop_and_others_move_where_neither_alone_is_enough() -> None:
     run_all(state, 2)
     assert home(state.record("r/0")) == home(state.record("s/0")) != home(state.record("b/0"))
     plan = submit(state, gang("want", gpus=4, queue="blue"), now=10)
-    causes = {stop.cause.split()[0] for stop in plan.stops}
+    causes = {str(stop.cause).split()[0] for stop in plan.stops}
     assert causes == {"reclaimed", "moved"}, "red keeps the 2 GPUs that it deserves"
     after = carry_out(state, plan, 11)
     assert "want" in started(after)

@@ -56,7 +56,9 @@ def test_the_domain_that_the_gang_requires_is_kept() -> None:
 
     plan = lose(state, "n2")
 
-    assert [(stop.gang, stop.cause.split(",")[0]) for stop in plan.stops] == [("w/0", "lost n2")]
+    assert [(stop.gang, str(stop.cause).split(",")[0]) for stop in plan.stops] == [
+        ("w/0", "lost n2")
+    ]
     assert state.record("w/0").phase is Phase.STOPPING
 
 

@@ -5,7 +5,7 @@ from typing import Any
 from ganglion.engine.record import GangRecord
 from ganglion.engine.rules_share import ShareRules
 from ganglion.engine.state import ClusterState
-from ganglion.engine.victims import Cause
+from ganglion.model.causes import CauseKind
 from ganglion.model.events import GangPlaced, GangStarted, GangSubmitted
 from ganglion.model.placement import Placement, PodPlacement
 from ganglion.model.policy import Entitlement, Evict, Policy, VictimOrder
@@ -51,7 +51,7 @@ def asks(state: ClusterState, it: Gang) -> GangRecord:
     return state.record(it.id)
 
 
-def victims(state: ClusterState, asker: GangRecord) -> list[tuple[str, Cause]]:
+def victims(state: ClusterState, asker: GangRecord) -> list[tuple[str, CauseKind]]:
     found = ShareRules().victims(state, asker, NOW, lambda unit: True)
     return [(unit.record.gang.workload, unit.cause) for unit in found]
 
@@ -64,9 +64,9 @@ def test_within_a_queue_lower_priority_yields_lowest_and_youngest_first() -> Non
     runs(state, "lowest", "q", priority=10, submitted=1)
     asker = asks(state, gang("x", queue="q", gpus=8, priority=50, submitted=9))
     assert victims(state, asker) == [
-        ("lowest", Cause.PREEMPTED),
-        ("young", Cause.PREEMPTED),
-        ("old", Cause.PREEMPTED),
+        ("lowest", CauseKind.PREEMPTED),
+        ("young", CauseKind.PREEMPTED),
+        ("old", CauseKind.PREEMPTED),
     ]
 
 
@@ -94,7 +94,7 @@ def test_what_is_borrowed_goes_back_to_the_owner_and_no_more() -> None:
     given = rules.victims(state, asker, now, lambda unit: True)
     unit = next(given)
     state.charge(unit.record.gang, unit.record.charged, -1)
-    assert unit.cause is Cause.RECLAIMED
+    assert unit.cause is CauseKind.RECLAIMED
     assert list(given) == []
     state.charge(unit.record.gang, unit.record.charged, 1)
 
@@ -102,7 +102,7 @@ def test_what_is_borrowed_goes_back_to_the_owner_and_no_more() -> None:
 def test_beyond_its_own_quota_a_queue_reclaims_only_where_it_may_borrow() -> None:
     queues = (queue("a", 0), queue("b", 0))
     quota_only = Policy(evict=NEWEST, preemption=Preemption())
-    for policy, expected in ((KAI, [("there", Cause.RECLAIMED)]), (quota_only, [])):
+    for policy, expected in ((KAI, [("there", CauseKind.RECLAIMED)]), (quota_only, [])):
         state = state_of(node("n"), queues=queues, policy=policy)
         runs(state, "there", "a", gpus=8)
         asker = asks(state, gang("x", queue="b", gpus=4))
@@ -169,7 +169,7 @@ def test_the_queue_that_is_furthest_over_gives_first() -> None:
     runs(state, "greedy1", "greedy", gpus=2, submitted=1)
     runs(state, "greedy2", "greedy", gpus=2, submitted=2)
     asker = asks(state, gang("x", queue="owner", gpus=4))
-    assert victims(state, asker)[0] == ("greedy2", Cause.RECLAIMED)
+    assert victims(state, asker)[0] == ("greedy2", CauseKind.RECLAIMED)
 
 
 def grades(state: ClusterState, asker: GangRecord) -> dict[str, tuple[int, ...]]:

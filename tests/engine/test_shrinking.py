@@ -57,7 +57,7 @@ def where(state: ClusterState, name: str) -> list[str]:
 def test_a_gang_that_holds_a_gpu_that_is_gone_is_stopped_with_the_reason() -> None:
     state = running("a", 2, 2)
     stops = comes_back(state, node("a", 2))
-    assert [(each.gang, each.cause) for each in stops] == [
+    assert [(each.gang, str(each.cause)) for each in stops] == [
         ("w1/0", "lost GPU 2, 3 of a: the node came back without what it held")
     ]
     requeued(state, stops, 11)

@@ -42,7 +42,7 @@ def run(state: ClusterState, *gangs: Gang, now: int = 1) -> None:
 
 
 def stopped(plan: Plan) -> dict[str, str]:
-    return {each.gang.partition("/")[0]: each.cause for each in plan.stops}
+    return {each.gang.partition("/")[0]: str(each.cause) for each in plan.stops}
 
 
 def test_a_spare_gang_takes_what_is_free() -> None:

@@ -9,7 +9,8 @@ from ganglion.engine import evict
 from ganglion.engine.record import GangRecord
 from ganglion.engine.shops import Shop, Shops
 from ganglion.engine.supply import NO_BOUND, Bound, Leftovers, Supply
-from ganglion.engine.victims import Cause, Unit
+from ganglion.engine.victims import Unit
+from ganglion.model.causes import CauseKind
 from ganglion.model.placement import PodPlacement
 from ganglion.model.plan import Phase, Plan
 from tests.engine.build import end, gang, node, state_of, submit
@@ -45,7 +46,7 @@ def unit(rng: Random, number: int) -> Unit:
         PodPlacement("main", index, f"n{rng.randrange(3)}", tuple(range(rng.randint(1, 4))), 1000)
         for index in range(rng.randint(1, 3))
     )
-    return Unit(record, pods, True, rng.randrange(10_000), Cause.PREEMPTED)
+    return Unit(record, pods, True, rng.randrange(10_000), CauseKind.PREEMPTED)
 
 
 def freed(each: Unit) -> int:

@@ -10,7 +10,8 @@ from ganglion.engine.state import ClusterState
 from ganglion.engine.stock import Stock
 from ganglion.engine.tentative import Tentative
 from ganglion.engine.units import units_of
-from ganglion.engine.victims import Cause, Unit
+from ganglion.engine.victims import Unit
+from ganglion.model.causes import CauseKind
 from ganglion.model.events import GangSubmitted, NodeAdded, QueueSet
 from ganglion.model.placement import Placement, PodPlacement
 from ganglion.model.resources import GpuRequest, PodRequest
@@ -28,7 +29,7 @@ def running(pods: int = 2, **more: object) -> tuple[ClusterState, GangRecord]:
 
 
 def units(record: GangRecord) -> list[Unit]:
-    return list(units_of(record, Cause.RECLAIMED, lambda *_: 1, lambda _: True))
+    return list(units_of(record, CauseKind.RECLAIMED, lambda *_: 1, lambda _: True))
 
 
 def test_a_seat_that_is_equal_to_a_pod_that_counts_is_taken_back_alone() -> None:

@@ -46,7 +46,7 @@ def begin(state: ClusterState, first: Gang, now: int = 1) -> None:
 
 
 def stopped(plan: Plan) -> list[tuple[str, str]]:
-    return [(stop.gang, stop.cause) for stop in plan.stops]
+    return [(stop.gang, str(stop.cause)) for stop in plan.stops]
 
 
 def test_a_gang_that_had_its_turn_yields_to_an_equal_that_had_none() -> None:

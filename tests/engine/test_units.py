@@ -5,7 +5,8 @@ from hypothesis import strategies as st
 
 from ganglion.engine.record import GangRecord
 from ganglion.engine.units import units_of
-from ganglion.engine.victims import Cause, Unit
+from ganglion.engine.victims import Unit
+from ganglion.model.causes import CauseKind
 from ganglion.model.placement import Placement, PodPlacement
 from ganglion.model.workload import Gang, PodSet, Slice
 
@@ -24,7 +25,7 @@ def running(*sets: tuple[PodSet, int]) -> GangRecord:
 def units(record: GangRecord, **more: object) -> list[Unit]:
     price = lambda record, pods, whole: len(pods)  # noqa: E731 - a price is a function
     useful = more.pop("useful", lambda unit: True)
-    return list(units_of(record, Cause.PREEMPTED, price, useful, **more))  # type: ignore[arg-type]
+    return list(units_of(record, CauseKind.PREEMPTED, price, useful, **more))  # type: ignore[arg-type]
 
 
 def names(found: list[Unit]) -> list[list[str]]:

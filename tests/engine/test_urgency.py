@@ -113,7 +113,7 @@ def test_waiting_raises_a_priority_step_by_step_and_each_step_is_a_decision() ->
         plan = cycle(state, [], now)
         steps += [each for each in plan.decisions if isinstance(each, GangUpdated)]
         state.validate()
-    assert [(each.at, each.priority, each.cause) for each in steps] == [
+    assert [(each.at, each.priority, str(each.cause)) for each in steps] == [
         (HOUR + 1, 70, "escalated from 50"),
         (3 * HOUR + 1, 90, "escalated from 70"),
     ]

@@ -7,6 +7,7 @@ from ganglion.engine.state import ClusterState
 from ganglion.lifecycle.reserved import reason_of, waits_for
 from ganglion.lifecycle.status import State, state_of
 from ganglion.model import events as ev
+from ganglion.model.causes import Cause, CauseKind
 from ganglion.model.node import Device, Node
 from ganglion.model.placement import Placement, PodPlacement
 from ganglion.model.queue import Queue
@@ -42,7 +43,10 @@ def trade(victims: int) -> ClusterState:
             ev.GangStarted(3, f"{name}-1/0", 1),
         ]
     events.append(ev.GangSubmitted(4, gang("u", victims)))
-    events += [ev.GangStopping(5, f"{name}-1/0", 1, "preempted for u-1/0") for name in names]
+    events += [
+        ev.GangStopping(5, f"{name}-1/0", 1, Cause(CauseKind.PREEMPTED, gang="u-1/0"))
+        for name in names
+    ]
     events.append(ev.GangReserved(5, "u-1/0", place(*range(victims))))
     for event in events:
         assert state.apply(event)

@@ -3,6 +3,7 @@ import pytest
 from ganglion.engine.record import GangRecord
 from ganglion.lifecycle.failures.history import CRASH_LOOP, OOM, QUICK_MS, History
 from ganglion.lifecycle.retries import CRASHES, SERVICE_CRASHES, START_TRIES, decide
+from ganglion.model.causes import Cause, CauseKind
 from ganglion.model.events import GangEnded, Outcome
 from ganglion.model.plan import Phase
 from ganglion.model.workload import Gang, Kind, Retry, Workload
@@ -37,16 +38,16 @@ def test_what_a_gang_did_not_cause_is_retried_at_once_and_without_limit(outcome:
 
 
 @pytest.mark.parametrize(
-    "cause", ["preempted for b/0", "reclaimed for b/0", "moved for b/0", "yielded for b/0"]
+    "kind", [CauseKind.PREEMPTED, CauseKind.RECLAIMED, CauseKind.MOVED, CauseKind.YIELDED]
 )
-def test_who_makes_room_for_others_waits_again_and_it_is_no_failure(cause: str) -> None:
-    stopping = record(phase=Phase.STOPPING, cause=cause)
+def test_who_makes_room_for_others_waits_again_and_it_is_no_failure(kind: CauseKind) -> None:
+    stopping = record(phase=Phase.STOPPING, cause=Cause(kind, gang="b/0"))
     found = decide(ended(Outcome.PREEMPTED), stopping, workload(limit=0))
     assert (found.requeue, found.not_before, found.outcome) == (True, 0, Outcome.PREEMPTED)
 
 
 def test_work_that_was_done_before_the_stop_took_effect_is_done() -> None:
-    stopping = record(phase=Phase.STOPPING, cause="preempted for b/0")
+    stopping = record(phase=Phase.STOPPING, cause=Cause(CauseKind.PREEMPTED, gang="b/0"))
     assert not decide(ended(Outcome.SUCCEEDED), stopping, workload()).requeue
 
 
@@ -95,7 +96,7 @@ def test_causes_that_do_not_count_end_a_gang(outcome: Outcome) -> None:
 
 @pytest.mark.parametrize("outcome", list(Outcome))
 def test_a_gang_that_is_being_cancelled_is_never_started_again(outcome: Outcome) -> None:
-    stopping = record(phase=Phase.STOPPING, cause="cancelled by ada")
+    stopping = record(phase=Phase.STOPPING, cause=Cause(CauseKind.CANCELLED, user="ada"))
     found = decide(ended(outcome), stopping, workload(limit=5))
     assert not found.requeue
     kept = outcome is Outcome.SUCCEEDED
@@ -126,7 +127,7 @@ def test_the_restarts_of_a_replica_can_be_limited() -> None:
 
 
 def test_a_service_that_is_cancelled_stays_so() -> None:
-    stopping = record(phase=Phase.STOPPING, cause="cancelled by ada")
+    stopping = record(phase=Phase.STOPPING, cause=Cause(CauseKind.CANCELLED, user="ada"))
     assert not decide(ended(Outcome.FAILED), stopping, Workload("a", kind=Kind.SERVICE)).requeue
 
 

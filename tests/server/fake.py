@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ganglion.model.behaviour import Idle
+from ganglion.model.causes import Cause
 from ganglion.model.events import Event, GangEnded, GangStarted, NodeAdded, Outcome
 from ganglion.model.node import Node
 from ganglion.model.plan import Plan, Resize, Start, Stop
@@ -34,7 +35,7 @@ class Machine:
         self.began: list[Key] = []
         self.live: set[Key] = set()
         self.ended: dict[Key, tuple[Outcome, int]] = {}
-        self.stops: list[tuple[str, int, str, bool]] = []
+        self.stops: list[tuple[str, int, Cause, bool]] = []
         self.limits: dict[str, int] = {}
         self.workloads: dict[str, Workload] = {}
         self.resizes: list[tuple[str, int, int]] = []
@@ -101,7 +102,7 @@ class FakeWorld:
         for stop in plan.stops:
             self.stop(stop.gang, stop.attempt, stop.cause)
 
-    def stop(self, gang: str, attempt: int, cause: str, *, force: bool = False) -> None:
+    def stop(self, gang: str, attempt: int, cause: Cause, *, force: bool = False) -> None:
         self.machine.stops.append((gang, attempt, cause, force))
         if not self.machine.lingering:
             self.machine.leave()

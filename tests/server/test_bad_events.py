@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from ganglion.ledger.records import Batch
+from ganglion.model.causes import Cause, CauseKind
 from ganglion.model.events import (
     Event,
     GangEnded,
@@ -61,7 +62,7 @@ def running(rig: Rig, name: str = "a") -> str:
 
 NOWHERE = Placement((PodPlacement("main", 0, "nowhere", (0,), 1000),), Level.NODE, "nowhere")
 SENSELESS: list[Event] = [
-    GangStopping(5, "ghost-1/0", 1, "x"),
+    GangStopping(5, "ghost-1/0", 1, Cause(CauseKind.OTHER, text="x")),
     GangEnded(5, "ghost-1/0", 1, Outcome.SUCCEEDED),
     GangPlaced(5, "ghost-1/0", 1, NOWHERE),
     GangUpdated(5, "ghost-1/0", priority=3),

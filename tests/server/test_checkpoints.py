@@ -15,10 +15,11 @@ import pytest
 
 from ganglion.engine.builtin import builtin_plugins
 from ganglion.engine.cycle import cycle
+from ganglion.model.causes import sentence
 from ganglion.model.policy import Policy
 from ganglion.server import documents
 from ganglion.server.book import Book
-from ganglion.server.checkpoint import read, written
+from ganglion.server.checkpoint import FORMAT, read, written
 from ganglion.server.draft import Mind
 from ganglion.server.failures_keeper import FailuresKeeper
 from ganglion.server.keepers import Keepers
@@ -67,8 +68,23 @@ def test_a_checkpoint_of_an_earlier_version_is_read_and_decided_on(file: Path) -
     assert written(mind, known.memories() or {})
 
 
+def test_sentences_of_an_earlier_checkpoint_are_causes_that_read_as_they_did() -> None:
+    found = read((FOLDER / "1-causes.checkpoint").read_bytes())
+    mind = found.mind(builtin_plugins(found.parts["state"]["policy"]))
+    records = mind.state.records.values()
+    said = {sentence(cause) for each in records for cause in (each.cause, each.held_for)}
+    assert {"preempted for b-1/0", "suspended by ada", "waits for approval"} <= said
+    assert [sentence(each.cause) for each in mind.book.policies] == [
+        *("applied", "started with the server", "rolled back to 1")
+    ]
+    (sweep,) = found.memories["sweeps"][0].values()
+    assert sweep.given_up == {"stop-19/0": mind.state.records["stop-19/0"].cause}
+
+
 def test_there_are_checkpoints_of_every_format() -> None:
-    assert {file.stem.partition(".")[0] for file in FILES} >= {"1-engine", "1-server"}
+    assert {file.stem.partition(".")[0] for file in FILES} >= {
+        f"{number}-{kind}" for number in range(1, FORMAT + 1) for kind in ("engine", "server")
+    }
 
 
 @pytest.mark.parametrize("name", sorted(documents.BARE))

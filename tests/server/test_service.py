@@ -6,6 +6,7 @@ import pytest
 
 from ganglion.engine.cycle import cycle
 from ganglion.engine.state import ClusterState
+from ganglion.model.causes import Cause, CauseKind
 from ganglion.model.errors import Conflict, EnvironmentFault
 from ganglion.model.events import GangEnded, GangPlaced, GangStarted, GangSubmitted, Outcome
 from ganglion.server import commands, service
@@ -116,7 +117,7 @@ def test_a_crash_while_stopping_stops_again(rig: Rig) -> None:
     assert rig.machine.stops == []
     rig.crash()
     rig.turn()
-    assert rig.machine.stops == [("a-1/0", 1, "cancelled by ada", False)]
+    assert rig.machine.stops == [("a-1/0", 1, Cause(CauseKind.CANCELLED, user="ada"), False)]
     assert rig.state(job) == "CANCELLED"
 
 

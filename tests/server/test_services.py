@@ -65,7 +65,9 @@ def test_a_drain_ends_with_its_time(parlour: Parlour) -> None:
     parlour.door.held = set(parlour.running())
     parlour.load(0, 1, 45)
     assert len(parlour.running()) == 1
-    assert all(cause == "cancelled: scaled down" for _, _, cause, _ in parlour.rig.machine.stops)
+    assert all(
+        str(cause) == "cancelled: scaled down" for _, _, cause, _ in parlour.rig.machine.stops
+    )
 
 
 def test_a_drain_goes_on_after_a_crash(parlour: Parlour) -> None:

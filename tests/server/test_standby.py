@@ -69,7 +69,7 @@ def test_their_places_are_lent_and_called_back(parlour: Parlour) -> None:
     assert f"{other}/0" not in parlour.running()
     parlour.load(0, 3, 8)
     assert (f"{train}/0", "recalled for chat-1/1") in [
-        (gang, cause) for gang, _, cause, *_ in parlour.rig.machine.stops
+        (gang, str(cause)) for gang, _, cause, *_ in parlour.rig.machine.stops
     ]
     assert parlour.running() == ["chat-1/0", "chat-1/1"]
 

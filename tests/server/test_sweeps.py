@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from ganglion.model.causes import CauseKind
 from ganglion.model.errors import FieldError
 from ganglion.model.events import GangEnded, GangStopping, MetricReported, Outcome
 from ganglion.model.plan import Phase
@@ -58,7 +59,7 @@ def test_a_trial_that_does_badly_is_stopped_and_its_sweep_succeeds(rig: Rig) -> 
     rig.turn(2)
     assert phases(rig) == ["running", "ended", "running", "ended"]
     why = "stopped early: loss 0.9 at step 1 is place 2 of 2 so far, and the best 1 go on"
-    assert ("s-1/1", 1, why, False) in rig.machine.stops
+    assert ("s-1/1", why) in [(gang, str(cause)) for gang, _, cause, _ in rig.machine.stops]
     with rig.service.read() as mind:
         shown = detail(mind, "s-1")
     assert (shown.running, shown.stopped_early, shown.failed, shown.state) == (2, 2, 0, "RUNNING")
@@ -197,7 +198,7 @@ def test_a_sweep_is_cancelled_as_one(rig: Rig) -> None:
     rig.turn(2)
     assert rig.state(job) == "CANCELLED"
     assert not any(
-        each.cause.startswith("stopped early")
+        each.cause.kind is CauseKind.GIVEN_UP
         for each in rig.ledger.replay()
         if isinstance(each, GangStopping)
     )

@@ -6,6 +6,7 @@ import httpx2
 import pytest
 from fastapi.testclient import TestClient
 
+from ganglion.model.causes import Cause, CauseKind
 from ganglion.model.workload import Deadline
 from ganglion.server import commands
 from ganglion.server.context import Context
@@ -229,7 +230,7 @@ def test_cancelling_ends_what_waits_at_once_and_stops_what_runs(
     wait_for(client, "run", "RUNNING")
     assert client.post(f"{API}/workloads/run/cancel", json={"force": True}).status_code == 200
     wait_for(client, "run", "CANCELLED")
-    assert rig.machine.stops == [("run-2/0", 1, "cancelled by ada", True)]
+    assert rig.machine.stops == [("run-2/0", 1, Cause(CauseKind.CANCELLED, user="ada"), True)]
     again = client.post(f"{API}/workloads/run/cancel")
     problem(again, 409, "state.conflict", "run-2 has ended already, as CANCELLED")
 

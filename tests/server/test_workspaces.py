@@ -9,6 +9,7 @@ from fastapi.testclient import TestClient
 
 from ganglion.lifecycle.workspaces.look import Look, Loss
 from ganglion.lifecycle.workspaces.sights import Sight, Witness, doubtful
+from ganglion.model.causes import Cause, CauseKind
 from ganglion.model.errors import Conflict
 from ganglion.model.events import GangEnded, GangUpdated, IdleWarned, Outcome
 from ganglion.model.policy import Policy
@@ -21,6 +22,7 @@ from ganglion.server.workspaces_keeper import WorkspaceKeeper
 from tests.server.conftest import Rig
 
 MIN = 60_000
+BY_ADA = Cause(CauseKind.RESUMED, user="ada")
 REQUIRED = frozenset({Witness.PROCESSES})
 
 
@@ -90,7 +92,7 @@ class Office:
         self.rig.turn(2)
 
     def resume(self, ref: str) -> None:
-        self.rig.do(lambda draft: workspaces.resume(draft, ref, "resumed by ada"))
+        self.rig.do(lambda draft: workspaces.resume(draft, ref, BY_ADA))
 
     def priority(self, workload: str) -> int:
         with self.rig.service.read() as mind:

@@ -17,6 +17,7 @@ from ganglion.bench.metrics import Done
 from ganglion.bench.oracle import Held, Waiting, victims
 from ganglion.engine.cycle import cycle
 from ganglion.engine.state import ClusterState
+from ganglion.model.causes import Cause, CauseKind
 from ganglion.model.errors import InvariantBroken
 from ganglion.model.events import (
     Event,
@@ -187,7 +188,7 @@ class _Replay:
             left = self._vacate(number).ends - now
             self._served[number] += (self._left[number] - left) * job.gpus
             self._left[number] = left + self._recipe.restart_ms(job.gpus)
-            events.append(GangStopping(now, old, 1, "preempted"))
+            events.append(GangStopping(now, old, 1, Cause(CauseKind.PREEMPTED)))
             events.append(GangEnded(now, old, 1, Outcome.PREEMPTED))
             attempt = int(old.split("/")[0].split("-")[1]) + 1
             self._gangs[number] = self._gang(job, attempt)

@@ -13,7 +13,8 @@ from ganglion.engine.lanes import Lane
 from ganglion.engine.record import GangRecord
 from ganglion.engine.rules import rules
 from ganglion.engine.state import ClusterState
-from ganglion.engine.victims import Cause, Unit
+from ganglion.engine.victims import Unit
+from ganglion.model.causes import CauseKind
 from ganglion.model.plan import Start
 
 
@@ -46,7 +47,7 @@ def _takes_from(
         return lambda record: any(each.gang.queue != record.gang.queue for each in found)
     allows = rules().allows
     units = [
-        Unit(each, each.placement.pods, True, 0, Cause.RECLAIMED)
+        Unit(each, each.placement.pods, True, 0, CauseKind.RECLAIMED)
         for each in found
         if each.placement
     ]

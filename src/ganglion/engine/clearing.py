@@ -21,8 +21,9 @@ from ganglion.engine.seek import seek
 from ganglion.engine.sketch import Sketch
 from ganglion.engine.state import ClusterState
 from ganglion.engine.tentative import Tentative
-from ganglion.engine.victims import Cause, Unit
+from ganglion.engine.victims import Unit
 from ganglion.model.booking import Booking
+from ganglion.model.causes import Cause, CauseKind
 from ganglion.model.events import GangReserved, GangStopping
 from ganglion.model.placement import Placement
 from ganglion.model.plan import Phase, Plan, Stop
@@ -117,7 +118,7 @@ def _elsewhere(
     ranks = {state.tree.index[node]: None for node in booking.nodes if node in state.tree.index}
     tentative = Tentative(state)
     try:
-        tentative.take(Unit(record, record.placement.pods, True, 0, Cause.MOVED))
+        tentative.take(Unit(record, record.placement.pods, True, 0, CauseKind.MOVED))
         with Sketch(state) as sketch:
             sketch.shut(ranks)
             place = seek(state, as_it_is(record), now, TRIED)[1]
@@ -129,8 +130,8 @@ def _elsewhere(
 def _stop(
     state: ClusterState, record: GangRecord, booking: Booking, place: Placement | None, plan: Plan
 ) -> None:
-    what = f"{booking.name} ({booking.reason})" if booking.reason else booking.name
-    event = GangStopping(plan.at, record.gang.id, record.attempt, f"{Cause.MOVED} for {what}")
+    cause = Cause(CauseKind.MOVED_FOR_BOOKING, name=booking.name, text=booking.reason)
+    event = GangStopping(plan.at, record.gang.id, record.attempt, cause)
     decide(state, [event], plan)
     plan.stops.append(Stop(event.gang, event.attempt, event.cause))
     if place:

@@ -29,13 +29,12 @@ from ganglion.engine.state import ClusterState
 from ganglion.engine.tentative import Tentative
 from ganglion.engine.trade import Trade
 from ganglion.engine.trial import common
-from ganglion.engine.victims import Cause, Unit, Useful, may_stop
+from ganglion.engine.victims import Unit, Useful, may_stop
+from ganglion.model.causes import Cause, CauseKind
 from ganglion.model.events import GangReserved, GangResized, GangStopping
 from ganglion.model.placement import Placement, PodPlacement
 from ganglion.model.plan import Phase, Plan, Resize, Start, Stop
 from ganglion.model.policy import Entitlement
-
-GROWN = "grown into idle GPUs"
 
 Turn = tuple[Rank, int, int, str]
 """Standing of its queue and its priority, pods above its least, age, id."""
@@ -183,7 +182,7 @@ class _Season:
         record = grower.record
         if not record.gang.preemptible:
             return True
-        unit = Unit(record, place.pods, False, 0, Cause.RECLAIMED)
+        unit = Unit(record, place.pods, False, 0, CauseKind.RECLAIMED)
         state, allows, now = self._state, self._rules.allows, self._now
         others = [each for each in self._claimants if each.gang.queue != record.gang.queue]
         rivals = [each for each in others if not allows(state, each, unit, now)]
@@ -306,18 +305,18 @@ class _Season:
             gone = {pod for unit, _ in taken for pod in unit.pods}
             assert first.record.placement
             left = [pod for pod in first.record.placement.pods if pod not in gone]
-            self._resize(first.record, left, f"{first.cause} for {asker.gang.id}")
+            self._resize(first.record, left, Cause(first.cause, gang=asker.gang.id))
         self._emit_moves()
         for grower in self._growers.values():
             if grower.added and self._pays(grower):
                 assert grower.record.placement
                 pods = [*grower.record.placement.pods, *grower.added]
-                self._resize(grower.record, pods, GROWN)
+                self._resize(grower.record, pods, Cause(CauseKind.GROWN))
 
     def _emit_moves(self) -> None:
         state, plan = self._state, self._plan
         for record, _, asker in self._moved.values():
-            cause, gang = f"{Cause.MOVED} for {asker.gang.id}", record.gang.id
+            cause, gang = Cause(CauseKind.MOVED, gang=asker.gang.id), record.gang.id
             decide(state, [GangStopping(plan.at, gang, record.attempt, cause)], plan)
             plan.stops.append(Stop(gang, record.attempt, cause))
         for record, place, _ in self._moved.values():
@@ -335,7 +334,7 @@ class _Season:
         assert record.placement
         return gpu_milli(record.placement.pods) * self._state.policy.evict.restart_ms
 
-    def _resize(self, record: GangRecord, pods: list[PodPlacement], cause: str) -> None:
+    def _resize(self, record: GangRecord, pods: list[PodPlacement], cause: Cause) -> None:
         state, plan = self._state, self._plan
         state.blame(record.gang.id)
         order = {each.name: number for number, each in enumerate(record.gang.pod_sets)}

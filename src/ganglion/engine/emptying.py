@@ -19,7 +19,8 @@ from ganglion.engine.seek import seek
 from ganglion.engine.sketch import Sketch
 from ganglion.engine.state import ClusterState
 from ganglion.engine.tentative import Tentative
-from ganglion.engine.victims import Cause, Unit, may_stop
+from ganglion.engine.victims import Unit, may_stop
+from ganglion.model.causes import Cause, CauseKind
 from ganglion.model.events import GangReserved, GangStopping
 from ganglion.model.placement import Placement
 from ganglion.model.plan import Plan, Stop
@@ -114,7 +115,7 @@ def _moves(
     """New places for all of them on other nodes that are in use; None when there are none."""
     tentative, moves = Tentative(state), Moves()
     units = [
-        Unit(record, record.placement.pods, True, 0, Cause.MOVED)
+        Unit(record, record.placement.pods, True, 0, CauseKind.MOVED)
         for record in records
         if record.placement
     ]
@@ -139,7 +140,7 @@ def _moves(
 
 
 def _carry_out(state: ClusterState, moves: Moves, node: str, plan: Plan) -> None:
-    cause = f"{Cause.MOVED} to empty node {node}"
+    cause = Cause(CauseKind.EMPTIED, name=node)
     for record, _ in moves:
         gang, attempt = record.gang.id, record.attempt
         decide(state, [GangStopping(plan.at, gang, attempt, cause)], plan)

@@ -4,7 +4,8 @@ from collections.abc import Iterator, Sequence
 
 from ganglion.engine.record import GangRecord
 from ganglion.engine.state import ClusterState
-from ganglion.engine.victims import Cause, Unit
+from ganglion.engine.victims import Unit
+from ganglion.model.causes import CauseKind
 from ganglion.model.plan import Start
 
 
@@ -30,4 +31,4 @@ class Fresh:
         self._noted = len(starts)
         for record in self._lowest.values():
             if record.placement:
-                yield Unit(record, record.placement.pods, True, 0, Cause.PREEMPTED)
+                yield Unit(record, record.placement.pods, True, 0, CauseKind.PREEMPTED)

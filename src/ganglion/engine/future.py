@@ -30,6 +30,7 @@ from ganglion.engine.reservations import Apart, Reservations
 from ganglion.engine.room import Room, by_node, fits_into
 from ganglion.engine.rooms import Rooms
 from ganglion.engine.sketch import Sketch
+from ganglion.model.causes import Cause, CauseKind
 from ganglion.model.events import StartPlanned
 from ganglion.model.placement import Placement, PodPlacement
 from ganglion.model.plan import Phase
@@ -39,7 +40,9 @@ from ganglion.model.reasons import Reason
 CONSERVATIVE_DEPTH = 256
 """Reservations held at most where everybody gets one."""
 
-_LATE = "its place is not free in time"
+_LATE = Cause(CauseKind.PLACE_LATE)
+_GONE = Cause(CauseKind.PLACE_GONE)
+_HIGHER = Cause(CauseKind.HIGHER_PRIORITY)
 Found = tuple[Reason | None, Placement | None]
 """Either a reason to wait or a placement."""
 
@@ -100,10 +103,7 @@ class Future:
         return self._held.drop(gang)
 
     def apart_from(self, *gangs: str) -> Apart:
-        """As if these gangs held no reservations, as while one is seated tentatively.
-
-        Use it as a context manager.
-        """
+        """A context without the reservations of these gangs, as to seat one tentatively."""
         return self._held.apart_from(*gangs)
 
     def next_wake(self, now: int) -> int | None:
@@ -152,7 +152,8 @@ class Future:
             return
         if not is_about_room(reason):
             if gang in self._held:
-                yield StartPlanned(now, gang, None, cause=reason.message)
+                cause = Cause(CauseKind.BLOCKED, text=reason.message)
+                yield StartPlanned(now, gang, None, cause=cause)
             return
         if reason.never or self._is_full(record):
             return
@@ -160,11 +161,11 @@ class Future:
         if first is None or (yielding := self._slot(first)) is None:
             return
         for each in yielding:
-            yield StartPlanned(now, each.record.gang.id, None, cause="a higher priority came")
+            yield StartPlanned(now, each.record.gang.id, None, cause=_HIGHER)
         found = self._worthwhile(first, without if first is record else (), now)
         if found:
             start, placement, drains = found
-            yield self._planned(first, start, placement, now, "", drains=drains)
+            yield self._planned(first, start, placement, now, None, drains=drains)
 
     def settle(
         self, record: GangRecord, now: int, found: Found, search: Callable[[], Found]
@@ -269,9 +270,9 @@ class Future:
         )
         found = earliest(self._ground, search, now)
         if found:
-            yield self._planned(record, *found, now, "" if sound else _LATE)
+            yield self._planned(record, *found, now, None if sound else _LATE)
         elif not sound:
-            yield StartPlanned(now, record.gang.id, None, cause="its place is gone")
+            yield StartPlanned(now, record.gang.id, None, cause=_GONE)
 
     def _planned(
         self,
@@ -279,7 +280,7 @@ class Future:
         start: int,
         placement: Placement,
         now: int,
-        cause: str,
+        cause: Cause | None,
         *,
         drains: bool = False,
     ) -> StartPlanned:
@@ -297,9 +298,9 @@ class Future:
         )
         found = earliest(ground, search, now)
         if found:
-            yield self._planned(record, *found, now, "")
+            yield self._planned(record, *found, now, None)
         elif not self._rooms.is_open(held, now):
-            yield StartPlanned(now, record.gang.id, None, cause="its place is gone")
+            yield StartPlanned(now, record.gang.id, None, cause=_GONE)
         elif held.start_ms <= now:
             start = later(ground, held, now)
             yield self._planned(record, start, held.placement, now, _LATE, drains=True)

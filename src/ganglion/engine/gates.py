@@ -4,6 +4,7 @@ from copy import copy
 
 from msgspec import Struct
 
+from ganglion.model.causes import Cause, sentence
 from ganglion.model.events import Outcome
 from ganglion.model.reasons import Reason, Remedy, Token
 from ganglion.model.workload import Gang
@@ -98,13 +99,13 @@ class Gates:
             self._tallies[workload] = tally
 
     def reason(
-        self, gang: Gang, not_before: int, held_for: str = "", fault: str = ""
+        self, gang: Gang, not_before: int, held_for: Cause | None = None, fault: str = ""
     ) -> Reason | None:
         """Why a gang may not be looked at; None = it may."""
         if fault:
             return _set_apart(fault)
         if gang.held:
-            why = held_for or "it was submitted on hold; release it"
+            why = sentence(held_for) or "it was submitted on hold; release it"
             return Reason(Token.HELD, why, remedy=Remedy.CHANGE)
         for workload in gang.after:
             reason = self._dependency(workload)

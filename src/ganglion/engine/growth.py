@@ -12,13 +12,19 @@ from ganglion.engine.entitled import KINDS, Entitled
 from ganglion.engine.fair_reclaim import Shortfall, milli_of
 from ganglion.engine.holdings import Holdings
 from ganglion.engine.record import GangRecord
-from ganglion.engine.victims import Cause, Unit
+from ganglion.engine.victims import Unit
+from ganglion.model.causes import CauseKind
 from ganglion.model.policy import Entitlement
 from ganglion.model.queue import ANY_FLAVOR
 from ganglion.model.reasons import Reason, Token
 from ganglion.model.resources import Usage
 
-BY_RIGHT = (Cause.PREEMPTED, Cause.RECLAIMED, Cause.SHARED, Cause.RECLAIMED_BORROWING)
+BY_RIGHT = (
+    CauseKind.PREEMPTED,
+    CauseKind.RECLAIMED,
+    CauseKind.SHARED,
+    CauseKind.RECLAIMED_BORROWING,
+)
 """Causes that give nobody more than its queue deserves."""
 
 Use = dict[tuple[str, str, str], int]
@@ -80,7 +86,7 @@ class Growth:
             units: what was taken and has no other place.
         """
         causes = {unit.cause for unit in units}
-        if Cause.SHARED in causes and not self._is_fairer(asker, before, units):
+        if CauseKind.SHARED in causes and not self._is_fairer(asker, before, units):
             return True
         return asker.gang.preemptible and any(
             now > before[key] and not self._may_have(key, now, before[key] if self._rounds else now)

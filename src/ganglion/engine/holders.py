@@ -9,7 +9,8 @@ from ganglion.engine.record import GangRecord
 from ganglion.engine.seek import seek
 from ganglion.engine.state import ClusterState
 from ganglion.engine.tentative import Tentative
-from ganglion.engine.victims import Cause, Unit
+from ganglion.engine.victims import Unit
+from ganglion.model.causes import CauseKind
 from ganglion.model.reasons import Reason, Token
 
 T = TypeVar("T")
@@ -32,7 +33,7 @@ def holders_of(state: ClusterState, asker: GangRecord, now: int) -> tuple[str, .
         Their ids, in that order; empty when it finds no place even without all of them.
     """
     units = [
-        as_promised(state.records[each], Cause.PREEMPTED)
+        as_promised(state.records[each], CauseKind.PREEMPTED)
         for each in state.promised
         if each != asker.gang.id
     ]
@@ -120,7 +121,7 @@ def _fits_without(state: ClusterState, asker: GangRecord, units: Sequence[Unit],
 
 def _whole(record: GangRecord) -> Unit:
     assert record.placement
-    return Unit(record, record.placement.pods, True, 0, Cause.PREEMPTED)
+    return Unit(record, record.placement.pods, True, 0, CauseKind.PREEMPTED)
 
 
 def _end(state: ClusterState, record: GangRecord, now: int) -> int:

@@ -8,8 +8,8 @@ from ganglion.engine.holdings import Holdings
 from ganglion.engine.price import attained
 from ganglion.engine.queue_rules import protected_ms, reshape, shapes_for
 from ganglion.engine.record import HOLDING, SETTLED, WAITING, GangRecord
-from ganglion.engine.victims import Cause
 from ganglion.model import events as ev
+from ganglion.model.causes import MOVES, cancels
 from ganglion.model.errors import Conflict, NotFound
 from ganglion.model.plan import Phase
 from ganglion.model.workload import PodSet
@@ -77,7 +77,7 @@ def updated(state: Holdings, event: ev.GangUpdated) -> bool:
     record.raised += (step,) if event.escalated else ()
     record.fault = ""
     if "held" in changes:
-        record.held_for = event.cause if event.held else ""
+        record.held_for = event.cause if event.held else None
     state.freed += "floor" in changes
     if record.phase in SETTLED:
         state.measure(record)
@@ -117,7 +117,7 @@ def placed(state: Holdings, event: ev.GangPlaced) -> bool:
     state.hold(record, event.placement)
     state.leave_lane(record)
     record.phase, record.attempt, record.placed_at = Phase.STARTING, event.attempt, event.at
-    record.started, record.committed_at, record.reason, record.cause = 0, 0, None, ""
+    record.started, record.committed_at, record.reason, record.cause = 0, 0, None, None
     record.resized_at = 0
     state.gates.started(record.gang)
     state.freed += bool(record.gang.floor)
@@ -145,16 +145,14 @@ def stopping(state: Holdings, event: ev.GangStopping) -> bool:
     if event.attempt != record.attempt or record.phase not in HOLDING:
         return False
     # A cancel overrides whatever else a gang is being stopped for, and nothing overrides it.
-    if record.phase is Phase.STOPPING and not (
-        ev.cancels(event.cause) and not ev.cancels(record.cause)
-    ):
+    if record.phase is Phase.STOPPING and not (cancels(event.cause) and not cancels(record.cause)):
         return False
     if record.phase in SETTLED:
         record.attained = attained(record, event.at)
         state.step_off(record)
         record.stopping_at = event.at
-        record.moved_at = event.at if event.cause.startswith(Cause.MOVED) else record.moved_at
-    if ev.cancels(event.cause):
+        record.moved_at = event.at if event.cause.kind in MOVES else record.moved_at
+    if cancels(event.cause):
         state.redeem(record)
     record.phase, record.cause = Phase.STOPPING, event.cause
     return True

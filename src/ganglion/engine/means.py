@@ -15,7 +15,8 @@ from ganglion.engine.quota import asked, passed
 from ganglion.engine.record import GangRecord
 from ganglion.engine.state import ClusterState
 from ganglion.engine.tentative import Tentative
-from ganglion.engine.victims import Cause, Unit
+from ganglion.engine.victims import Unit
+from ganglion.model.causes import CauseKind
 from ganglion.model.levels import Level
 from ganglion.model.placement import Placement
 from ganglion.model.queue import ANY_FLAVOR
@@ -126,7 +127,7 @@ class Relief:
             chosen = _cover(units, [amounts[unit.key] for unit in units], bound.short)
             if chosen:
                 # Own gangs first: what leaves the own queue makes room in its share for claims.
-                return sorted(chosen, key=lambda unit: unit.cause is not Cause.PREEMPTED)
+                return sorted(chosen, key=lambda unit: unit.cause is not CauseKind.PREEMPTED)
         return []
 
     def _frees(self, unit: Unit, bound: Passed) -> int:

@@ -11,7 +11,8 @@ from ganglion.engine.price import gpu_milli
 from ganglion.engine.record import GangRecord
 from ganglion.engine.reservation import Reservation
 from ganglion.engine.shapes import SHARED, Shape
-from ganglion.engine.victims import Cause, Unit
+from ganglion.engine.victims import Unit
+from ganglion.model.causes import CauseKind
 from ganglion.model.placement import Placement, PodPlacement
 from ganglion.model.plan import Phase
 from ganglion.model.resources import WHOLE
@@ -122,7 +123,9 @@ class Pledges:
             found += (each for each in low if each.record is not asker)
         own = asker.gang.queue
         return [
-            as_promised(record, Cause.PREEMPTED if record.gang.queue == own else Cause.RECLAIMED)
+            as_promised(
+                record, CauseKind.PREEMPTED if record.gang.queue == own else CauseKind.RECLAIMED
+            )
             for *_, record in sorted(found, key=lambda each: each[:4])
         ]
 
@@ -159,7 +162,7 @@ def _priority(pledge: _Pledge) -> int:
     return pledge.priority
 
 
-def as_promised(record: GangRecord, cause: Cause) -> Unit:
+def as_promised(record: GangRecord, cause: CauseKind) -> Unit:
     """The place that a gang was promised, as a victim."""
     assert record.promise
     return Unit(record, record.promise.pods, False, 0, cause)
@@ -167,7 +170,7 @@ def as_promised(record: GangRecord, cause: Cause) -> Unit:
 
 def as_if_there(held: Reservation) -> Unit:
     """A gang with a reservation, as a victim where it will be."""
-    return Unit(held.record, held.placement.pods, True, 0, Cause.RECLAIMED)
+    return Unit(held.record, held.placement.pods, True, 0, CauseKind.RECLAIMED)
 
 
 def blockers(state: Holdings, record: GangRecord) -> tuple[str, ...]:

@@ -29,7 +29,8 @@ from ganglion.engine.seek import seek
 from ganglion.engine.state import ClusterState
 from ganglion.engine.trial import common
 from ganglion.engine.trimming import is_enough
-from ganglion.engine.victims import Cause, Unit
+from ganglion.engine.victims import Unit
+from ganglion.model.causes import Cause, CauseKind
 from ganglion.model.events import GangReserved, GangResized, GangStopping, PlaceKept
 from ganglion.model.placement import Placement, PodPlacement
 from ganglion.model.plan import Plan, Resize, Stop
@@ -42,13 +43,13 @@ Leaving = dict[str, dict[PodPlacement, None]]
 def wake(state: ClusterState, plan: Plan) -> None:
     """Give back what is kept in vain, and let those who wake take their places."""
     for kept in _beyond_means(state):
-        _give_back(state, kept, "its queue may not have it any more", plan)
+        _give_back(state, kept, CauseKind.BEYOND_MEANS, plan)
     for kept in state.kept:
         state.attend(kept.record.gang.id)
         if not state.kept.is_sound(kept):
-            _give_back(state, kept, "its place is gone", plan)
+            _give_back(state, kept, CauseKind.PLACE_GONE, plan)
         elif _is_booked(state, kept, plan.at):
-            _give_back(state, kept, "its nodes are booked", plan)
+            _give_back(state, kept, CauseKind.NODES_BOOKED, plan)
     for kept in state.kept:
         record = kept.record
         state.attend(record.gang.id)
@@ -56,7 +57,7 @@ def wake(state: ClusterState, plan: Plan) -> None:
             if _means_suffice(state, kept):
                 _take_back(state, kept, plan)
         elif not sleeps(record) or record.gang.recall_ms != kept.recall_ms:
-            _give_back(state, kept, "it sleeps on other terms", plan)
+            _give_back(state, kept, CauseKind.OTHER_TERMS, plan)
 
 
 def keep(state: ClusterState, plan: Plan, *, before_others: bool) -> None:
@@ -98,8 +99,8 @@ def _is_booked(state: ClusterState, kept: Kept, now: int) -> bool:
     return state.bookings.refusal(record, kept.placement, now) is not None
 
 
-def _give_back(state: ClusterState, kept: Kept, cause: str, plan: Plan) -> None:
-    decide(state, [PlaceKept(plan.at, kept.record.gang.id, None, cause)], plan)
+def _give_back(state: ClusterState, kept: Kept, cause: CauseKind, plan: Plan) -> None:
+    decide(state, [PlaceKept(plan.at, kept.record.gang.id, None, Cause(cause))], plan)
 
 
 def _placeless(state: ClusterState) -> Iterator[GangRecord]:
@@ -151,7 +152,9 @@ def _over_others(
     if not state.policy.evict.enabled or judge.hopeless(state, record, now):
         return None
     for each in state.settled():
-        unit = Unit(each, each.placement.pods if each.placement else (), True, 0, Cause.RECALLED)
+        unit = Unit(
+            each, each.placement.pods if each.placement else (), True, 0, CauseKind.RECALLED
+        )
         if state.kept.would_lend(record, each.gang) and judge.allows(state, record, unit, now):
             aside.append(each)
     for each in aside:
@@ -179,7 +182,8 @@ def _means_suffice(state: ClusterState, kept: Kept) -> bool:
 
 def _take_back(state: ClusterState, kept: Kept, plan: Plan) -> None:
     """Have whoever is in the way leave, and promise the place to its owner."""
-    cause, stopped = f"{Cause.RECALLED} for {kept.record.gang.id}", list[GangRecord]()
+    cause = Cause(CauseKind.RECALLED, gang=kept.record.gang.id)
+    stopped = list[GangRecord]()
     for gang, pods in in_the_way(state, kept).items():
         record = state.records[gang]
         if record.promise and not pods.keys().isdisjoint(record.promise.pods):
@@ -203,7 +207,7 @@ def _shrink(
     state: ClusterState,
     record: GangRecord,
     pods: tuple[PodPlacement, ...],
-    cause: str,
+    cause: Cause,
     plan: Plan,
 ) -> None:
     level, domain = common(state.indexes, [state.tree.rank(pod.node) for pod in pods])

@@ -5,6 +5,7 @@ from collections.abc import Hashable
 from msgspec import Struct
 
 from ganglion.engine.shapes import Shape
+from ganglion.model.causes import Cause
 from ganglion.model.events import Outcome
 from ganglion.model.placement import Placement, PodPlacement
 from ganglion.model.plan import Phase
@@ -48,8 +49,8 @@ class GangRecord(Struct):
         failures: attempts that failed by themselves.
         exit_code: exit code of the last attempt.
         message: what its world said of the last attempt.
-        cause: why it is being stopped.
-        held_for: why it is held, as told; empty = nobody said.
+        cause: why it is being stopped; None = it is not.
+        held_for: why it is held; None = it was not said.
         charged: what its placement uses, by flavor.
         pledged: what its promise uses, by flavor.
         number: gangs that were submitted up to it.
@@ -74,8 +75,8 @@ class GangRecord(Struct):
     failures: int = 0
     exit_code: int | None = None
     message: str = ""
-    cause: str = ""
-    held_for: str = ""
+    cause: Cause | None = None
+    held_for: Cause | None = None
     charged: tuple[tuple[str, Usage], ...] = ()
     pledged: tuple[tuple[str, Usage], ...] = ()
     leaving: tuple[PodPlacement, ...] = ()

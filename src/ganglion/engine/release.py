@@ -14,7 +14,8 @@ from ganglion.engine.record import SETTLED, WAITING, GangRecord
 from ganglion.engine.seek import ABOUT_ROOM, seek
 from ganglion.engine.state import ClusterState
 from ganglion.engine.tentative import Tentative
-from ganglion.engine.victims import Cause, Unit
+from ganglion.engine.victims import Unit
+from ganglion.model.causes import CauseKind
 from ganglion.model.plan import Phase
 from ganglion.model.resources import WHOLE
 
@@ -217,4 +218,4 @@ def _askers(state: ClusterState) -> Iterator[GangRecord]:
 
 def _whole(record: GangRecord) -> Unit:
     assert record.placement
-    return Unit(record, record.placement.pods, True, 0, Cause.PREEMPTED)
+    return Unit(record, record.placement.pods, True, 0, CauseKind.PREEMPTED)

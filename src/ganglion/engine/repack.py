@@ -34,7 +34,8 @@ from ganglion.engine.state import ClusterState
 from ganglion.engine.stock import Stock
 from ganglion.engine.tentative import Tentative
 from ganglion.engine.trade import Trade
-from ganglion.engine.victims import Cause, Rules, Unit, may_stop
+from ganglion.engine.victims import Rules, Unit, may_stop
+from ganglion.model.causes import CauseKind
 from ganglion.model.placement import Placement
 from ganglion.model.reasons import Reason, Token
 
@@ -208,7 +209,7 @@ class Mover:
         if record.placement is None or not may_move(self._state, record, self._now):
             return None
         cost = price.of_victim(record, self._now, self._state.policy.evict.restart_ms)
-        return Unit(record, record.placement.pods, True, cost, Cause.MOVED, grade=(-1,))
+        return Unit(record, record.placement.pods, True, cost, CauseKind.MOVED, grade=(-1,))
 
     def _may(self, asker: GangRecord, unit: Unit) -> bool:
         if unit.record.placed_at == self._now:
@@ -254,7 +255,7 @@ class Mover:
         self._bound = set()
         market.open()
         while offer := market.best():
-            moved = (each for each in (*taken, *offer.units) if each.cause is Cause.MOVED)
+            moved = (each for each in (*taken, *offer.units) if each.cause is CauseKind.MOVED)
             if sum(each.price for each in moved) >= gain:
                 return None
             done = market.accept(offer, tentative, partial(self._may_take, asker))
@@ -273,7 +274,7 @@ class Mover:
         """Whether a unit may be stopped as things stand, or else be moved as a whole."""
         if unit.whole and not self._state.floors.spares(unit.record):
             return False
-        if self._rules is None or unit.cause is Cause.MOVED:
+        if self._rules is None or unit.cause is CauseKind.MOVED:
             return True
         if self._rules.allows(self._state, asker, unit, self._now):
             return True
@@ -311,7 +312,7 @@ class Mover:
         return Trade(place, tuple(units), tuple(moves), cost)
 
     def _must_move(self, unit: Unit) -> bool:
-        return unit.cause is Cause.MOVED or unit.record.gang.id in self._bound
+        return unit.cause is CauseKind.MOVED or unit.record.gang.id in self._bound
 
     def _turn(self, unit: Unit) -> tuple[bool, int, str]:
         """Who is placed anew first: who must be, then the largest."""

@@ -26,6 +26,7 @@ from ganglion.engine.tentative import Tentative
 from ganglion.engine.tight import place_tightly, suits
 from ganglion.engine.trial import common
 from ganglion.engine.trimming import is_enough
+from ganglion.model.causes import Cause, CauseKind
 from ganglion.model.events import GangResized, GangStopping
 from ganglion.model.levels import Level
 from ganglion.model.placement import Placement, PodPlacement
@@ -78,17 +79,16 @@ def _stranded(state: ClusterState, record: GangRecord) -> Pods:
 
 def _stopped(record: GangRecord, lost: Pods, now: int) -> GangStopping:
     """What is gone stops a gang that cannot go on in part."""
-    cause = f"lost {_named(lost)}: the node came back without what it held"
+    cause = Cause(CauseKind.DEVICES_GONE, devices=_devices(lost))
     return GangStopping(now, record.gang.id, record.attempt, cause)
 
 
-def _named(lost: Pods) -> str:
-    """Devices by node, for people."""
+def _devices(lost: Pods) -> tuple[tuple[str, tuple[int, ...]], ...]:
+    """Devices by node."""
     devices: dict[str, set[int]] = {}
     for pod in lost:
         devices.setdefault(pod.node, set()).update(pod.devices)
-    named = (f"GPU {', '.join(map(str, sorted(each)))} of {node}" for node, each in devices.items())
-    return "; ".join(named)
+    return tuple((node, tuple(sorted(each))) for node, each in devices.items())
 
 
 def _lost(state: ClusterState, record: GangRecord, beside: Pods) -> Pods:
@@ -158,19 +158,20 @@ def _repair(
     """What becomes of one gang; None = it waits until others have left the place it found."""
     assert record.placement
     rest = tuple(pod for pod in record.placement.pods if pod not in lost)
-    nodes = ", ".join(sorted({pod.node for pod in lost}))
+    nodes = tuple(sorted({pod.node for pod in lost}))
     pods = _replaced(state, record, rest, lost)
     if pods is None and state.policy.elastic and is_enough(record.gang, rest):
         pods = rest
     if pods is None:
-        cause = f"lost {nodes}, and there is no place for those pods alone"
+        cause = Cause(CauseKind.PODS_LOST, nodes=nodes)
         return GangStopping(now, record.gang.id, record.attempt, cause)
     new = tuple(pod for pod in pods if pod not in rest)
     if not is_clear(state, record, Placement(new), counted=False):
         return None
     level, domain = common(state.indexes, [state.tree.rank(pod.node) for pod in pods])
     place = Placement(pods, level, domain)
-    return GangResized(now, record.gang.id, record.attempt, place, f"repaired, as it lost {nodes}")
+    cause = Cause(CauseKind.REPAIRED, nodes=nodes)
+    return GangResized(now, record.gang.id, record.attempt, place, cause)
 
 
 def _replaced(state: ClusterState, record: GangRecord, rest: Pods, lost: Pods) -> Pods | None:

@@ -25,7 +25,7 @@ from ganglion.engine.rules_kueue import (
     turn,
     uses,
 )
-from ganglion.engine.victims import Cause
+from ganglion.model.causes import CauseKind
 from ganglion.model.queue import Victims
 
 T = TypeVar("T")
@@ -49,7 +49,7 @@ class _Search:
         left: list[GangRecord] = []
         own = False
         for record, cause in self._first(self.candidates, left):
-            own = own or cause is Cause.PREEMPTED
+            own = own or cause is CauseKind.PREEMPTED
             yield record, cause
         if own:
             # The asker's share has shrunk with its own victims: what failed may pass now.
@@ -81,11 +81,11 @@ class _Search:
         entitled = not self._with_asker(lambda: self._exceeds(self._asker.queue))
         while queue := tour.next():
             if queue == self._asker.queue:
-                yield tour.pop(queue), Cause.PREEMPTED
+                yield tour.pop(queue), CauseKind.PREEMPTED
             elif entitled:
-                yield tour.pop(queue), Cause.RECLAIMED
+                yield tour.pop(queue), CauseKind.RECLAIMED
             elif (record := self._passing(tour, queue, left)) is not None:
-                yield record, Cause.SHARED
+                yield record, CauseKind.SHARED
 
     def _passing(self, tour: "_Tour", queue: str, left: list[GangRecord]) -> GangRecord | None:
         ours, theirs = self.sides(queue)
@@ -105,7 +105,7 @@ class _Search:
             record = tour.pop(queue)
             tour.drop(queue)
             if self.share(ours) < self.share(theirs):
-                yield record, Cause.SHARED
+                yield record, CauseKind.SHARED
 
     def sides(self, queue: str) -> tuple[str, str]:
         """The subtrees of the asker and of a queue right below what they have in common."""

@@ -16,7 +16,8 @@ from ganglion.engine.borrowing import Borrowing, Cell, Cells, cells_of
 from ganglion.engine.holdings import Holdings
 from ganglion.engine.queue_rules import protected_ms, rules_for
 from ganglion.engine.record import GangRecord
-from ganglion.engine.victims import Cause, may_stop
+from ganglion.engine.victims import may_stop
+from ganglion.model.causes import CauseKind
 from ganglion.model.queue import ANY_FLAVOR, Victims
 
 
@@ -29,11 +30,11 @@ class Variant(IntEnum):
     WHILE_BORROWING = 3
 
 
-CAUSES: Mapping[Variant, Cause] = {
-    Variant.WITHIN: Cause.PREEMPTED,
-    Variant.HIERARCHY: Cause.RECLAIMED,
-    Variant.WITHOUT_BORROWING: Cause.RECLAIMED,
-    Variant.WHILE_BORROWING: Cause.RECLAIMED_BORROWING,
+CAUSES: Mapping[Variant, CauseKind] = {
+    Variant.WITHIN: CauseKind.PREEMPTED,
+    Variant.HIERARCHY: CauseKind.RECLAIMED,
+    Variant.WITHOUT_BORROWING: CauseKind.RECLAIMED,
+    Variant.WHILE_BORROWING: CauseKind.RECLAIMED_BORROWING,
 }
 
 
@@ -72,7 +73,7 @@ class Asker(NamedTuple):
         return self.record.gang.queue
 
 
-Taken = tuple[GangRecord, Cause]
+Taken = tuple[GangRecord, CauseKind]
 
 
 def uses(record: GangRecord, cells: frozenset[Cell]) -> bool:

@@ -20,7 +20,8 @@ from ganglion.engine.record import SETTLED, GangRecord
 from ganglion.engine.running import Running
 from ganglion.engine.units import units_of
 from ganglion.engine.victim_order import Key, by_price, in_turn
-from ganglion.engine.victims import Cause, Grade, Unit, Useful
+from ganglion.engine.victims import Grade, Unit, Useful
+from ganglion.model.causes import CauseKind
 from ganglion.model.placement import PodPlacement
 from ganglion.model.policy import Entitlement, VictimOrder
 from ganglion.model.queue import Victims
@@ -130,11 +131,11 @@ class _Search:
     def pools(self, useful: Useful) -> dict[str, list[Unit]]:
         """Everything that might be taken, by queue; the first to be taken last."""
         pools: dict[str, list[Unit]] = {}
-        known: dict[Hashable, Cause] = {}
+        known: dict[Hashable, CauseKind] = {}
         for record in self._candidates():
             cause = self._cause(record, known)
             whole = not self._is_safe(record)
-            whole = whole and not (cause is Cause.SHARED and self._fair.is_unripe(record))
+            whole = whole and not (cause is CauseKind.SHARED and self._fair.is_unripe(record))
             units = units_of(record, cause, self._price, useful, whole=whole)
             grade = (*self._grade_of(record), record.gang.priority)
             found = pools.setdefault(record.gang.queue, [])
@@ -143,23 +144,23 @@ class _Search:
             units_here.sort(key=self._unit_key, reverse=True)
         return {queue: units_here for queue, units_here in pools.items() if units_here}
 
-    def _cause(self, record: GangRecord, known: dict[Hashable, Cause]) -> Cause:
+    def _cause(self, record: GangRecord, known: dict[Hashable, CauseKind]) -> CauseKind:
         """Why a gang might be taken as things stand; `known` is what was said of others."""
         if record.gang.spare:
-            return Cause.CLEARED
+            return CauseKind.CLEARED
         branch = self._branch(record.gang.queue)
         if not branch.mine:
-            return Cause.PREEMPTED
+            return CauseKind.PREEMPTED
         if self._by_queue:
-            return Cause.RECLAIMED
+            return CauseKind.RECLAIMED
         pods = record.placement.pods if record.placement else ()
-        unit = Unit(record, pods, True, 0, Cause.RECLAIMED)
+        unit = Unit(record, pods, True, 0, CauseKind.RECLAIMED)
         flavors = self._flavors_of(unit)
         frees = tuple(kind for kind in self._kinds if _frees(unit, kind))
         alike = (branch, tuple(flavors), frees)
         if alike not in known:
             by_quota = any(self._is_guaranteed(branch, unit, each) for each in flavors)
-            known[alike] = Cause.RECLAIMED if by_quota else Cause.SHARED
+            known[alike] = CauseKind.RECLAIMED if by_quota else CauseKind.SHARED
         return known[alike]
 
     def _grade_of(self, record: GangRecord) -> Grade:

@@ -6,7 +6,8 @@ from ganglion.engine.acts import decide
 from ganglion.engine.record import GangRecord
 from ganglion.engine.state import ClusterState
 from ganglion.engine.trade import Trade
-from ganglion.engine.victims import Cause, Unit
+from ganglion.engine.victims import Unit
+from ganglion.model.causes import Cause, CauseKind
 from ganglion.model.events import GangReserved, GangResized, GangStopping
 from ganglion.model.placement import Placement
 from ganglion.model.plan import Plan, Resize, Stop
@@ -17,12 +18,12 @@ def swap(state: ClusterState, asker: GangRecord, trade: Trade, plan: Plan) -> No
     moved = {record.gang.id for record, _ in trade.moves}
     stopped = [unit for unit in trade.units if unit.whole]
     for unit in stopped:
-        cause = Cause.MOVED if unit.record.gang.id in moved else unit.cause
-        _stop(state, unit.record, f"{cause} for {asker.gang.id}", plan)
+        kind = CauseKind.MOVED if unit.record.gang.id in moved else unit.cause
+        _stop(state, unit.record, Cause(kind, gang=asker.gang.id), plan)
     gone = {unit.record.gang.id for unit in stopped}
     for unit in trade.units:
         if unit.record.promise and not unit.record.placement:
-            told = f"{unit.cause} for {asker.gang.id}"
+            told = Cause(unit.cause, gang=asker.gang.id)
             decide(state, [GangReserved(plan.at, unit.record.gang.id, None, told)], plan)
             gone.add(unit.record.gang.id)
     surplus = [unit for unit in trade.units if unit.record.gang.id not in gone]
@@ -32,7 +33,7 @@ def swap(state: ClusterState, asker: GangRecord, trade: Trade, plan: Plan) -> No
         decide(state, [GangReserved(plan.at, record.gang.id, place)], plan)
 
 
-def _stop(state: ClusterState, record: GangRecord, cause: str, plan: Plan) -> None:
+def _stop(state: ClusterState, record: GangRecord, cause: Cause, plan: Plan) -> None:
     decide(state, [GangStopping(plan.at, record.gang.id, record.attempt, cause)], plan)
     plan.stops.append(Stop(record.gang.id, record.attempt, cause))
 
@@ -48,7 +49,7 @@ def _shrink(state: ClusterState, asker: GangRecord, units: Iterable[Unit], plan:
         dropped = {pod for unit in taken for pod in unit.pods}
         pods = tuple(pod for pod in record.placement.pods if pod not in dropped)
         place = Placement(pods, record.placement.level, record.placement.domain)
-        cause = f"{taken[0].cause} for {asker.gang.id}"
+        cause = Cause(taken[0].cause, gang=asker.gang.id)
         event = GangResized(plan.at, record.gang.id, record.attempt, place, cause)
         decide(state, [event], plan)
         plan.resizes.append(Resize(record.gang, record.attempt, place, cause))

@@ -14,7 +14,8 @@ from ganglion.engine.quota import asked
 from ganglion.engine.record import GangRecord
 from ganglion.engine.sharers import Pool
 from ganglion.engine.units import units_of
-from ganglion.engine.victims import Cause, Rules, Unit, Useful
+from ganglion.engine.victims import Rules, Unit, Useful
+from ganglion.model.causes import CauseKind
 from ganglion.model.placement import PodPlacement
 from ganglion.model.reasons import Reason, Token
 
@@ -44,7 +45,7 @@ class TurnRules:
         """Whether a unit may still be taken as usage stands now, just before it is."""
         if unit.whole and not state.floors.spares(unit.record):
             return False
-        return unit.cause is Cause.YIELDED or self._inner.allows(state, asker, unit, now)
+        return unit.cause is CauseKind.YIELDED or self._inner.allows(state, asker, unit, now)
 
     def top(self, state: Holdings, asker: GangRecord, queue: str, now: int) -> int:
         """The highest priority of what might be taken of a queue as usage stands."""
@@ -75,7 +76,7 @@ class TurnRules:
             return price.of_surplus(pods, restart)
 
         for record in sorted(found, key=lambda each: (-each.attained, each.gang.id)):
-            yield from units_of(record, Cause.YIELDED, priced, useful)
+            yield from units_of(record, CauseKind.YIELDED, priced, useful)
 
     def _yielding(self, state: Holdings, asker: GangRecord, now: int) -> list["_HadTurn"]:
         """Gangs that have to yield to a gang if it needs their place."""

@@ -6,12 +6,13 @@ from ganglion.engine.acts import decide
 from ganglion.engine.record import SETTLED, GangRecord
 from ganglion.engine.state import ClusterState
 from ganglion.engine.trial import common
+from ganglion.model.causes import Cause, CauseKind
 from ganglion.model.events import GangResized
 from ganglion.model.placement import Placement, PodPlacement
 from ganglion.model.plan import Plan, Resize
 from ganglion.model.workload import Gang
 
-TRIMMED = "fewer pods are wanted"
+TRIMMED = Cause(CauseKind.FEWER_WANTED)
 
 
 def trim(state: ClusterState, plan: Plan) -> None:

@@ -3,7 +3,8 @@
 from collections.abc import Callable, Iterator
 
 from ganglion.engine.record import GangRecord
-from ganglion.engine.victims import Cause, Unit, Useful
+from ganglion.engine.victims import Unit, Useful
+from ganglion.model.causes import CauseKind
 from ganglion.model.placement import PodPlacement
 from ganglion.model.workload import PodSet
 
@@ -12,7 +13,7 @@ Priced = Callable[[GangRecord, tuple[PodPlacement, ...], bool], int]
 
 
 def units_of(
-    record: GangRecord, cause: Cause, price: Priced, useful: Useful, *, whole: bool = True
+    record: GangRecord, cause: CauseKind, price: Priced, useful: Useful, *, whole: bool = True
 ) -> Iterator[Unit]:
     """Units of one gang in the order in which they can be taken.
 

@@ -12,6 +12,7 @@ Escalation raises the priority of gangs that have waited for long, step by step.
 from collections.abc import Iterator
 
 from ganglion.engine.record import GangRecord
+from ganglion.model.causes import Cause, CauseKind
 from ganglion.model.events import GangUpdated
 from ganglion.model.policy import Escalation
 from ganglion.model.workload import Gang
@@ -86,5 +87,5 @@ def escalated(record: GangRecord, steps: tuple[Escalation, ...], now: int) -> It
     earned = [step for step in steps if record.waits_since + step.after_ms <= now]
     best = max(earned, key=lambda step: step.to, default=None)
     if best and best.to > gang.priority and not gang.spare:
-        cause = f"escalated from {gang.priority}"
+        cause = Cause(CauseKind.ESCALATED, number=gang.priority)
         yield GangUpdated(now, gang.id, priority=best.to, cause=cause, escalated=True)

@@ -1,36 +1,14 @@
 """Victims: what may be taken from running gangs, and by which rules."""
 
 from collections.abc import Callable, Iterator
-from enum import StrEnum
 from typing import NamedTuple, Protocol
 
 from ganglion.engine.holdings import Holdings
 from ganglion.engine.record import SETTLED, GangRecord
+from ganglion.model.causes import CauseKind
 from ganglion.model.placement import PodPlacement
 from ganglion.model.reasons import Reason
 from ganglion.model.workload import Gang
-
-
-class Cause(StrEnum):
-    """Why somebody is a victim; the words users read."""
-
-    PREEMPTED = "preempted"
-    """Within the queue, for a gang of higher priority."""
-    RECLAIMED = "reclaimed"
-    """Its queue used more than it is entitled to."""
-    RECLAIMED_BORROWING = "reclaimed while borrowing"
-    """The same, for a queue that goes beyond its quota itself."""
-    SHARED = "shared"
-    """Its queue's share was larger than that of the queue it yields to."""
-    MOVED = "moved"
-    """It goes on elsewhere at once."""
-    RECALLED = "recalled"
-    """It was on a place that is kept for a gang that woke."""
-    CLEARED = "cleared"
-    """It was spare: it used what nobody else waited for."""
-    YIELDED = "yielded"
-    """It had its turn; an equal that ran less goes on."""
-
 
 Grade = tuple[int, ...]
 """A class of victims; those of a smaller one are taken before those of a larger one."""
@@ -57,7 +35,7 @@ class Unit(NamedTuple):
     pods: tuple[PodPlacement, ...]
     whole: bool
     price: int
-    cause: Cause
+    cause: CauseKind
     grade: Grade = ()
 
     @property

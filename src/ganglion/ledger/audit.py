@@ -3,17 +3,15 @@
 from collections.abc import Iterator
 from hashlib import sha256
 
-import msgspec
 from msgspec import Struct, field
 from sqlalchemy import func, select
 
 from ganglion.ledger.chain import GENESIS, Progress, link, silent
-from ganglion.ledger.reader import PAGE, UNREADABLE, Reader
+from ganglion.ledger.codec import UNREADABLE, decoded
+from ganglion.ledger.reader import PAGE, Reader
 from ganglion.ledger.records import Cut, Entry, Flaw
 from ganglion.ledger.tables import cycles, events
-from ganglion.model.events import Event, LedgerCut
-
-_DECODE = msgspec.json.Decoder(Event)
+from ganglion.model.events import LedgerCut
 
 
 class Audit(Struct):
@@ -93,7 +91,7 @@ def _wrong(found: Audit, entry: Entry, head: tuple[int, int] | None) -> Iterator
             "the checksum does not fit: this row, or the one before it, is not as it was written",
         )
     try:
-        event = _DECODE.decode(entry.body)
+        event = decoded(entry.body)
     except UNREADABLE as error:
         yield Flaw(seq, entry.kind, f"cannot be read: {error}")
         return

@@ -6,7 +6,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
 
-import msgspec
 from sqlalchemy import (
     Connection,
     Engine,
@@ -19,6 +18,7 @@ from sqlalchemy import (
 )
 
 from ganglion.ledger import database
+from ganglion.ledger.codec import UNREADABLE, decoded, decoded_all
 from ganglion.ledger.faults import faults
 from ganglion.ledger.history import History
 from ganglion.ledger.records import Cut, Cycle, Entry, Flaw, Snapshot
@@ -38,13 +38,6 @@ _ROW = select(
     cast(events.c.body, LargeBinary).label("body"),
     cast(events.c.checksum, LargeBinary).label("checksum"),
 )
-
-UNREADABLE = (msgspec.MsgspecError, ValueError, RecursionError)
-"""What decoding an event may raise; bytes that are no UTF-8 raise `UnicodeDecodeError`."""
-
-_DECODE = msgspec.json.Decoder(list[Event])
-_ONE = msgspec.json.Decoder(Event)
-
 
 _GANG = re.compile(rb'"gang":(?:\{"id":)?"([^"\\]{1,200})"')
 _ATTEMPT = re.compile(rb'"attempt":(\d{1,9})\b')
@@ -137,7 +130,7 @@ class Reader:
             EnvironmentFault: the database does not answer.
         """
         found = self.newest_entry(kind)
-        return _ONE.decode(found.body) if found else None
+        return decoded(found.body) if found else None
 
     def newest_entry(self, kind: type[Event]) -> Entry | None:
         """The row of the newest event of a sort that can be read; None = there is none."""
@@ -196,7 +189,7 @@ class Reader:
         number = entries[0].cycle
         at, incoming = self._head(entries)
         first = last + 1
-        happened = _decoded(entries) if entries[-1].seq == last + len(entries) else None
+        happened = _all_decoded(entries) if entries[-1].seq == last + len(entries) else None
         if happened is not None:
             seqs = range(first, first + len(entries))
             return Cycle(number, at, happened[:incoming], happened[incoming:], seqs)
@@ -207,7 +200,7 @@ class Reader:
                 flaws.append(_missing(last + 1, entry.seq - 1))
             last = entry.seq
             try:
-                event = _ONE.decode(entry.body)
+                event = decoded(entry.body)
             except UNREADABLE as error:
                 flaws.append(_unreadable(entry, error))
             else:
@@ -235,10 +228,10 @@ def _cuts(page: list[Entry]) -> Iterator[list[Entry]]:
     yield page[begin:]
 
 
-def _decoded(entries: list[Entry]) -> list[Event] | None:
+def _all_decoded(entries: list[Entry]) -> list[Event] | None:
     """The events of a cycle; None = one of them cannot be read."""
     try:
-        found = _DECODE.decode(b"[" + b",".join([entry.body for entry in entries]) + b"]")
+        found = decoded_all([entry.body for entry in entries])
     except UNREADABLE:
         return None
     return found if len(found) == len(entries) else None
@@ -246,7 +239,7 @@ def _decoded(entries: list[Entry]) -> list[Event] | None:
 
 def _readable(body: bytes) -> bool:
     try:
-        _ONE.decode(body)
+        decoded(body)
     except UNREADABLE:
         return False
     return True

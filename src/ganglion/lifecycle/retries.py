@@ -12,7 +12,8 @@ from ganglion.lifecycle.failures.history import (
     History,
     cause_of,
 )
-from ganglion.model.events import GIVEN_UP, GangEnded, Outcome, cancels, suspends
+from ganglion.model.causes import Cause, CauseKind, cancels, sentence, suspends
+from ganglion.model.events import GangEnded, Outcome
 from ganglion.model.plan import Phase
 from ganglion.model.workload import Kind, Retry, Workload
 
@@ -79,9 +80,10 @@ def decide(
     return _by_cause(event, record, workload.retry, history)
 
 
-def _unwanted(event: GangEnded, cause: str) -> GangEnded:
-    if cause.startswith(GIVEN_UP):
-        return replace(event, outcome=Outcome.STOPPED_EARLY, requeue=False, message=cause)
+def _unwanted(event: GangEnded, cause: Cause | None) -> GangEnded:
+    if cause and cause.kind is CauseKind.GIVEN_UP:
+        message = sentence(cause)
+        return replace(event, outcome=Outcome.STOPPED_EARLY, requeue=False, message=message)
     return replace(event, outcome=Outcome.CANCELLED, requeue=False)
 
 

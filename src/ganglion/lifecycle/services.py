@@ -10,11 +10,8 @@ from enum import StrEnum
 from msgspec import Struct
 
 from ganglion.engine.record import WAITING, GangRecord
-from ganglion.model.events import cancels
+from ganglion.model.causes import cancels
 from ganglion.model.plan import Phase
-
-ASLEEP = "suspended: it sleeps until there is a request"
-"""Why the replica of a service that has none is held."""
 
 
 class Part(StrEnum):

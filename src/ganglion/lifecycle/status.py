@@ -5,7 +5,8 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from ganglion.engine.record import WAITING, GangRecord
-from ganglion.model.events import Outcome, suspends
+from ganglion.model.causes import sentence, suspends
+from ganglion.model.events import Outcome
 from ganglion.model.plan import Phase
 from ganglion.model.reasons import Reason
 from ganglion.model.workload import Kind
@@ -74,7 +75,7 @@ def state_of(
     state = next((state for phase, state in _LIVE_FIRST if phase in phases), State.QUEUED)
     reason = next((reason for reason in reasons if reason), None)
     if state is State.QUEUED and all(map(_sleeps, records)):
-        return Status(State.SUSPENDED, "", records[0].held_for)
+        return Status(State.SUSPENDED, "", sentence(records[0].held_for))
     if reason is None:
         return Status(state, "", _last_words(records))
     if state is State.QUEUED:
@@ -119,7 +120,7 @@ def _last_words(records: Sequence[GangRecord]) -> str:
     """What ended the attempt before, or why it is being stopped."""
     for record in records:
         if record.phase is Phase.STOPPING:
-            return record.cause
+            return sentence(record.cause)
         if record.phase in WAITING and record.message:
             return record.message
     return ""

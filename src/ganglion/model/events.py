@@ -10,6 +10,7 @@ from ganglion.model import events_services as _services
 from ganglion.model import outcome as _outcome
 from ganglion.model.behaviour import Schedule
 from ganglion.model.booking import Booking
+from ganglion.model.causes import Cause
 from ganglion.model.event_base import Event as _Event
 from ganglion.model.node import Node
 from ganglion.model.placement import Placement
@@ -19,8 +20,6 @@ from ganglion.model.resources import PodRequest
 from ganglion.model.workload import Gang
 
 Outcome = _outcome.Outcome
-GIVEN_UP = _outcome.GIVEN_UP
-cancels, suspends = _outcome.cancels, _outcome.suspends
 ServiceScaled = _services.ServiceScaled
 ServiceLearnt = _services.ServiceLearnt
 
@@ -75,7 +74,7 @@ class GangUpdated(_Event, frozen=True, tag="gang_updated"):
     """Properties of a live gang changed; None leaves one as it is.
 
     `counts` are pods wanted by pod set: a running gang keeps what it has of them and grows or
-    shrinks to the new number. `cause` says why, for people. `escalated`: waiting raised it.
+    shrinks to the new number. `cause` says why. `escalated`: waiting raised it.
     """
 
     gang: str
@@ -88,7 +87,7 @@ class GangUpdated(_Event, frozen=True, tag="gang_updated"):
     counts: dict[str, int] | None = None
     floor: int | None = None
     recall_ms: int | None = None
-    cause: str = ""
+    cause: Cause | None = None
     escalated: bool = False
 
 
@@ -108,7 +107,7 @@ class GangReserved(_Event, frozen=True, tag="gang_reserved"):
 
     gang: str
     placement: Placement | None
-    cause: str = ""
+    cause: Cause | None = None
 
 
 class PlaceKept(_Event, frozen=True, tag="place_kept"):
@@ -120,7 +119,7 @@ class PlaceKept(_Event, frozen=True, tag="place_kept"):
 
     gang: str
     placement: Placement | None
-    cause: str = ""
+    cause: Cause | None = None
 
 
 class StartPlanned(_Event, frozen=True, tag="start_planned"):
@@ -136,7 +135,7 @@ class StartPlanned(_Event, frozen=True, tag="start_planned"):
     placement: Placement | None
     start_ms: int = 0
     end_ms: int = 0
-    cause: str = ""
+    cause: Cause | None = None
     drains: bool = False
 
 
@@ -170,7 +169,7 @@ class GangResized(_Event, frozen=True, tag="gang_resized"):
     gang: str
     attempt: int
     placement: Placement
-    cause: str = ""
+    cause: Cause | None = None
 
 
 class PodsLeft(_Event, frozen=True, tag="pods_left"):
@@ -208,7 +207,7 @@ class GangStopping(_Event, frozen=True, tag="gang_stopping"):
 
     gang: str
     attempt: int
-    cause: str
+    cause: Cause
 
 
 class GangEnded(_Event, frozen=True, tag="gang_ended"):
@@ -238,7 +237,7 @@ class PolicySet(_Event, frozen=True, tag="policy_set"):
     Attributes:
         version: counts from 1; 0 = it is part of no history.
         user: who set it.
-        cause: how: `applied`, `started`, `rolled back to 3`.
+        cause: how it came into force.
         text: the policy file as it was written.
         queues: the whole queue tree that came with it; None = it said nothing about queues.
             The queues themselves are set by events of their own.
@@ -247,7 +246,7 @@ class PolicySet(_Event, frozen=True, tag="policy_set"):
     policy: Policy
     version: int = 0
     user: str = ""
-    cause: str = ""
+    cause: Cause | None = None
     text: str = ""
     queues: tuple[Queue, ...] | None = None
 

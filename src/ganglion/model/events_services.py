@@ -1,5 +1,6 @@
 """What happens to services; the engine takes no notice of it."""
 
+from ganglion.model.causes import Cause
 from ganglion.model.event_base import Event
 
 
@@ -14,7 +15,7 @@ class ServiceScaled(Event, frozen=True, tag="service_scaled"):
     workload: str
     before: int
     after: int
-    cause: str
+    cause: Cause
     draining: tuple[str, ...] = ()
     held_until: int = -1
 

@@ -16,17 +16,3 @@ class Outcome(StrEnum):
     START_FAILED = "start_failed"
     STOPPED_EARLY = "stopped_early"
     """A trial that was given up for better ones: its sweep does well without it."""
-
-
-GIVEN_UP = "stopped early"
-"""Beginning of the cause of a stop that gives a trial up."""
-
-
-def cancels(cause: str) -> bool:
-    """Whether a stop for this cause means that nobody wants the gang any more."""
-    return cause.startswith(("cancel", GIVEN_UP))
-
-
-def suspends(cause: str) -> bool:
-    """Whether a gang that is held for this cause sleeps until it is resumed."""
-    return cause.startswith("suspend")

@@ -4,6 +4,7 @@ from enum import StrEnum
 
 from msgspec import Struct, field
 
+from ganglion.model.causes import Cause
 from ganglion.model.events import Event
 from ganglion.model.placement import Placement
 from ganglion.model.reasons import Reason, Suggestion
@@ -51,7 +52,7 @@ class Stop(Struct, frozen=True):
 
     gang: str
     attempt: int
-    cause: str
+    cause: Cause
 
 
 class Resize(Struct, frozen=True):
@@ -60,7 +61,7 @@ class Resize(Struct, frozen=True):
     gang: Gang
     attempt: int
     placement: Placement
-    cause: str = ""
+    cause: Cause | None = None
 
 
 class Wait(Struct, frozen=True):

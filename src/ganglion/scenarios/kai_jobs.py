@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct, field
 
+from ganglion.model.causes import Cause, CauseKind
 from ganglion.model.errors import FieldError
 from ganglion.model.events import (
     DeviceHealth,
@@ -25,7 +26,7 @@ from ganglion.scenarios.kai_fleet import Levels
 MINUTE = 60_000
 HIGHEST = 100
 STUCK = "stuck_terminating"
-GONE = "it was being stopped before the scenario began"
+GONE = Cause(CauseKind.OTHER, text="it was being stopped before the scenario began")
 
 
 class TaskAt(Struct, frozen=True):

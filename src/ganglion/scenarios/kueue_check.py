@@ -4,18 +4,18 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ganglion.engine.victims import Cause
 from ganglion.files.wording import listed
+from ganglion.model.causes import Cause, CauseKind
 from ganglion.model.placement import Placement
 from ganglion.scenarios import kueue_schema as said
 from ganglion.scenarios.kueue_nodes import Ground
 from ganglion.scenarios.kueue_play import Outcome
 
 CAUSES = {
-    "within_queue": Cause.PREEMPTED,
-    "reclaim": Cause.RECLAIMED,
-    "reclaim_while_borrowing": Cause.RECLAIMED_BORROWING,
-    "fair_share": Cause.SHARED,
+    "within_queue": CauseKind.PREEMPTED,
+    "reclaim": CauseKind.RECLAIMED,
+    "reclaim_while_borrowing": CauseKind.RECLAIMED_BORROWING,
+    "fair_share": CauseKind.SHARED,
 }
 
 _NUMBER = re.compile(r"\d+")
@@ -123,10 +123,9 @@ def _list(names: Sequence[str] | dict[str, None]) -> str:
     return listed(sorted(names)) if names else "nobody"
 
 
-def _word(cause: str) -> str | None:
-    """The file's word for a cause; the longest that it begins with."""
-    words = [word for word, each in CAUSES.items() if cause.startswith(each.value)]
-    return max(words, key=lambda word: len(CAUSES[word].value), default=None)
+def _word(cause: Cause) -> str | None:
+    """The file's word for a cause; None = it has none."""
+    return next((word for word, each in CAUSES.items() if cause.kind is each), None)
 
 
 def _causes(outcome: Outcome, expect: said.Expect) -> Iterator[str]:

@@ -6,6 +6,7 @@ from ganglion.engine.cycle import cycle
 from ganglion.engine.record import SETTLED
 from ganglion.engine.state import ClusterState
 from ganglion.model import events as ev
+from ganglion.model.causes import Cause
 from ganglion.model.errors import FieldError
 from ganglion.model.placement import Placement
 from ganglion.model.plan import Phase, Plan
@@ -31,7 +32,7 @@ class Outcome(Struct):
     """
 
     admitted: list[str] = field(default_factory=list)
-    stopped: dict[str, str] = field(default_factory=dict)
+    stopped: dict[str, Cause] = field(default_factory=dict)
     pending: list[str] = field(default_factory=list)
     reasons: dict[str, str] = field(default_factory=dict)
     first: dict[str, Placement] = field(default_factory=dict)

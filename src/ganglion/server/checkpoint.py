@@ -12,12 +12,18 @@ from ganglion.engine.plugins import Plugins
 from ganglion.engine.saved_state import saved, state_of
 from ganglion.model.errors import GanglionError
 from ganglion.model.events import PolicySet
+from ganglion.model.former_causes import cause_of
 from ganglion.server.book import Book, Entry
 from ganglion.server.documents import Unreadable, document, value_of
 from ganglion.server.draft import Mind
 
-FORMAT = 1
-"""Grows with every change that versions before it would misread."""
+FORMAT = 2
+"""Grows with every change that versions before it would misread.
+
+2: causes are values; before, they were sentences.
+"""
+_CAUSES = 2
+"""The first format with causes that are values."""
 LEVEL = 1
 """Of compression: the quickest."""
 
@@ -83,6 +89,15 @@ def read(body: bytes) -> Checkpoint:
         parts = value_of(zlib.decompress(body))
         if parts["format"] > FORMAT:
             raise Unusable(f"format {parts['format']} is of a later version")
+        if parts["format"] < _CAUSES:
+            _upgrade(parts["state"]["gangs"])
         return Checkpoint(parts, parts["entries"], parts["memories"])
     except (zlib.error, Unreadable, KeyError, TypeError, AttributeError) as error:
         raise Unusable(f"{type(error).__name__}: {error}") from error
+
+
+def _upgrade(gangs: list[dict[str, Any]]) -> None:
+    """Make causes of the sentences in records of gangs."""
+    for fields in gangs:
+        for name in fields.keys() & {"cause", "held_for"}:
+            fields[name] = cause_of(fields[name])

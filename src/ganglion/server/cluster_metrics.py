@@ -9,7 +9,15 @@ from prometheus_client.registry import Collector
 
 from ganglion.engine.record import HOLDING
 from ganglion.engine.state import ClusterState
-from ganglion.model.events import Event, GangEnded, GangPlaced, GangSubmitted
+from ganglion.model.causes import Cause
+from ganglion.model.events import (
+    Event,
+    GangEnded,
+    GangPlaced,
+    GangStopping,
+    GangSubmitted,
+    Outcome,
+)
 from ganglion.model.plan import Phase
 from ganglion.model.resources import Amount, GpuRequest
 from ganglion.server.metrics import WAITS, Bounded
@@ -178,6 +186,7 @@ class ClusterCounters:
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._queue_of: dict[str, tuple[str, int, int]] = {}
+        self._stopping: dict[str, Cause] = {}
         self._queues = Bounded(MOST_QUEUES)
         self._waits = Histogram(
             "ganglion_queue_wait_seconds",
@@ -206,6 +215,8 @@ class ClusterCounters:
             self._queue_of[gang.id] = gang.queue, gang.submitted, event.at
         elif isinstance(event, GangPlaced):
             self._placed(event)
+        elif isinstance(event, GangStopping):
+            self._stopping[event.gang] = event.cause
         elif isinstance(event, GangEnded):
             self._ended(event)
 
@@ -217,12 +228,13 @@ class ClusterCounters:
 
     def _ended(self, event: GangEnded) -> None:
         queue, _, _ = self._queue_of.get(event.gang, ("", 0, 0))
+        stopped = self._stopping.pop(event.gang, None)
         if not event.requeue:
             self._queue_of.pop(event.gang, None)
         if not queue or not event.attempt:
             return
-        name, trade = self._queues.of(queue), trade_of(event.message)
-        is_trade = event.outcome.value == "preempted"
+        name, trade = self._queues.of(queue), trade_of(stopped) if stopped else None
+        is_trade = event.outcome is Outcome.PREEMPTED
         cause = trade.value if is_trade and trade else event.outcome.value
         if is_trade:
             self._preemptions.labels(name, cause).inc()

@@ -5,6 +5,7 @@ from msgspec.structs import replace
 
 from ganglion.engine.record import WAITING, GangRecord
 from ganglion.files.queue_tree import above_parent
+from ganglion.model.causes import Cause, CauseKind, sentence
 from ganglion.model.errors import Conflict, FieldError
 from ganglion.model.events import (
     GangEnded,
@@ -55,7 +56,7 @@ def cancel(draft: Draft, ref: str, user: str, *, force: bool = False) -> str:
     if found.filed:
         raise Conflict(f"{found.workload} has ended already, as {found.filed.state}")
     for record in _chosen(draft, found.workload, found.gang):
-        withdraw(draft, record, f"cancelled by {user}", force=force)
+        withdraw(draft, record, Cause(CauseKind.CANCELLED, user=user), force=force)
     return found.workload
 
 
@@ -64,7 +65,7 @@ def cancel_all(draft: Draft, user: str) -> None:
     for workload in list(draft.book.entries):
         for record in draft.records(workload):
             if record.phase is not Phase.ENDED:
-                withdraw(draft, record, f"cancelled by {user}")
+                withdraw(draft, record, Cause(CauseKind.CANCELLED, user=user))
 
 
 def _chosen(draft: Draft, workload: str, index: int | None) -> list[GangRecord]:
@@ -77,18 +78,18 @@ def _chosen(draft: Draft, workload: str, index: int | None) -> list[GangRecord]:
     return [record]
 
 
-def withdraw(draft: Draft, record: GangRecord, cause: str, *, force: bool = False) -> None:
+def withdraw(draft: Draft, record: GangRecord, cause: Cause, *, force: bool = False) -> None:
     """End a gang that waits, stop one that runs.
 
     Args:
         draft: the open turn.
         record: a gang that has not ended.
-        cause: begins with `cancelled`.
+        cause: one of `causes.CANCELS`.
         force: leave no grace.
     """
     gang, attempt = record.gang.id, record.attempt
     if record.phase in WAITING:
-        draft.apply(GangEnded(draft.now, gang, attempt, Outcome.CANCELLED, message=cause))
+        draft.apply(GangEnded(draft.now, gang, attempt, Outcome.CANCELLED, message=sentence(cause)))
         return
     draft.apply(GangStopping(draft.now, gang, attempt, cause))
     draft.orders.append(_stop(Stop(gang, attempt, cause), draft.now, force))

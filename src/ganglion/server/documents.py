@@ -31,6 +31,7 @@ from ganglion.lifecycle.workspaces import rule, wards
 from ganglion.model import (
     behaviour,
     booking,
+    causes,
     event_base,
     events,
     events_access,
@@ -46,13 +47,14 @@ from ganglion.model import (
     resources,
     workload,
 )
+from ganglion.model.former_causes import cause_of, upgraded
 from ganglion.server import book, replicas, spending, standing, sweeps_keeper
 
 Fields = dict[str, Any]
 
 MODEL: tuple[ModuleType, ...] = (
-    *(behaviour, booking, event_base, events, events_access, events_services, kinds, node),
-    *(outcome, placement, plan, policy, queue, reasons, resources, workload),
+    *(behaviour, booking, causes, event_base, events, events_access, events_services, kinds),
+    *(node, outcome, placement, plan, policy, queue, reasons, resources, workload),
 )
 """Modules whose frozen structs and enumerations lie in documents as they do in events."""
 
@@ -97,7 +99,17 @@ KINDS: Mapping[str, type] = {
 BARE = frozenset({"comparison", "quarantine", "watch"})
 """Those of them that cannot be made without arguments, so that a new field has no default."""
 
-UPGRADES: Mapping[str, Callable[[Fields], Fields]] = {}
+
+def _sweep(fields: Fields) -> Fields:
+    """Before format 2, why trials are to be stopped was a sentence."""
+    return fields | {"given_up": _causes(fields["given_up"])}
+
+
+def _causes(said: Mapping[str, Any]) -> Fields:
+    return {name: cause_of(each) if isinstance(each, str) else each for name, each in said.items()}
+
+
+UPGRADES: Mapping[str, Callable[[Fields], Fields]] = {"sweep": _sweep}
 """Name of a kind -> the fields that it has now, out of those of any earlier version."""
 
 
@@ -196,7 +208,7 @@ def _made(plain: Any) -> Any:  # noqa: ANN401 - the reverse of `_plain`
     if name in _MAKERS:
         return _MAKERS[name](held)
     if name in _MODEL:
-        return msgspec.convert(held, _MODEL[name], str_keys=True)
+        return msgspec.convert(upgraded(held), _MODEL[name], str_keys=True)
     if issubclass(KINDS[name], Enum):
         return KINDS[name](held)
     return _object(name, {key: _made(each) for key, each in held.items()})

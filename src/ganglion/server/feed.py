@@ -10,6 +10,7 @@ import anyio
 from starlette.responses import StreamingResponse
 from starlette.types import Message, Receive, Scope, Send
 
+from ganglion.ledger.codec import shown
 from ganglion.ledger.records import Entry
 from ganglion.model.credentials import redacted
 from ganglion.model.errors import Conflict
@@ -149,7 +150,7 @@ class Feed:
 
 
 def _event(entry: Entry) -> bytes:
-    body = _without_credentials(entry.body) if entry.kind == "schedule_set" else entry.body
+    body = _without_credentials(entry.body) if entry.kind == "schedule_set" else shown(entry)
     return b"id: %d\ndata: %b\n\n" % (entry.seq, body)
 
 

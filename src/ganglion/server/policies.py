@@ -19,6 +19,7 @@ from ganglion.files.queue_tree import (
 )
 from ganglion.files.wording import first_of, noted
 from ganglion.model.booking import Booking
+from ganglion.model.causes import Cause, CauseKind
 from ganglion.model.errors import FieldError, NotFound, PluginError
 from ganglion.model.events import PolicySet
 from ganglion.model.policy import Policy
@@ -29,9 +30,9 @@ from ganglion.server.draft import Draft, Mind
 BARE = Policy(scores=())
 DEFAULT = "preset: default\n"
 """Version 0: what is in force before any policy was set."""
-APPLIED = "applied"
+APPLIED = Cause(CauseKind.POLICY_APPLIED)
 """Cause of a policy that came by request."""
-STARTED = "started with the server"
+STARTED = Cause(CauseKind.POLICY_OF_SERVER)
 """Cause of a policy that came by `ganglion up`."""
 
 log = structlog.get_logger(__name__)
@@ -62,13 +63,13 @@ def current(mind: Mind) -> PolicySet:
     """The policy in force with where it came from."""
     if mind.book.policies:
         return mind.book.policies[-1]
-    return PolicySet(0, mind.state.policy, 0, cause="built in", text=DEFAULT)
+    return PolicySet(0, mind.state.policy, 0, cause=Cause(CauseKind.POLICY_BUILT_IN), text=DEFAULT)
 
 
 def version(mind: Mind, number: int) -> PolicySet:
     """A policy that was once in force. Raises NotFound."""
     if number == 0:
-        return PolicySet(0, Policy(), 0, cause="built in", text=DEFAULT)
+        return PolicySet(0, Policy(), 0, cause=Cause(CauseKind.POLICY_BUILT_IN), text=DEFAULT)
     for each in mind.book.policies:
         if each.version == number:
             return each
@@ -102,7 +103,7 @@ def _checked(
 
 
 def set_policy(
-    draft: Draft, file: PolicyFile, user: str, cause: str, *, allow_unknown_flavors: bool = False
+    draft: Draft, file: PolicyFile, user: str, cause: Cause, *, allow_unknown_flavors: bool = False
 ) -> Outcome:
     """Let a policy decide from now on; one that changes nothing is not set.
 
@@ -137,7 +138,7 @@ def roll_back(draft: Draft, number: int, user: str) -> Outcome:
     """
     former = version(draft.mind, number)
     file = PolicyFile(former.policy, former.queues, text=former.text)
-    cause = f"rolled back to {number}"
+    cause = Cause(CauseKind.POLICY_ROLLED_BACK, number=number)
     return set_policy(draft, file, user, cause, allow_unknown_flavors=True)
 
 

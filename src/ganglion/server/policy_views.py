@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from ganglion.files.policy_print import Change, changes, policy_document
 from ganglion.model.booking import Booking
+from ganglion.model.causes import sentence
 from ganglion.model.events import PolicySet
 from ganglion.model.policy import Policy
 from ganglion.model.queue import Queue
@@ -51,7 +52,7 @@ def _version(event: PolicySet, found: Iterable[Change]) -> schemas.PolicyVersion
         version=event.version,
         at=event.at,
         user=event.user,
-        cause=event.cause,
+        cause=sentence(event.cause),
         changes=tuple(_change(each) for each in found),
     )
 
@@ -64,7 +65,7 @@ def _view(
         version=event.version,
         at=event.at,
         user=event.user,
-        cause=event.cause,
+        cause=sentence(event.cause),
         text=event.text,
         document=document,
         etag=tag_of([event.version, document]),

@@ -6,6 +6,7 @@ from typing import Protocol
 import structlog
 
 from ganglion.lifecycle.workspaces.wards import Ward
+from ganglion.model.causes import Cause, CauseKind
 from ganglion.model.errors import Conflict
 from ganglion.model.plan import Phase
 from ganglion.router.table import Endpoint, Service, State
@@ -19,7 +20,6 @@ OWNER = "workspaces"
 LOOK_MS = 500
 """How often it is asked whether somebody stands at the door of one that sleeps, and where one
 that has only just started is found."""
-OPENED = "resumed: its address was opened"
 BASE = "JUPYTER_BASE_URL"
 """Variable with which a workspace says that it answers under its name."""
 
@@ -70,7 +70,7 @@ def _reached(draft: Draft, ward: Ward) -> Entry | None:
 
 def _wake(draft: Draft, entry: Entry) -> None:
     try:
-        resume(draft, entry.id, OPENED)
+        resume(draft, entry.id, Cause(CauseKind.ADDRESS_OPENED))
     except Conflict as error:  # its user has too many awake, and whoever opened it is told 503
         log.info("not woken", workload=entry.id, why=error.message)
 

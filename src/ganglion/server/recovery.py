@@ -206,7 +206,7 @@ def expected(mind: Mind) -> Expected:
             placed[gang] = Start(record.gang, record.attempt, record.placement, saved)
         elif record.phase is Phase.RUNNING:
             running[gang] = record.attempt
-        elif record.phase is Phase.STOPPING:
+        elif record.phase is Phase.STOPPING and record.cause:
             stopping[gang] = Stop(gang, record.attempt, record.cause)
         if record.phase in SETTLED and record.placement and _is_elastic(record.gang):
             resized[gang] = Resize(record.gang, record.attempt, record.placement)

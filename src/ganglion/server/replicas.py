@@ -4,6 +4,7 @@ from collections.abc import Collection
 
 from msgspec import Struct
 
+from ganglion.model.causes import cancels
 from ganglion.model.events import (
     Event,
     GangEnded,
@@ -12,7 +13,6 @@ from ganglion.model.events import (
     Outcome,
     ServiceLearnt,
     ServiceScaled,
-    cancels,
 )
 from ganglion.model.workload import Kind
 

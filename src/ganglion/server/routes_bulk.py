@@ -7,6 +7,7 @@ import pydantic_core
 from fastapi import APIRouter, Header
 from pydantic import Field
 
+from ganglion.model.causes import Cause, CauseKind
 from ganglion.model.errors import FieldError, GanglionError, InputError
 from ganglion.server import bulk, commands, schemas_bulk, submit, workspaces
 from ganglion.server.context import Context, Document, Here
@@ -139,7 +140,7 @@ def suspend_many(here: Here, which: Selection) -> schemas_bulk.BulkAnswer:
 @router.post("/workloads:resume")
 def resume_many(here: Here, which: Selection) -> schemas_bulk.BulkAnswer:
     """Let many suspended workspaces start again."""
-    cause = f"resumed by {here.user}"
+    cause = Cause(CauseKind.RESUMED, user=here.user)
     return _done(here, which, lambda draft, ref: workspaces.resume(draft, ref, cause))
 
 

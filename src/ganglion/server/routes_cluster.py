@@ -33,7 +33,10 @@ SERVER_SENT = {
     "properties": {
         "id": {"type": "string", "description": "number of the event"},
         "event": {"type": "string", "description": "`end` where the server ends the stream"},
-        "data": {"type": "string", "description": "the event as JSON"},
+        "data": {
+            "type": "string",
+            "description": "the event as JSON; `cause` is a sentence, `why` the same for programs",
+        },
     },
 }
 DRAIN_S = 0.1

@@ -4,6 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
+from ganglion.model.causes import Cause, CauseKind
 from ganglion.server import schemas, workspaces
 from ganglion.server.context import Here
 from ganglion.server.problems import ERRORS
@@ -29,6 +30,6 @@ def suspend_workspace(
 @router.post("/workloads/{ref:ref}/resume")
 def resume_workspace(here: Here, ref: str) -> schemas.WorkloadDetail:
     """Let a suspended workspace start again."""
-    cause = f"resumed by {here.user}"
+    cause = Cause(CauseKind.RESUMED, user=here.user)
     workload = here.service.ask(lambda draft: workspaces.resume(draft, ref, cause))
     return shown(here, workload)

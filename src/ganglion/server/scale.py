@@ -5,8 +5,9 @@ from msgspec.structs import replace
 
 from ganglion.engine.release import to_release, to_wake
 from ganglion.lifecycle.expand import replica_of
-from ganglion.lifecycle.services import ASLEEP, Part, Replica, Shift, lives, replica, shift
+from ganglion.lifecycle.services import Part, Replica, Shift, lives, replica, shift
 from ganglion.model.behaviour import Scaling
+from ganglion.model.causes import Cause, CauseKind
 from ganglion.model.errors import Conflict, FieldError
 from ganglion.model.events import GangSubmitted, GangUpdated, ServiceScaled
 from ganglion.model.workload import Gang, Kind
@@ -41,14 +42,16 @@ def replicas_of(draft: Draft, service: str) -> list[Replica]:
     ]
 
 
-def set_replicas(draft: Draft, entry: Entry, wanted: int, cause: str, held_until: int = -1) -> bool:
+def set_replicas(
+    draft: Draft, entry: Entry, wanted: int, cause: Cause, held_until: int = -1
+) -> bool:
     """Have a service get or lose replicas; returns whether anything changed.
 
     Args:
         draft: the open turn.
         entry: the service.
         wanted: how many there should be.
-        cause: why, for people.
+        cause: why.
         held_until: as in `ServiceScaled`.
     """
     found = replicas_of(draft, entry.id)
@@ -74,7 +77,7 @@ def set_replicas(draft: Draft, entry: Entry, wanted: int, cause: str, held_until
     return True
 
 
-def _begin(draft: Draft, entry: Entry, todo: Shift, cause: str) -> None:
+def _begin(draft: Draft, entry: Entry, todo: Shift, cause: Cause) -> None:
     for gang in todo.wake:
         draft.apply(GangUpdated(draft.now, gang, held=False, recall_ms=0, cause=cause))
     for _ in range(todo.submit):
@@ -82,7 +85,7 @@ def _begin(draft: Draft, entry: Entry, todo: Shift, cause: str) -> None:
     for _ in range(todo.nap):
         asleep = next_replica(draft, entry)
         draft.apply(GangSubmitted(draft.now, asleep))
-        draft.apply(GangUpdated(draft.now, asleep.id, held=True, cause=ASLEEP))
+        draft.apply(GangUpdated(draft.now, asleep.id, held=True, cause=Cause(CauseKind.ASLEEP)))
 
 
 def next_replica(draft: Draft, entry: Entry) -> Gang:
@@ -91,11 +94,12 @@ def next_replica(draft: Draft, entry: Entry) -> Gang:
     return replica_of(entry.id, entry.workload, draft.now, index)
 
 
-def _end(draft: Draft, todo: Shift, cause: str) -> None:
+def _end(draft: Draft, todo: Shift, cause: Cause) -> None:
     for gang in todo.rest:
-        draft.apply(GangUpdated(draft.now, gang, held=True, cause=ASLEEP))
+        draft.apply(GangUpdated(draft.now, gang, held=True, cause=Cause(CauseKind.ASLEEP)))
     for gang in todo.end:
-        commands.withdraw(draft, draft.state.records[gang], f"cancelled: {cause}")
+        released = Cause(CauseKind.RELEASED, because=cause)
+        commands.withdraw(draft, draft.state.records[gang], released)
 
 
 def scale(draft: Draft, ref: str, span: Span, user: str) -> str:
@@ -132,7 +136,7 @@ def scale(draft: Draft, ref: str, span: Span, user: str) -> str:
     if span.high is None and wanted and scaling:
         # Zero is sleep, which the first request ends: it is not held against it.
         held = draft.now + scaling.hold_down_ms
-    cause = f"scaled by {user}"
+    cause = Cause(CauseKind.SCALED, user=user)
     set_replicas(draft, entry, wanted, cause, held if scaling else -1)
     return found.workload
 

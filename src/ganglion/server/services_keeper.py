@@ -7,6 +7,7 @@ from ganglion.lifecycle.scaling.scaler import Desired, Scaler
 from ganglion.lifecycle.scaling.trust import IMPLAUSIBLE, LOST
 from ganglion.lifecycle.services import Part, Replica, drained
 from ganglion.model.behaviour import Scaling
+from ganglion.model.causes import Cause, CauseKind
 from ganglion.model.events import Event, GangEnded, GangSubmitted, GangUpdated, ServiceLearnt
 from ganglion.model.plan import Phase
 from ganglion.model.workload import Gang, Kind
@@ -174,7 +175,8 @@ class ServicesKeeper:
         wait_ms = workload.scaling.drain_ms if workload.scaling else DRAIN_MS
         busy = {gang: _busy(view.entry, gang, heard) for gang in view.of(Part.DRAINING)}
         for gang in drained(view.replicas, busy, draft.now, wait_ms):
-            commands.withdraw(draft, draft.state.records[gang], "cancelled: scaled down")
+            cause = Cause(CauseKind.RELEASED, because=Cause(CauseKind.SCALED_DOWN))
+            commands.withdraw(draft, draft.state.records[gang], cause)
 
     def _scale(self, draft: Draft, view: _View, heard: Heard) -> None:
         entry = view.entry
@@ -195,7 +197,8 @@ class ServicesKeeper:
         found = watched.scaler.desired(draft.now, ready, len(active) - ready, by_hand)
         _keep_learnt(draft, entry.id, watched)
         settle(draft, entry.id, _doubts(draft, entry.id, found, load), "metrics.")
-        set_replicas(draft, draft.book.entries[entry.id], found.replicas, found.reason)
+        cause = Cause(CauseKind.LOAD, text=found.reason)
+        set_replicas(draft, draft.book.entries[entry.id], found.replicas, cause)
 
     def _watch(self, draft: Draft, entry: Entry) -> _Watched:
         scaling = entry.workload.scaling or Scaling()

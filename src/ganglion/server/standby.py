@@ -4,6 +4,7 @@ from msgspec.structs import replace
 
 from ganglion.engine.release import to_wake
 from ganglion.lifecycle.services import Part, Replica
+from ganglion.model.causes import Cause, CauseKind
 from ganglion.model.events import GangSubmitted, GangUpdated
 from ganglion.model.plan import Phase
 from ganglion.server import commands
@@ -45,9 +46,9 @@ def _relieve(draft: Draft, entry: Entry) -> None:
     stuck = [e.gang for e in replicas if e.part is Part.ACTIVE and _finds_no_place(draft, e.gang)]
     for tired, fresh in zip(stuck, to_wake(state, ready, len(stuck)), strict=False):
         notice = state.records[fresh].gang.recall_ms
-        cause = f"{fresh} takes its part, as it finds no place"
+        cause = Cause(CauseKind.PART_TAKEN, gang=fresh)
         draft.apply(GangUpdated(draft.now, tired, recall_ms=notice, cause=cause))
-        woken = f"woken for {tired}"
+        woken = Cause(CauseKind.WOKEN, gang=tired)
         draft.apply(GangUpdated(draft.now, fresh, held=False, recall_ms=0, cause=woken))
 
 
@@ -80,7 +81,8 @@ def _fill(draft: Draft, entry: Entry, asleep: list[Replica], wanted: int) -> Non
             gang = replace(next_replica(draft, entry), recall_ms=notice)
             draft.apply(GangSubmitted(draft.now, gang))
     for each in asleep[wanted:]:
-        commands.withdraw(draft, draft.state.records[each.gang], "cancelled: fewer stand by")
+        fewer = Cause(CauseKind.RELEASED, because=Cause(CauseKind.FEWER_STAND_BY))
+        commands.withdraw(draft, draft.state.records[each.gang], fewer)
 
 
 def _lacks_place(draft: Draft, gang: str) -> bool:

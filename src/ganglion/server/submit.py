@@ -17,9 +17,9 @@ from ganglion.files.workload import WorkloadFile, from_document, to_workload
 from ganglion.ledger.records import Filed, Submitted
 from ganglion.lifecycle.expand import gang_count, gangs_of
 from ganglion.lifecycle.schedules import next_date
-from ganglion.lifecycle.services import ASLEEP
 from ganglion.lifecycle.status import State
 from ganglion.model.behaviour import Schedule
+from ganglion.model.causes import Cause, CauseKind
 from ganglion.model.errors import Conflict, FieldError, InputError
 from ganglion.model.events import GangSubmitted, GangUpdated, ScheduleSet
 from ganglion.model.kinds import KindRules, rules_of_kind
@@ -358,7 +358,7 @@ def _file(
     for gang in gangs:
         draft.apply(GangSubmitted(draft.now, gang))
         if workload.kind is Kind.SERVICE and not workload.replicas and not workload.held:
-            draft.apply(GangUpdated(draft.now, gang.id, held=True, cause=ASLEEP))
+            draft.apply(GangUpdated(draft.now, gang.id, held=True, cause=Cause(CauseKind.ASLEEP)))
     return _accepted(key, workload.name, len(gangs))
 
 

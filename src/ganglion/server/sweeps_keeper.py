@@ -6,8 +6,8 @@ from ganglion.engine.record import WAITING, GangRecord
 from ganglion.lifecycle.sweeps.breath import Breath
 from ganglion.lifecycle.sweeps.halving import Ladder, Verdict, climb
 from ganglion.model.behaviour import EarlyStop
+from ganglion.model.causes import Cause, CauseKind, Standing, sentence
 from ganglion.model.events import (
-    GIVEN_UP,
     Event,
     GangEnded,
     GangPlaced,
@@ -39,7 +39,7 @@ class Sweep(Struct):
     live: int = 0
     reports: list[MetricReported] = field(default_factory=list)
     ladder: Ladder = field(default_factory=Ladder)
-    given_up: dict[str, str] = field(default_factory=dict)
+    given_up: dict[str, Cause] = field(default_factory=dict)
     breath: Breath | None = None
 
 
@@ -134,7 +134,7 @@ class SweepsKeeper:
             if each.name == rule.metric:
                 verdict = climb(sweep.ladder, rule, _index(each.gang), each.step, each.value)
                 if verdict:
-                    sweep.given_up[each.gang] = told(rule, verdict)
+                    sweep.given_up[each.gang] = given_up(rule, verdict)
 
     def _give_up(self, draft: Draft, sweep: Sweep) -> None:
         for gang, cause in list(sweep.given_up.items()):
@@ -153,19 +153,17 @@ class SweepsKeeper:
             breath.promoted(trial)
 
 
-def told(rule: EarlyStop, verdict: Verdict) -> str:
-    """The cause of a stop, as users read it."""
-    value = "no number" if verdict.value is None else f"{verdict.value:g}"
-    return (
-        f"{GIVEN_UP}: {rule.metric} {value} at step {verdict.rung} is place {verdict.place} of"
-        f" {verdict.among} so far, and the best {verdict.kept} go on"
-    )
+def given_up(rule: EarlyStop, verdict: Verdict) -> Cause:
+    """The cause of a trial's stop."""
+    place = (verdict.rung, verdict.place, verdict.among, verdict.kept)
+    return Cause(CauseKind.GIVEN_UP, standing=Standing(rule.metric, verdict.value, *place))
 
 
-def _stop(draft: Draft, record: GangRecord, cause: str) -> None:
+def _stop(draft: Draft, record: GangRecord, cause: Cause) -> None:
     gang, attempt = record.gang.id, record.attempt
     if record.phase in WAITING:
-        draft.apply(GangEnded(draft.now, gang, attempt, Outcome.STOPPED_EARLY, message=cause))
+        message = sentence(cause)
+        draft.apply(GangEnded(draft.now, gang, attempt, Outcome.STOPPED_EARLY, message=message))
     elif draft.apply(GangStopping(draft.now, gang, attempt, cause)):
         draft.orders.append(_order(Stop(gang, attempt, cause), draft.now))
 

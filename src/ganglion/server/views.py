@@ -11,6 +11,7 @@ from ganglion.ledger.records import Filed
 from ganglion.lifecycle.reserved import reason_of, waits_for
 from ganglion.lifecycle.status import State, end_of, state_of
 from ganglion.lifecycle.sweeps.trials import trial, trial_count
+from ganglion.model.causes import sentence
 from ganglion.model.credentials import redacted
 from ganglion.model.events import AlarmSet, Outcome
 from ganglion.model.placement import Placement
@@ -145,7 +146,7 @@ def _scaling(mind: Mind, entry: Entry) -> schemas_services.Scaling | None:
         wanted=entry.workload.replicas,
         draining=tuple(draining),
         at=last.at if last else None,
-        cause=last.cause if last else "",
+        cause=sentence(last.cause) if last else "",
     )
 
 

@@ -5,8 +5,9 @@ from msgspec import Struct
 from ganglion.engine.record import HOLDING, WAITING, GangRecord
 from ganglion.lifecycle.workspaces.look import Look, Loss
 from ganglion.lifecycle.workspaces.returning import returning_priority
+from ganglion.model.causes import Cause, CauseKind, suspends
 from ganglion.model.errors import Conflict
-from ganglion.model.events import GangStopping, GangUpdated, suspends
+from ganglion.model.events import GangStopping, GangUpdated
 from ganglion.model.plan import Phase, Plan, Stop
 from ganglion.model.workload import Kind
 from ganglion.server.draft import Draft, Mind, Order
@@ -62,17 +63,17 @@ def suspend(draft: Draft, ref: str, user: str) -> str:
     if record.gang.held:
         what = "is suspended" if suspends(record.held_for) else "is on hold"
         raise Conflict(f"{asked.workload} {what} already")
-    put_to_sleep(draft, record, f"suspended by {user}")
+    put_to_sleep(draft, record, Cause(CauseKind.SUSPENDED, user=user))
     return asked.workload
 
 
-def put_to_sleep(draft: Draft, record: GangRecord, cause: str) -> None:
+def put_to_sleep(draft: Draft, record: GangRecord, cause: Cause) -> None:
     """Keep a gang from starting, and stop it if it has started.
 
     Args:
         draft: the open turn.
         record: the gang.
-        cause: why, beginning with `suspended`.
+        cause: one of `causes.SUSPENDS`.
     """
     gang, attempt = record.gang.id, record.attempt
     draft.apply(GangUpdated(draft.now, gang, held=True, cause=cause))
@@ -81,13 +82,13 @@ def put_to_sleep(draft: Draft, record: GangRecord, cause: str) -> None:
         draft.orders.append(_stop(Stop(gang, attempt, cause), draft.now))
 
 
-def resume(draft: Draft, ref: str, cause: str) -> str:
+def resume(draft: Draft, ref: str, cause: Cause) -> str:
     """Let a suspended workspace start again, before all that waits with a usual priority.
 
     Args:
         draft: the open turn.
         ref: id, name or unique prefix.
-        cause: on whose wish, as `resumed by ada`.
+        cause: on whose wish.
 
     Raises:
         NotFound: there is no such workload.

@@ -7,8 +7,9 @@ from ganglion.lifecycle.workspaces.look import Look
 from ganglion.lifecycle.workspaces.rule import GAP_MS, Act, Pace, Step, every_ms, step
 from ganglion.lifecycle.workspaces.sights import Memory
 from ganglion.lifecycle.workspaces.verdict import Answer, Finding
-from ganglion.lifecycle.workspaces.wards import FOR_IDLENESS, Ward, Wards
+from ganglion.lifecycle.workspaces.wards import Ward, Wards
 from ganglion.lifecycle.workspaces.words import span
+from ganglion.model.causes import Cause, CauseKind
 from ganglion.model.events import Event, GangUpdated, IdleWarned
 from ganglion.model.workload import Workload
 from ganglion.server.draft import Draft, Order
@@ -126,7 +127,7 @@ class WorkspaceKeeper:
 def _have_own_priority(draft: Draft, ward: Ward, workload: Workload) -> None:
     """It has started: from now on it may be stopped for others as before."""
     ward.returning = False
-    cause = "it has started and has its own priority again"
+    cause = Cause(CauseKind.OWN_PRIORITY)
     draft.apply(GangUpdated(draft.now, ward.gang.id, workload.priority, cause=cause))
 
 
@@ -143,7 +144,7 @@ def _act(draft: Draft, ward: Ward, found: Step, look: Look | None) -> None:
             draft.record(IdleWarned(now, gang, attempt, 0, found.finding.message))
             draft.orders.append(_telling(gang, ""))
         case Act.SUSPEND:
-            cause = f"{FOR_IDLENESS}{found.finding.message}"
+            cause = Cause(CauseKind.IDLE, text=found.finding.message)
             put_to_sleep(draft, draft.state.record(gang), cause)
         case Act.NOTHING:
             pass

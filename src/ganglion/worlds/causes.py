@@ -1,15 +1,10 @@
-"""What the cause of a stop says: how the attempt ends, and which trade it was part of."""
+"""What the cause of a stop says: how the attempt ends, for whom, and which trade it was part of."""
 
 from collections.abc import Mapping
 from enum import StrEnum
 
-from ganglion.model.events import GIVEN_UP, Outcome, cancels, suspends
-
-_ENDS: Mapping[str, Outcome] = {
-    "time": Outcome.TIMED_OUT,
-    "node": Outcome.NODE_LOST,
-    "lost": Outcome.NODE_LOST,
-}
+from ganglion.model.causes import MOVES, Cause, CauseKind, cancels, suspends
+from ganglion.model.events import Outcome
 
 
 class Trade(StrEnum):
@@ -25,31 +20,39 @@ class Trade(StrEnum):
     """For an equal that has had less."""
 
 
-def outcome_of(cause: str) -> Outcome:
-    """How an attempt ends that was stopped for this cause.
+_LOST = frozenset({CauseKind.DEVICES_GONE, CauseKind.PODS_LOST})
+_TRADES: Mapping[CauseKind, Trade] = {
+    CauseKind.RECLAIMED: Trade.RECLAIMED,
+    CauseKind.RECLAIMED_BORROWING: Trade.RECLAIMED,
+    CauseKind.SHARED: Trade.RECLAIMED,
+    CauseKind.YIELDED: Trade.YIELDED,
+    **dict.fromkeys(MOVES, Trade.MOVED),
+}
 
-    Causes that begin with `cancel` end as cancelled, with `stopped early` as stopped early, with
-    `suspend` as suspended, with `time` as timed out, with `node` or `lost` as node lost; every
-    other cause (`preempted for ...`, `moved for ...`) is a preemption.
-    """
-    word = cause.strip().lower()
-    if word.startswith(GIVEN_UP):
+
+def outcome_of(cause: Cause) -> Outcome:
+    """How an attempt ends that was stopped for this cause."""
+    if cause.kind is CauseKind.GIVEN_UP:
         return Outcome.STOPPED_EARLY
-    if cancels(word):
+    if cancels(cause):
         return Outcome.CANCELLED
-    if suspends(word):
+    if suspends(cause):
         return Outcome.SUSPENDED
-    return next((out for start, out in _ENDS.items() if word.startswith(start)), Outcome.PREEMPTED)
+    return Outcome.NODE_LOST if cause.kind in _LOST else Outcome.PREEMPTED
 
 
-def trade_of(cause: str) -> Trade | None:
+def trade_of(cause: Cause) -> Trade | None:
     """Which kind of trade a stop belongs to; None when it was no preemption at all.
 
-    A preemption whose cause names no kind counts as one within the queue.
+    A preemption of no other kind counts as one within the queue.
     """
     if outcome_of(cause) is not Outcome.PREEMPTED:
         return None
-    word = cause.strip().lower()
-    if word.startswith("shared"):
-        return Trade.RECLAIMED
-    return next((kind for kind in Trade if word.startswith(kind)), Trade.PREEMPTED)
+    return _TRADES.get(cause.kind, Trade.PREEMPTED)
+
+
+def beneficiary_of(cause: Cause) -> str:
+    """The gang or booking that gets the place; empty = none does."""
+    if cause.kind is CauseKind.MOVED_FOR_BOOKING:
+        return f"{cause.name} ({cause.text})" if cause.text else cause.name
+    return cause.gang

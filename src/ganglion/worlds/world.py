@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from ganglion.model.behaviour import Idle
+from ganglion.model.causes import Cause
 from ganglion.model.events import Event
 from ganglion.model.node import Node
 from ganglion.model.plan import Plan, Resize, Start, Stop
@@ -49,7 +50,7 @@ class ServedWorld(World, Protocol):
     ) -> object:
         """Bring what the ledger believes and what exists together; carries out what is due."""
 
-    def stop(self, gang: str, attempt: int, cause: str, *, force: bool = False) -> None:
+    def stop(self, gang: str, attempt: int, cause: Cause, *, force: bool = False) -> None:
         """Stop an attempt, at once with `force`."""
 
     def set_time_limit(self, gang: str, time_limit_ms: int) -> None:

@@ -4,6 +4,7 @@ from ganglion.lifecycle.workspaces.returning import awake, returning_priority
 from ganglion.lifecycle.workspaces.rule import Warned
 from ganglion.lifecycle.workspaces.wards import Wards
 from ganglion.model import events as ev
+from ganglion.model.causes import Cause, CauseKind
 from ganglion.model.placement import Placement
 from ganglion.model.policy import Policy, PriorityClass
 from ganglion.model.resources import GpuRequest, PodRequest
@@ -26,7 +27,10 @@ def running() -> list[ev.Event]:
     return [ev.GangPlaced(1, ID, 1, Placement(())), ev.GangStarted(2, ID, 1)]
 
 
-def asleep(cause: str = "suspended: idle for 30 min") -> list[ev.Event]:
+IDLE = Cause(CauseKind.IDLE, text="idle for 30 min")
+
+
+def asleep(cause: Cause = IDLE) -> list[ev.Event]:
     return [
         *running(),
         ev.GangUpdated(HOUR, ID, held=True, cause=cause),
@@ -48,7 +52,7 @@ def test_it_runs_from_its_start_until_it_is_told_to_stop() -> None:
     ward = made.get(ID)
     assert ward
     assert ward.runs
-    made.note(ev.GangStopping(3, ID, 1, "preempted for x"))
+    made.note(ev.GangStopping(3, ID, 1, Cause(CauseKind.PREEMPTED, gang="x/0")))
     assert not ward.runs
     made.note(ev.GangEnded(4, ID, 1, ev.Outcome.PREEMPTED, requeue=True))
     assert (ward.runs, ward.held, ward.away) == (False, 0, 0)
@@ -57,7 +61,9 @@ def test_it_runs_from_its_start_until_it_is_told_to_stop() -> None:
 def test_gpu_time_is_returned_from_the_end_of_the_processes_to_the_resumption() -> None:
     made = wards(*asleep())
     assert made.returned_gpu_ms(2 * HOUR + 1_000) == 8 * HOUR
-    made.note(ev.GangUpdated(3 * HOUR + 1_000, ID, held=False, cause="resumed by ada"))
+    made.note(
+        ev.GangUpdated(3 * HOUR + 1_000, ID, held=False, cause=Cause(CauseKind.RESUMED, user="ada"))
+    )
     assert made.returned_gpu_ms(9 * HOUR) == 16 * HOUR
     assert (made.tally.idle, made.tally.resumed, made.tally.wrongful) == (1, 1, 0)
 
@@ -65,7 +71,7 @@ def test_gpu_time_is_returned_from_the_end_of_the_processes_to_the_resumption() 
 def test_whoever_comes_back_at_once_was_wronged_unless_he_had_asked_for_it() -> None:
     back = ev.GangUpdated(HOUR + 599_000, ID, held=False)
     assert wards(*asleep(), back).tally.wrongful == 1
-    asked = wards(*asleep("suspended by ada"), back).tally
+    asked = wards(*asleep(Cause(CauseKind.SUSPENDED, user="ada")), back).tally
     assert (asked.wrongful, asked.asked, asked.idle) == (0, 1, 0)
 
 
@@ -85,7 +91,9 @@ def test_one_that_is_cancelled_in_its_sleep_is_forgotten_and_what_it_returned_is
 
 
 def test_a_hold_for_other_reasons_is_no_sleep() -> None:
-    made = wards(ev.GangUpdated(1, ID, held=True, cause="waits for approval"))
+    made = wards(
+        ev.GangUpdated(1, ID, held=True, cause=Cause(CauseKind.OTHER, text="waits for approval"))
+    )
     assert [each.held for each in made] == [0]
 
 

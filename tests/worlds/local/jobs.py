@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from ganglion.model.causes import Cause, CauseKind
 from ganglion.model.events import Event, GangEnded
 from ganglion.model.node import Device, Node
 from ganglion.model.placement import Placement, PodPlacement
@@ -153,6 +154,6 @@ class Jobs:
     def stop_all(self) -> None:
         """Leave nothing behind."""
         for gang, start in self.starts.items():
-            self.world.stop(gang, start.attempt, "cancelled at the end of the test", force=True)
+            self.world.stop(gang, start.attempt, Cause(CauseKind.CANCELLED), force=True)
             self.end(gang)
         self.world.close()

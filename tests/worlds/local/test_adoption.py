@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from tests.worlds.local.jobs import NODES, Jobs, until
 
+from ganglion.model.causes import Cause, CauseKind
 from ganglion.model.errors import EnvironmentFault
 from ganglion.model.events import GangEnded, GangStarted, Outcome
 from ganglion.model.node import Device, Node
@@ -194,14 +195,14 @@ def test_processes_that_cannot_be_killed_keep_the_server_from_starting(
 def test_a_stop_that_a_dead_server_had_not_carried_out_is_carried_out(jobs: Jobs) -> None:
     gang = jobs.run("echo ready; sleep 60")
     jobs.says(gang, "ready")
-    jobs.restart(stopping={gang: Stop(gang, 1, "cancelled by ada")})
+    jobs.restart(stopping={gang: Stop(gang, 1, Cause(CauseKind.CANCELLED, user="ada"))})
     assert jobs.end(gang).outcome is Outcome.CANCELLED
     assert [type(fact) for fact in jobs.look()] == [GangEnded]
 
 
 def test_a_stop_of_what_was_never_started_ends_it_without_running(jobs: Jobs) -> None:
     start = jobs.start_of("echo begun >> marks")
-    jobs.restart(stopping={start.gang.id: Stop(start.gang.id, 1, "preempted by a")})
+    jobs.restart(stopping={start.gang.id: Stop(start.gang.id, 1, Cause(CauseKind.PREEMPTED))})
     assert jobs.end(start.gang.id).outcome is Outcome.PREEMPTED
     assert runs(jobs) == 0
 
@@ -233,7 +234,7 @@ def test_a_pid_that_was_used_again_is_never_signalled(jobs: Jobs) -> None:
         start = records.read(run / records.START) or {}
         records.write(run / records.START, start | {"pid": innocent.pid})
         (run / records.PIDS).write_text(f"{innocent.pid} {start['start_time']}\n4711")
-        jobs.world.stop(gang, 1, "cancelled", force=True)
+        jobs.world.stop(gang, 1, Cause(CauseKind.CANCELLED), force=True)
         assert jobs.end(gang).outcome is Outcome.CANCELLED
         until(lambda: kill_leftovers(run))
         assert innocent.poll() is None
@@ -281,7 +282,7 @@ def test_a_machine_that_refuses_is_asked_again(jobs: Jobs, monkeypatch: pytest.M
         patch.setattr(watch, "LOOK_S", 0.0)
         patch.setattr(records, "write", refuse)
         until(lambda: jobs.ends(gang) == [] and jobs.world._attempts._troubles, "it is noticed")
-        jobs.world.stop(gang, 1, "cancelled")
+        jobs.world.stop(gang, 1, Cause(CauseKind.CANCELLED))
     assert jobs.end(gang).outcome is Outcome.FAILED
     assert not jobs.world._attempts._troubles
 

@@ -6,6 +6,7 @@ import pytest
 from tests.worlds.local.jobs import Jobs, until
 
 from ganglion.lifecycle.reports import hearing
+from ganglion.model.causes import Cause, CauseKind
 from ganglion.model.events import CheckpointCommitted
 
 SAVES = (
@@ -39,7 +40,7 @@ def test_a_job_that_saves_all_the_time_is_heard_now_and_then_and_at_its_end(
         save(jobs)
         until(lambda: saved(jobs))
     assert len(saved(jobs)) == 1
-    jobs.world.stop(gang, 1, "preempted for urgent-3")
+    jobs.world.stop(gang, 1, Cause(CauseKind.PREEMPTED, gang="urgent-3"))
     end = jobs.end(gang)
     first, last = saved(jobs)
     assert first.at < last.at <= end.at

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from tests.worlds.local.jobs import Jobs, until
 
 import ganglion
+from ganglion.model.causes import Cause, CauseKind
 from ganglion.model.events import CheckpointCommitted, MetricReported, Outcome
 from ganglion.model.plan import SavePoint
 from ganglion.model.workload import Checkpoint
@@ -56,7 +57,7 @@ def test_the_trainer_saves_when_it_is_told_and_goes_on_from_there(
     jobs.execute(start)
     gang = start.gang.id
     until(lambda: saves(jobs) or jobs.ends(gang), "it has saved")
-    jobs.world.stop(gang, 1, "preempted for urgent-3")
+    jobs.world.stop(gang, 1, Cause(CauseKind.PREEMPTED, gang="urgent-3"))
     end = jobs.end(gang)
     assert (end.outcome, end.killed) == (Outcome.PREEMPTED, False), jobs.log(gang)
     assert {fact.name for fact in jobs.look() if isinstance(fact, MetricReported)} >= {"loss"}

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from tests.worlds.local.jobs import Jobs, until
 
+from ganglion.model.causes import Cause, CauseKind
 from ganglion.model.events import GangEnded, GangStarted, Outcome, PodsLeft
 from ganglion.model.plan import Stop
 from ganglion.model.workload import Checkpoint
@@ -185,7 +186,7 @@ def test_a_stop_takes_pods_that_are_leaving_with_it(jobs: Jobs) -> None:
         jobs.says(gang, "ready", rank)
     both = pids(jobs, gang, 2)
     jobs.resize(gang, 0)
-    jobs.world.stop(gang, 1, "cancelled by ada", force=True)
+    jobs.world.stop(gang, 1, Cause(CauseKind.CANCELLED, user="ada"), force=True)
     assert jobs.end(gang).outcome is Outcome.CANCELLED
     assert not any(map(lives, both))
 
@@ -198,7 +199,7 @@ def test_orders_for_what_is_over_or_never_began_do_nothing(jobs: Jobs) -> None:
     start = jobs.start_of(MEMBER, name="later", pods=2, most=2)
     jobs.resize(start.gang.id, 0)
     left(jobs)  # its pods were never there
-    jobs.world.stop(start.gang.id, 1, "cancelled")
+    jobs.world.stop(start.gang.id, 1, Cause(CauseKind.CANCELLED))
 
 
 def test_an_order_that_cannot_be_carried_out_ends_the_attempt(jobs: Jobs) -> None:
@@ -265,7 +266,7 @@ def test_a_start_that_was_resized_before_it_was_carried_out_has_the_last_pods(jo
     resize = jobs.resize(start.gang.id, 0, 1)
     jobs.restart(placed={start.gang.id: start}, resized={start.gang.id: resize})
     jobs.says(start.gang.id, "ready", 1)
-    jobs.execute(stops=(Stop(start.gang.id, 1, "cancelled by ada"),))
+    jobs.execute(stops=(Stop(start.gang.id, 1, Cause(CauseKind.CANCELLED, user="ada")),))
     assert jobs.end(start.gang.id).outcome is Outcome.CANCELLED
 
 

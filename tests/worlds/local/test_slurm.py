@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from tests.worlds.local.jobs import Jobs, until
 
+from ganglion.model.causes import Cause, CauseKind
 from ganglion.model.events import CheckpointCommitted, Outcome
 from ganglion.model.workload import Checkpoint
 
@@ -26,7 +27,7 @@ def test_who_saves_and_asks_to_be_requeued_is_ended_at_once_and_has_lost_nothing
     gang = jobs.run(TRAP, env=SLURM, checkpoint=USR1)
     jobs.says(gang, "ready")
     told = jobs.world.now()
-    jobs.world.stop(gang, 1, "preempted for urgent-3")
+    jobs.world.stop(gang, 1, Cause(CauseKind.PREEMPTED, gang="urgent-3"))
     end = jobs.end(gang)
     assert (end.outcome, end.killed) == (Outcome.PREEMPTED, False)
     assert end.at - told < 30_000
@@ -88,7 +89,7 @@ def test_lightning_saves_when_it_is_preempted_and_goes_on_from_there(
     jobs.execute(start)
     gang, marks = start.gang.id, tmp_path / "marks"
     until(lambda: jobs.look() is not None and marks.exists() and len(done(marks)) > 10 * tasks)
-    jobs.world.stop(gang, 1, "preempted for urgent-3")
+    jobs.world.stop(gang, 1, Cause(CauseKind.PREEMPTED, gang="urgent-3"))
     end = jobs.end(gang)
     assert (end.outcome, end.killed) == (Outcome.PREEMPTED, False)
     before = done(marks)

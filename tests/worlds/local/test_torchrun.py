@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from tests.worlds.local.jobs import Jobs, until
 
 import ganglion
+from ganglion.model.causes import Cause, CauseKind
 from ganglion.model.events import CheckpointCommitted, Outcome
 from ganglion.model.plan import SavePoint
 from ganglion.model.workload import Checkpoint
@@ -50,7 +51,7 @@ def test_workers_save_when_they_are_told_and_go_on_from_there(
     jobs.execute(start)
     gang = start.gang.id
     until(lambda: saves(jobs), "it has saved")
-    jobs.world.stop(gang, 1, "preempted for urgent-3")
+    jobs.world.stop(gang, 1, Cause(CauseKind.PREEMPTED, gang="urgent-3"))
     end = jobs.end(gang)
     assert (end.outcome, end.killed) == (Outcome.PREEMPTED, False), jobs.log(gang)
     last = saves(jobs)[-1]

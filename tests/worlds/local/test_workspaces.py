@@ -18,6 +18,7 @@ from ganglion.lifecycle.workspaces.kernels import Kernel
 from ganglion.lifecycle.workspaces.look import Look
 from ganglion.lifecycle.workspaces.sights import Sight, Witness
 from ganglion.model.behaviour import Idle
+from ganglion.model.causes import Cause, CauseKind
 from ganglion.model.plan import Start
 from ganglion.model.workload import Checkpoint, Kind
 from ganglion.worlds.dcgm import DcgmGpus
@@ -50,7 +51,7 @@ def told(jobs: Jobs, gang: str, attempt: int) -> dict[str, str]:
 def test_a_workspace_keeps_folder_token_and_port_from_attempt_to_attempt(jobs: Jobs) -> None:
     gang = workspace(jobs, f"{SHOW} echo notes > $GANGLION_WORKSPACE_DIR/notes; exec sleep 60")
     first = told(jobs, gang, 1)
-    jobs.world.stop(gang, 1, "suspended: idle for 30 min")
+    jobs.world.stop(gang, 1, Cause(CauseKind.IDLE, text="idle for 30 min"))
     assert jobs.end(gang).outcome == "suspended"
     workspace(jobs, f"{SHOW} cat $GANGLION_WORKSPACE_DIR/notes; exec sleep 60", attempt=2)
     assert told(jobs, gang, 2) == first
@@ -75,7 +76,7 @@ def test_what_saves_runs_before_the_workspace_is_told_to_go(jobs: Jobs, tmp_path
     hook = f"sleep 0.3; echo saved $GANGLION_WORKSPACE_DIR >> {file}"
     gang = workspace(jobs, SAVING.format(file=file), hook=hook)
     jobs.says(gang, "up")
-    jobs.world.stop(gang, 1, "suspended: idle for 30 min")
+    jobs.world.stop(gang, 1, Cause(CauseKind.IDLE, text="idle for 30 min"))
     jobs.end(gang)
     folder = jobs.home / "workspaces" / gang / "files"
     assert file.read_text().splitlines() == [f"saved {folder}", "told"]
@@ -90,7 +91,7 @@ def test_saving_that_never_ends_is_cut_off_with_the_grace(jobs: Jobs, tmp_path: 
         checkpoint=Checkpoint(grace_ms=500),
     )
     jobs.says(gang, "up")
-    jobs.world.stop(gang, 1, "suspended: idle for 30 min")
+    jobs.world.stop(gang, 1, Cause(CauseKind.IDLE, text="idle for 30 min"))
     assert jobs.end(gang).outcome == "suspended"
     assert not file.exists()
 
@@ -99,7 +100,7 @@ def test_saving_that_fails_stops_nobody_from_going(jobs: Jobs, tmp_path: Path) -
     file = tmp_path / "order"
     gang = workspace(jobs, SAVING.format(file=file), hook="echo cannot; exit 3")
     jobs.says(gang, "up")
-    jobs.world.stop(gang, 1, "suspended: idle for 30 min")
+    jobs.world.stop(gang, 1, Cause(CauseKind.IDLE, text="idle for 30 min"))
     jobs.end(gang)
     assert file.read_text() == "told\n"
     assert (jobs.directory(gang) / "hook.log").read_text() == "cannot\n"
@@ -232,7 +233,7 @@ def test_one_that_has_gone_is_in_doubt_and_not_idle(jobs: Jobs) -> None:
     gang = workspace(jobs, "exec sleep 600")
     who = onlooker(jobs, gang)
     until(lambda: who.look().loss.memory_mib or not sight(who.look(), Witness.PEOPLE).doubt)  # type: ignore[union-attr]
-    jobs.world.stop(gang, 1, "cancelled", force=True)
+    jobs.world.stop(gang, 1, Cause(CauseKind.CANCELLED), force=True)
     jobs.end(gang)
     assert all(each.doubt for each in who.look().sights)
     assert jobs.world.onlooker(gang, Idle()) is None

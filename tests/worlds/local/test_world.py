@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from tests.worlds.local.jobs import NODES, Jobs, python, until
 
+from ganglion.model.causes import Cause, CauseKind
 from ganglion.model.errors import EnvironmentFault
 from ganglion.model.events import GangEnded, GangStarted, NodeAdded, NodeLost, Outcome
 from ganglion.model.node import Node
@@ -76,19 +77,20 @@ def test_success_takes_all_ranks(jobs: Jobs) -> None:
 @pytest.mark.parametrize(
     ("cause", "outcome"),
     [
-        ("cancelled by ada", Outcome.CANCELLED),
-        ("preempted by urgent-3", Outcome.PREEMPTED),
-        ("reclaimed for team b", Outcome.PREEMPTED),
-        ("time limit", Outcome.TIMED_OUT),
-        ("node lost", Outcome.NODE_LOST),
+        (Cause(CauseKind.CANCELLED, user="ada"), Outcome.CANCELLED),
+        (Cause(CauseKind.PREEMPTED, gang="urgent-3"), Outcome.PREEMPTED),
+        (Cause(CauseKind.RECLAIMED, gang="b-1/0"), Outcome.PREEMPTED),
+        (Cause(CauseKind.PODS_LOST, nodes=("n1",)), Outcome.NODE_LOST),
     ],
 )
-def test_the_cause_of_a_stop_decides_the_outcome(jobs: Jobs, cause: str, outcome: Outcome) -> None:
+def test_the_cause_of_a_stop_decides_the_outcome(
+    jobs: Jobs, cause: Cause, outcome: Outcome
+) -> None:
     gang = jobs.run("echo ready; sleep 60")
     jobs.says(gang, "ready")
     jobs.execute(stops=(Stop(gang, 1, cause),))
     end = jobs.end(gang)
-    assert (end.outcome, end.message) == (outcome, cause)
+    assert (end.outcome, end.message) == (outcome, str(cause))
 
 
 def test_a_stopped_job_gets_its_signal_and_reads_why(jobs: Jobs) -> None:
@@ -97,10 +99,10 @@ def test_a_stopped_job_gets_its_signal_and_reads_why(jobs: Jobs) -> None:
     gang = jobs.run(save + "while :; do sleep 0.05; done", checkpoint=contract)
     jobs.says(gang, "ready")
     assert not (jobs.directory(gang) / "stop").exists()
-    jobs.world.stop(gang, 1, "preempted by urgent-3")
+    jobs.world.stop(gang, 1, Cause(CauseKind.PREEMPTED, gang="urgent-3"))
     end = jobs.end(gang)
     assert (end.outcome, end.exit_code) == (Outcome.PREEMPTED, 0)
-    assert jobs.log(gang).endswith("preempted\npreempted by urgent-3\nsaved\n")
+    assert jobs.log(gang).endswith("preempted\npreempted for urgent-3\nsaved\n")
 
 
 @pytest.mark.parametrize(
@@ -117,7 +119,7 @@ def test_the_shell_may_die_at_once_while_its_child_uses_the_grace(jobs: Jobs, co
     (jobs.home / "child.py").write_text("\n".join(child))
     gang = jobs.run(command.format(python=" ".join(python("")[:2])))
     jobs.says(gang, "ready")
-    jobs.world.stop(gang, 1, "cancelled")
+    jobs.world.stop(gang, 1, Cause(CauseKind.CANCELLED))
     assert jobs.end(gang).outcome is Outcome.CANCELLED
     assert jobs.log(gang) == "ready\nsaved\n"
 
@@ -127,9 +129,9 @@ def test_force_is_heeded_by_what_left_its_group_too(jobs: Jobs) -> None:
     contract = Checkpoint(grace_ms=3_600_000)
     gang = jobs.run(f"setsid bash -c {shlex.quote(deaf)} & wait", checkpoint=contract)
     jobs.says(gang, "ready")
-    jobs.world.stop(gang, 1, "cancelled")
+    jobs.world.stop(gang, 1, Cause(CauseKind.CANCELLED))
     until((jobs.directory(gang) / "stop").exists)
-    jobs.world.stop(gang, 1, "cancelled", force=True)
+    jobs.world.stop(gang, 1, Cause(CauseKind.CANCELLED), force=True)
     assert jobs.end(gang).outcome is Outcome.CANCELLED
 
 
@@ -137,7 +139,7 @@ def test_a_job_that_ignores_its_signal_is_killed_after_the_grace(jobs: Jobs) -> 
     gang = jobs.run(DEAF, checkpoint=Checkpoint(grace_ms=300))
     jobs.says(gang, "ready")
     told = time.monotonic()
-    jobs.world.stop(gang, 1, "cancelled by ada")
+    jobs.world.stop(gang, 1, Cause(CauseKind.CANCELLED, user="ada"))
     end = jobs.end(gang)
     assert (end.outcome, end.exit_code) == (Outcome.CANCELLED, 128 + signal.SIGKILL)
     assert time.monotonic() - told >= 0.3
@@ -145,14 +147,17 @@ def test_a_job_that_ignores_its_signal_is_killed_after_the_grace(jobs: Jobs) -> 
 
 @pytest.mark.parametrize(
     ("cause", "outcome"),
-    [("cancelled by ada", Outcome.CANCELLED), ("drained in haste", Outcome.PREEMPTED)],
+    [
+        (Cause(CauseKind.CANCELLED, user="ada"), Outcome.CANCELLED),
+        (Cause(CauseKind.CLEARED), Outcome.PREEMPTED),
+    ],
 )
 def test_force_waits_for_no_grace_also_when_it_comes_second(
-    jobs: Jobs, cause: str, outcome: Outcome
+    jobs: Jobs, cause: Cause, outcome: Outcome
 ) -> None:
     gang = jobs.run(DEAF, checkpoint=Checkpoint(grace_ms=3_600_000))
     jobs.says(gang, "ready")
-    jobs.world.stop(gang, 1, "preempted by urgent-3")
+    jobs.world.stop(gang, 1, Cause(CauseKind.PREEMPTED, gang="urgent-3"))
     until((jobs.directory(gang) / "stop").exists)
     jobs.world.stop(gang, 1, cause, force=True)
     assert jobs.end(gang).outcome is outcome
@@ -254,16 +259,16 @@ def test_starting_twice_runs_once_and_stopping_twice_ends_once(jobs: Jobs) -> No
     jobs.says(start.gang.id, "ready")
     jobs.execute(start)
     for _ in range(3):
-        jobs.execute(stops=(Stop(start.gang.id, 1, "cancelled"),))
+        jobs.execute(stops=(Stop(start.gang.id, 1, Cause(CauseKind.CANCELLED)),))
     jobs.end(start.gang.id)
-    jobs.execute(start, stops=(Stop(start.gang.id, 1, "cancelled"),))
+    jobs.execute(start, stops=(Stop(start.gang.id, 1, Cause(CauseKind.CANCELLED)),))
     assert len(jobs.ends(start.gang.id)) == 1
     assert (jobs.home / "marks").read_text() == "begun\n"
 
 
 def test_a_stop_for_an_attempt_that_never_started_ends_it(jobs: Jobs) -> None:
     start = jobs.start_of("true")
-    jobs.world.stop(start.gang.id, 1, "cancelled by ada")
+    jobs.world.stop(start.gang.id, 1, Cause(CauseKind.CANCELLED, user="ada"))
     assert jobs.end(start.gang.id).outcome is Outcome.CANCELLED
 
 
@@ -271,7 +276,7 @@ def test_a_service_tells_where_it_listens(jobs: Jobs) -> None:
     gang = jobs.run("echo port $GANGLION_PORT; sleep 60")
     jobs.says(gang, "port")
     assert jobs.world.endpoint(gang) == f"127.0.0.1:{jobs.log(gang).split()[1]}"
-    jobs.world.stop(gang, 1, "cancelled")
+    jobs.world.stop(gang, 1, Cause(CauseKind.CANCELLED))
     jobs.end(gang)
     assert jobs.world.endpoint(gang) is None
 

@@ -2,6 +2,7 @@
 
 from tests.worlds.simulated.samples import S, job
 
+from ganglion.model.causes import Cause, CauseKind
 from ganglion.model.events import Event, GangEnded, GangSubmitted, NodeLost, Outcome, PodsLeft
 from ganglion.model.placement import Placement, PodPlacement
 from ganglion.model.plan import Plan, Resize, Start, Stop
@@ -164,7 +165,7 @@ def test_a_lost_node_with_nothing_but_leaving_pods_does_not_end_the_gang() -> No
 
 def test_no_gang_is_resized_that_is_over_or_stops() -> None:
     stage = Stage(0, 1, checkpoint=GRACEFUL)
-    plan = Plan(stage.world.now(), stops=[Stop("a/0", 1, "preempted by b/0")])
+    plan = Plan(stage.world.now(), stops=[Stop("a/0", 1, Cause(CauseKind.PREEMPTED, gang="b/0"))])
     stage.world.execute(plan, {})
     stage.resize(0, 1, 2)
     assert stage.used == 2

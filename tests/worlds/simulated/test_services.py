@@ -5,6 +5,7 @@ from random import Random
 
 import pytest
 from msgspec.structs import replace
+from tests.engine.guarded import OURS
 from tests.worlds.simulated.samples import S, job, scenario
 
 from ganglion.engine.record import SETTLED, GangRecord
@@ -21,7 +22,6 @@ from ganglion.worlds.simulated.scenario import Scenario
 NODES, GPUS = 6, 4
 RECALL = 40 * S
 SAVES = Checkpoint(interval_ms=60 * S, grace_ms=30 * S)
-OURS = ("moved", "preempted", "reclaimed", "yielded", "recalled")
 
 
 def service(
@@ -119,7 +119,7 @@ class Attendant:
         assert state
         for stop in plan.stops:
             gang = state.records[stop.gang].gang
-            if gang.floor and stop.cause.startswith(OURS):
+            if gang.floor and stop.cause.kind in OURS:
                 self.stopped += 1
                 assert len(self.running[gang.workload]) >= gang.floor, stop
         for name in self._services:

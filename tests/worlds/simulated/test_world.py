@@ -4,6 +4,7 @@ import pytest
 from msgspec import structs
 from tests.worlds.simulated.samples import S, job
 
+from ganglion.model.causes import Cause, CauseKind
 from ganglion.model.events import (
     CheckpointCommitted,
     Event,
@@ -25,6 +26,7 @@ from ganglion.worlds.simulated.metrics.collector import Collector
 from ganglion.worlds.simulated.world import SimulatedWorld
 from ganglion.worlds.world import World
 
+PREEMPTED = Cause(CauseKind.PREEMPTED)
 HERE = Placement((PodPlacement("main", 0, "n0001", (0,), 1000),))
 
 
@@ -45,7 +47,7 @@ class Stage:
         plan = Plan(self.world.now(), starts=[Start(gang, attempt, HERE)])
         self.world.execute(plan, {})
 
-    def stop(self, name: str, attempt: int = 1, cause: str = "preempted") -> None:
+    def stop(self, name: str, attempt: int = 1, cause: Cause = PREEMPTED) -> None:
         self.world.execute(Plan(self.world.now(), stops=[Stop(f"{name}/0", attempt, cause)]), {})
 
     def events(self, until: int | None = None) -> list[Event]:
@@ -136,7 +138,7 @@ def test_a_stopped_job_goes_on_from_its_last_checkpoint(
     stage.submitted()
     stage.start("a")
     stage.events(until=60)
-    stage.stop("a", cause="preempted by b/0")
+    stage.stop("a", cause=Cause(CauseKind.PREEMPTED, gang="b/0"))
     (end,) = stage.events(until=70)
     assert isinstance(end, GangEnded)
     assert (end.outcome, end.requeue) == (Outcome.PREEMPTED, True)
@@ -162,20 +164,20 @@ def test_a_job_whose_work_is_done_within_its_grace_has_succeeded() -> None:
 @pytest.mark.parametrize(
     ("cause", "counted"),
     [
-        ("preempted by b/0", "preempted"),
-        ("reclaimed by b/0", "reclaimed"),
-        ("moved for b/0", "moved"),
-        ("yielded to b/0", "yielded"),
-        ("drained", "preempted"),
-        ("cancelled by ada", ""),
-        ("time limit", ""),
+        (CauseKind.PREEMPTED, "preempted"),
+        (CauseKind.RECLAIMED, "reclaimed"),
+        (CauseKind.MOVED, "moved"),
+        (CauseKind.YIELDED, "yielded"),
+        (CauseKind.CLEARED, "preempted"),
+        (CauseKind.CANCELLED, ""),
+        (CauseKind.PODS_LOST, ""),
     ],
 )
-def test_the_cause_of_a_stop_says_what_it_counts_as(cause: str, counted: str) -> None:
+def test_the_cause_of_a_stop_says_what_it_counts_as(cause: CauseKind, counted: str) -> None:
     stage = Stage(job("a"))
     stage.submitted()
     stage.start("a")
-    stage.stop("a", cause=cause)
+    stage.stop("a", cause=Cause(cause))
     stage.events()
     assert stage.seen.counts.trades == ({counted: 1} if counted else {})
 
@@ -204,7 +206,7 @@ def test_a_job_told_to_cancel_ends_for_good() -> None:
     stage = Stage(job("a"))
     stage.submitted()
     stage.start("a")
-    stage.stop("a", cause="cancelled")
+    stage.stop("a", cause=Cause(CauseKind.CANCELLED))
     assert stage.events()[-1] == GangEnded(0, "a/0", 1, Outcome.CANCELLED)
 
 

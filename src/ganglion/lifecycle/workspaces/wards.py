@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from ganglion.lifecycle.workspaces.rule import Warned
+from ganglion.model.causes import CauseKind, suspends
 from ganglion.model.events import (
     Event,
     GangEnded,
@@ -14,12 +15,9 @@ from ganglion.model.events import (
     GangSubmitted,
     GangUpdated,
     IdleWarned,
-    suspends,
 )
 from ganglion.model.workload import Gang, Kind
 
-FOR_IDLENESS = "suspended: "
-"""Beginning of the cause of whatever was suspended by itself; people's begin otherwise."""
 REGRET_MS = 600_000
 """Whoever takes a workspace up again so soon after it went was wronged."""
 GPU_MILLI = 1_000
@@ -155,9 +153,9 @@ class Wards:
         self.tally.warnings += bool(event.suspend_at)
 
     def _held(self, ward: Ward, event: GangUpdated) -> None:
-        if not suspends(event.cause) or ward.held:
+        if event.cause is None or not suspends(event.cause) or ward.held:
             return
-        ward.held, ward.idle = event.at, event.cause.startswith(FOR_IDLENESS)
+        ward.held, ward.idle = event.at, event.cause.kind is CauseKind.IDLE
         ward.returning = False
         self.tally.idle += ward.idle
         self.tally.asked += not ward.idle

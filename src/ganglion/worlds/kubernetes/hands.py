@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 import structlog
 from msgspec import Struct, field
 
+from ganglion.model.causes import sentence
 from ganglion.worlds.kubernetes.act.bind import BindOrder, bind
 from ganglion.worlds.kubernetes.act.bucket import Bucket
 from ganglion.worlds.kubernetes.act.calls import Pace, each_of
@@ -273,7 +274,7 @@ class Hands:
         self, order: Evict, pods: list[PodRef], evictions: Evictions
     ) -> dict[str, Outcome]:
         if not order.beneficiary:
-            return await unbind(self._api, pods, order.cause, self._pace)
+            return await unbind(self._api, pods, sentence(order.cause), self._pace)
         return await evictions.evict_all([(e, self._grace(e, order.grace_s)) for e in pods])
 
     def _grace(self, ref: PodRef, checkpoint_s: int) -> int | None:

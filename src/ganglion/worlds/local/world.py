@@ -12,6 +12,7 @@ from ganglion.lifecycle.expand import run_of as expanded_run
 from ganglion.lifecycle.failures.causes import NODE
 from ganglion.lifecycle.reports.hearing import Activity
 from ganglion.model.behaviour import Idle
+from ganglion.model.causes import Cause, sentence
 from ganglion.model.errors import EnvironmentFault, GanglionError, InputError, NotFound
 from ganglion.model.events import Event, GangEnded, NodeAdded, NodeLost, Outcome, PodsLeft
 from ganglion.model.executor import Term
@@ -173,7 +174,7 @@ class LocalWorld:
             return True
         return self.now() - failure.at > DOUBT_MS
 
-    def stop(self, gang: str, attempt: int, cause: str, *, force: bool = False) -> None:
+    def stop(self, gang: str, attempt: int, cause: Cause, *, force: bool = False) -> None:
         """Stop an attempt: its signal, its grace (none with `force`), SIGKILL.
 
         Args:
@@ -186,9 +187,9 @@ class LocalWorld:
             return
         watched = self._attempts.adopt(gang, attempt)
         if watched:
-            watched.stop(outcome_of(cause), cause, force=force)
+            watched.stop(outcome_of(cause), sentence(cause), force=force)
         else:
-            self._fail(gang, attempt, outcome_of(cause), cause)
+            self._fail(gang, attempt, outcome_of(cause), sentence(cause))
 
     def set_time_limit(self, gang: str, time_limit_ms: int) -> None:
         """Change the time limit of a gang's live attempt; 0 lifts it. Ignored if none lives.

@@ -15,6 +15,7 @@ from ganglion.engine.promise import condition_of, overfull
 from ganglion.engine.record import GangRecord
 from ganglion.engine.repair import completed
 from ganglion.engine.shapes import shapes_of
+from ganglion.model.causes import Cause, CauseKind
 from ganglion.model.events import (
     GangEnded,
     GangPlaced,
@@ -125,7 +126,8 @@ def _adopt(scene: Scene, judge: Judge, gang_id: str, now: int, *, whole: bool) -
     place = Placement(tuple(pods)) if whole else _whole(scene, gang, pods)
     if place is None and not _has_begun(found, pods):
         refs = tuple(site.ref(each.pod) for each in seated)
-        scene.orders.append(Evict(gang_id, 0, refs, "start failed: it was begun but not finished"))
+        cause = Cause(CauseKind.START_FAILED, text="it was begun but not finished")
+        scene.orders.append(Evict(gang_id, 0, refs, cause))
         return True
     scene.apply(GangSubmitted(now, gang if place else _as_large_as(gang, pods)))
     place = place or Placement(tuple(pods))
@@ -281,7 +283,7 @@ def _see_off(scene: Scene, site: Site, now: int, uid: str) -> None:
     place = PodPlacement("main", 0, node, devices, milli)
     scene.apply(GangSubmitted(now, gang))
     scene.apply(GangPlaced(now, gang_id, 1, Placement((place,))))
-    cause = f"preempted for {victim_of(pod) or ''}".removesuffix(" for ")
+    cause = Cause(CauseKind.PREEMPTED, gang=victim_of(pod) or "")
     scene.apply(GangStopping(now, gang_id, 1, cause))
     attempt = Attempt(gang_id, 1, site.name, {("main", 0): place}, stage=Stage.LEAVING, cause=cause)
     attempt.take(Member(pod, "main", 0), ("main", 0))
@@ -310,9 +312,9 @@ def _resume_victim(scene: Scene, gang: str, wards: set[str], now: int) -> None:
         return
     beneficiary = victim_of(marked[0]) or ""
     if beneficiary in wards:
-        cause = f"preempted for {beneficiary}"
+        cause = Cause(CauseKind.PREEMPTED, gang=beneficiary)
         scene.apply(GangStopping(now, gang, attempt.number, cause))
-        leave(scene, attempt, cause, beneficiary, now)
+        leave(scene, attempt, cause, now)
     else:
         scene.orders.append(Spare(gang, tuple(map(site.ref, marked))))
 

@@ -4,6 +4,7 @@ from enum import StrEnum
 
 from msgspec import Struct, field
 
+from ganglion.model.causes import Cause
 from ganglion.model.placement import Placement, PodPlacement
 from ganglion.worlds.kubernetes.brain.orders import Seat
 from ganglion.worlds.kubernetes.gangs.found import Found, Member, Owner
@@ -41,7 +42,7 @@ class Attempt(Struct):
         is_late: whether it leaves because it was not ready in time.
         vacant: place -> when its pod went, in ms.
         ends: UID -> phase in which its pod ended, or "" for one that was deleted.
-        cause: why it leaves.
+        cause: why it leaves; None = it does not.
         running: whether the engine knows that it runs.
         owner: who makes its pods anew.
         dropping: UIDs of pods that leave while the others go on.
@@ -69,7 +70,7 @@ class Attempt(Struct):
     is_late: bool = False
     vacant: dict[Place, int] = field(default_factory=dict)
     ends: dict[str, str] = field(default_factory=dict)
-    cause: str = ""
+    cause: Cause | None = None
     running: bool = False
     owner: Owner | None = None
     dropping: set[str] = field(default_factory=set)

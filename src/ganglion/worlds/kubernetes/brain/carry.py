@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from functools import partial
 
+from ganglion.model.causes import Cause, CauseKind, sentence
 from ganglion.model.events import GangReserved
 from ganglion.model.placement import Placement
 from ganglion.model.plan import Plan, Resize, Start, Stop
@@ -57,9 +58,8 @@ def _stop(scene: Scene, stop: Stop, now: int) -> None:
     attempt = scene.attempts.get(stop.gang)
     if attempt is None or attempt.number != stop.attempt or attempt.stage is Stage.LEAVING:
         return
-    _, _, beneficiary = stop.cause.partition(" for ")
-    leave(scene, attempt, stop.cause, beneficiary, now)
-    note(scene, stop.gang, PREEMPTED, "Preempting", stop.cause, warning=True)
+    leave(scene, attempt, stop.cause, now)
+    note(scene, stop.gang, PREEMPTED, "Preempting", sentence(stop.cause), warning=True)
     scene.touched.add(stop.gang)
 
 
@@ -68,7 +68,7 @@ def _resize(scene: Scene, judge: Judge, resize: Resize, now: int) -> None:
     if attempt is None or attempt.number != resize.attempt:
         return
     gone = attempt.resize(resize.placement)
-    drop(scene, attempt, gone, resize.cause)
+    drop(scene, attempt, gone, resize.cause or Cause(CauseKind.OTHER))
     tend(scene, judge, attempt, now)
 
 

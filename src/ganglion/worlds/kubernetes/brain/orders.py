@@ -5,6 +5,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from ganglion.model.causes import Cause
 from ganglion.worlds.kubernetes.act.series import About
 from ganglion.worlds.kubernetes.gangs.found import Owner
 
@@ -99,7 +100,7 @@ class Evict(Struct, frozen=True):
     gang: str
     attempt: int
     pods: tuple[PodRef, ...]
-    cause: str
+    cause: Cause
     beneficiary: str = ""
     owner: Owner | None = None
     grace_s: int = 0

@@ -7,6 +7,7 @@ Its place is kept for it, but not on a node that is closed by then.
 from collections.abc import Iterable
 
 from ganglion.engine.repair import elsewhere
+from ganglion.model.causes import Cause, CauseKind, sentence
 from ganglion.model.events import GangResized
 from ganglion.worlds.kubernetes.brain.attempt import Attempt, Place
 from ganglion.worlds.kubernetes.brain.scene import Scene
@@ -31,22 +32,24 @@ def reseat(scene: Scene, attempt: Attempt, now: int) -> str:
         Why the gang cannot go on as it sits; empty = it can.
     """
     if not attempt.pods:
-        return f"its pods may not go back to {_names(attempt, attempt.refused or attempt.vacant)}"
+        refused = _names(attempt, attempt.refused or attempt.vacant)
+        return f"its pods may not go back to {', '.join(refused)}"
     lost = {each for each in attempt.vacant if _is_closed(scene, attempt.places[each].node)}
     record = scene.record(attempt.gang)
     if not lost or record is None or record.placement is None:
         return ""
     pods = tuple(pod for pod in record.placement.pods if (pod.pod_set, pod.index) in lost)
-    place, cause = elsewhere(scene.state, record, pods), f"closed: {_names(attempt, lost)}"
+    place = elsewhere(scene.state, record, pods)
+    cause = Cause(CauseKind.NODES_CLOSED, nodes=_names(attempt, lost))
     if place is None:
-        return f"{cause}, and there is no other place for those pods alone"
+        return f"{sentence(cause)}, and there is no other place for those pods alone"
     scene.apply(GangResized(now, attempt.gang, attempt.number, place, cause))
     attempt.resize(place)
     return ""
 
 
-def _names(attempt: Attempt, places: Iterable[Place]) -> str:
-    return ", ".join(sorted({attempt.places[each].node for each in places}))
+def _names(attempt: Attempt, places: Iterable[Place]) -> tuple[str, ...]:
+    return tuple(sorted({attempt.places[each].node for each in places}))
 
 
 def _somebody_waits(scene: Scene, found: Found) -> bool:

@@ -53,7 +53,7 @@ def _revive(scene: Scene, attempt: Attempt, now: int) -> None:
     scene.apply(GangPlaced(since, gang, attempt.number, replace(place)))
     attempt.running = ran and scene.apply(GangStarted(since, gang, attempt.number))
     attempt.enter(Stage.BOUND, now)
-    attempt.cause = ""
+    attempt.cause = None
     attempt.vacant = dict.fromkeys(attempt.vacant, now)
     scene.spared[gang] = now + SPARED * scene.settings.blocked_ms
     scene.touched.add(gang)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from ganglion.model.causes import Cause, CauseKind, sentence
 from ganglion.model.events import (
     GangEnded,
     GangResized,
@@ -13,6 +14,7 @@ from ganglion.model.events import (
 )
 from ganglion.model.placement import Placement
 from ganglion.model.plan import Phase
+from ganglion.worlds.causes import beneficiary_of
 from ganglion.worlds.kubernetes import names
 from ganglion.worlds.kubernetes.brain import storage
 from ganglion.worlds.kubernetes.brain.attempt import Attempt, Stage
@@ -91,19 +93,21 @@ def answered(scene: Scene, judge: Judge, attempt: Attempt, done: BindDone, now: 
 
 def take_apart(scene: Scene, judge: Judge, attempt: Attempt, why: str, now: int) -> None:
     """A gang that cannot be started whole leaves again."""
-    scene.apply(GangStopping(now, attempt.gang, attempt.number, f"start failed: {why}"))
-    leave(scene, attempt, f"start failed: {why}", "", now)
+    cause = Cause(CauseKind.START_FAILED, text=why)
+    scene.apply(GangStopping(now, attempt.gang, attempt.number, cause))
+    leave(scene, attempt, cause, now)
     if _is_over(scene, attempt, scene.founds.get(attempt.gang), now):
         end(scene, judge, attempt, now)
 
 
-def leave(scene: Scene, attempt: Attempt, cause: str, beneficiary: str, now: int) -> None:
+def leave(scene: Scene, attempt: Attempt, cause: Cause, now: int) -> None:
     """Order all pods of an attempt to leave."""
     attempt.enter(Stage.LEAVING, now)
     attempt.cause = cause
     pods = tuple(scene.living(attempt))
     found = scene.founds.get(attempt.gang)
     attempt.owner = found.owner if found else attempt.owner
+    beneficiary = beneficiary_of(cause)
     # Whoever goes for nobody is to be made anew at once.
     owner = attempt.owner if attempt.owner and attempt.owner.suspend and beneficiary else None
     if pods:
@@ -112,15 +116,15 @@ def leave(scene: Scene, attempt: Attempt, cause: str, beneficiary: str, now: int
         scene.orders.append(order)
 
 
-def drop(scene: Scene, attempt: Attempt, uids: Iterable[str], cause: str) -> None:
+def drop(scene: Scene, attempt: Attempt, uids: Iterable[str], cause: Cause) -> None:
     """Order pods to leave that a gang goes on without."""
     site = scene.sites[attempt.cluster]
     gone = [uid for uid in uids if uid in site.pods]
     attempt.dropping.update(gone)
     pods = tuple(site.ref(site.pods[uid]) for uid in gone)
     if pods:
-        _, _, beneficiary = cause.partition(" for ")
-        scene.orders.append(Evict(attempt.gang, attempt.number, pods, cause, beneficiary))
+        order = Evict(attempt.gang, attempt.number, pods, cause, beneficiary_of(cause))
+        scene.orders.append(order)
 
 
 def end(scene: Scene, judge: Judge, attempt: Attempt, now: int) -> None:
@@ -140,7 +144,7 @@ def end(scene: Scene, judge: Judge, attempt: Attempt, now: int) -> None:
         attempt.number,
         outcome,
         requeue=again,
-        message=attempt.cause,
+        message=sentence(attempt.cause),
         not_before=now + wait if again and wait else 0,
     )
     scene.apply(with_loss(scene, attempt, ended))
@@ -173,7 +177,7 @@ def _follow_size(scene: Scene, attempt: Attempt, found: Found, now: int) -> None
         return
     pods = tuple(p for p in record.placement.pods if (p.pod_set, p.index) not in surplus)
     place = Placement(pods, record.placement.level, record.placement.domain)
-    scene.apply(GangResized(now, attempt.gang, attempt.number, place, "pods have ended"))
+    scene.apply(GangResized(now, attempt.gang, attempt.number, place, Cause(CauseKind.PODS_ENDED)))
     attempt.resize(place)
     _if_all_left(scene, attempt, now)
 
@@ -288,7 +292,8 @@ def _if_all_left(scene: Scene, attempt: Attempt, now: int) -> None:
 
 
 def _outcome(attempt: Attempt) -> Outcome:
-    if attempt.stage is Stage.ASSEMBLING or attempt.cause.startswith("start failed"):
+    failed = attempt.cause is not None and attempt.cause.kind is CauseKind.START_FAILED
+    if attempt.stage is Stage.ASSEMBLING or failed:
         return Outcome.START_FAILED
     if attempt.stage is Stage.LEAVING:
         return Outcome.PREEMPTED
