@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 import pytest
 from tools.archlint.direction import circles, wrong_way
 from tools.archlint.order import set_order
+from tools.archlint.prose import prose_decides
 from tools.archlint.purity import hidden_state, impure_imports, impure_names
 from tools.archlint.source import Finding, Source, parse
 
@@ -192,3 +193,55 @@ def test_a_circle_is_caught_though_it_closes_for_types_only() -> None:
     sources = [parse(f"src/ganglion/{path}", text) for path, text in files.items()]
     (circle,) = circles(sources)
     assert circle.message.endswith("ganglion.files.a, ganglion.files.b, ganglion.files.c")
+
+
+IMPORT = "from ganglion.model.causes import sentence\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "class E(Struct):\n    cause: str",
+        "class E(Struct):\n    cause: str | None = None",
+        "class R:\n    held_for: Optional[str] = None",
+        "def f(cause): return cause.startswith('cancel')",
+        "def f(e): return e.cause.partition(' for ')",
+        "def f(e): return str(e.cause) == 'cancelled'",
+        "def f(e): return f'{e.cause}' in WORDS",
+        "def f(e): return 'cancel' in '{}'.join([]) + str(e.cause)",
+        "def f(e):\n    said = str(e.cause)\n    return said.startswith('cancel')",
+        "def f(e):\n    a = str(e.cause)\n    b = a.strip()\n    return b == 'cancelled'",
+        "def f(e):\n    if (said := str(e.cause)) != 'x': ...",
+        "def f(e):\n    match str(e.cause):\n        case 'cancelled': ...",
+        "def f(e): return ENDS[str(e.cause)]",
+        "def f(e): return ENDS.get(str(e.cause))",
+        "def f(e): return re.match('cancel', str(e.cause))",
+        "def f(e): return e.cause.text.startswith('lost')",
+        "def f(e): return e.cause.__str__() == 'x'",
+        "def f(e): return str(e.cause)[:6] == 'cancel'",
+        f"{IMPORT}def f(e): return sentence(e.cause) == 'cancelled'",
+        f"{IMPORT}def f(e): return sentence(e).lower().startswith('cancel')",
+        "from ganglion.model.causes import sentence as s\ndef f(e): return s(e) == 'x'",
+        f"{IMPORT}good = [e for e in es if 'lost' in sentence(e.why)]",
+        f"{IMPORT}by = lambda e: sentence(e) > 'a'",
+    ],
+)
+@pytest.mark.parametrize("part", ["model", "engine", "worlds/kubernetes/brain", "server"])
+def test_a_decision_by_the_words_of_a_cause_is_caught(part: str, text: str) -> None:
+    assert set(found(prose_decides, {f"{part}/bad.py": text})) == {f"{part}/bad.py"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def f(e): return e.cause.kind is CauseKind.MOVED",
+        "def f(e): return e.cause == other",
+        "def f(e): return e.cause.gang in wards",
+        "class E(Struct):\n    cause: Cause | None = None",
+        f"{IMPORT}def f(e): return Ended(message=sentence(e.cause))",
+        f"{IMPORT}def f(e): return '; '.join([sentence(e.cause), 'and so on'])",
+        "def f(name): return str(name) == 'x'",
+    ],
+)
+def test_the_kind_of_a_cause_may_decide_and_its_words_may_be_shown(text: str) -> None:
+    assert found(prose_decides, {ENGINE: text}) == []

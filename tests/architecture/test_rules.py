@@ -7,6 +7,7 @@ import pytest
 from tools.archlint.__main__ import RULES
 from tools.archlint.direction import CIRCLES_ALLOWED, MAY_IMPORT, wrong_way
 from tools.archlint.order import ORDER_ALLOWED
+from tools.archlint.prose import PROSE_ALLOWED
 from tools.archlint.purity import (
     FLOATS_ALLOWED,
     IMPORTS_ALLOWED,
@@ -156,6 +157,8 @@ def test_exceptions_name_modules_and_functions_that_exist_and_give_a_reason() ->
     assert all(set(circle) <= set(by_name) and why for circle, why in CIRCLES_ALLOWED.items())
     by_module = [*FLOATS_ALLOWED.items(), *IMPORTS_ALLOWED.items(), *NAMES_ALLOWED.items()]
     assert all(module in by_name and why for (module, _), why in by_module)
+    for (module, kind), why in PROSE_ALLOWED.items():
+        assert f"class {kind}(" in by_name[module].text and why, (module, kind)
     for (module, function), why in [*MEMOS_ALLOWED.items(), *ORDER_ALLOWED.items()]:
         assert f"def {function}(" in by_name[module].text, (module, function)
         assert why

@@ -5,6 +5,7 @@ import sys
 from tools.archlint.asking import asks_past_the_seam
 from tools.archlint.direction import circles, wrong_way
 from tools.archlint.order import set_order
+from tools.archlint.prose import prose_decides
 from tools.archlint.purity import floats, hidden_state, impure_imports, impure_names
 from tools.archlint.shape import too_long, undocumented, unexplained
 from tools.archlint.source import Finding, sources
@@ -19,6 +20,7 @@ RULES = (
     wrong_way,
     circles,
     asks_past_the_seam,
+    prose_decides,
     too_long,
     undocumented,
     unexplained,

@@ -4,7 +4,9 @@ import pytest
 from tests.controlplane import manifests
 from tests.worlds.kubernetes.brain.stage import Stage
 
+from ganglion.model.causes import sentence
 from ganglion.model.queue import Queue
+from ganglion.worlds.kubernetes.brain.orders import Bind, BindDone, Evict, How
 from ganglion.worlds.kubernetes.gangs import markers
 
 
@@ -17,3 +19,24 @@ def test_a_pod_that_leaves_is_charged_to_its_queue_whichever_label_names_it(labe
     stage.turn()
     (record,) = stage.brain.scene.state.records.values()
     assert record.gang.queue == "team"
+
+
+def test_the_rest_of_a_gang_that_lost_a_node_leaves_for_nobody() -> None:
+    stage = Stage()
+    nodes, pods = [manifests.node("a"), manifests.node("b")], manifests.gang("g", 2, gpus=8)
+    stage.show(*nodes, *pods)
+    stage.turn()
+    (bind,) = stage.ordered(Bind)
+    where = {each.pod.name: each.node for each in bind.pods}
+    for pod in pods:
+        pod["spec"]["nodeName"] = where[pod["metadata"]["name"]]
+        pod["status"] = {"phase": "Running"}
+    stage.show(*pods)
+    stage.turn(
+        BindDone(bind.gang, bind.attempt, {each.pod.uid: (How.BOUND, "") for each in bind.pods})
+    )
+    stage.remove(nodes[1])
+    stage.turn()
+    (evict,) = stage.ordered(Evict)
+    assert sentence(evict.cause) == "lost b, and there is no place for those pods alone"
+    assert evict.beneficiary == ""
