@@ -16,7 +16,7 @@ from ganglion.model.levels import Level
 
 FILLERS = 6
 REPLICAS = 2
-RANKS = 8
+RANKS = 4
 ENDLESS = ("vision-api", "language-notebook")
 
 
@@ -79,7 +79,7 @@ class Story:
     def _start_everything(self) -> None:
         # Nothing waits for processes here: places are taken when the server decides, so who
         # gets one does not depend on how fast this machine is.
-        self.board.say("Vision trains on two nodes of one rack, four processes on each.")
+        self.board.say("Vision trains on two nodes of one rack, two processes on each.")
         self._submit("vision-train")
         self.board.say("A service, a workspace, batch jobs and a sweep want the rest.")
         for name in ("vision-api", "language-notebook", *["search-index"] * FILLERS):
