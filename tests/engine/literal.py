@@ -32,6 +32,11 @@ def _fits(state: ClusterState, gang: Gang, node: Node) -> bool:
         and len(beside) < node.max_pods
         and sum(each.cpu_milli for each in requests) + request.cpu_milli <= node.cpu_milli
         and sum(each.memory_mib for each in requests) + request.memory_mib <= node.memory_mib
+        and all(
+            sum(dict(each.extras).get(name, 0) for each in requests) + amount
+            <= node.extras.get(name, 0)
+            for name, amount in request.extras
+        )
         and _devices_fit(gang, node, beside)
     )
 

@@ -12,6 +12,10 @@ UNBOUNDED = 1 << 30
 """Pod slots of a node that does not limit them; such slots are not counted."""
 
 
+Extras = tuple[tuple[str, int], ...]
+"""Sorted (resource, amount) of what a node only counts."""
+
+
 class Condition(NamedTuple):
     """What is free on a node, and who may use it.
 
@@ -23,6 +27,8 @@ class Condition(NamedTuple):
         sick: indexes of devices that must not be given out.
         gpu: thousandths free of each device. A node that came back with fewer devices still has
             those that pods hold, as sick ones at the end.
+        extras: sorted (resource, amount free) of what is only counted, without zeros; less than
+            nothing where a node has lost what pods hold.
     """
 
     node_class: int
@@ -33,6 +39,7 @@ class Condition(NamedTuple):
     slots: int
     sick: tuple[int, ...]
     gpu: tuple[int, ...]
+    extras: Extras = ()
 
     @property
     def usable(self) -> tuple[int, ...]:
@@ -96,7 +103,24 @@ def changed(
         memory=condition.memory - sign * request.memory_mib,
         slots=slots if slots == UNBOUNDED else slots - sign,
         gpu=gpu,
+        extras=added(condition.extras, request.extras, -sign),
     )
+
+
+def added(free: Extras, amounts: Extras, sign: int) -> Extras:
+    """What is free of counted resources with some more (`sign` 1) or less (`sign` -1)."""
+    if not amounts:
+        return free
+    total = dict(free)
+    for name, amount in amounts:
+        total[name] = total.get(name, 0) + sign * amount
+    return tuple(sorted((name, left) for name, left in total.items() if left))
+
+
+def room_by_extras(free: Extras, amounts: Extras, most: int) -> int:
+    """How many pods of at most so many a node's counted resources suffice for."""
+    there = dict(free)
+    return min((most, *(there.get(name, 0) // amount for name, amount in amounts)))
 
 
 def widened(condition: Condition, devices: int) -> Condition:

@@ -10,10 +10,20 @@ from collections.abc import Iterable
 from copy import copy
 
 from ganglion.engine.columns import Columns
-from ganglion.engine.condition import Condition, Sight, changed, may_join, trimmed
+from ganglion.engine.condition import (
+    Condition,
+    Extras,
+    Sight,
+    changed,
+    may_join,
+    room_by_extras,
+    trimmed,
+)
 from ganglion.engine.devices import room
 from ganglion.engine.plugins import NodeClass, Plugins, Typical
 from ganglion.engine.shapes import Shape, View, look
+from ganglion.model.levels import Level
+from ganglion.model.node import Node
 from ganglion.model.resources import WHOLE
 
 
@@ -91,9 +101,8 @@ class Conditions:
         """The condition of an empty, open node of a class with all devices well."""
         node = self.classes[class_id]
         gpu = (WHOLE,) * len(node.devices)
-        return self.intern(
-            Condition(class_id, True, "", node.cpu_milli, node.memory_mib, node.max_pods, (), gpu)
-        )
+        cpu, memory, slots = node.cpu_milli, node.memory_mib, node.max_pods
+        return self.intern(Condition(class_id, True, "", cpu, memory, slots, (), gpu, node.extras))
 
     def sight(self, shape: Shape) -> Sight:
         """The cache of a shape."""
@@ -186,6 +195,8 @@ class Conditions:
             most = min(most, condition.cpu // request.cpu_milli)
         if request.memory_mib:
             most = min(most, condition.memory // request.memory_mib)
+        if request.extras:
+            most = room_by_extras(condition.extras, request.extras, most)
         if request.gpu.count and most > 0:
             most = min(most, self._gpu_room(sight, condition, view))
         return max(most, 0)
@@ -208,4 +219,27 @@ class Conditions:
             return "too little free CPU"
         if request.memory_mib > condition.memory:
             return "too little free memory"
+        for each in request.extras:
+            if not room_by_extras(condition.extras, (each,), 1):
+                return f"too little free {each[0]}"
         return "" if condition.slots > 0 else "no free pod slot"
+
+
+def class_of(node: Node) -> NodeClass:
+    """The class of a node: all of it but its name, its place and what is in use."""
+    return NodeClass(
+        node.cpu_milli,
+        node.memory_mib,
+        node.max_pods,
+        tuple((each.type, each.memory_mib, each.numa, each.island) for each in node.devices),
+        tuple(sorted(node.labels.items())),
+        node.kind,
+        node.domains.get(Level.REGION, ""),
+        node.cpu_kind,
+        extras_of(node),
+    )
+
+
+def extras_of(node: Node) -> Extras:
+    """What a node has of resources that are only counted."""
+    return tuple(sorted((name, amount) for name, amount in node.extras.items() if amount))

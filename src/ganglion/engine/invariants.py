@@ -4,7 +4,8 @@ from collections import Counter
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from ganglion.engine.condition import UNBOUNDED, Condition
+from ganglion.engine.condition import UNBOUNDED, Condition, added
+from ganglion.engine.conditions import extras_of
 from ganglion.engine.holdings import Holdings
 from ganglion.engine.lending import NOTHING
 from ganglion.engine.record import HOLDING, SETTLED, GangRecord
@@ -125,6 +126,7 @@ def _home(state: Holdings, name: str, level: Level) -> str:
 
 def _nodes(state: Holdings) -> None:
     used: dict[str, list[Usage]] = {}
+    extras = {node.name: extras_of(node) for node in state.tree.nodes}
     devices: Counter[tuple[str, int]] = Counter()
     tenancies: dict[str, set[str]] = {}
     for record in state.records.values():
@@ -135,6 +137,7 @@ def _nodes(state: Holdings) -> None:
         for pod in chain.from_iterable(each.pods for each in _counted(record)):
             request = shapes[pod.pod_set].request
             used.setdefault(pod.node, []).append(Usage(0, request.cpu_milli, request.memory_mib))
+            extras[pod.node] = added(extras[pod.node], request.extras, -1)
             tenancies.setdefault(pod.node, set()).add(shapes[pod.pod_set].tenancy)
             for device in pod.devices:
                 devices[pod.node, device] += pod.milli
@@ -143,6 +146,8 @@ def _nodes(state: Holdings) -> None:
         condition = state.table.known[state.tree.conditions[rank]]
         _require(state.tree.pods[rank] == len(pods), f"node {node.name} counts its pods wrongly")
         _node(node.name, condition, pods, (node.cpu_milli, node.memory_mib, node.max_pods))
+        left = extras[node.name]
+        _require(condition.extras == left, f"node {node.name} miscounts what is only counted")
         _require(len(tenancies.get(node.name, ())) <= 1, f"node {node.name} breaks an isolation")
         for index, free in enumerate(condition.gpu):
             taken = devices.pop((node.name, index), 0)

@@ -35,6 +35,7 @@ class NodeClass(Struct, frozen=True):
         flavor: the flavor that quota is charged in.
         region: name of its region; empty = none.
         cpu_flavor: the flavor that quota of CPU and memory is charged in.
+        extras: sorted (resource, allocatable amount) of what is only counted.
     """
 
     cpu_milli: int
@@ -45,6 +46,7 @@ class NodeClass(Struct, frozen=True):
     flavor: str
     region: str
     cpu_flavor: str = ""
+    extras: tuple[tuple[str, int], ...] = ()
 
 
 class Rows(Struct):

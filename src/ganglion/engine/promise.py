@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from operator import is_
 from typing import NamedTuple
 
-from ganglion.engine.condition import UNBOUNDED, Condition
+from ganglion.engine.condition import UNBOUNDED, Condition, added
 from ganglion.engine.holdings import Holdings
 from ganglion.engine.price import gpu_milli
 from ganglion.engine.record import GangRecord
@@ -51,6 +51,7 @@ def _holds(
     """Whether one node has room for the pods beside all that still leaves it."""
     condition = condition_of(state, node)
     cpu, memory, slots, gpu = condition.cpu, condition.memory, condition.slots, [*condition.gpu]
+    extras = condition.extras
     spent = [] if counted else [(pod, shapes[pod.pod_set]) for pod in pods]
     for gang in state.leaving[node]:
         other = state.records[gang]
@@ -63,11 +64,14 @@ def _holds(
         cpu -= shape.request.cpu_milli
         memory -= shape.request.memory_mib
         slots -= slots != UNBOUNDED
+        extras = added(extras, shape.request.extras, -1)
         for device in pod.devices:
             if device < len(gpu):  # else the node came back without it
                 gpu[device] -= pod.milli
     fits = all(device < len(gpu) and gpu[device] >= 0 for pod in pods for device in pod.devices)
-    return fits and cpu >= 0 and memory >= 0 and slots >= 0
+    asked = {name for pod in pods for name, _ in shapes[pod.pod_set].request.extras}
+    enough = all(left >= 0 for name, left in extras if name in asked)
+    return fits and enough and cpu >= 0 and memory >= 0 and slots >= 0
 
 
 def _tenants_agree(
@@ -77,14 +81,22 @@ def _tenants_agree(
     return tenancies == {SHARED} or len(tenancies) == 1
 
 
-def overfull(state: Holdings, nodes: Iterable[str]) -> list[str]:
-    """Nodes among these on which more is counted than they have."""
+def overfull(state: Holdings, nodes: Iterable[str], *, extras: bool = False) -> list[str]:
+    """Nodes among these on which more is counted than they have.
+
+    Args:
+        state: the fleet.
+        nodes: their names.
+        extras: whether that goes for resources which are only counted, too. Pods that hold
+            them run on when a node loses some.
+    """
     found = []
     for node in dict.fromkeys(nodes):
         condition = condition_of(state, node)
         left = (condition.cpu, condition.memory, condition.slots, *condition.gpu)
         sick = any(condition.gpu[each] < WHOLE for each in condition.sick)
-        if sick or min(left) < 0:
+        short = extras and any(free < 0 for _, free in condition.extras)
+        if sick or short or min(left) < 0:
             found.append(node)
     return found
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Self
 
-from ganglion.engine.condition import UNBOUNDED, Condition
+from ganglion.engine.condition import UNBOUNDED, Condition, added
 from ganglion.engine.record import GangRecord
 from ganglion.engine.shapes import Shape
 from ganglion.engine.sketch import shapes_by_set
@@ -21,20 +21,32 @@ class Room:
         tenancies: tenancies of the pods that stay.
     """
 
-    __slots__ = ("_cpu", "_devices", "_gpu", "_memory", "_open", "_sick", "_slots", "_tenancies")
+    __slots__ = (
+        "_cpu",
+        "_devices",
+        "_extras",
+        "_gpu",
+        "_memory",
+        "_open",
+        "_sick",
+        "_slots",
+        "_tenancies",
+    )
 
     def __init__(self, condition: Condition, tenancies: Iterable[str]) -> None:
         self._cpu, self._memory, self._slots = condition.cpu, condition.memory, condition.slots
         self._gpu, self._open = [*condition.gpu], condition.open
         self._devices, self._sick = len(self._gpu), condition.sick
         self._tenancies = set(tenancies)
+        # What a node has lost since is no debt of those that take nothing of it.
+        self._extras = tuple(each for each in condition.extras if each[1] > 0)
 
     def copy(self) -> Self:
         """Another one to try things on."""
         other = object.__new__(type(self))
         other._cpu, other._memory, other._slots = self._cpu, self._memory, self._slots
         other._gpu, other._open, other._devices = [*self._gpu], self._open, self._devices
-        other._sick = self._sick
+        other._sick, other._extras = self._sick, self._extras
         other._tenancies = set(self._tenancies)
         return other
 
@@ -50,6 +62,7 @@ class Room:
         for pod, shape in pods:
             self._cpu += sign * shape.request.cpu_milli
             self._memory += sign * shape.request.memory_mib
+            self._extras = added(self._extras, shape.request.extras, sign)
             if self._slots != UNBOUNDED:
                 self._slots += sign
             for device in pod.devices:
@@ -65,6 +78,7 @@ class Room:
             and self._cpu >= 0
             and self._memory >= 0
             and self._slots >= 0
+            and all(free >= 0 for _, free in self._extras)
             and len(self._tenancies) <= 1
             and all(self._has(each) for each in devices)
         )

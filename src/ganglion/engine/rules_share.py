@@ -50,7 +50,8 @@ class ShareRules:
         wanted = search.more.gpu_milli
         free = sum(state.totals.free_gpu(flavor) for flavor in search.flavors)
         takeable = search.takeable()
-        if free + takeable >= wanted and (takeable or not wanted):
+        by_gpus_alone = wanted and not any(each.request.extras for each in asker.shapes)
+        if free + takeable >= wanted and (takeable or not by_gpus_alone):
             return None
         return Reason(
             Token.QUOTA,

@@ -3,6 +3,7 @@
 from collections.abc import Hashable
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ganglion.engine.plugins import Filter, Foreseeing, NodeClass, Telling
 from ganglion.model.kinds import Weighted
@@ -117,6 +118,7 @@ def times(shape: Shape, count: int, together: Level | None) -> Shape:
                 gpu.count * count, gpu.milli, gpu.share_mib, gpu.types, gpu.min_memory_mib
             ),
             together=together or request.together,
+            extras=tuple((name, amount * count) for name, amount in request.extras),
         ),
     )
 
@@ -126,9 +128,7 @@ def of_type(shape: Shape, kind: str) -> Shape:
     request = shape.request
     gpu = request.gpu
     narrowed = GpuRequest(gpu.count, gpu.milli, gpu.share_mib, (kind,), gpu.min_memory_mib)
-    return _with_request(
-        shape, PodRequest(request.cpu_milli, request.memory_mib, narrowed, request.together)
-    )
+    return _with_request(shape, replace(request, gpu=narrowed))
 
 
 def excluding(shape: Shape, flavors: tuple[str, ...]) -> Shape:
@@ -202,6 +202,7 @@ def _has_size_for(request: PodRequest, node: NodeClass, devices: tuple[int, ...]
         request.cpu_milli <= node.cpu_milli
         and request.memory_mib <= node.memory_mib
         and request.gpu.count <= len(devices)
+        and all(amount <= dict(node.extras).get(name, 0) for name, amount in request.extras)
     )
 
 

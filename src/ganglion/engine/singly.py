@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 
-from ganglion.engine.condition import Sight
+from ganglion.engine.condition import Sight, room_by_extras
 from ganglion.engine.conditions import Conditions
 from ganglion.engine.plugins import Appraisal, Appraising, Best, Choice
 from ganglion.model.levels import Level
@@ -57,7 +57,7 @@ class Singly:
         """Score the best way to place one pod, for all conditions not rated yet."""
         table, shape, scores = self._table, sight.shape, sight.scores
         known, request = table.known, shape.request
-        cpu, memory = request.cpu_milli, request.memory_mib
+        cpu, memory, extras = request.cpu_milli, request.memory_mib, request.extras
         weight = self._weight
         family = self._ways.setdefault((request.gpu, request.together), {})
         views, tenancy = sight.views, shape.tenancy
@@ -76,6 +76,7 @@ class Singly:
                 or not condition.open
                 or condition.tenancy not in ("", tenancy)
                 or views[condition.node_class].obstacle
+                or (extras and room_by_extras(condition.extras, extras, 1) < 1)
             ):
                 continue
             devices = (condition.node_class, condition.usable if condition.sick else condition.gpu)

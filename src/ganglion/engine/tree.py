@@ -8,9 +8,8 @@ logs of changes with a cursor, and pay only for what changed since they last loo
 from collections import Counter
 from heapq import heappop, heappush
 
-from ganglion.engine.condition import UNBOUNDED, Condition, Sight, widened
-from ganglion.engine.conditions import Conditions
-from ganglion.engine.plugins import NodeClass
+from ganglion.engine.condition import UNBOUNDED, Condition, Sight, added, widened
+from ganglion.engine.conditions import Conditions, class_of, extras_of
 from ganglion.model.errors import NotFound
 from ganglion.model.levels import ABOVE_NODE, Level
 from ganglion.model.node import Device, Node
@@ -301,6 +300,7 @@ class Tree:
             memory=fresh.memory - (seen.memory_mib - old.memory),
             slots=slots,
             gpu=tuple(free - used[index] for index, free in enumerate(fresh.gpu)),
+            extras=added(added(old.extras, extras_of(seen), -1), fresh.extras, 1),
         )
 
     def _empty(self, node: Node) -> Condition:
@@ -314,6 +314,7 @@ class Tree:
             node.max_pods,
             sick,
             (WHOLE,) * len(node.devices),
+            extras_of(node),
         )
 
     def _rebuild(self) -> None:
@@ -383,17 +384,3 @@ class Tree:
         self.domains.append(Domain(level, name, path, parent))
         self.domains[parent].children.append(found)
         return found
-
-
-def class_of(node: Node) -> NodeClass:
-    """The class of a node: all of it but its name, its place and what is in use."""
-    return NodeClass(
-        node.cpu_milli,
-        node.memory_mib,
-        node.max_pods,
-        tuple((each.type, each.memory_mib, each.numa, each.island) for each in node.devices),
-        tuple(sorted(node.labels.items())),
-        node.kind,
-        node.domains.get(Level.REGION, ""),
-        node.cpu_kind,
-    )

@@ -2,6 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 
+from msgspec.structs import replace
+
+from ganglion.engine.condition import room_by_extras
 from ganglion.engine.devices import largest
 from ganglion.engine.fits import Fits
 from ganglion.engine.place import Demand, place, required_level, rules_of
@@ -153,7 +156,7 @@ def _shortage(state: ClusterState, demand: Demand, never: bool) -> Reason:
     indexes = state.empty() if never else state.indexes
     if demand.single:
         free = state.totals.free_for(demand.shapes)
-        text = _single_text(demand.shapes[0].request.gpu, free)
+        text = _extras_text(state, demand) or _single_text(demand.shapes[0].request.gpu, free)
         return Reason(Token.CAPACITY, text, evidence={"free_milli": free})
     needed = [each.least for each in demand.sets]
     fits = [
@@ -170,7 +173,7 @@ def _shortage(state: ClusterState, demand: Demand, never: bool) -> Reason:
     remedy = Remedy.CHANGE if never else Remedy.WAIT
     level = required_level(gang)
     if room != needed or level is None:
-        text = _capacity_text(demand, evidence, never)
+        text = _extras_text(state, demand) or _capacity_text(demand, evidence, never)
         return Reason(Token.CAPACITY, text, never, evidence, remedy)
     evidence["pods_in_one"] = _most_in_one(fits, level)
     return Reason(Token.TOPOLOGY, _topology_text(level, evidence, never), never, evidence, remedy)
@@ -194,6 +197,26 @@ def _capacity_text(demand: Demand, evidence: dict[str, int], never: bool) -> str
     gpus = counted(decimal(evidence["needed_milli"]), "GPU")
     where = f"the whole fleet has {free}" if never else f"{free} free in all"
     return f"needs {gpus} for {pods}; {where}, room for {evidence['pods_fitting']} of {pods}"
+
+
+def _extras_text(state: ClusterState, demand: Demand) -> str:
+    """Of a gang for which only a counted resource is short: which, and where; else empty."""
+    free = [state.table.known[each] for each in state.tree.conditions]
+    for shape in demand.shapes:
+        bare = state.table.sight(replace(shape, request=replace(shape.request, extras=())))
+        open_to = [
+            c
+            for c, each in zip(free, state.tree.conditions, strict=True)
+            if state.table.room(bare, each)
+        ]
+        for name, amount in shape.request.extras if open_to else ():
+            short = sum(not room_by_extras(c.extras, ((name, amount),), 1) for c in open_to)
+            if short:
+                return (
+                    f"needs {amount} {name} for each pod; {counted(short, 'node')} with room"
+                    f" otherwise {'has' if short == 1 else 'have'} too little of it left"
+                )
+    return ""
 
 
 def _single_text(gpu: GpuRequest, free: int) -> str:

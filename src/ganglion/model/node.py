@@ -39,6 +39,7 @@ class Node(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
         cpu_flavor: flavor that quota of its CPU and memory is given in; empty = the same.
         max_pods: pod slots.
         cordoned: why no new pods may start here; empty = they may.
+        extras: allocatable amount of each resource that is only counted, as network cards.
     """
 
     name: str
@@ -51,6 +52,7 @@ class Node(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     cpu_flavor: str = ""
     max_pods: int = 1 << 30
     cordoned: str = ""
+    extras: dict[str, int] = field(default_factory=dict)
 
     @property
     def kind(self) -> str:

@@ -61,12 +61,14 @@ class PodRequest(
         memory_mib: host memory in MiB.
         gpu: its GPUs.
         together: narrowest level its devices must share (`numa` or `island`); None = any.
+        extras: (resource, amount) of what a node only counts, as network cards; sorted.
     """
 
     cpu_milli: int = 0
     memory_mib: int = 0
     gpu: GpuRequest = GpuRequest()
     together: Level | None = None
+    extras: tuple[tuple[str, int], ...] = ()
 
 
 class Amount(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):

@@ -86,6 +86,26 @@ def test_a_gang_gets_nodes_with_enough_network_cards(cluster: Cluster) -> None:
         assert set(cluster.wait_bound(["g-0", "g-1"]).values()) == {"node-1", "node-2"}
 
 
+def test_holders_of_network_cards_leave_for_a_more_important_gang(cluster: Cluster) -> None:
+    cluster.add_nodes(2, gpus=8, extra={"rdma/hca": "2"})
+    body = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "value": -10}
+    cluster.apply(body | {"metadata": {"name": "scavenger"}})
+    with scheduling(cluster):
+        cluster.create(
+            with_resource(manifests.pod("low", priorityClassName="scavenger"), "rdma/hca", "2")
+        )
+        cluster.wait_bound(["low"])
+        plain = manifests.pod("plain", priorityClassName="scavenger")
+        cluster.create(plain)
+        cluster.wait_bound(["plain"])
+        cluster.create(*(with_resource(e, "rdma/hca", "2") for e in manifests.gang("g", 2)))
+        path = f"{PODS}/low"
+        cluster.wait(lambda: "deletionTimestamp" in cluster.get(path)["metadata"], "eviction")
+        cluster.delete(path, grace=0)
+        assert set(cluster.wait_bound(["g-0", "g-1"]).values()) == {"node-0", "node-1"}
+        assert "deletionTimestamp" not in cluster.get(f"{PODS}/plain")["metadata"]
+
+
 def test_gangs_that_keep_apart_do_so_between_and_within(cluster: Cluster) -> None:
     cluster.add_nodes(4, gpus=8)
     rule = {"podAntiAffinity": term(HOST, app="db")}

@@ -60,6 +60,12 @@ FOREIGN_PARTS = ("gpu-fraction", "gpu-memory")
 _WHOLE = frozenset(GPU_RESOURCES)
 
 
+def is_counted(name: str) -> bool:
+    """Whether a resource is an extended one that is no GPU: nodes have whole numbers of it."""
+    is_extended = "/" in name and "kubernetes.io/" not in name and not name.startswith("requests.")
+    return is_extended and not is_gpu_resource(name)
+
+
 @lru_cache(maxsize=4096)
 def is_gpu_resource(name: str) -> bool:
     """Whether a resource is a GPU, a part of one, or another accelerator."""

@@ -12,7 +12,7 @@ from ganglion.worlds.kubernetes.objects.pod import Pod
 SPACES = {"ns": {"team": "a"}, "other": {"team": "b"}}
 NAMESPACES = ("ns", "ns", "other")
 KEYS = (HOST, ZONE, "rack")
-HCA = "rdma/hca"
+DISK = "ephemeral-storage"
 
 
 def some_node(dice: Random, name: str) -> Node:
@@ -24,7 +24,7 @@ def node_json(dice: Random, name: str) -> Json:
     """A node."""
     labels = {key: dice.choice("xy") for key in (ZONE, "rack") if dice.random() < 0.85}
     labels |= {HOST: name} | ({"size": dice.choice("123")} if dice.random() < 0.7 else {})
-    amounts = {"cpu": "64", "memory": "64Gi", "pods": "200", HCA: str(dice.randint(0, 3))}
+    amounts = {"cpu": "64", "memory": "64Gi", "pods": "200", DISK: str(dice.randint(0, 3))}
     taints = [{"key": "gone", "effect": "NoSchedule"}] if dice.random() < 0.2 else []
     if dice.random() < 0.2:
         taints.append({"key": "kind", "value": dice.choice("ab"), "effect": "NoExecute"})
@@ -103,14 +103,14 @@ def pod_json(dice: Random, name: str, busy: float = 0.35) -> Json:
 
 
 def some_container(dice: Random, busy: float) -> Json:
-    """A container, maybe with a port of the node and a network card."""
+    """A container, maybe with a port of the node and local disk."""
     made: dict[str, Any] = {"name": "main"}
     if dice.random() < busy:
         number, ip = dice.choice((80, 81)), dice.choice(("", "", "10.0.0.1", "10.0.0.2"))
         made = port(number, ip, dice.choice(("TCP", "UDP")))
     if dice.random() < busy:
-        cards = {HCA: str(dice.randint(0, 2))}
-        made["resources"] = {"requests": cards, "limits": cards}
+        room = {DISK: str(dice.randint(0, 2))}
+        made["resources"] = {"requests": room, "limits": room}
     return made | {"image": "none"}
 
 

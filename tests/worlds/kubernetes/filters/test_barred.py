@@ -81,19 +81,19 @@ def test_a_port_is_taken_as_long_as_somebody_has_it_on_some_address() -> None:
 
 
 def asking(name: str = "new", **asked: Any) -> Pod:
-    names = {"disk": "ephemeral-storage", "hca": "rdma/hca", "pages": "hugepages-2Mi"}
+    names = {"disk": "ephemeral-storage", "huge": "hugepages-1Gi", "pages": "hugepages-2Mi"}
     requests = {names[key]: value for key, value in asked.items()}
     return pod(name, containers=[{"name": "main", "resources": {"requests": requests}}])
 
 
 def test_counted_resources_close_nodes_that_have_too_little_left() -> None:
     there = fleet(
-        node("a", allocatable={"rdma/hca": "2", "ephemeral-storage": "10Gi"}),
-        node("b", allocatable={"rdma/hca": 8, "hugepages-2Mi": "4Mi"}),
+        node("a", allocatable={"hugepages-1Gi": "2", "ephemeral-storage": "10Gi"}),
+        node("b", allocatable={"hugepages-1Gi": 8, "hugepages-2Mi": "4Mi"}),
     )
-    them = crowd((asking("old", hca=1), "a"), (asking("older", disk="4Gi"), "a"))
-    assert closed(asking(hca=1), them, there) == {}
-    assert closed(asking(hca=2), them, there) == {"a": "too little rdma/hca left"}
+    them = crowd((asking("old", huge=1), "a"), (asking("older", disk="4Gi"), "a"))
+    assert closed(asking(huge=1), them, there) == {}
+    assert closed(asking(huge=2), them, there) == {"a": "too little hugepages-1Gi left"}
     assert set(closed(asking(disk="6Gi"), them, there)) == {"b"}
     assert set(closed(asking(disk="7Gi"), them, there)) == {"a", "b"}
     assert set(closed(asking(pages="4Mi"), them, there)) == {"a"}
@@ -101,10 +101,10 @@ def test_counted_resources_close_nodes_that_have_too_little_left() -> None:
 
 
 def test_a_node_that_lost_devices_is_closed_and_nothing_wraps_around() -> None:
-    there = fleet(node("a", allocatable={"rdma/hca": 1}))
-    them = crowd((asking("old", hca=4), "a"))
-    assert set(closed(asking(hca=1), them, there)) == {"a"}
-    assert closed(asking(hca=0), them, there) == {}
+    there = fleet(node("a", allocatable={"hugepages-1Gi": 1}))
+    them = crowd((asking("old", huge=4), "a"))
+    assert set(closed(asking(huge=1), them, there)) == {"a"}
+    assert closed(asking(huge=0), them, there) == {}
 
 
 def test_pods_keep_away_from_others_in_the_whole_domain() -> None:

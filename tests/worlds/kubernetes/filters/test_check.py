@@ -59,10 +59,11 @@ def test_members_with_the_same_port_need_a_node_each() -> None:
 
 
 def test_counted_resources_of_members_add_up() -> None:
-    there = fleet(node("a", allocatable={"rdma/hca": 3}))
-    box = {"name": "main", "resources": {"requests": {"rdma/hca": 1}}}
+    there = fleet(node("a", allocatable={"hugepages-2Mi": "6Mi"}))
+    box = {"name": "main", "resources": {"requests": {"hugepages-2Mi": "2Mi"}}}
     assert trouble(gang("aaa", containers=[box]), there=there) is None
-    assert trouble(gang("aaaa", containers=[box]), there=there) == ("a", "too little rdma/hca left")
+    told = ("a", "too little hugepages-2Mi left")
+    assert trouble(gang("aaaa", containers=[box]), there=there) == told
 
 
 def test_members_that_keep_apart_are_apart() -> None:

@@ -68,10 +68,11 @@ def test_pods_with_a_port_of_the_node_need_a_node_each() -> None:
 
 
 def test_pods_of_which_no_node_holds_two_need_a_node_each() -> None:
-    there = fleet(node("a", allocatable={"rdma/hca": 3}), node("b", allocatable={"rdma/hca": 2}))
+    amounts = ({"ephemeral-storage": 3}, {"ephemeral-storage": 2})
+    there = fleet(node("a", allocatable=amounts[0]), node("b", allocatable=amounts[1]))
 
-    def asking(cards: int) -> Topology:
-        box = {"name": "main", "resources": {"requests": {"rdma/hca": cards}}}
+    def asking(disk: int) -> Topology:
+        box = {"name": "main", "resources": {"requests": {"ephemeral-storage": disk}}}
         return hint(there=there, containers=[box])
 
     assert asking(2) == Topology(forbidden=Level.NODE)

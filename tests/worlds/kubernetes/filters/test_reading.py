@@ -127,10 +127,10 @@ def test_on_the_network_of_the_node_every_port_is_one_of_the_node() -> None:
     )
 
 
-def test_gpus_are_not_among_what_is_only_counted() -> None:
+def test_what_the_engine_counts_is_not_counted_here_again() -> None:
     asked = {"cpu": "1", "nvidia.com/gpu": "1", "nvidia.com/mig-1g.10gb": "1", "rdma/hca": "2"}
-    box = {"name": "main", "resources": {"requests": asked}}
-    assert needs_of(pod(containers=[box])).extras == (("rdma/hca", 2),)
+    box = {"name": "main", "resources": {"requests": asked | {"ephemeral-storage": "7"}}}
+    assert needs_of(pod(containers=[box])).extras == (("ephemeral-storage", 7),)
 
 
 def test_claims_are_known_by_namespace_and_name() -> None:

@@ -334,7 +334,8 @@ def _promise_again(scene: Scene, judge: Judge, gang_id: str, now: int) -> None:
         pods = _sitting(scene, site, record.gang, nominated)
         place = _whole(scene, record.gang, pods)
         if place and scene.apply(GangReserved(now, gang_id, place)):
-            if not overfull(scene.state, (pod.node for pod in place.pods)):
+            nodes = (pod.node for pod in place.pods)
+            if not overfull(scene.state, nodes, extras=True):
                 return
             scene.apply(GangReserved(now, gang_id, None))
     nobody = tuple((site.ref(each.pod), "") for each in found.members)

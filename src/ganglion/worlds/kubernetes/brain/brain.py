@@ -158,6 +158,7 @@ class Brain:
         newcomers, settled = self._newcomers(), set[str]()
         if newcomers:
             claim_everything(newcomers)
+            self._judge.count(newcomers)
         self._judge.refresh(scene)
         describe_nodes(scene, now)
         if newcomers:

@@ -9,7 +9,7 @@ from ganglion.model.workload import Constraints, Gang, PodSet, Topology
 from ganglion.worlds.kubernetes import names
 from ganglion.worlds.kubernetes.discover.catalog import SHARED
 from ganglion.worlds.kubernetes.gangs.found import Found, FoundSet
-from ganglion.worlds.kubernetes.gpu_resources import GPU_RESOURCES
+from ganglion.worlds.kubernetes.gpu_resources import GPU_RESOURCES, is_counted
 from ganglion.worlds.kubernetes.objects.bounds import (
     CPU_MILLI,
     DEVICES,
@@ -115,7 +115,8 @@ def request_of(pod: Pod, ask: Ask, types_of: TypesOf) -> PodRequest:
     within("memory in MiB", ask.memory_mib, MEMORY_MIB)
     for name, amount in ask.extras:
         within(name, amount, QUANTITY)
-    return PodRequest(ask.cpu_milli, ask.memory_mib, _gpus(pod, ask, types_of))
+    counted = tuple(each for each in ask.extras if is_counted(each[0]))
+    return PodRequest(ask.cpu_milli, ask.memory_mib, _gpus(pod, ask, types_of), extras=counted)
 
 
 def _gpus(pod: Pod, ask: Ask, types_of: TypesOf) -> GpuRequest:

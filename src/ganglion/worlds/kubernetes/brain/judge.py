@@ -1,6 +1,7 @@
 """Which nodes a gang's pods may use, by the rules of Kubernetes, as plugins of the engine."""
 
 from collections.abc import Hashable, Mapping
+from contextlib import suppress
 
 from msgspec.structs import replace
 
@@ -21,7 +22,9 @@ from ganglion.worlds.kubernetes.filters.reading import needs_of
 from ganglion.worlds.kubernetes.filters.rule import Rule, rule_of, shared, with_bars
 from ganglion.worlds.kubernetes.filters.unsupported import unsupported
 from ganglion.worlds.kubernetes.gangs.found import Found, FoundSet
+from ganglion.worlds.kubernetes.gpu_resources import is_counted
 from ganglion.worlds.kubernetes.objects.pod import Pod
+from ganglion.worlds.kubernetes.requests import Ask
 
 
 class Judge:
@@ -43,6 +46,7 @@ class Judge:
         self._changed: set[str] = set()
         self._stocks: dict[str, int] = {}
         self._fresh: dict[str, list[Rule]] = {name: [] for name in sites}
+        self._counted: dict[str, frozenset[str]] = {name: frozenset() for name in sites}
 
     def plugins(self, others: Plugins) -> Plugins:
         """Those of the policy, with those of Kubernetes."""
@@ -60,9 +64,11 @@ class Judge:
             InputError: its pods ask for something that cannot be honoured.
         """
         for each in found.sets:
-            why = unsupported(each.request, site.asks.of(each.request))
+            ask = site.asks.of(each.request)
+            why = unsupported(each.request, ask)
             if why:
                 raise InputError(why)
+            self._count(site, ask)
         self._founds[gang] = (site, found)
         self._dynamic.learn(site, gang, found)
         self._claimants.pop(gang, None)
@@ -73,6 +79,14 @@ class Judge:
                 self._filter.rules.pop((gang, name), None)
         self._sets[gang] = tuple(each.name for each in found.sets)
         self._reread(gang)
+
+    def count(self, scene: Scene) -> None:
+        """Find out which resources nodes have to be described with for gangs that are there."""
+        for gang, found in scene.founds.items():
+            site = scene.site_of(gang)
+            for each in found.sets:
+                with suppress(InputError):  # `learn` raises it again, for people
+                    self._count(site, site.asks.of(each.request))
 
     def divided(self, site: Site, gang: str, found: Found, *, is_fixed: bool) -> Found:
         """A gang of which each pod set has one rule, as far as that can be.
@@ -135,8 +149,9 @@ class Judge:
         for name, site in scene.sites.items():
             site.bar(self._dynamic.closed(site))
             fresh, self._fresh[name] = self._fresh[name], []
-            if fresh and not site.mentioned.covers(mentioned_by(fresh)):
-                site.mention(mentioned_by(self._filter.rules.values()))
+            counted = self._counted[name]
+            if not site.mentioned.covers(mentioned_by(fresh, counted)):
+                site.mention(mentioned_by(self._filter.rules.values(), counted))
 
     def open(self) -> None:
         """A cycle begins."""
@@ -146,6 +161,9 @@ class Judge:
         """A cycle is over: what was permitted in it is certain, or void."""
         self._dynamic.settle(plan)
         scene.unsure = self._dynamic.unsure
+
+    def _count(self, site: Site, ask: Ask) -> None:
+        self._counted[site.name] |= {name for name, _ in ask.extras if is_counted(name)}
 
     def _restocked(self, scene: Scene, site: Site) -> None:
         """Claims or volumes have changed: gangs with claims may go elsewhere, or in other parts."""

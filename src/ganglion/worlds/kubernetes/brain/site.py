@@ -149,7 +149,10 @@ class Site:
         if self.name:
             labels[CLUSTER_LABEL] = self.name
         published, domains = self.places.published, self.places.domains(name)
-        found = describe(node, held, ours, labels, published=published, domains=domains)
+        counted = self.mentioned.counted
+        found = describe(
+            node, held, ours, labels, published=published, domains=domains, counted=counted
+        )
         self._say(f"node {name}", found.troubles)
         before, self._described[name] = self._described.get(name), found
         self._is_catalog_stale |= before is None or _offer(before) != _offer(found)
@@ -211,10 +214,8 @@ class Site:
             self.troubles[about] = troubles
 
     def _owner(self, reference: OwnerReference, namespace: str) -> Anything | None:
-        if reference.uid:
-            return self.owners.get(reference.uid)
-        uid = self._named.get((*ident_of(reference), namespace, reference.name))
-        return self.owners.get(uid) if uid else None
+        name = (*ident_of(reference), namespace, reference.name)
+        return self.owners.get(reference.uid or self._named.get(name, ""))
 
     def _take_node(self, change: Changed) -> None:
         node: kube.Node | None = change.item

@@ -1,6 +1,6 @@
 """A node of a cluster as the model sees it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from msgspec import Struct
 
@@ -15,7 +15,7 @@ from ganglion.worlds.kubernetes.discover.openness import why_closed, why_doubtfu
 from ganglion.worlds.kubernetes.discover.stock import WHOLE_GPUS, Offer, offer_of
 from ganglion.worlds.kubernetes.discover.topology import DISCOVERED, Sources, domains_of
 from ganglion.worlds.kubernetes.objects import node as objects
-from ganglion.worlds.kubernetes.objects.bounds import CPU_MILLI, MEMORY_MIB, PODS, within
+from ganglion.worlds.kubernetes.objects.bounds import CPU_MILLI, MEMORY_MIB, PODS, QUANTITY, within
 from ganglion.worlds.kubernetes.objects.pod import Quantities
 from ganglion.worlds.kubernetes.objects.quantity import MIB
 
@@ -60,6 +60,7 @@ def describe(
     sources: Sources = DISCOVERED,
     published: dra.Published = dra.NOTHING,
     domains: dict[Level, str] | None = None,
+    counted: Collection[str] = (),
 ) -> Described:
     """Describe a node of a cluster.
 
@@ -73,6 +74,7 @@ def describe(
         sources: where levels of the topology are read from.
         published: devices of dynamic resource allocation in the cluster.
         domains: what `place_of` says, where the caller knows it already.
+        counted: extended resources besides GPUs that our pods ask for; no other is described.
 
     Raises:
         InputError: a quantity of the node is none, or out of bounds.
@@ -92,6 +94,7 @@ def describe(
         labels=dict(labels),
         max_pods=max(0, pods),
         cordoned=why_closed(node),
+        extras=_extras(node.status.allocatable, held, counted),
     )
     deficit = Deficit(max(0, -cpu), max(0, -memory), max(0, -pods), layout.deficit)
     troubles = _troubles(node, offer, layout, deficit, claims)
@@ -120,6 +123,13 @@ def _left(allocatable: Quantities, held: Held) -> tuple[int, int, int]:
     memory = within("its memory in MiB", amount(allocatable.get("memory", 0)) // MIB, MEMORY_MIB)
     pods = within("its pod slots", amount(allocatable.get("pods", 0)), PODS)
     return cpu - held.ask.cpu_milli, memory - held.ask.memory_mib, pods - held.pods
+
+
+def _extras(allocatable: Quantities, held: Held, counted: Collection[str]) -> dict[str, int]:
+    """What others leave of extended resources."""
+    taken = dict(held.ask.extras)
+    left = {name: amount(allocatable.get(name, 0)) - taken.get(name, 0) for name in sorted(counted)}
+    return {name: within(name, most, QUANTITY) for name, most in left.items() if most > 0}
 
 
 def _alike(free: int, total: int) -> int:

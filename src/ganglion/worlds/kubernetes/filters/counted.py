@@ -1,4 +1,4 @@
-"""Resources that are only counted: local disk, huge pages, network cards, licences."""
+"""Amounts that are too fine for the engine to tell nodes apart by: local disk, huge pages."""
 
 from collections.abc import Iterator
 

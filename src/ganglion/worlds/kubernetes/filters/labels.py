@@ -43,18 +43,21 @@ class Words(Struct, frozen=True):
 
 
 class Mentioned(Struct, frozen=True):
-    """What rules speak of: labels, and taints by key."""
+    """What rules speak of: labels, and taints by key; and the counted resources that pods take."""
 
     labels: dict[str, Words] = field(default_factory=dict)
     taints: dict[str, Words] = field(default_factory=dict)
+    counted: frozenset[str] = frozenset()
 
     def covers(self, other: "Mentioned") -> bool:
         """Whether nodes encoded by this can be told apart as `other` needs it."""
+        if not other.counted <= self.counted:
+            return False
         return _covers(self.labels, other.labels) and _covers(self.taints, other.taints)
 
 
-def mentioned_by(rules: Iterable[Rule]) -> Mentioned:
-    """What these rules speak of."""
+def mentioned_by(rules: Iterable[Rule], counted: frozenset[str] = frozenset()) -> Mentioned:
+    """What these rules speak of, beside the counted resources that pods take."""
     labels: dict[str, Words] = {}
     taints: dict[str, Words] = {}
     for rule in dict.fromkeys(rules):
@@ -62,7 +65,7 @@ def mentioned_by(rules: Iterable[Rule]) -> Mentioned:
             labels[key] = labels.get(key, Words()).plus(words)
         for key, words in _words_on_taints(rule):
             taints[key] = taints.get(key, Words()).plus(words)
-    return Mentioned(labels, taints)
+    return Mentioned(labels, taints, counted)
 
 
 def labels_of(

@@ -89,7 +89,7 @@ class Needs(Struct, frozen=True, cache_hash=True):
         apart: pods that must not be.
         spreads: how it is spread among its like.
         ports: ports of the node that it takes.
-        extras: (resource, amount) besides CPU, memory and GPUs.
+        extras: (resource, amount) of local disk and huge pages.
         claims: claims that it mounts.
     """
 

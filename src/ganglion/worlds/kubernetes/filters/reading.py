@@ -16,7 +16,7 @@ from ganglion.worlds.kubernetes.filters.needs import (
 from ganglion.worlds.kubernetes.filters.selectors import Selector, selector_of
 from ganglion.worlds.kubernetes.filters.taints import tolerations_of
 from ganglion.worlds.kubernetes.filters.volumes import mounts_of
-from ganglion.worlds.kubernetes.gpu_resources import is_gpu_resource
+from ganglion.worlds.kubernetes.gpu_resources import is_counted, is_gpu_resource
 from ganglion.worlds.kubernetes.objects.affinity import PodAffinity, PodTerm, SpreadConstraint
 from ganglion.worlds.kubernetes.objects.meta import LabelSelector, Requirement
 from ganglion.worlds.kubernetes.objects.pod import Container, Pod, PodSpec
@@ -30,7 +30,9 @@ def needs_of(pod: Pod) -> Needs:
         InputError: a quantity is none.
     """
     affinity = pod.spec.affinity
-    extras = (each for each in ask_of(pod).extras if not is_gpu_resource(each[0]))
+    asked = ask_of(pod).extras
+    # Extended resources are the engine's to count, as GPUs are.
+    extras = (e for e in asked if not is_gpu_resource(e[0]) and not is_counted(e[0]))
     return Needs(
         pod.metadata.namespace,
         tuple(sorted(pod.metadata.labels.items())),
