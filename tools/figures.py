@@ -1,8 +1,8 @@
-"""Tables of benchmark figures in docs, written from result files and compared with them.
+"""Benchmark figures in README.md and docs, written from result files and compared with them.
 
 python -m tools.figures keep NAME FILE --command "ganglion bench ..."   keep the JSON of a run
-python -m tools.figures                  write every table of docs anew
-python -m tools.figures --check          1 = a table differs from its result files
+python -m tools.figures                  write every table and every quoted figure anew
+python -m tools.figures --check          1 = a figure differs from its result files
 
 `ganglion bench ... --json FILE` writes FILE. `keep` stores it as docs/benchmarks/results/NAME.json
 with the command, the commit that it ran on, and the seed. A page says what a table shows in a
@@ -15,7 +15,13 @@ comment; the lines between it and `<!-- /figures -->` are generated:
     -->
 
 A row is the name of a result file and, after a space, where its figures lie in it. A column is
-where a figure lies below that and, after a space, how Python formats it.
+where a figure lies below that and, after a space, how Python formats it. Without rows, `sources`
+lists result files alone.
+
+Figures in sentences, and in tables that have other columns beside, are listed per page in
+docs/benchmarks/quotes.yaml: a text with `{}` in the place of every figure, and for each of them a
+result file, where the figure lies in it, and its format. `mean:A+B` is the mean over several files,
+weighed by the `jobs` beside the figure; `sum:A+B` is their sum.
 """
 
 import json
@@ -23,35 +29,81 @@ import re
 import subprocess
 import sys
 from argparse import ArgumentParser
+from collections.abc import Sequence
+from os.path import relpath
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
+QUOTES = "benchmarks/quotes.yaml"
+FIGURE = r"(-?[\d,.]*\d)"
 BLOCK = re.compile(r"(<!-- figures\n(.*?)-->\n)(.*?)(<!-- /figures -->)", re.DOTALL)
 
 
-def rendered(text: str, results: Path) -> str:
+def rendered(text: str, results: Path, link: str = "results") -> str:
     """A page with every table as the result files say.
+
+    Args:
+        text: the page.
+        results: folder of the result files.
+        link: the same folder, as seen from the page.
 
     Raises:
         KeyError, FileNotFoundError: a table names a figure or a file that is not there.
     """
-    return BLOCK.sub(lambda m: m[1] + _table(yaml.safe_load(m[2]), results) + m[4], text)
+    return BLOCK.sub(lambda m: m[1] + _table(yaml.safe_load(m[2]), results, link) + m[4], text)
 
 
-def _table(spec: dict[str, Any], results: Path) -> str:
+def quoted(text: str, quotes: Sequence[dict[str, Any]], results: Path) -> str:
+    """A page with every quoted figure as the result files say.
+
+    Raises:
+        KeyError, FileNotFoundError: the page lacks a text, or a result file lacks a figure.
+    """
+    for quote in quotes:
+        figures = [_figure(each, results) for each in quote["figures"]]
+        parts = [r"\s+".join(map(re.escape, each.split(" "))) for each in quote["text"].split("{}")]
+        if not (found := re.search(FIGURE.join(parts), text)):
+            raise KeyError(f"no such text: {quote['text']}")
+        for number, figure in reversed(list(enumerate(figures, start=1))):
+            text = text[: found.start(number)] + figure + text[found.end(number) :]
+    return text
+
+
+def _figure(spec: str, results: Path) -> str:
+    """One figure, formatted: `FILE PATH FORMAT`, or `mean:A+B PATH FORMAT`, `sum:A+B ...`."""
+    names, _, rest = spec.partition(" ")
+    path, _, form = rest.rpartition(" ")
+    how, _, files = names.rpartition(":")
+    data = [_read(name, results)["data"] for name in files.split("+")]
+    values = [_at(each, path) for each in data]
+    if how == "mean":
+        weights = [_at(each, f"{path.rpartition('.')[0]}.jobs") for each in data]
+        pairs = zip(values, weights, strict=True)
+        return format(sum(value * weight for value, weight in pairs) / sum(weights), form)
+    return format(sum(values) if how == "sum" else values[0], form)
+
+
+def _read(name: str, results: Path) -> Any:  # noqa: ANN401 - JSON
+    return json.loads((results / f"{name}.json").read_text("utf-8"))
+
+
+def _table(spec: dict[str, Any], results: Path, link: str) -> str:
+    if "sources" in spec:
+        named = {name: _read(name, results) for name in spec["sources"]}
+        return "".join(f"{_source(name, kept, link)}\n" for name, kept in named.items())
     columns = spec["columns"]
     lines = [[spec.get("corner", ""), *columns], ["---"] * (1 + len(columns))]
     sources: dict[str, dict[str, Any]] = {}
     for label, where in spec["rows"].items():
         name, _, below = where.partition(" ")
-        kept = sources.setdefault(name, json.loads((results / f"{name}.json").read_text("utf-8")))
+        kept = sources.setdefault(name, _read(name, results))
         found = _at(kept["data"], below)
         lines.append([str(label), *(_cell(found, column) for column in columns.values())])
     table = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
-    said = [_source(name, kept) for name, kept in sources.items()]
+    said = [_source(name, kept, link) for name, kept in sources.items()]
     return f"{table}\n\n{chr(10).join(said)}\n"
 
 
@@ -70,9 +122,9 @@ def _at(data: Any, path: str) -> Any:  # noqa: ANN401 - JSON
     return data
 
 
-def _source(name: str, kept: dict[str, Any]) -> str:
+def _source(name: str, kept: dict[str, Any], link: str) -> str:
     seed = "" if kept["seed"] is None else f", seed {kept['seed']}"
-    return f"- [{name}](results/{name}.json): `{kept['command']}`, commit {kept['commit']}{seed}"
+    return f"- [{name}]({link}/{name}.json): `{kept['command']}`, commit {kept['commit']}{seed}"
 
 
 def keep(name: str, data: Any, command: str, seed: int | None, results: Path) -> Path:  # noqa: ANN401
@@ -85,15 +137,25 @@ def keep(name: str, data: Any, command: str, seed: int | None, results: Path) ->
     return path
 
 
+def outdated(docs: Path = DOCS) -> dict[Path, str]:
+    """Pages whose figures differ from the result files, in order of name, and their right text."""
+    results, root, listed = docs / "benchmarks" / "results", docs.parent, docs / QUOTES
+    quotes = yaml.safe_load(listed.read_text("utf-8")) if listed.exists() else {}
+    found = {}
+    for page in (*sorted(root.glob("*.md")), *sorted(docs.rglob("*.md"))):
+        text = page.read_text("utf-8")
+        right = rendered(text, results, relpath(results, page.parent))
+        right = quoted(right, quotes.pop(str(page.relative_to(root)), ()), results)
+        if right != text:
+            found[page] = right
+    if quotes:
+        raise FileNotFoundError(f"{QUOTES} names pages that are not there: {', '.join(quotes)}")
+    return found
+
+
 def stale(docs: Path = DOCS) -> list[str]:
-    """Pages whose tables differ from the result files, in order of name."""
-    results = docs / "benchmarks" / "results"
-    texts = {page: page.read_text("utf-8") for page in sorted(docs.rglob("*.md"))}
-    return [
-        str(page.relative_to(docs))
-        for page, text in texts.items()
-        if rendered(text, results) != text
-    ]
+    """Names of the pages whose figures differ from the result files, in order."""
+    return [str(page.relative_to(docs.parent)) for page in outdated(docs)]
 
 
 def main() -> int:
@@ -110,13 +172,12 @@ def main() -> int:
         data = json.loads(Path(file).read_text("utf-8"))
         print(keep(name, data, given.command, given.seed, results))
         return 0
-    outdated = stale()
-    for name in () if given.check else outdated:
-        page = DOCS / name
-        page.write_text(rendered(page.read_text("utf-8"), results), "utf-8")
-    for name in outdated:
-        print(f"{name}: {'out of date' if given.check else 'written'}")
-    return 1 if given.check and outdated else 0
+    found = outdated()
+    for page, text in found.items():
+        if not given.check:
+            page.write_text(text, "utf-8")
+        print(f"{page.relative_to(DOCS.parent)}: {'out of date' if given.check else 'written'}")
+    return 1 if given.check and found else 0
 
 
 if __name__ == "__main__":

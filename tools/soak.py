@@ -25,6 +25,7 @@ TOLERANCE_PERMILLE = 1
 
 MACHINE = (
     "per_s",
+    "engine_s",
     "cpu_s",
     "cpu_ms",
     "answer_ms",

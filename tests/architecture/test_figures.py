@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tools.figures import DOCS, rendered, stale
+from tools.figures import DOCS, quoted, rendered, stale
 
 PAGE = """# Page
 
@@ -54,10 +54,54 @@ def test_a_changed_figure_is_found(tmp_path: Path, results: Path) -> None:
     kept = (results / "runs.json").read_text()
     (docs / "benchmarks" / "results" / "runs.json").write_text(kept)
     page = docs / "page.md"
-    page.write_text(rendered(PAGE, results))
+    page.write_text(rendered(PAGE, results, "benchmarks/results"))
     assert stale(docs) == []
     page.write_text(page.read_text().replace("12,346", "12,345"))
-    assert stale(docs) == ["page.md"]
+    assert stale(docs) == ["docs/page.md"]
+
+
+def test_a_quoted_figure_is_written_from_its_files_whatever_it_was(results: Path) -> None:
+    other = json.loads((results / "runs.json").read_text())
+    kept = {"avg_jct_s": 30_000.0, "jobs": 3}
+    first = {"avg_jct_s": 10_000.0, "jobs": 1}
+    other["data"] = {"policies": {"default": kept}}
+    (results / "more.json").write_text(json.dumps(other))
+    (results / "runs.json").write_text(
+        json.dumps(other | {"data": {"policies": {"default": first}}})
+    )
+    quotes = [
+        {
+            "text": "mean {} s of {} jobs, {} s at first",
+            "figures": [
+                "mean:runs+more policies.default.avg_jct_s ,.0f",
+                "sum:runs+more policies.default.jobs ,",
+                "runs policies.default.avg_jct_s ,.1f",
+            ],
+        }
+    ]
+    text = "It has a mean 1 s\nof 2 jobs, 3.5 s at first, and 1 s elsewhere."
+    right = "It has a mean 25,000 s\nof 4 jobs, 10,000.0 s at first, and 1 s elsewhere."
+
+    assert quoted(text, quotes, results) == right
+    assert quoted(right, quotes, results) == right
+    with pytest.raises(KeyError, match="no such text"):
+        quoted("Something else.", quotes, results)
+
+
+def test_a_quote_that_is_no_longer_true_is_found(tmp_path: Path, results: Path) -> None:
+    folder = tmp_path / "docs" / "benchmarks"
+    (folder / "results").mkdir(parents=True)
+    (folder / "results" / "runs.json").write_text((results / "runs.json").read_text())
+    quote = {"text": "{} s", "figures": ["runs policies.default.avg_jct_s ,.0f"]}
+    (folder / "quotes.yaml").write_text(json.dumps({"README.md": [quote]}))
+    page = tmp_path / "README.md"
+    page.write_text("It takes 12,346 s.")
+    assert stale(tmp_path / "docs") == []
+    page.write_text("It takes 12,340 s.")
+    assert stale(tmp_path / "docs") == ["README.md"]
+    page.unlink()
+    with pytest.raises(FileNotFoundError, match=r"README\.md"):
+        stale(tmp_path / "docs")
 
 
 def test_a_figure_that_is_not_there_is_an_error(results: Path) -> None:
