@@ -178,8 +178,9 @@ class Market:
 
     def _roomy(self) -> list[int]:
         """Nodes with room for a pod already: one more needs more than the shared floors say."""
-        tree, room = self._state.tree, self._state.table.room
-        found = [each for each in tree.counts if room(self._sight, each)]
+        tree = self._state.tree
+        rooms = self._state.table.rooms(self._sight, tree.counts)
+        found = [each for each, room in rooms.items() if room]
         return [r for each in found for r in tree.members(each) if r in self._by_node]
 
     def _renew(self, rank: int) -> None:

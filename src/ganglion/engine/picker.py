@@ -85,13 +85,13 @@ class Picker:
         fresh = {c: None for c in since if c not in listed and c in counts}
         self._cursor = len(arrivals)
         self._rating.rate(self._sight, fresh)
+        scores = self._sight.scores
         for each in fresh:
-            self._list(each)
+            score = scores[each]
+            if score is not None:
+                self._list(each, score)
 
-    def _list(self, condition: int) -> None:
-        score = self._sight.scores[condition]
-        if score is None:
-            return
+    def _list(self, condition: int, score: int) -> None:
         self._listed.add(condition)
         group = self._by_score.get(score)
         if group is None:

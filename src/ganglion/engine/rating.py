@@ -37,14 +37,10 @@ class Rating:
         if singly and singly.ready():
             singly.rate(sight, condition_ids)
             return
-        fitting = []
-        for each in condition_ids:
-            if each in sight.scores:
-                continue
-            if self._table.room(sight, each):
-                fitting.append(each)
-            else:
-                sight.scores[each] = None
+        scores = sight.scores
+        rooms = self._table.rooms(sight, [each for each in condition_ids if each not in scores])
+        scores |= {each: None for each, room in rooms.items() if not room}
+        fitting = [each for each, room in rooms.items() if room]
         if fitting:
             self._rate(sight, fitting)
 
