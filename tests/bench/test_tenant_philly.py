@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 
 from ganglion.bench import tenant_jobs
+from ganglion.bench.jobs import Cluster, Job
 from ganglion.bench.registry import BenchOptions, silent
-from ganglion.bench.tenant_jobs import made_up, read_tenants
-from ganglion.bench.tenant_philly import BENCH, POLICIES
+from ganglion.bench.tenant_jobs import Tenants, made_up, read_tenants
+from ganglion.bench.tenant_philly import BENCH, POLICIES, POOLED, in_one_line, isolated
 from ganglion.model.errors import FieldError, NotFound
 
 HEADER = "job_id,submit_s,duration_s,num_gpus,user,vc,status,gpu_type\n"
@@ -53,6 +54,36 @@ def test_every_policy_runs_every_job_and_the_averages_pool() -> None:
         total = sum(vc["jobs"] * vc["avg_jct_s"][name] for vc in data["vcs"].values())
         assert figure == pytest.approx(total / jobs)
     assert 0 < data["shared"]["jain_of_share_over_entitlement"] <= 1
+
+
+def test_pooled_peers_share_one_line_and_all_nodes() -> None:
+    """Two tenants of a node each: both nodes are taken until one comes free after 100 s."""
+    second = 1_000
+    held = (Job(0, 0, 100 * second, 8), Job(1, 0, 200 * second, 8))
+    later = (Job(0, 10 * second, 1_000 * second, 8), Job(1, 20 * second, 10 * second, 8))
+    tenants = Tenants((Cluster("a", 1, held), Cluster("b", 1, later)), synthetic=True)
+
+    oldest = averages(tenants, "fifo-pooled")
+    smallest = averages(tenants, "ssf-easy-pooled")
+
+    assert oldest == {"a": 150, "b": (90 + 1_000 + 180 + 10) / 2}
+    assert smallest == {"a": 150, "b": (100 + 1_000 + 80 + 10) / 2}
+
+
+def test_a_charged_restart_makes_srsf_take_longer_by_just_that() -> None:
+    """A short job stops a long one once."""
+    second = 1_000
+    jobs = (Job(0, 0, 1_000 * second, 8), Job(1, 100 * second, 50 * second, 8))
+    tenants = Tenants((Cluster("a", 1, jobs),), synthetic=True)
+
+    assert averages(tenants, "srsf") == {"a": (1_050 + 50) / 2}
+    assert averages(tenants, "srsf-charged") == {"a": (1_110 + 50) / 2}
+
+
+def averages(tenants: Tenants, policy: str) -> dict[str, float]:
+    if policy in POOLED:
+        return in_one_line(tenants, policy)
+    return {each.name: isolated(each, policy) for each in tenants.clusters}
 
 
 @pytest.mark.parametrize("text", ["a", "0", "62"])

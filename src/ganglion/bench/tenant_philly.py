@@ -9,10 +9,12 @@ from collections.abc import Callable, Mapping, Sequence
 from time import process_time
 from typing import Any
 
+from msgspec.structs import replace
+
 from ganglion.bench.bands import Told
 from ganglion.bench.drive import Outcomes, Stage, drive
 from ganglion.bench.jct import TEXTBOOK
-from ganglion.bench.jobs import Cluster
+from ganglion.bench.jobs import GPUS_PER_NODE, Cluster
 from ganglion.bench.owed import Owed
 from ganglion.bench.registry import (
     Bench,
@@ -22,9 +24,9 @@ from ganglion.bench.registry import (
     Table,
     check_policies,
 )
-from ganglion.bench.replay import nodes_of, replay
+from ganglion.bench.replay import Recipe, nodes_of, replay
 from ganglion.bench.rigid import starts_of
-from ganglion.bench.rigid_jobs import First, Overtaking
+from ganglion.bench.rigid_jobs import First, Overtaking, Pool, Rigid
 from ganglion.bench.tenant_jobs import (
     CHECKPOINT_MS,
     DAYS,
@@ -47,12 +49,22 @@ ISOLATED: dict[str, tuple[Overtaking, First]] = {
     "easy": (Overtaking.EASY, First.OLDEST),
     "ssf-easy": (Overtaking.EASY, First.SMALLEST),
 }
-SRSF, SHARED = "srsf", "default"
-POLICIES = (*ISOLATED, SRSF, SHARED)
+POOLED = {f"{name}-pooled": how for name, how in ISOLATED.items()}
+"""The same with all jobs in one line and on one cluster, whoever they belong to."""
+
+SRSF: dict[str, Recipe] = {
+    "srsf": TEXTBOOK["srsf"],
+    "srsf-charged": replace(TEXTBOOK["srsf"], restart_ms=lambda _: RESTART_MS),
+}
+SHARED = "default"
+POLICIES = (*ISOLATED, *SRSF, *POOLED, SHARED)
 
 _NOTES = (
     "fifo, easy, ssf-easy, srsf: each virtual cluster on its own nodes; all of them know durations"
     " except fifo, and srsf restarts for nothing.",
+    f"srsf-charged: a restart costs {RESTART_MS // 1000} s, and no other work is lost. The others"
+    " stop no job.",
+    "-pooled: one line of all jobs on one cluster, without quotas.",
     "default: all share, each with its nodes' GPUs as quota; durations are learnt, a restart costs"
     f" {RESTART_MS // 1000} s and the work since the last checkpoint, of which there is one every"
     f" {CHECKPOINT_MS // 60_000} minutes.",
@@ -83,8 +95,10 @@ def run(options: BenchOptions, progress: Progress) -> Report:
         began = process_time()
         if name == SHARED:
             averages[name], shared = _shared(tenants, told)
+        elif name in POOLED:
+            averages[name] = in_one_line(tenants, name)
         else:
-            averages[name] = {c.name: _isolated(c, name) for c in tenants.clusters}
+            averages[name] = {c.name: isolated(c, name) for c in tenants.clusters}
         seconds[name] = process_time() - began
     data = _data(options, tenants, averages) | {"shared": shared, "cpu_s": seconds}
     return Report(data, (_table(tenants, data),), _NOTES)
@@ -101,14 +115,30 @@ def _tenants(options: BenchOptions) -> Tenants:
     return read_tenants(options.traces, int(days)) if options.traces else made_up(0)
 
 
-def _isolated(cluster: Cluster, name: str) -> float:
-    if name == SRSF:
-        done = replay(cluster, TEXTBOOK[SRSF]).done
+def isolated(cluster: Cluster, name: str) -> float:
+    """Average JCT in s of a virtual cluster on its own nodes."""
+    if name in SRSF:
+        done = replay(cluster, SRSF[name]).done
         return sum(each.jct for each in done) / len(done) / 1000
     jobs, pool = rigid(cluster)
     starts = starts_of(jobs, pool, *ISOLATED[name])
     jcts = (starts[job.number] - job.submitted + job.duration for job in jobs)
     return sum(jcts) / len(jobs) / 1000
+
+
+def in_one_line(tenants: Tenants, name: str) -> dict[str, float]:
+    """Average JCT in s by virtual cluster where all jobs stand in one line for all nodes."""
+    owners = [(job, each.name) for each in tenants.clusters for job in each.jobs]
+    owners.sort(key=lambda owner: (owner[0].submitted, owner[1], owner[0].number))
+    jobs = [
+        Rigid(number, job.submitted, job.duration, job.duration, job.gpus)
+        for number, (job, _) in enumerate(owners)
+    ]
+    starts = starts_of(jobs, Pool(tenants.nodes, GPUS_PER_NODE), *POOLED[name])
+    jcts: dict[str, list[int]] = {each.name: [] for each in tenants.clusters}
+    for job, (_, owner) in zip(jobs, owners, strict=True):
+        jcts[owner].append(starts[job.number] - job.submitted + job.duration)
+    return {owner: sum(each) / len(each) / 1000 for owner, each in jcts.items()}
 
 
 def _shared(
