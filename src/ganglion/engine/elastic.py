@@ -6,7 +6,7 @@ waits who could take that back. Where no idle place is large enough, gangs that 
 are moved for one that runs, if that pays; else surplus pods of others may be taken for it by
 the same rules as for one that waits. The gang grows once they have left. A gang that was just
 resized is left alone until it is back at work, and one that runs grows only if that pays within
-the policy's horizon.
+the policy's horizon. Pods that join a gang in place disturb nobody: it may grow in every cycle.
 """
 
 from collections.abc import Iterable, Iterator
@@ -325,13 +325,15 @@ class _Season:
     def _pays(self, grower: Grower) -> bool:
         """Whether what a running gang gains is worth that all of it has to start over."""
         record, policy = grower.record, self._state.policy
-        if record.placed_at == self._now:
+        if record.placed_at == self._now or record.gang.in_place:
             return True
         return gpu_milli(tuple(grower.added)) * policy.repack.horizon_ms >= self._price(record)
 
     def _price(self, record: GangRecord) -> int:
-        """GPU time that a running gang loses when its size changes."""
+        """GPU time that a running gang loses when it grows."""
         assert record.placement
+        if record.gang.in_place:
+            return 0
         return gpu_milli(record.placement.pods) * self._state.policy.evict.restart_ms
 
     def _resize(self, record: GangRecord, pods: list[PodPlacement], cause: Cause) -> None:

@@ -178,7 +178,11 @@ def resized(state: Holdings, event: ev.GangResized) -> bool:
         return False
     if event.placement == record.placement:
         return False
+    before = record.placement
     state.resize(record, event.placement)
+    grew = before is not None and set(before.pods) < set(event.placement.pods)
+    if grew and record.gang.in_place:
+        return True
     record.resized_at = event.at
     state.alarm(event.at + state.policy.evict.restart_ms, event.gang)
     return True

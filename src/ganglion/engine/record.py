@@ -43,7 +43,7 @@ class GangRecord(Struct):
         stopping_at: when it was told to stop; 0 = it was not.
         preempted: how often it was stopped for others.
         moved_at: when it was last told to stop to go on elsewhere; 0 = never.
-        resized_at: when it last grew or shrank; 0 = never in this attempt.
+        resized_at: when it last grew or shrank, growth in place apart; 0 = never in this attempt.
         attained: service in attempts that are over, in thousandths of GPUs x ms.
         outcome: how it ended for good; None while it lives.
         failures: attempts that failed by themselves.

@@ -291,6 +291,7 @@ class Gang(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
         replace: pods that it loses with a node or GPU are replaced while the rest goes on.
         spread: whether it stays apart from its siblings; None = gangs of services do.
         deadline_ms: when it should have ended; 0 = no matter when.
+        in_place: whether pods join it while the others run on; else all of it starts over.
     """
 
     id: str
@@ -318,6 +319,7 @@ class Gang(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     replace: bool = False
     spread: bool | None = None
     deadline_ms: int = 0
+    in_place: bool = False
 
     @property
     def spreads(self) -> bool:

@@ -176,6 +176,22 @@ def test_a_group_of_ray_scales_up_and_down(cluster: Cluster, kubelets: Kubelets)
         assert tries(scheduler)["ray"] == 1
 
 
+def test_pods_that_are_added_one_by_one_are_bound_at_once(
+    cluster: Cluster, kubelets: Kubelets
+) -> None:
+    cluster.define(*definitions())
+    space = Space(cluster, "grown")
+    space.add_nodes(5)
+    group = w.ray_group("gpu", 1, minReplicas=1, maxReplicas=4)
+    with scheduling(cluster) as scheduler:
+        space.play(w.ray_cluster("ray", group, enableInTreeAutoscaling=True))
+        space.wait_bound(2)
+        for workers in (2, 3, 4):  # each within the 30 s that a wait may take
+            scale(space, workers)
+            space.wait_bound(workers + 1)
+        assert tries(scheduler)["ray"] == 1
+
+
 def scale(space: Space, replicas: int) -> None:
     """What the autoscaler and KubeRay do, the last pod first."""
     path = f"/apis/ray.io/v1/namespaces/{space.name}/rayclusters/ray"

@@ -6,7 +6,7 @@ from tests.worlds.kubernetes.brain.stage import Body, Stage
 from tests.worlds.kubernetes.brain.test_rules import reason
 
 from ganglion.worlds.kubernetes.brain.orders import Bind, BindDone, Evict, How, Note, Say
-from ganglion.worlds.kubernetes.brain.readiness import STEADY_MS
+from ganglion.worlds.kubernetes.brain.readiness import STEADY_MS, SUSPECT_MS
 
 LIMIT_MS = 15 * 60_000
 PULL = {"waiting": {"reason": "ImagePullBackOff", "message": "no such image"}}
@@ -95,6 +95,7 @@ def test_a_gang_whose_image_cannot_be_pulled_leaves_in_time_and_says_why() -> No
     assert not stage.ordered(Bind)  # it waits a minute
     assert told in reason(stage, "job")
     stage.turn(after_ms=70_000)
+    stage.turn()  # there is no other node: it goes back
     assert stage.ordered(Bind)
 
 
@@ -219,3 +220,38 @@ def test_pods_that_wait_before_the_next_try_say_so() -> None:
     said = [each for _ in range(3) for each in stage.turn() if isinstance(each, Say)]
     assert {pod.name for each in said for pod in each.pods} == {"job-0-x", "job-1-x"}
     assert all("ImagePullBackOff: no such image" in each.message for each in said)
+
+
+def _again(stage: Stage, after_ms: int = 70_000) -> list[str]:
+    """The second try of a gang of which one pod was not ready on node b; its nodes."""
+    play = _bound(stage, _job(), _pods())
+    play.say(*(PULL if play.nodes[f"job-{number}"] == "b" else None for number in range(2)))
+    stage.turn(after_ms=LIMIT_MS + 1_000)
+    play.leave()
+    stage.show(*_pods(again="-x"))
+    stage.turn()
+    stage.turn(after_ms=after_ms)
+    if not stage.ordered(Bind):
+        assert stage.brain.next_wake(stage.now) == stage.now
+        stage.turn()
+    assert not stage.ordered(Evict)
+    return sorted(pod.node for order in stage.ordered(Bind) for pod in order.pods)
+
+
+def test_the_next_try_keeps_off_the_node_where_one_pod_was_not_ready() -> None:
+    stage = Stage()
+    stage.show(*(manifests.node(name) for name in "abc"))
+    assert _again(stage) == ["a", "c"]
+
+
+def test_the_next_try_goes_back_where_no_other_node_has_room_and_stops_nobody() -> None:
+    stage = Stage()
+    taken = manifests.pod("low", gpus=8, nodeName="c", priority=-10)
+    stage.show(*(manifests.node(name) for name in "abc"), taken | {"status": {"phase": "Running"}})
+    assert _again(stage) == ["a", "b"]
+
+
+def test_a_node_is_avoided_for_an_hour_at_most() -> None:
+    stage = Stage()
+    stage.show(*(manifests.node(name) for name in "abc"))
+    assert _again(stage, after_ms=SUSPECT_MS) == ["a", "b"]

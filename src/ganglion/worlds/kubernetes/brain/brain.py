@@ -159,7 +159,7 @@ class Brain:
         if newcomers:
             claim_everything(newcomers)
             self._judge.count(newcomers)
-        self._judge.refresh(scene)
+        self._judge.refresh(scene, now)
         describe_nodes(scene, now)
         if newcomers:
             adopt(newcomers, self._judge, now)

@@ -86,6 +86,7 @@ def gang_of(
         deadline_ms=found.deadline_ms,
         checkpoint=found.checkpoint,
         index=found.index,
+        in_place=True,
         floor=found.floor,
         name=f"{found.namespace}/{found.name}",
     )

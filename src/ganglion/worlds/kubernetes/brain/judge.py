@@ -11,6 +11,7 @@ from ganglion.engine.record import WAITING, GangRecord
 from ganglion.model.errors import InputError
 from ganglion.model.plan import Phase, Plan
 from ganglion.model.workload import Topology
+from ganglion.worlds.kubernetes.brain.avoidance import Avoidance
 from ganglion.worlds.kubernetes.brain.budgets import Budgets
 from ganglion.worlds.kubernetes.brain.divide import Divisions
 from ganglion.worlds.kubernetes.brain.dynamic import Dynamic
@@ -39,8 +40,8 @@ class Judge:
         self._filter = KubernetesFilter()
         self._sets: dict[str, tuple[str, ...]] = {}
         self._founds: dict[str, tuple[Site, Found]] = {}
-        self._dynamic = Dynamic(sites)
-        self._budgets = Budgets(self._founds, self._dynamic.may_ask)
+        self._dynamic, self._avoidance = Dynamic(sites), Avoidance()
+        self._budgets = Budgets(self._founds, self._may_ask)
         self._divisions = Divisions()
         self._claimants: dict[str, None] = {}
         self._changed: set[str] = set()
@@ -120,13 +121,15 @@ class Judge:
         for name in self._sets.pop(gang, ()):
             self._filter.rules.pop((gang, name), None)
 
-    def refresh(self, scene: Scene) -> None:
+    def refresh(self, scene: Scene, now: int) -> None:
         """Find out which nodes are closed to whom, as things are now."""
         self._budgets.open(scene)
 
         def looks(gang: str) -> bool:
             return _looks(scene, gang)
 
+        for gang in self._avoidance.renew(scene, now):
+            self._rebar(gang)
         for name, site in scene.sites.items():
             for gang in sorted(self._dynamic.renew(site, looks)):
                 self._rebar(gang)
@@ -147,7 +150,7 @@ class Judge:
             elif record and _may_grow(record):
                 record.shapes = shapes_for(scene.state, record.gang)
         for name, site in scene.sites.items():
-            site.bar(self._dynamic.closed(site))
+            site.bar(self._avoidance.closed(scene, name, self._dynamic.closed(site)))
             fresh, self._fresh[name] = self._fresh[name], []
             counted = self._counted[name]
             if not site.mentioned.covers(mentioned_by(fresh, counted)):
@@ -160,7 +163,11 @@ class Judge:
     def settle(self, scene: Scene, plan: Plan) -> None:
         """A cycle is over: what was permitted in it is certain, or void."""
         self._dynamic.settle(plan)
-        scene.unsure = self._dynamic.unsure
+        scene.unsure = self._dynamic.unsure | self._avoidance.settle(scene, plan.at)
+
+    def _may_ask(self, gang: str) -> bool:
+        """Whether others may be stopped for a gang: not while it has nodes to go back to."""
+        return gang not in self._avoidance.nodes and self._dynamic.may_ask(gang)
 
     def _count(self, site: Site, ask: Ask) -> None:
         self._counted[site.name] |= {name for name, _ in ask.extras if is_counted(name)}
@@ -187,13 +194,16 @@ class Judge:
 
     def _rebar(self, gang: str) -> None:
         """Close those nodes to a gang that others keep it from now."""
+        if gang not in self._founds:
+            return
         site, found = self._founds[gang]
         for each in found.sets:
             self._set(site, gang, each.name, self._filter.rules[gang, each.name])
 
     def _set(self, site: Site, gang: str, pod_set: str, rule: Rule) -> None:
         mark = self._dynamic.mark(site, gang, pod_set)
-        rule = with_bars(rule, (mark,) if mark else ())
+        marks = self._avoidance.marks(gang)
+        rule = with_bars(rule, (mark, *marks) if mark else marks)
         before = self._filter.rules.get((gang, pod_set))
         if before == rule:
             return

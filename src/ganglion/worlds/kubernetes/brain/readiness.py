@@ -132,7 +132,7 @@ def _failed(
     before = known.nodes if known else frozenset[str]()
     times = known.times + 1 if known else 1
     attempt.is_late = True
-    scene.unready[attempt.gang] = Unready(times, why, before | suspects)
+    scene.unready[attempt.gang] = Unready(times, why, before | suspects, now + SUSPECT_MS)
     prefix = scene.sites[attempt.cluster].prefix
     for node in sorted(suspects):
         others = scene.suspects.pop(prefix + node, {}) | {found.namespace: now}

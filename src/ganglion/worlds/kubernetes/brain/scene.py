@@ -28,11 +28,13 @@ class Unready(Struct, frozen=True):
         times: how often in a row.
         why: what kept it the last time.
         nodes: where its pods were not ready, names in their cluster.
+        avoid_until: until when its tries keep off these nodes, in ms.
     """
 
     times: int
     why: str
     nodes: frozenset[str] = frozenset()
+    avoid_until: int = 0
 
 
 class Scene(Struct):
