@@ -202,7 +202,8 @@ def infer_kind(file: WorkloadFile) -> Kind:
         return Kind.WORKSPACE
     if given & {"replicas", "port"}:
         return Kind.SERVICE
-    wide = len(file.sets) > 1 or any(s.nodes.high > 1 or s.resources.gpus.count for s in file.sets)
+    sets = file.pod_sets or (file,)  # as `sets` has them, which takes longer to make
+    wide = len(sets) > 1 or any(s.nodes.high > 1 or s.resources.gpus.count for s in sets)
     return Kind.TRAIN if wide else Kind.BATCH
 
 
