@@ -5,6 +5,7 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from ganglion.engine.plugins import Plugins
+from ganglion.files.wording import first_of
 from ganglion.model.errors import FieldError, PluginError
 from ganglion.model.policy import Policy
 
@@ -19,13 +20,16 @@ def named(policy: Policy) -> tuple[object, ...]:
 
 
 def checking(load: Load) -> Callable[[Policy], None]:
-    """A check that all plugins of a policy can be loaded, which raises FieldError."""
+    """A check that all plugins of a policy can be loaded, which raises FieldError with all others."""
 
     def check(policy: Policy) -> None:
+        problems: list[FieldError] = []
         for point in POINTS:
             try:
                 load(replace(BARE, **{point: getattr(policy, point)}))
             except PluginError as error:
-                raise FieldError(error.message, key=point, hint=error.hint) from error
+                problems.append(FieldError(error.message, key=point, hint=error.hint))
+        if problems:
+            raise first_of(problems)
 
     return check

@@ -1,6 +1,7 @@
 """Queues and the policy of a cluster are what its objects say, as far as they make sense."""
 
 import random
+import re
 
 import pytest
 from msgspec.structs import replace
@@ -13,6 +14,7 @@ from tests.worlds.kubernetes.config.samples import (
     with_kept,
 )
 
+from ganglion.extensions import load
 from ganglion.files.policy import parse_policy
 from ganglion.model.levels import Level
 from ganglion.model.node import Node
@@ -20,7 +22,9 @@ from ganglion.model.policy import Entitlement, Policy
 from ganglion.model.queue import Victims
 from ganglion.model.resources import Amount
 from ganglion.worlds.kubernetes.config.read import configuration
+from ganglion.worlds.kubernetes.config.status import LONGEST_MESSAGE
 from ganglion.worlds.kubernetes.config.verdicts import Reason
+from ganglion.worlds.kubernetes.equipment import checking
 
 
 def test_queues_are_those_that_a_file_of_the_same_words_makes() -> None:
@@ -90,6 +94,61 @@ def test_a_wrong_queue_is_set_apart_and_all_others_count(
     assert (bad.accepted, bad.reason, bad.generation, bad.spec) == (False, Reason.INVALID, 7, None)
     assert bad.message.startswith(place)
     assert verdict(found, "good").accepted
+
+
+PATH = re.compile(r"(?:^|; )(spec[^:]*): ")
+EVERYTHING = {
+    "weigth": 3,
+    "parent": "No Such",
+    "quota": {"H100": "-1", "T4": "x"},
+    "limit": {"*": 4},
+    "borrowing_limit": {"*": 1},
+    "namespaces": {"nmaes": ["a"], "names": 3},
+    "max_priority": "high",
+}
+
+
+def test_everything_that_is_wrong_with_a_queue_is_told_at_once_with_its_path() -> None:
+    said = verdict(configuration([queue("bad", **EVERYTHING)], []), "bad")
+    assert sorted(PATH.findall(said.message)) == [
+        *("spec.borrowing_limit.*", "spec.max_priority", "spec.namespaces"),
+        *("spec.namespaces.names", "spec.parent", "spec.quota.H100", "spec.quota.T4"),
+        "spec.weigth",
+    ]
+
+
+def test_everything_that_is_wrong_with_a_policy_is_told_at_once_with_its_path() -> None:
+    booking = {"name": "b", "begin": "noon", "users": ["ada"]}
+    bad = policy(
+        ordr="fair", evict={"restart": "5"}, heads_only=True, queues=[], bookings=[booking]
+    )
+    said = verdict(configuration([], [bad]), "default", "Policy")
+    assert sorted(PATH.findall(said.message)) == [
+        *("spec.bookings[0]", "spec.bookings[0]", "spec.bookings[0].begin"),
+        *("spec.bookings[0].users", "spec.evict.restart", "spec.heads_only", "spec.ordr"),
+        "spec.queues",
+    ]
+    assert said.message.endswith("; the built-in policy decides")
+
+
+@pytest.mark.parametrize("wrong", [True, False])
+def test_a_message_has_room_for_a_status_and_counts_what_it_leaves_out(wrong: bool) -> None:
+    amounts = {f"flavor-{n:03}": "many" if wrong else n for n in range(200)}
+    found = configuration([queue("bad", quota=amounts)], [], flavors=["H100"])
+    message = verdict(found, "bad").message
+    assert len(message) < LONGEST_MESSAGE
+    assert message.startswith("spec.quota.flavor-000: ")
+    more = re.search(r"; and (\d+) more$", message)
+    assert more
+    assert message.count("spec.quota.") + int(more[1]) == 200
+
+
+def test_all_plugins_that_a_policy_lacks_are_told_at_once() -> None:
+    lacking = policy(scores=["no-such"], filters=["none-such"])
+    found = configuration([], [lacking], check=checking(load))
+    message = verdict(found, "default", "Policy").message
+    assert "spec.scores: " in message
+    assert "spec.filters: " in message
 
 
 def test_a_spec_that_is_no_json_at_all_is_set_apart() -> None:

@@ -25,7 +25,7 @@ from ganglion.model.node import Node
 from ganglion.model.policy import Policy
 from ganglion.model.queue import Preemption, Queue
 from ganglion.worlds.kubernetes.brain.tenancy import OPEN, Tenancy
-from ganglion.worlds.kubernetes.config.documents import policy_file, queue_file, told
+from ganglion.worlds.kubernetes.config.documents import joined, policy_file, queue_file, told
 from ganglion.worlds.kubernetes.config.forest import Fault, Sapling, settle
 from ganglion.worlds.kubernetes.config.tenants import inherited, terms_of
 from ganglion.worlds.kubernetes.config.verdicts import Candidate, Reason, Verdict, candidates
@@ -93,7 +93,7 @@ def configuration(
     file, verdicts = _policy(sorted(policies, key=_name), in_force, check)
     policy = file.policy if file else Policy()
     items = sorted(queues, key=_name)
-    saplings = {item.metadata.name: _sapling(item, policy.preemption) for item in items}
+    saplings = {item.metadata.name: _sapling(item) for item in items}
     settle(saplings)
     found, more = _queues(items, saplings, policy.preemption, flavors)
     own = {name: terms_of(e.options[0][0].spec) for name, e in saplings.items() if e.options}
@@ -150,15 +150,12 @@ def _queues(
     return parents_first(found.values()), verdicts
 
 
-def _sapling(item: Anything, preemption: Preemption) -> Sapling:
+def _sapling(item: Anything) -> Sapling:
     name, fault = item.metadata.name, None
     options: list[tuple[Candidate, QueueFile]] = []
     for each in candidates(item):
         try:
-            file = queue_file(name, each.spec)
-            _built(file, preemption, ())
-            terms_of(each.spec)
-            options.append((each, file))
+            options.append((each, queue_file(name, each.spec)))
         except InputError as error:
             # An earlier spec that is no good any more is no news while the present one is.
             if not options:
@@ -201,7 +198,7 @@ def _verdict(
         message = f"{fault.message}; generation {used.generation} stays in force"
         fault = replace(fault, message=message)
     elif warnings:
-        fault = Fault(Reason.WARNED, "; ".join(sorted(warnings)))
+        fault = Fault(Reason.WARNED, joined(sorted(warnings)))
     else:
         fault = Fault(Reason.ACCEPTED, "in force")
     meta = item.metadata

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from msgspec import ValidationError, convert
 
-from ganglion.files.wording import show
+from ganglion.files.wording import first_of, noted, show
 from ganglion.model.errors import FieldError
 from ganglion.worlds.kubernetes.brain.tenancy import Admits, Terms
 from ganglion.worlds.kubernetes.filters.selectors import selector_of
@@ -34,8 +34,13 @@ def terms_of(spec: Mapping[str, Any]) -> Terms:
     Raises:
         FieldError: a key or value is wrong.
     """
-    admits = _admits(spec[NAMESPACES]) if spec.get(NAMESPACES) is not None else None
-    return Terms(admits, _priority(spec.get(MAX_PRIORITY)))
+    problems: list[FieldError] = []
+    given = spec.get(NAMESPACES)
+    admits = None if given is None else noted(lambda: _admits(given), problems)
+    most = noted(lambda: _priority(spec.get(MAX_PRIORITY)), problems)
+    if problems:
+        raise first_of(problems)
+    return Terms(admits, most)
 
 
 def inherited(own: Mapping[str, Terms], parents: Mapping[str, str]) -> dict[str, Terms]:
@@ -59,28 +64,37 @@ def _admits(given: object) -> Admits:
     if not isinstance(given, dict):
         hint = "as {names: [team-a]} or {selector: {matchLabels: {team: a}}}"
         raise FieldError("should be a mapping", key=NAMESPACES, hint=hint)
-    for key in given:
-        if key not in (NAMES, SELECTOR):
-            raise FieldError(f"there is no key {show(key)}", key=NAMESPACES, hint="names, selector")
-    names = _read(given.get(NAMES) or [], tuple[str, ...], f"{NAMESPACES}.{NAMES}")
-    if given.get(SELECTOR) is None:
-        return Admits(names)
-    return Admits(names, selector_of(_selector(given[SELECTOR])))
+    problems = [
+        FieldError(f"there is no key {show(key)}", key=NAMESPACES, hint="names, selector")
+        for key in given
+        if key not in (NAMES, SELECTOR)
+    ]
+    names = noted(
+        lambda: _read(given.get(NAMES) or [], tuple[str, ...], f"{NAMESPACES}.{NAMES}"), problems
+    )
+    chosen = given.get(SELECTOR)
+    selector = None if chosen is None else noted(lambda: _selector(chosen), problems)
+    if names is None or problems:
+        raise first_of(problems)
+    return Admits(names, selector_of(selector)) if selector else Admits(names)
 
 
 def _selector(given: object) -> LabelSelector:
     key = f"{NAMESPACES}.{SELECTOR}"
     found = _read(given, LabelSelector, key)
+    problems: list[FieldError] = []
     for each in found.match_expressions:
         wants = _OPERATORS.get(each.operator)
         if wants is None:
             hint = f"one of {', '.join(_OPERATORS)}"
-            raise FieldError(f"{show(each.operator)} is no operator", key=key, hint=hint)
-        if wants != bool(each.values):
+            problems.append(FieldError(f"{show(each.operator)} is no operator", key=key, hint=hint))
+        elif wants != bool(each.values):
             text = "needs values" if wants else "takes no values"
-            raise FieldError(f"{each.operator} {text}", key=key)
+            problems.append(FieldError(f"{each.operator} {text}", key=key))
     if isinstance(given, dict) and not given.keys() <= {"matchLabels", "matchExpressions"}:
-        raise FieldError("has keys that a selector lacks", key=key, hint="matchLabels")
+        problems.append(FieldError("has keys that a selector lacks", key=key, hint="matchLabels"))
+    if problems:
+        raise first_of(problems)
     return found
 
 
