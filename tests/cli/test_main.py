@@ -24,6 +24,11 @@ from ganglion.model.errors import InvariantBroken, NotFound
         (["ps", "-o", "xml"], "'xml' is not one of"),
         (["why"], "Missing argument 'JOB'"),
         (["update", "x"], "nothing to change"),
+        (["update"], "as --priority 80; name the workloads to change"),
+        (
+            ["logs", "x/1", "--index", "2", "--rank", "1", "--all-ranks"],
+            "exclude each other; x/1 and --index 2 contradict each other",
+        ),
         (["update", "x", "--priority", "101"], "101 is not in the range"),
         (["cancel"], "name the workloads to cancel, give a filter, or --all"),
         (["cancel", "x", "--all"], "--all is every workload"),

@@ -466,3 +466,44 @@ def test_everything_that_is_wrong_with_a_file_is_said_at_once(
     places = [(each["line"], each["column"], each["key"]) for each in said["errors"]]
     assert places == [(2, 1, "nodes"), (4, 3, "resources.memry")]
     assert {"code", "message", "hint"} <= said.keys()
+
+
+def test_everything_that_is_wrong_with_several_files_and_flags_is_said_at_once(
+    ganglion: Ganglion, server: FakeServer, workload: str, tmp_path: Path
+) -> None:
+    Path("two.yaml").write_text("run: x\nnodes: 0\n---\nrun: [\n---\nrun: y\nmemry: 3\n")
+    flags = ("--gpus", "-1", "--memory", "lots", "--env", "A-B=1", "-d", "--wait")
+    done = ganglion("submit", workload, "two.yaml", "absent.yaml", *flags)
+    assert (done.code, done.out) == (2, "")
+    errors = [each for each in done.err.splitlines() if each.startswith("Error:")]
+    starts = [
+        *("--wait: stays", "env: ", "gpus: ", "memory: ", "two.yaml:2:1: nodes: "),
+        *("two.yaml:5:1: this is not YAML", "two.yaml:7:1: memry: ", "there is no file absent"),
+    ]
+    assert len(errors) == len(starts), errors
+    for error, start in zip(errors, starts, strict=True):
+        assert error.startswith(f"Error: {start}"), errors
+    assert server.bodies(POST) == []
+
+
+def test_flags_that_contradict_several_documents_are_named_once(
+    ganglion: Ganglion, workload: str, tmp_path: Path
+) -> None:
+    Path("more.yaml").write_text("run: y\npod_sets: [{name: a}]\n---\nrun: z\nkind: sweep\n")
+    done = ganglion("submit", "more.yaml", workload, "--nodes", "2")
+    assert done.err.count("kind: a sweep needs `params`") == 1
+    Path("more.yaml").write_text(
+        "run: y\npod_sets: [{name: a}]\n---\nrun: z\npod_sets: [{name: b}]"
+    )
+    done = ganglion("submit", "more.yaml", "--nodes", "2", "--gpus", "1")
+    errors = [each for each in done.err.splitlines() if each.startswith("Error:")]
+    assert [each.partition(" cannot")[0] for each in errors] == ["Error: nodes:", "Error: gpus:"]
+
+
+def test_every_variable_that_is_plain_and_secret_is_named(
+    ganglion: Ganglion, tmp_path: Path
+) -> None:
+    (tmp_path / "a.yaml").write_text("run: x\nenv: {A: 1, B: 2}\nsecrets: [A, B]\n")
+    (tmp_path / "b.yaml").write_text("run: x\nenv: {C: 1}\nsecrets: [C]\n")
+    done = ganglion("submit", str(tmp_path / "a.yaml"), str(tmp_path / "b.yaml"))
+    assert [name for name in "ABC" if f"the variable `{name}` is in `env`" in done.err] == [*"ABC"]

@@ -274,7 +274,7 @@ def test_contradictions_of_pools_and_queues_are_told_at_once() -> None:
         ("policy: {scores: []}", 1, "policy.scores", "at least one", ""),
         ("policy: {scores: {ganglion: 0}}", 1, "policy.scores.ganglion", "too small", ""),
         ("policy: 3", 1, "policy", "no preset `3`", "kueue"),
-        ("a: 1\n---\nb: 2", 3, "", "one document", ""),
+        ("nodes: []\n---\nb: 2", 3, "", "one document", ""),
     ],
 )
 def test_an_error_names_file_line_key_and_what_to_do(

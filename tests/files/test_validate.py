@@ -241,3 +241,49 @@ def test_contradictions_of_a_booking_that_is_sent_come_with_its_other_errors() -
         ("users", "names users but no queues"),
         ("", "its end is missing"),
     ]
+
+
+BROKEN_DOCUMENTS = [
+    (
+        "run: x\nnodes: two\n---\nrun: [a\n---\nrun: y\nzebra: 1\n---\n- a\n---\n"
+        "run: 'unclosed\nb: 2\n---\nrun: z\nmemory: 1\nmemory: 2\nname: A B\n---\n\ta: b\n"
+        "---\nrun: z\ntime_limit: 0",
+        [
+            "2:1 nodes: expected a whole number",
+            "5:1 : this is not YAML: did not find expected ',' or ']'",
+            "7:1 zebra: unknown key",
+            "9:1 : expected keys and values",
+            "13:1 : this is not YAML: found unexpected document indicator",
+            "16:1 memory: given twice, first on line 15",
+            "17:1 name: `A B` is not a usable name",
+            "19:1 : this is not YAML: found character that cannot start any token, in `a: b`",
+            "22:1 time_limit: must be longer",
+        ],
+    ),
+    (
+        "run: x\nenv: {A: 1, A: 2, B-: 1}\nmemory: 1Gi\nmemory: 2Gi\nshm_size: 4Gi",
+        [
+            "2:13 env.A: given twice, first on line 2",
+            "2:19 env.B-:",
+            "4:1 memory: given twice, first on line 3",
+        ],
+    ),
+    ("run: x\nsetup: a: b\n", ["2:9 : this is not YAML: mapping values are not allowed in this"]),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), BROKEN_DOCUMENTS)
+def test_a_broken_document_hides_no_errors_of_the_others(text: str, expected: list[str]) -> None:
+    lines = found(parse_workloads, text)
+    assert matches(lines, expected), lines
+
+
+@pytest.mark.parametrize("parse", [parse_policy, parse_cluster])
+def test_a_file_of_one_document_reports_its_errors_beside_those_of_a_second(
+    parse: Callable[[str, str], object],
+) -> None:
+    lines = found(parse, "zebra: 1\nqueues: [{name: a}, {name: a}]\n---\na: [\n---\nb: 1")
+    expected = ["1:1 zebra: unknown key", "2:22 queues[1].name: the queue `a` exists"]
+    what = parse.__name__.removeprefix("parse_")
+    more = ["5:1 : this is not YAML", f"6:1 : a {what} file holds one document"]
+    assert matches(lines, [*expected, *more]), lines

@@ -5,7 +5,14 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ganglion.files.yaml import MAX_NODES, Document, dotted, parse_documents
+from ganglion.files.yaml import (
+    MAX_NODES,
+    MOST_BROKEN,
+    Document,
+    dotted,
+    parse_documents,
+    read_documents,
+)
 from ganglion.model.errors import FieldError, FileError, InputError
 
 
@@ -181,3 +188,31 @@ def test_no_input_does_anything_but_parse_or_be_refused(raw: bytes | str) -> Non
         assert error.message.isprintable()
     else:
         assert all(isinstance(each.data, dict) for each in documents)
+
+
+def test_a_syntax_error_shows_what_it_is_about_and_where_that_begins() -> None:
+    with pytest.raises(FieldError) as caught:
+        parse_documents("a: 1\nb: 'unclosed\nc: 2\n---\nd: 3\n", "f")
+    error = caught.value
+    assert (error.line, error.column, error.others) == (4, 1, ())
+    assert "in `---`" in error.problem
+    assert "it begins on line 2: `b: 'unclosed`" in error.hint
+
+
+def test_a_file_of_thousands_of_broken_documents_is_given_up_soon_and_says_so() -> None:
+    found, problems = read_documents("---\n[\n" * 100_000, "f")
+    assert found == []
+    assert len(problems) == MOST_BROKEN + 1
+    assert "the rest is not read" in problems[-1].problem
+
+
+@given(st.lists(st.sampled_from(["a: 1", "- x", "b: [", "'c", "d: !x e", "?", "\ta: b", "{}"])))
+def test_documents_that_can_be_read_are_read_whatever_stands_between(parts: list[str]) -> None:
+    broken = sum(each not in ("a: 1", "{}") for each in parts)
+    try:
+        found, problems = read_documents("".join(f"---\n{each}\n" for each in parts), "f")
+    except FileError:
+        return
+    assert len(problems) == broken or broken >= MOST_BROKEN
+    if broken < MOST_BROKEN:
+        assert len(found) == len(parts) - broken

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -10,6 +11,7 @@ import rich_click as click
 from ganglion.cli.connect import complete_queues
 from ganglion.cli.ps import fetch
 from ganglion.cli.screen import note
+from ganglion.model.errors import FieldError, InputError
 
 if TYPE_CHECKING:
     from ganglion.client import Client
@@ -76,32 +78,67 @@ def overrides(flags: Mapping[str, Any]) -> dict[str, object]:
     return {KEYS.get(name, name): _plain(value) for name, value in flags.items() if value}
 
 
-def from_files(paths: Sequence[str], flags: Mapping[str, Any]) -> list[Job]:
+def from_files(
+    paths: Sequence[str], flags: Mapping[str, Any], wrong: Sequence[FieldError] = ()
+) -> list[Job]:
     """Read every document of every file and apply the flags to each.
 
-    Raises:
-        InputError: a file, a key or a flag is wrong.
-    """
-    from ganglion.files.workload import apply_overrides, load_workloads
+    Args:
+        paths: the files.
+        flags: those that change a workload.
+        wrong: what is wrong with other flags.
 
-    docs = [doc for path in paths for doc in load_workloads(path)]
+    Raises:
+        InputError: files, keys or flags are wrong; all that is wrong.
+    """
+    from ganglion.files.wording import noted
+    from ganglion.files.workload import apply_overrides, check_overrides, load_workloads
+
+    given, problems = overrides(flags), list(wrong)
+    noted(lambda: check_overrides(given), problems)
+    docs = []
+    for path in paths:
+        try:
+            docs += load_workloads(path)
+        except InputError as error:
+            problems += error.errors or [_as_field(error)]
     for warning in (text for doc in docs for text in doc.warnings):
         note(f"Warning: {warning}")
-    changed = [apply_overrides(doc, overrides(flags)) for doc in docs]
+    changed = (
+        [] if problems else [noted(partial(apply_overrides, doc, given), problems) for doc in docs]
+    )
+    jobs = [noted(partial(_job, doc), problems) for doc in changed if doc]
+    if problems:
+        # What is wrong with a flag is the same for every document.
+        first, *others = {str(each): each for each in problems}.values()
+        raise first.among(others)
     for doc in changed:
         _warn(doc)
-    return [_job(doc) for doc in changed]
+    return [job for job in jobs if job]
 
 
-def from_words(words: Sequence[str], flags: Mapping[str, Any]) -> Job:
-    """Return the workload that runs a command.
+def _as_field(error: InputError) -> FieldError:
+    """A file that cannot be read, as one of several errors."""
+    found = FieldError(error.message, hint=error.hint)
+    found.code = error.code
+    return found
+
+
+def from_words(
+    words: Sequence[str], flags: Mapping[str, Any], wrong: Sequence[FieldError] = ()
+) -> Job:
+    """Return the workload that runs a command; `wrong` is what is wrong with other flags.
 
     Raises:
-        InputError: there is no command, or a flag is wrong.
+        InputError: there is no command, or flags are wrong; all that is wrong.
     """
+    from ganglion.files.wording import noted
     from ganglion.files.workload import from_command
 
-    doc = from_command(words, overrides(flags))
+    problems = list(wrong)
+    doc = noted(lambda: from_command(words, overrides(flags)), problems)
+    if doc is None or problems:
+        raise problems[0].among(problems[1:])
     _warn(doc)
     return _job(doc, made_up=not flags["name"])
 
@@ -111,11 +148,11 @@ def _job(doc: "WorkloadFile", *, made_up: bool = False) -> Job:
     return Job(document, made_up, frozenset(document.get("secrets", ())))
 
 
-def _warn(doc: "WorkloadFile") -> None:
+def _warn(doc: "WorkloadFile | None") -> None:
     """Say which values of `env` are kept as secrets, as that ends what the file alone can do."""
     from ganglion.files.convert import sheltered
 
-    for name in sheltered(doc):
+    for name in sheltered(doc) if doc else ():
         note(
             f"Warning: env: {name} looks like a credential: it is kept as a secret until the"
             f" workload ends; to keep it for longer, `ganglion secret set {name}`"

@@ -8,7 +8,7 @@ import rich_click as click
 from ganglion.cli.connect import complete_jobs, connect
 from ganglion.cli.contexts import Where, context_options
 from ganglion.cli.events import print_history
-from ganglion.cli.options import command
+from ganglion.cli.options import command, refuse
 from ganglion.cli.pump import Options, Pump, log_name
 from ganglion.cli.screen import note
 from ganglion.model.errors import EnvironmentFault, InputError, NotFound
@@ -55,11 +55,16 @@ def logs(
     In a cluster there is one log for each pod, and ranks count pods. While the server is down, the
     files in its home are read.
     """
-    if sum((rank is not None, all_ranks, node is not None)) > 1:
-        raise click.UsageError("--rank, --all-ranks and --node exclude each other")
-    if diagnose and where:
-        raise click.UsageError("--diagnose is told by a server; in a cluster: kubectl get events")
-    ref, index = _reference(job, index)
+    ref, own = _reference(job)
+    several = sum((rank is not None, all_ranks, node is not None)) > 1
+    differ = own is not None and index not in (None, own)
+    refuse(
+        several * "--rank, --all-ranks and --node exclude each other",
+        bool(diagnose and where)
+        * "--diagnose is told by a server; in a cluster: kubectl get events",
+        differ * f"{job} and --index {index} contradict each other",
+    )
+    index = index if own is None else own
     part = Options(tail, since, follow, previous)
     try:
         with connect(where=where) as client:
@@ -106,7 +111,7 @@ def _offline(ref: str, index: int | None, rank: int | None, part: Options) -> No
     pump.join()
 
 
-def _reference(job: str, index: int | None) -> tuple[str, int | None]:
+def _reference(job: str) -> tuple[str, int | None]:
     """Split `JOB/3` into the workload and the number of the gang; without one, the first is meant.
 
     The first of a service is not 0 for ever.
@@ -114,9 +119,7 @@ def _reference(job: str, index: int | None) -> tuple[str, int | None]:
     ref, slash, number = job.partition("/")
     if slash and not number.isdecimal():
         raise InputError(f"{job}: no number behind the slash", f"as {ref}/0")
-    if slash and index is not None and index != int(number):
-        raise click.UsageError(f"{job} and --index {index} contradict each other")
-    return ref, int(number) if slash else index
+    return ref, int(number) if slash else None
 
 
 def _several(client: "Client", pump: Pump, ref: str, index: int | None, node: str | None) -> None:

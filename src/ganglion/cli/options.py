@@ -55,6 +55,12 @@ def _help(function: Callable[..., Any], examples: tuple[str, ...]) -> str:
     return f"{text}\n\n\b\nExamples:\n{lines}" if examples else text
 
 
+def refuse(*wrong: str) -> None:
+    """Raise UsageError with everything that is wrong with the flags; empty texts say nothing."""
+    if found := [each for each in wrong if each]:
+        raise click.UsageError("; ".join(found))
+
+
 def output(*forms: str) -> Callable[[F], F]:
     """Add `-o/--output` with these forms; the first is the default."""
     return click.option(

@@ -7,7 +7,7 @@ import rich_click as click
 from ganglion.cli.connect import connect
 from ganglion.cli.documents import from_words, workload_options
 from ganglion.cli.options import command, output
-from ganglion.cli.submitting import Mode, carry_out, submit_options
+from ganglion.cli.submitting import Mode, carry_out, submit_options, wrong_flags
 
 
 @command(
@@ -45,7 +45,7 @@ def run(
 
     COMMAND is a program and its arguments, or one quoted line for the shell.
     """
-    job = from_words(words, flags)
+    job = from_words(words, flags, wrong_flags(detach=detach, wait=wait))
     if pty:
         from ganglion.cli.shell import terminal_of
 

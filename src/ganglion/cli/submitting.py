@@ -9,7 +9,7 @@ from ganglion.cli.documents import freely_named
 from ganglion.cli.errors import INTERRUPTED
 from ganglion.cli.screen import note
 from ganglion.cli.tables import print_data
-from ganglion.model.errors import EnvironmentFault, InputError
+from ganglion.model.errors import EnvironmentFault, FieldError, InputError
 
 if TYPE_CHECKING:
     from ganglion.cli.documents import Job
@@ -52,10 +52,16 @@ def submit_options(function: F) -> F:
     return function
 
 
+def wrong_flags(*, detach: bool, wait: bool) -> list[FieldError]:
+    """Flags that say what happens after a submit and contradict each other."""
+    if not (detach and wait):
+        return []
+    problem = "stays until the end, and --detach leaves"
+    return [FieldError(problem, key="--wait", hint="give one of them")]
+
+
 def carry_out(client: "Client", jobs: "Sequence[Job]", mode: Mode) -> int:
     """Try or submit jobs and return the exit code."""
-    if mode.detach and mode.wait:
-        raise click.UsageError("--detach leaves and --wait stays; give one of them")
     if mode.dry_run:
         from ganglion.cli.plan import print_verdicts
 

@@ -8,7 +8,7 @@ from ganglion.cli.cancel import chosen, refused
 from ganglion.cli.connect import complete_jobs, complete_queues, connect
 from ganglion.cli.filters import filter_options
 from ganglion.cli.formats import plural
-from ganglion.cli.options import command, output
+from ganglion.cli.options import command, output, refuse
 from ganglion.cli.ps import shown
 from ganglion.cli.tables import print_data, print_table, table_of
 
@@ -51,10 +51,10 @@ def update(
     given = {"priority": priority, "queue": queue, "time_limit": time_limit}
     given |= {"deadline": deadline, "held": held}
     changes = {key: value for key, value in given.items() if value is not None}
-    if not changes:
-        raise click.UsageError("nothing to change; give an option, as --priority 80")
-    if not (jobs or filters):
-        raise click.UsageError("name the workloads to change, or give a filter")
+    refuse(
+        "" if changes else "nothing to change; give an option, as --priority 80",
+        "" if jobs or filters else "name the workloads to change, or give a filter",
+    )
     refs, narrow = chosen(jobs, filters)
     with connect() as client:
         if len(refs) == 1 and not narrow:

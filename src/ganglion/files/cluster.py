@@ -26,8 +26,8 @@ from ganglion.files.renaming import Renaming
 from ganglion.files.text import read
 from ganglion.files.validate import readable
 from ganglion.files.wording import first_of
-from ganglion.files.yaml import Document, parse_documents
-from ganglion.model.errors import FieldError, FileError
+from ganglion.files.yaml import Document, parse_document
+from ganglion.model.errors import FileError
 from ganglion.model.node import Node
 from ganglion.model.policy import Policy
 from ganglion.model.queue import Queue
@@ -66,11 +66,7 @@ def parse_cluster(text: str | bytes, name: str = "") -> Cluster:
         FileError: it is not text of that sort.
         FieldError: a key or value is wrong.
     """
-    documents = parse_documents(text, name)
-    if len(documents) > 1:
-        line = documents[1].top
-        raise FieldError("a cluster file holds one document", file=name, line=line)
-    document, path = _without_path(documents[0])
+    document, path = _without_path(parse_document(text, name, "cluster"))
     renaming = Renaming(document, VOCABULARY)
     file = readable(Topped, expanded(renaming.known()), renaming)
     nodes = renaming.noted(lambda: nodes_of(file, renaming.wrong)) or ()

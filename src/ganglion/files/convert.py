@@ -23,7 +23,7 @@ from ganglion.files.schema import (
     RetryFile,
     WorkloadFile,
 )
-from ganglion.files.wording import listed, meant, show
+from ganglion.files.wording import first_of, listed, meant, noted, show
 from ganglion.model.credentials import REDACTED, is_credential
 from ganglion.model.errors import FieldError
 from ganglion.model.kinds import NO_RULES, KindRules
@@ -60,12 +60,17 @@ def to_workload(
         rules: what holds for workloads of a kind in a queue where the file says nothing.
 
     Raises:
-        FieldError: a variable is given twice, or there is no such priority.
+        FieldError: variables are given twice, or there is no such priority; all that is wrong.
     """
     queue = (doc.queue or default_queue).rpartition("/")[2]
     usual = rules(queue, doc.effective_kind)
     given = "priority" in doc.model_fields_set or usual.priority is None
-    chosen = priority_of(doc.priority if given else usual.priority or 0, classes)
+    priority, problems = doc.priority if given else usual.priority or 0, list[FieldError]()
+    chosen = noted(lambda: priority_of(priority, classes), problems)
+    noted(lambda: references(doc), problems)
+    noted(lambda: plain_env(doc), problems)
+    if chosen is None or problems:
+        raise first_of(problems)
     return Workload(
         name=doc.name or name_of(doc),
         kind=doc.effective_kind,
@@ -141,16 +146,17 @@ def references(doc: WorkloadFile) -> dict[str, str | None]:
         name -> value; None = the one of the caller's shell, or the one kept by that name.
 
     Raises:
-        FieldError: a variable is given in `env` with a value, and in `secrets`.
+        FieldError: variables are given in `env` with a value, and in `secrets`.
     """
     bare = {name: None for name, value in doc.env.items() if value is None}
-    for name in doc.secrets:
-        if doc.env.get(name) is not None:
-            raise FieldError(
-                f"the variable {show(name)} is in `env` as well",
-                key="secrets",
-                hint="leave it out of one of them",
-            )
+    hint = "leave it out of one of them"
+    twice = [
+        FieldError(f"the variable {show(name)} is in `env` as well", key="secrets", hint=hint)
+        for name in doc.secrets
+        if doc.env.get(name) is not None
+    ]
+    if twice:
+        raise first_of(twice)
     return bare | sheltered(doc) | doc.secrets
 
 
@@ -170,16 +176,20 @@ def plain_env(doc: WorkloadFile) -> dict[str, str]:
     """Variables that are given with their values in `env`.
 
     Raises:
-        FieldError: a value is what outputs show in place of a credential.
+        FieldError: values are what outputs show in place of a credential.
     """
     env = {name: value for name, value in doc.env.items() if value is not None}
-    for name, value in env.items():
-        if REDACTED in value:
-            raise FieldError(
-                f"the value of {show(name)} was not shown where it was copied from",
-                key="env",
-                hint=f"give it again, or name it under `secrets:` and `ganglion secret set {name}`",
-            )
+    hidden = [
+        FieldError(
+            f"the value of {show(name)} was not shown where it was copied from",
+            key="env",
+            hint=f"give it again, or name it under `secrets:` and `ganglion secret set {name}`",
+        )
+        for name, value in env.items()
+        if REDACTED in value
+    ]
+    if hidden:
+        raise first_of(hidden)
     apart = sheltered(doc)
     return {name: value for name, value in env.items() if name not in apart}
 

@@ -21,7 +21,7 @@ from ganglion.files.renaming import Renaming
 from ganglion.files.text import decode, read
 from ganglion.files.validate import Wrong, readable
 from ganglion.files.wording import listed
-from ganglion.files.yaml import Data, dotted, parse_documents
+from ganglion.files.yaml import Data, dotted, parse_document
 from ganglion.files.yaml import Path as Place
 from ganglion.model.errors import FieldError, FileError
 from ganglion.model.policy import Entitlement, Policy
@@ -121,11 +121,7 @@ def parse_policy(text: str, name: str = "", flavors: Collection[str] = ()) -> Po
         FileError: it is not text of that sort.
         FieldError: a key or value is wrong.
     """
-    documents = parse_documents(text, name)
-    if len(documents) > 1:
-        line = documents[1].top
-        raise FieldError("a policy file holds one document", file=name, line=line)
-    renaming = Renaming(documents[0], VOCABULARY)
+    renaming = Renaming(parse_document(text, name, "policy"), VOCABULARY)
     file = readable(Topped, expanded(renaming.known()), renaming)
     renaming.note(heads_beside(file, (), renaming.wrong))
     queues, unknown = None, list[FieldError]()

@@ -54,13 +54,17 @@ class Renaming:
         self.document = document
         self.words = words
         self.written: dict[Path, Path] = {}
-        self.problems: list[FieldError] = []
+        self.problems: list[FieldError] = list(document.problems)
         self.misspelt: set[Path] = set()
         self.doubled: set[Path] = set()
 
     def wrong(self, problem: str, path: Path, hint: str = "") -> FieldError:
         """Build the error for a canonical path, in the user's own words."""
         source = self.source(path)
+        if source == path and path not in self.document.lines:
+            # A mapping that only keys from elsewhere make up is where the first of them is.
+            inner = (own for each, own in self.written.items() if each[: len(path)] == path)
+            source = next(inner, path) if path else path
         return FieldError(
             problem,
             key=dotted(source),
@@ -170,6 +174,8 @@ class Renaming:
                 column=self.document.column(source),
                 hint=f"keep one of them; the canonical key is `{dotted(goal)}`",
             )
+        if source in self.document.doubled:
+            self.doubled.add(full)
         inner[str(goal[-1])] = value
         if full != source:
             self.written[full] = source

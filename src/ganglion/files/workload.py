@@ -5,6 +5,7 @@ for doc in load_workloads("train.yaml"):
 """
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path as FilePath
 
 from ganglion.compat.sbatch import is_script, read_script
@@ -18,13 +19,15 @@ from ganglion.files.renaming import Renaming
 from ganglion.files.schema import VOCABULARY, WorkloadFile
 from ganglion.files.shorthand import expand
 from ganglion.files.text import STDIN, decode, read
-from ganglion.files.validate import validate
-from ganglion.files.yaml import Data, Document, parse_documents
+from ganglion.files.validate import readable, validate
+from ganglion.files.wording import first_of, noted
+from ganglion.files.yaml import Data, Document, read_documents
 from ganglion.model.errors import FieldError
 
 __all__ = [
     "WorkloadFile",
     "apply_overrides",
+    "check_overrides",
     "document",
     "from_command",
     "from_document",
@@ -63,13 +66,17 @@ def parse_workloads(
 
     Raises:
         FileError: it is not text of that sort.
-        FieldError: a key or value is wrong.
+        FieldError: keys or values are wrong; all that is wrong, of every document.
     """
     plain = decode(text, name)
     if is_script(plain):
         return [_script(plain, name, anonymous)]
     stem = "" if anonymous else name
-    return [_named(_checked(each), stem) for each in parse_documents(plain, name)]
+    documents, problems = read_documents(plain, name)
+    found = [noted(partial(_checked, each), problems) for each in documents]
+    if problems:
+        raise first_of(problems)
+    return [_named(each, stem) for each in found if each]
 
 
 def from_document(data: object, name: str = "") -> WorkloadFile:
@@ -88,17 +95,26 @@ def document(doc: WorkloadFile) -> Data:
     return doc.model_dump(mode="json", exclude_unset=True)
 
 
+def check_overrides(overrides: Mapping[str, object]) -> None:
+    """Check overrides by themselves. Raises FieldError with every key and value that is wrong."""
+    given = {key: value for key, value in overrides.items() if value is not None}
+    renaming = Renaming(Document(given), VOCABULARY)
+    readable(WorkloadFile, {"run": "true", **expand(renaming.known(), renaming)}, renaming)
+    renaming.settle()
+
+
 def apply_overrides(doc: WorkloadFile, overrides: Mapping[str, object]) -> WorkloadFile:
     """Change a workload by keys of the file, canonical or aliases; None changes nothing.
 
     `env`, `secrets` and `labels` are merged; anything else is replaced.
 
     Raises:
-        FieldError: a key or value is wrong; its key is the override's.
+        FieldError: keys or values are wrong; their keys are the overrides'.
     """
     given = {key: value for key, value in overrides.items() if value is not None}
     if not given:
         return doc
+    check_overrides(given)
     renaming = Renaming(Document(given), VOCABULARY)
     changes = expand(renaming.known(), renaming)
     merged = _merge(document(doc), changes)

@@ -7,17 +7,22 @@ they look like; the fields that want a number or a truth value read it from the 
 
 import json
 import re
+from bisect import bisect
 from collections.abc import Iterator
 
 import yaml
-from msgspec import Struct, field
+from msgspec import Struct, field, structs
 
 from ganglion.files.text import decode
-from ganglion.files.wording import short, show, sort
+from ganglion.files.wording import first_of, short, show, sort
 from ganglion.model.errors import FieldError, FileError
 
 MAX_NODES = 100_000
 MAX_DEPTH = 32
+MOST_BROKEN = 16
+"""Documents of one file that are given up before the rest of it is."""
+_START = re.compile(r"^---(?=\s|$)", re.MULTILINE)
+_BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
 _INT = re.compile(r"0|-?[1-9][0-9]{0,17}")
 _PAIR = re.compile(
     r"(?<!\\)((?:\\\\)*)(\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})"
@@ -49,6 +54,8 @@ class Document(Struct, frozen=True):
         lines: 1-based line of every value by path.
         top: line on which the document starts.
         columns: 1-based column of every value, or of its key, by path.
+        problems: what is wrong with its form, where it can be read all the same.
+        doubled: keys that are given twice, by path; the first value counts.
     """
 
     data: Data
@@ -56,6 +63,8 @@ class Document(Struct, frozen=True):
     lines: dict[Path, int] = field(default_factory=dict)
     top: int = 0
     columns: dict[Path, int] = field(default_factory=dict)
+    problems: tuple[FieldError, ...] = ()
+    doubled: frozenset[Path] = frozenset()
 
     def line(self, path: Path) -> int:
         """Line of the value at `path`, or of the nearest thing around it; 0 = unknown."""
@@ -75,36 +84,102 @@ def parse_documents(raw: str | bytes, file: str = "") -> list[Document]:
 
     Raises:
         FileError: empty, binary, too big, or too much after aliases are expanded.
-        FieldError: bad syntax, a repeated key, or a document that is no mapping.
+        FieldError: bad syntax, repeated keys, documents that are no mappings; all that is wrong.
+    """
+    documents, problems = read_documents(raw, file)
+    problems += (problem for each in documents for problem in each.problems)
+    if problems:
+        raise first_of(problems)
+    return documents
+
+
+def parse_document(raw: str | bytes, file: str, what: str) -> Document:
+    """Read a file that holds one document, with what is wrong with its form in `problems`.
+
+    Args:
+        raw: the text.
+        file: what messages call it.
+        what: sort of the file, as `policy`.
+
+    Raises:
+        FileError: as `parse_documents`.
+        FieldError: the document has bad syntax or is no mapping.
+    """
+    documents, problems = read_documents(raw, file)
+    if documents[1:]:
+        line = documents[1].top
+        why = f"a {what} file holds one document"
+        problems.append(FieldError(why, file=file, line=line, column=1))
+    if not documents:
+        raise first_of(problems)
+    return structs.replace(documents[0], problems=(*documents[0].problems, *problems))
+
+
+def read_documents(raw: str | bytes, file: str = "") -> tuple[list[Document], list[FieldError]]:
+    """Read every document that can be read, and say what is wrong with the others.
+
+    Raises:
+        FileError: as `parse_documents`.
     """
     text = _joined(decode(raw, file))
-    try:
-        documents = list(_Reader(text, file).documents())
-    except yaml.YAMLError as error:
-        raise _syntax(error, text, file) from None
-    if not documents:
+    reader, problems = _Reader(file), list[FieldError]()
+    documents = list(reader.documents(text, problems))
+    if not documents and not problems:
         raise FileError(f"{file or 'the text'} holds comments only", "write at least `run: ...`")
-    return documents
+    return documents, problems
 
 
 class _Reader:
     """Builds values straight from the event stream, so that limits bite before memory does."""
 
-    def __init__(self, text: str, file: str) -> None:
-        self.events: Iterator[yaml.Event] = iter(yaml.parse(text, Loader=_LOADER))
+    def __init__(self, file: str) -> None:
         self.file = file
         self.nodes = 0
+        self.begun = 0
+        self.events: Iterator[yaml.Event] = iter(())
         self._forget()
 
     def _forget(self) -> None:
         self.lines: dict[Path, int] = {}
         self.columns: dict[Path, int] = {}
         self.anchors: dict[str, tuple[object, int] | None] = {}
+        self.problems: list[FieldError] = []
+        self.doubled: set[Path] = set()
 
-    def documents(self) -> Iterator[Document]:
+    def documents(self, text: str, problems: list[FieldError]) -> Iterator[Document]:
+        """Yield what can be read; `problems` gathers what is wrong with other documents.
+
+        No scalar has a line that begins with `---`: whatever is wrong before it, a document
+        begins there.
+        """
+        breaks = [each.end() for each in _BREAK.finditer(text)]
+        starts = [(bisect(breaks, each.start()), each.start()) for each in _START.finditer(text)]
+        line, offset = 0, 0
+        for _ in range(MOST_BROKEN):
+            # Lines before are left blank, so that those of errors are those of the file.
+            rest = "\n" * line + text[offset:]
+            self.events, self.begun = iter(yaml.parse(rest, Loader=_LOADER)), line
+            try:
+                yield from self._documents()
+                return
+            except yaml.YAMLError as error:
+                problem = _syntax(error, rest, self.file)
+            except FieldError as error:
+                problem = error
+            problems += (*self.problems, problem)
+            past = max(self.begun + 1, problem.line - 1)
+            left = [each for each in starts if each[0] >= past]
+            if not left:
+                return
+            line, offset = left[0]
+        why = f"{MOST_BROKEN} documents are broken; the rest is not read"
+        problems.append(FieldError(why, file=self.file, line=line + 1, column=1))
+
+    def _documents(self) -> Iterator[Document]:
         for event in self.events:
             if isinstance(event, yaml.DocumentStartEvent):
                 self._forget()
+                self.begun = _line(event) - 1
                 first = next(self.events)
                 value = self._value(first, ())
                 if value is not None:
@@ -118,7 +193,15 @@ class _Reader:
                 (),
                 "separate several documents by a line `---`" if isinstance(value, list) else "",
             )
-        return Document(value, self.file, self.lines, _line(event), self.columns)
+        return Document(
+            value,
+            self.file,
+            self.lines,
+            _line(event),
+            self.columns,
+            tuple(self.problems),
+            frozenset(self.doubled),
+        )
 
     def _value(self, event: yaml.Event, path: Path) -> object:
         self._spend(1)
@@ -164,14 +247,24 @@ class _Reader:
                 merged += self._merge(event, path)
                 continue
             if key in found:
-                first = self.lines[(*path, key)]
-                raise self._wrong(f"given twice, first on line {first}", event, (*path, key))
+                self._twice(event, (*path, key))
+                continue
             self.lines[(*path, key)] = _line(event)
             self.columns[(*path, key)] = _column(event)
             found[key] = self._value(next(self.events), (*path, key))
         for other in merged:
             found = {**other, **found}
         return found
+
+    def _twice(self, event: yaml.Event, path: Path) -> None:
+        """Note a key that was given before, and pass its value over."""
+        first = self.lines[path]
+        self.problems.append(self._wrong(f"given twice, first on line {first}", event, path))
+        self.doubled.add(path)
+        kept = self.lines, self.columns
+        self.lines, self.columns = {}, {}
+        self._value(next(self.events), path)
+        self.lines, self.columns = kept
 
     def _key(self, event: yaml.Event, path: Path) -> str:
         if not isinstance(event, yaml.ScalarEvent) or not event.value:
@@ -262,10 +355,13 @@ def _syntax(error: yaml.YAMLError, text: str, file: str) -> FieldError:
     here = lines[line - 1]
     tabbed = "\t" in here[: len(here) - len(here.lstrip())]
     hint = "indent with spaces, not tabs" if tabbed else _syntax_hint(str(problem))
+    context = getattr(error, "context_mark", None)
+    if context and context.line + 1 < line:
+        hint += f"; it begins on line {context.line + 1}: `{short(lines[context.line])}`"
     column = mark.column + 1 if mark else 0
-    return FieldError(
-        f"this is not YAML: {problem}", file=file, line=line, column=column, hint=hint
-    )
+    excerpt = f", in `{short(here)}`" if here.strip() else ""
+    problem = f"this is not YAML: {problem}{excerpt}"
+    return FieldError(problem, file=file, line=line, column=column, hint=hint)
 
 
 def _syntax_hint(problem: str) -> str:

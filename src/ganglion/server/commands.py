@@ -5,6 +5,7 @@ from msgspec.structs import replace
 
 from ganglion.engine.record import WAITING, GangRecord
 from ganglion.files.queue_tree import above_parent
+from ganglion.files.wording import first_of
 from ganglion.model.causes import Cause, CauseKind, sentence
 from ganglion.model.errors import Conflict, FieldError
 from ganglion.model.events import (
@@ -178,9 +179,13 @@ def set_queue(draft: Draft, queue: Queue) -> None:
     """
     before = set(above_parent(tuple(draft.state.queues.values())))
     after = {**draft.state.queues, queue.name: queue}
-    for each in above_parent(tuple(after.values())):
-        if each not in before:
-            raise FieldError(each.problem, key=f"{each.key}.{each.flavor}", hint=each.hint)
+    problems = [
+        FieldError(each.problem, key=f"{each.key}.{each.flavor}", hint=each.hint)
+        for each in above_parent(tuple(after.values()))
+        if each not in before
+    ]
+    if problems:
+        raise first_of(problems)
     draft.apply(QueueSet(draft.now, queue))
 
 

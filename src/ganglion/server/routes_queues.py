@@ -90,10 +90,16 @@ def _queue(name: str, data: dict[str, Any], rules: dict[str, Any], flavors: list
     try:
         file = parse_policy(json.dumps({"queues": [alone], "preemption": rules}), "", flavors)
     except FieldError as error:
-        key = error.key.removeprefix("queues[0]").lstrip(".")
-        raise FieldError(error.problem, key=key, hint=error.hint) from error
+        first, *others = map(_of_one, error.errors)
+        raise first.among(others) from error
     (queue,) = file.queues or ()
     return replace(queue, parent=parent.rpartition("/")[2])
+
+
+def _of_one(error: FieldError) -> FieldError:
+    """An error of a policy's only queue, as one of the queue alone."""
+    key = error.key.removeprefix("queues[0]").lstrip(".")
+    return FieldError(error.problem, key=key, hint=error.hint)
 
 
 @router.delete("/queues/{name}", responses=STALE)

@@ -20,7 +20,7 @@ def named(policy: Policy) -> tuple[object, ...]:
 
 
 def checking(load: Load) -> Callable[[Policy], None]:
-    """A check that all plugins of a policy can be loaded, which raises FieldError with all others."""
+    """A check that all plugins of a policy can be loaded; it raises FieldError with all faults."""
 
     def check(policy: Policy) -> None:
         problems: list[FieldError] = []

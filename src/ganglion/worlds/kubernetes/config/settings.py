@@ -19,7 +19,7 @@ from ganglion.files.mapping import Mapping, described
 from ganglion.files.renaming import Renaming, Vocabulary
 from ganglion.files.text import decode, read
 from ganglion.files.validate import validate
-from ganglion.files.yaml import parse_documents
+from ganglion.files.yaml import parse_document
 from ganglion.model.errors import FieldError
 from ganglion.model.levels import ABOVE_NODE, Level
 from ganglion.worlds.kubernetes.brain.settings import Settings
@@ -128,11 +128,7 @@ def load_settings(source: str | Path, usual: Settings = USUAL) -> Settings:
 
 def parse_settings(text: str, name: str = "", usual: Settings = USUAL) -> Settings:
     """The same for a text; `name` is what messages call it."""
-    documents = parse_documents(text, name)
-    if len(documents) > 1:
-        line = documents[1].top
-        raise FieldError("a settings file holds one document", file=name, line=line)
-    renaming = Renaming(documents[0], VOCABULARY)
+    renaming = Renaming(parse_document(text, name, "settings"), VOCABULARY)
     file = validate(SettingsFile, renaming.known(), renaming)
     topology = file.topology
     sources = Sources(topology.levels, topology.ignore, topology.relative)
