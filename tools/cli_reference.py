@@ -67,9 +67,9 @@ order:
 No identifier is cut, and no line is wider than the terminal. `-o wide` shows every column at
 its full width, however wide that is; `-o json`, `-o yaml` and `--csv` are for programs, and
 column names never change. Logs, ids and data go to stdout, everything said to people to stderr.
-With `-o json` errors are JSON too, with `code`, `message` and `hint`. All errors of a file are
-printed at once, as `FILE:LINE:COLUMN: KEY: ...` (`errors` in JSON). `NO_COLOR` and
-`FORCE_COLOR` are heeded.
+With `-o json` errors are JSON too, with `code`, `message` and `hint`. All errors of all
+files and of the flags that change workloads are printed at once, and then nothing is submitted;
+they read `FILE:LINE:COLUMN: KEY: ...` (`errors` in JSON). `NO_COLOR` and `FORCE_COLOR` are heeded.
 
 **One letter, one meaning:** `-a` all, `-d` detach, `-e` variable, `-f` follow, `-h` help, `-n`
 number of rows, `-N` namespace, `-o` output, `-q` queue, `-u` user, `-v` verbose, `-w` watch,
