@@ -3,6 +3,7 @@
 import sys
 
 from tools.archlint.asking import asks_past_the_seam
+from tools.archlint.bare import imports_packages_without_site
 from tools.archlint.direction import circles, wrong_way
 from tools.archlint.order import set_order
 from tools.archlint.prose import prose_decides
@@ -21,6 +22,7 @@ RULES = (
     circles,
     asks_past_the_seam,
     prose_decides,
+    imports_packages_without_site,
     too_long,
     undocumented,
     unexplained,
