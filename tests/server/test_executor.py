@@ -10,13 +10,16 @@ import pytest
 from sqlalchemy import create_engine, text
 
 from ganglion.ledger.ledger import Ledger
+from ganglion.ledger.reader import Reader
 from ganglion.ledger.records import Batch, Submitted
 from ganglion.model.errors import NotExecutor
 from ganglion.model.events import NodeLost
 from ganglion.model.workload import Workload
 from ganglion.server import executor
 from ganglion.server.executor import Held, hold, resign
+from ganglion.server.verify import verified
 from ganglion.worlds.local import fence, records
+from tests.server import cutting
 from tests.server.process import Api, Nursery, until
 
 # A rank holds a lock for life: a second one of the same gang that lives beside it says so.
@@ -118,6 +121,32 @@ def test_ranks_of_a_killed_server_end_before_another_home_starts_the_gang(homes:
     ]
     assert "ended 1 attempts of" in (homes.folder / "b" / "stderr").read_text()
 
+    assert str(homes.nurseries[1].home) in homes.refused(0)
+
+
+@pytest.mark.parametrize("homes", ["sqlite through a link"], indirect=True)
+def test_a_ledger_that_was_cut_is_taken_over_with_its_chain(homes: Homes) -> None:
+    homes.start(0)
+    homes.submit(0)
+    first = homes.begun(1, 2)
+    homes.nurseries[0].end(signal.SIGKILL)
+    path = homes.folder / "ledger.db"
+    ledger = Ledger.open(path)
+    cut = cutting.cut(ledger, homes.folder / "a" / "home")
+    assert ledger.events(0, 1)[0].seq == cut.seq + 1
+    ledger.close()
+    assert "ganglion up --take-over" in homes.refused(1)
+
+    homes.start(1, "--take-over")
+    homes.begun(2, 2)
+    assert not any(map(psutil.pid_exists, first))
+    assert "ended 1 attempts of" in (homes.folder / "b" / "stderr").read_text()
+    reader = Reader.at_rest(path)
+    found = verified(reader)
+    base = reader.base()
+    reader.leave()
+    assert (found.flaws, base and base.checksum) == ([], cut.checksum)
+    assert found.head > cut.seq + 1
     assert str(homes.nurseries[1].home) in homes.refused(0)
 
 

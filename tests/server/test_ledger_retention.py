@@ -19,9 +19,12 @@ from ganglion.ledger.ledger import Ledger
 from ganglion.ledger.reader import Reader
 from ganglion.ledger.transfer import backed_up, exported, imported
 from ganglion.model.errors import Conflict, EnvironmentFault
+from ganglion.model.events import MetricReported
 from ganglion.model.policy import Policy
 from ganglion.server import retry, written
+from ganglion.server.context import Context
 from ganglion.server.draft import Draft
+from ganglion.server.health import alive, ready
 from ganglion.server.keepers import Keepers
 from ganglion.server.recovery import replayed, restored
 from ganglion.server.retention import ARCHIVE, LedgerRetention
@@ -192,9 +195,63 @@ def test_a_damaged_ledger_is_not_cut(rig: Rig) -> None:
         connection.exec_driver_sql("UPDATE events SET at = at + 1 WHERE seq = 7")
     assert retention.sweep() is None
     assert first_event(rig) == 1
+    here = Context(rig.service, rig.home, rig.feed, rig.metrics, "ada")
+    here.uncut = lambda: retention.trouble
+    assert ready(here).trouble.startswith("the ledger is not cut, as it is damaged: event 7: the")
+    assert alive(here).trouble == ""
     with rig.ledger.writing() as connection:
         connection.exec_driver_sql("UPDATE events SET at = at - 1 WHERE seq = 7")
     assert retention.sweep() is not None
+    assert ready(here).trouble == ""
+
+
+def size(rig: Rig) -> int:
+    return rig.home.ledger.stat().st_size
+
+
+def test_the_file_gets_smaller_while_the_server_writes(rig: Rig, tmp_path: Path) -> None:
+    told(rig, event_days=30).sweep()
+    job = rig.submit("a")
+    rig.turn()
+    for _ in range(31):
+        rig.world.facts = [
+            MetricReported(rig.machine.time + n, f"{job}/0", 1, "loss", n, 0.5) for n in range(200)
+        ]
+        rig.turn()
+        days_pass(rig, 1)
+    days_pass(rig, 28)
+    rig.crash()  # so that nothing is in the log alone
+    rig.turn(2)
+    before, freed = size(rig), 0
+    give_back = rig.ledger.give_back
+
+    def between(limit: int) -> int:
+        nonlocal freed
+        found = give_back(limit)
+        freed += found
+        rig.submit(f"b{rig.ledger.head}")  # another turn is written between two steps
+        return found
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(rig.ledger, "give_back", between)
+        patch.setattr("ganglion.server.retention.PAGES", 20)
+        assert told(rig, event_days=30).sweep()
+    assert freed > 40
+    rig.crash()
+    assert size(rig) < before * 3 // 4
+    assert (verdict(rig.home.ledger).flaws, rig.service.trouble) == ([], "")
+
+
+def test_a_file_that_an_earlier_version_made_is_cut_and_stays_as_large(rig: Rig) -> None:
+    rig.ledger.close()
+    with sqlite3.connect(rig.home.ledger, isolation_level=None) as raw:
+        raw.execute("PRAGMA journal_mode=DELETE")
+        raw.execute("PRAGMA auto_vacuum=NONE")
+        raw.execute("VACUUM")
+    raw.close()
+    rig.start()
+    assert aged(rig).sweep()
+    assert rig.ledger.give_back(1) == 0
 
 
 EDITS = {

@@ -65,6 +65,9 @@ def connect(url: URL) -> Engine:
 def _prepare(connection: Sqlite, _record: object) -> None:
     # The driver must not open transactions by its own rules; `_begin` does.
     connection.isolation_level = None
+    if not connection.execute("PRAGMA page_count").fetchone()[0]:
+        # Before the first page is written, so that freed pages can be given back while in use.
+        connection.execute("PRAGMA auto_vacuum=INCREMENTAL")
     for pragma in _PRAGMAS:
         connection.execute(f"PRAGMA {pragma}")
 

@@ -22,6 +22,10 @@ from ganglion.ledger.statements import Prepared, Session, first, transaction
 from ganglion.ledger.tables import cuts, cycles, events, snapshots, workloads
 from ganglion.model.events import Event
 
+SPARE_PAGES = 64
+"""Free pages that a file keeps for what comes next."""
+INCREMENTAL = 2
+"""SQLite's number of the mode in which a file can get smaller step by step."""
 SCRATCH = -1
 """Number of a snapshot that is none: what `probe` writes."""
 
@@ -261,6 +265,34 @@ class Ledger(Reader):
                 needed = select(func.min(events.c.cycle)).scalar_subquery()
                 connection.execute(delete(cycles).where(cycles.c.cycle < needed))
         return int(gone)
+
+    def give_back(self, limit: int) -> int:
+        """Make a file smaller by some of its free pages. Safe from any thread.
+
+        A file that an earlier version made keeps them: it has to be vacuumed once.
+
+        Args:
+            limit: most pages.
+
+        Returns:
+            how many were given back; below `limit` = no more can be.
+
+        Raises:
+            EnvironmentFault: the disk refuses.
+        """
+        if self._engine.dialect.name != "sqlite":
+            return 0
+        with faults(self.where), self._engine.connect() as other:
+            connection = other.execution_options(writer=True)
+            with connection.begin():
+                free = connection.exec_driver_sql("PRAGMA freelist_count").scalar() or 0
+                able = connection.exec_driver_sql("PRAGMA auto_vacuum").scalar() == INCREMENTAL
+                found = min(limit, max(free - SPARE_PAGES, 0)) if able else 0
+                for _ in range(found):  # the driver takes one step, which is one page
+                    connection.exec_driver_sql("PRAGMA incremental_vacuum(1)")
+            if found:  # the file gets smaller once the log is folded in, as far as none reads it
+                connection.connection.cursor().execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+        return found
 
     def trim(self, before: int, limit: int) -> int:
         """Of some workloads that ended before a time, keep what lists show. From any thread.

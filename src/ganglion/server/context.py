@@ -34,6 +34,7 @@ class Context(Struct):
         use_of: whether a workspace is used, for people, by its gang.
         keys: of services, for the router.
         unsent: what could not be told to people about a workload, by its id; empty = nothing.
+        uncut: why events do not leave the ledger although they should; empty = they do.
         uses: reads what this machine uses.
         tasks: what goes on after the answer.
         ending: sessions in pods whose end is being recorded.
@@ -51,6 +52,7 @@ class Context(Struct):
     use_of: Callable[[str], str] = lambda _gang: ""
     keys: Keys = field(default_factory=Keys)
     unsent: Callable[[str], str] = lambda _workload: ""
+    uncut: Callable[[], str] = lambda: ""
     uses: UseReader = field(default_factory=UseReader)
     tasks: set[asyncio.Task[None]] = field(default_factory=set)
     ending: set[asyncio.Task[None]] = field(default_factory=set)

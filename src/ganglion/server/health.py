@@ -34,6 +34,8 @@ def ready(here: Context) -> Health:
     checks = [*_working(here), _requests(here), _disk(here)]
     url_trouble = here.door_trouble()
     checks.append(Check(name="router", status=WARN if url_trouble else OK, message=url_trouble))
+    uncut = here.uncut()
+    checks.append(Check(name="retention", status=WARN if uncut else OK, message=uncut))
     if all(each.status != FAIL for each in checks):
         checks.append(_set_apart(here))
     return _told(checks)

@@ -179,7 +179,7 @@ def serve(
         stack.enter_context(
             _running(service, lambda d: _brought(d, policy, tuple(queues), user), warn)
         )
-        _trimmed(stack, place, service)
+        retention = _trimmed(stack, place, service)
         url = url_of(taken[0], host)
         context = Context(
             service,
@@ -193,6 +193,7 @@ def serve(
             look_at=workspaces.look_at,
             use_of=workspaces.use_of,
             unsent=notifier.failures,
+            uncut=lambda: retention.trouble,
         )
         app = _guarded(context, host, host_names)
         record = ServerRecord(os.getpid(), url, made.now(), SOCKET if taken[1:] else "")
@@ -209,11 +210,12 @@ def serve(
             raise service.successor
 
 
-def _trimmed(stack: ExitStack, home: Home, service: Service) -> None:
+def _trimmed(stack: ExitStack, home: Home, service: Service) -> LedgerRetention:
     """Have the ledger trimmed as `retention.json` says; ends with the stack."""
     made = LedgerRetention(home.root, service.ledger, service.ask, service.now)
     stack.callback(made.stop)
     made.start()
+    return made
 
 
 def _notifier(

@@ -38,6 +38,8 @@ AROUND = 120
 """Bytes that a row takes beside the body of its event, about."""
 AT_ONCE = 2_000
 """Rows that one transaction removes: it holds the server up for some ms."""
+PAGES = 200
+"""Pages that one transaction gives back."""
 FEW = 200
 """Workloads that one transaction trims."""
 
@@ -55,10 +57,14 @@ class LedgerRetention:
         ledger: open.
         ask: has the server run a command in its next turn.
         clock: the time in ms.
+
+    Attributes:
+        trouble: why nothing leaves although it should; empty = it does, or nothing has to.
     """
 
     def __init__(self, home: Path, ledger: Ledger, ask: Ask, clock: Callable[[], int]) -> None:
         self._home, self._ledger, self._ask, self._clock = home, ledger, ask, clock
+        self.trouble = ""
         self._end = threading.Event()
         self._thread = threading.Thread(target=self._run, name="ledger-retention", daemon=True)
 
@@ -76,6 +82,7 @@ class LedgerRetention:
                 self.sweep()
             except (GanglionError, OSError) as error:
                 log.warning("the ledger cannot be trimmed", error=str(error))
+                self.trouble = f"the ledger cannot be trimmed: {error}"
             self._end.wait(EVERY_S)
 
     def sweep(self) -> Cut | None:
@@ -93,7 +100,10 @@ class LedgerRetention:
             while self._ledger.trim(before, FEW) and not self._end.is_set():
                 pass
         snapshot = self._chosen(rule, now)
-        return self._cut(snapshot, rule) if snapshot else None
+        if snapshot is None:
+            self.trouble = ""
+            return None
+        return self._cut(snapshot, rule)
 
     def _spacing(self, rule: Rule) -> Spacing:
         most = self._most_events(rule)
@@ -128,7 +138,8 @@ class LedgerRetention:
             flaws = audited(reader).flaws
             if flaws:
                 what = f"event {flaws[0].seq}: {flaws[0].problem}"
-                log.warning("the ledger is not cut, as it is damaged", flaws=len(flaws), first=what)
+                self.trouble = f"the ledger is not cut, as it is damaged: {what}"
+                log.warning(self.trouble, flaws=len(flaws))
                 return None
             found = read(snapshot.body)
             policy = found.policy.policy if found.policy else Policy()
@@ -139,6 +150,7 @@ class LedgerRetention:
         self._ask(lambda draft: _write(draft, cut))
         log.info("the ledger was cut", seq=cut.seq, archive=archive)
         self._drop()
+        self.trouble = ""
         return cut
 
     def _archived(self, reader: Reader, snapshot: Snapshot) -> str:
@@ -153,6 +165,8 @@ class LedgerRetention:
 
     def _drop(self) -> None:
         while self._ledger.drop_cut(AT_ONCE) == AT_ONCE and not self._end.is_set():
+            pass
+        while self._ledger.give_back(PAGES) == PAGES and not self._end.is_set():
             pass
 
 
