@@ -35,7 +35,9 @@ def samples(client: TestClient) -> dict[tuple[str, tuple[str, ...]], float]:
 def test_what_works_is_named_check_by_check(client: TestClient) -> None:
     assert checks(client) == (200, {})
     named = [each["name"] for each in client.get("/readyz").json()["checks"]]
-    assert named == ["turns", "ledger", "world", "requests", "disk", "router", "set_apart"]
+    assert named == [
+        *("turns", "ledger", "world", "requests", "disk", "router", "retention", "set_apart")
+    ]
     alive = [each["name"] for each in client.get("/healthz").json()["checks"]]
     assert alive == ["turns", "ledger", "world"]
 

@@ -5,6 +5,7 @@ import logging
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from itertools import pairwise
@@ -14,11 +15,15 @@ from typing import Any
 import httpx2
 import pytest
 from fastapi.testclient import TestClient
+from starlette.testclient import WebSocketDenialResponse
 
 from ganglion.client import Client
 from ganglion.model.errors import GanglionError
+from ganglion.model.events import AlarmSet
 from ganglion.tracing import export, spans
 from tests.server.conftest import Rig, client, context, quiet, rig  # noqa: F401 - fixtures
+from tests.server.process import until
+from tests.server.test_pod_sessions import Supervisor, job, pod  # noqa: F401 - fixtures
 
 Fields = dict[str, Any]
 
@@ -121,6 +126,70 @@ def test_one_trace_goes_from_the_client_to_the_cycle(
     assert attributes(chain[2])["ganglion.request"] == server["ganglion.request"]
     assert int(attributes(chain[2])["ganglion.cycle"]) == rig.ledger.cycle
     assert collector.services == {"ganglion"}
+
+
+def test_a_session_in_a_pod_is_a_span_of_the_server_until_it_ends(
+    collector: Collector,
+    client: TestClient,  # noqa: F811 - fixture
+    rig: Rig,  # noqa: F811 - fixture
+    job: str,  # noqa: F811 - fixture
+    pod: Supervisor,  # noqa: F811 - fixture
+) -> None:
+    above, said = spans.Place("a" * 32, "b" * 16), {"traceparent": f"00-{'a' * 32}-{'b' * 16}-01"}
+    url = "ws://localhost/api/v1/workloads"
+    with client.websocket_connect(f"{url}/{job}/exec", headers=said) as there:
+        there.send_text('{"command": ["ls"]}')
+        until(lambda: pod.asked)
+        until(lambda: "commit" in collector.spans)
+        ends_after = time.time_ns()
+        assert "GET /api/v1/workloads/{ref}/exec" not in collector.spans
+        pod.done.set()
+        while there.receive_bytes()[0] != 3:
+            pass
+    with (
+        pytest.raises(WebSocketDenialResponse),
+        client.websocket_connect(f"{url}/none/attach", headers=said),
+    ):
+        pass
+    found = until(lambda: collector.spans.get("GET /api/v1/workloads/{ref}/attach"))
+    assert attributes(found)["http.response.status_code"] == "404"
+    found = collector.spans["GET /api/v1/workloads/{ref}/exec"]
+    assert (found["traceId"], found["parentSpanId"]) == (above.trace, above.span)
+    assert (found["kind"], found["status"]) == (2, {})
+    assert int(found["endTimeUnixNano"]) > ends_after
+    about = attributes(found)
+    assert (about["http.response.status_code"], bool(about["ganglion.request"])) == ("101", True)
+    assert collector.spans["commit"]["parentSpanId"] == found["spanId"]
+
+
+def test_a_stream_of_events_is_one_span_of_client_and_server_and_has_no_children(
+    collector: Collector,
+    client: TestClient,  # noqa: F811 - fixture
+    rig: Rig,  # noqa: F811 - fixture
+) -> None:
+    def handle(request: httpx2.Request) -> httpx2.Response:
+        url = request.url.raw_path.decode()
+        answer = client.request(request.method, url, headers=dict(request.headers))
+        kind = {"content-type": answer.headers["content-type"]}
+        return httpx2.Response(answer.status_code, headers=kind, content=answer.content)
+
+    rig.service.ask(lambda draft: draft.record(AlarmSet(draft.now, "n0", "a.b", "m")))
+    sdk = Client("http://localhost", "secret", transport=httpx2.MockTransport(handle))
+    stream = sdk.events(follow=False)
+    next(stream)
+    assert spans.current() is None
+    assert "GET" not in collector.spans
+    # Whoever reads may be done early, in any thread.
+    thread = threading.Thread(target=stream.close)  # type: ignore[attr-defined]  # a generator
+    thread.start()
+    thread.join()
+    sink = spans.exporter()
+    assert sink
+    sink.close()
+    above, below = collector.spans["GET"], collector.spans["GET /api/v1/events"]
+    assert (below["traceId"], below["parentSpanId"]) == (above["traceId"], above["spanId"])
+    assert (above["kind"], above["status"], below["kind"]) == (3, {}, 2)
+    assert attributes(above)["http.response.status_code"] == "200"
 
 
 def test_a_websocket_has_a_span_of_the_client_and_names_it_to_the_server(

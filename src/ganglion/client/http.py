@@ -168,8 +168,15 @@ class Http:
         request = self._client.build_request(
             "GET", _route(path), params=_given(params), headers=headers, timeout=timeout
         )
-        with _naming(headers[REQUEST]):
+        route = _about("GET", path)
+        with (
+            _naming(headers[REQUEST]),
+            spans.alone("GET", spans.Kind.CLIENT, None, route) as (place, said),
+        ):
+            if place:
+                request.headers[spans.HEADER] = place.header()
             response = self._send(partial(self._client.send, request, stream=True), TRIES)
+            said["http.response.status_code"] = response.status_code
             try:
                 if response.is_error:
                     response.read()
@@ -241,12 +248,15 @@ def _traced(
     method: str, path: str, headers: MutableMapping[str, str]
 ) -> "Iterator[dict[str, spans.Value]]":
     """Measure a request, and name its span to the server in the headers."""
-    about = {"http.request.method": method, "url.path": _route(path)}
-    with spans.span(method, spans.Kind.CLIENT, None, about) as said:
+    with spans.span(method, spans.Kind.CLIENT, None, _about(method, path)) as said:
         place = spans.current()
         if place:
             headers[spans.HEADER] = place.header()
         yield said
+
+
+def _about(method: str, path: str) -> "dict[str, spans.Value]":
+    return {"http.request.method": method, "url.path": _route(path)}
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 
 from fastapi import APIRouter, FastAPI, Request
-from fastapi.routing import APIRoute
+from fastapi.routing import APIRoute, APIWebSocketRoute
 from msgspec import Struct
 from starlette.convertors import Convertor, register_url_convertor
 from starlette.requests import HTTPConnection
@@ -34,6 +34,9 @@ class RefConvertor(Convertor[str]):
 
 register_url_convertor("ref", RefConvertor())
 
+WEBSOCKET = "WEBSOCKET"
+"""In place of a method: the path is one of WebSockets."""
+
 
 class Path(Struct):
     """One path.
@@ -59,6 +62,7 @@ class Paths:
     def __init__(self, app: FastAPI) -> None:
         self._app = app
         self._all: dict[str, Path] = {}
+        self._sockets: list[Path] = []
 
     def include(self, router: APIRouter, prefix: str = "", *, shown: bool = True) -> None:
         """Serve the routes of a router.
@@ -70,6 +74,10 @@ class Paths:
         """
         self._app.include_router(router, prefix=prefix, include_in_schema=shown)
         self.note(prefix, (each for each in router.routes if isinstance(each, APIRoute)))
+        for route in router.routes:
+            if isinstance(route, APIWebSocketRoute):
+                pattern, template, _ = compile_path(prefix + route.path)
+                self._sockets.append(Path(template, pattern, set()))
 
     def note(self, prefix: str, routes: Iterable[APIRoute]) -> None:
         """Take in routes that the application serves already."""
@@ -82,7 +90,10 @@ class Paths:
         return iter(self._all.values())
 
     def template(self, path: str, method: str) -> str:
-        """The template that a request fits; empty = none."""
+        """The template that a request fits, or a WebSocket; empty = none."""
+        if method == WEBSOCKET:
+            sockets = (each.template for each in self._sockets if each.pattern.match(path))
+            return next(sockets, "")
         wanted = "GET" if method == "HEAD" else method
         known = self._all.get(path)
         if known and wanted in known.methods:

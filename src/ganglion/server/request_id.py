@@ -2,7 +2,8 @@
 
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from uuid import uuid4
 
@@ -12,10 +13,13 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ganglion.model.problem import MEDIA_TYPE
+from ganglion.server.paths import WEBSOCKET
 from ganglion.tracing import spans
 from ganglion.transport.refusals import BROKEN, body
 
 HEADER = "X-Request-Id"
+SWITCHING = 101
+"""Status of a WebSocket that was accepted."""
 log = structlog.get_logger(__name__)
 
 _FIT = re.compile(r"[A-Za-z0-9._:-]{1,64}")
@@ -69,7 +73,7 @@ class Identified:
         found = begin(headers.get(HEADER, ""))
         if scope["type"] == "websocket":
             with structlog.contextvars.bound_contextvars(request=found):
-                await self._app(scope, receive, send)
+                await self._conversed(scope, receive, send, found)
             return
 
         async def marked(message: Message) -> None:
@@ -96,11 +100,31 @@ class Identified:
             if spans.exporter() is None:
                 await answering()
                 return
-            route = self._template(scope["path"], scope["method"])
-            about = {"http.request.method": scope["method"], "http.route": route}
-            about["ganglion.request"] = found
-            parent = spans.read(headers.get(spans.HEADER, ""))
-            name = f"{scope['method']} {route}".rstrip()
-            with spans.span(name, spans.Kind.SERVER, parent, about) as known:
+            with self._spanned(scope, scope["method"], found) as known:
                 await answering()
                 known.update(said)
+
+    async def _conversed(self, scope: Scope, receive: Receive, send: Send, request: str) -> None:
+        """Pass a WebSocket on; its span ends with it."""
+        if spans.exporter() is None:
+            await self._app(scope, receive, send)
+            return
+        with self._spanned(scope, WEBSOCKET, request) as known:
+
+            async def marked(message: Message) -> None:
+                if message["type"] == "websocket.accept":
+                    known["http.response.status_code"] = SWITCHING
+                elif message["type"] == "websocket.http.response.start":
+                    known["http.response.status_code"] = message["status"]
+                await send(message)
+
+            await self._app(scope, receive, marked)
+
+    @contextmanager
+    def _spanned(self, scope: Scope, method: str, request: str) -> Iterator[dict[str, spans.Value]]:
+        """The server's span of a request, below that of the client."""
+        route, verb = self._template(scope["path"], method), scope.get("method", "GET")
+        about = {"http.request.method": verb, "http.route": route, "ganglion.request": request}
+        parent = spans.read(Headers(scope=scope).get(spans.HEADER, ""))
+        with spans.span(f"{verb} {route}".rstrip(), spans.Kind.SERVER, parent, about) as known:
+            yield known

@@ -15,7 +15,18 @@ from ganglion.tracing.record import Kind, Place, Span, Value
 if TYPE_CHECKING:
     from ganglion.tracing.export import Exporter
 
-__all__ = ["Kind", "Place", "Value", "called", "current", "emit", "exporter", "read", "span"]
+__all__ = [
+    "Kind",
+    "Place",
+    "Value",
+    "alone",
+    "called",
+    "current",
+    "emit",
+    "exporter",
+    "read",
+    "span",
+]
 
 HEADER = "traceparent"
 ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT"
@@ -71,19 +82,46 @@ def span(
     Yields:
         the attributes; more may be added.
     """
+    with alone(name, kind, parent, attributes) as (place, known):
+        if place is None:
+            yield known
+            return
+        token = _current.set(place)
+        try:
+            yield known
+        finally:
+            _current.reset(token)
+
+
+@contextmanager
+def alone(
+    name: str, kind: Kind, parent: Place | None = None, attributes: Mapping[str, Value] = {}
+) -> Iterator[tuple[Place | None, dict[str, Value]]]:
+    """Measure a block that others run in between, as a generator's: it has no children here.
+
+    Args:
+        name: as of `span`.
+        kind: as of `span`.
+        parent: as of `span`.
+        attributes: as of `span`.
+
+    Yields:
+        where the span lies, None = nothing is traced; and the attributes.
+    """
     sink = exporter()
     known = dict(attributes)
     if sink is None:
-        yield known
+        yield None, known
         return
     above = parent or _current.get()
-    place = _below(above)
-    token, begin, failed = _current.set(place), time.time_ns(), True
+    place, begin, failed = _below(above), time.time_ns(), True
     try:
-        yield known
+        yield place, known
         failed = False
+    except GeneratorExit:  # the reader of a stream has had enough
+        failed = False
+        raise
     finally:
-        _current.reset(token)
         above_id = above.span if above else ""
         sink.take(Span(name, kind, place, above_id, begin, time.time_ns(), known, failed))
 
