@@ -2,6 +2,7 @@
 
 from random import Random
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -34,6 +35,16 @@ def holed(*fillers: Gang, policy: Policy = POLICY, gpus: int = 2, nodes: int = 2
     run_all(state, 2)
     end(state, *(f"plug{number}" for number in range(len(fillers))), now=3)
     return state
+
+
+def test_gangs_that_are_weighed_for_moves_count_as_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    def used(weighed: int) -> int:
+        monkeypatch.setattr("ganglion.engine.repack.WEIGHED", weighed)
+        state = holed(gang("a"), gang("b"))
+        assert len(submit(state, gang("big", gpus=2), now=10).stops) == 1
+        return state.effort.used
+
+    assert used(1) - used(3) == 2, "the two gangs that run"
 
 
 def run_all(state: ClusterState, now: int) -> None:

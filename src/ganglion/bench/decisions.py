@@ -257,7 +257,10 @@ def _fill(state: ClusterState, gpus: int) -> list[str]:
     chosen += [
         gang(4_000_000 + number, PodSet(request=request(1))) for number in range(gpus - taken)
     ]
-    cycle(state, [GangSubmitted(1, each) for each in chosen], 1)
+    state.effort.per_cycle = UNBOUNDED
+    plan = cycle(state, [GangSubmitted(1, each) for each in chosen], 1)
+    state.effort.per_cycle = PER_CYCLE
+    assert len(plan.starts) == len(chosen), "the fleet has room for all"
     return [each.id for each in chosen]
 
 

@@ -16,6 +16,7 @@ from msgspec import Struct
 from ganglion.bench.fleets import GPUS_PER_NODE, node, request
 from ganglion.collector import relax
 from ganglion.engine.cycle import cycle
+from ganglion.engine.effort import PER_CYCLE, UNBOUNDED
 from ganglion.engine.state import ClusterState
 from ganglion.model.events import (
     Event,
@@ -179,7 +180,9 @@ def _full(case: Case, nodes: int) -> ClusterState:
     cycle(state, events, 0)
     size = GPUS_PER_NODE // case.running
     gangs = [_runs(number, size) for number in range(nodes * case.running)]
+    state.effort.per_cycle = UNBOUNDED
     plan = cycle(state, [GangSubmitted(gang.submitted, gang) for gang in gangs], 2 * MINUTE)
+    state.effort.per_cycle = PER_CYCLE
     assert len(plan.starts) == len(gangs), "the borrower fills the cluster"
     started: list[Event] = [
         GangStarted((2 + number % 240) * MINUTE, start.gang.id, start.attempt)

@@ -9,7 +9,7 @@ from ganglion.engine.clearing import clear
 from ganglion.engine.effort import postpone
 from ganglion.engine.elastic import grow
 from ganglion.engine.emptying import empty_nodes
-from ganglion.engine.find import Found
+from ganglion.engine.find import Found, is_short
 from ganglion.engine.heads import SIDE_BY_SIDE, Head, take_heads
 from ganglion.engine.isolation import Isolation
 from ganglion.engine.lanes import Lane
@@ -217,7 +217,7 @@ class _Round:
             known = None
         found = seek(state, record, now, known)
         if found[1] is None:
-            self._effort.spend_in_vain(len(state.tree.nodes))
+            self._effort.spend_in_vain(0 if is_short(state, record) else len(state.tree.nodes))
         self._diagnoses += found[0] is not known
         return found
 

@@ -30,11 +30,11 @@ SEARCH = 1
 LOOK = 7
 """Work of a search with tentative changes, beyond that of the search itself."""
 
-GANG = 11
+GANG = 6
 """The same for a search that finds no place, with the diagnosis of why."""
 
 NODES_PER_WORK = 64
-"""So many nodes make such a search dearer by one."""
+"""So many nodes make such a search dearer by one, unless a sum over the fleet tells enough."""
 
 POSTPONED = "postponed"
 """Key in the evidence of gangs that were not searched for in full in the last cycle."""
@@ -114,7 +114,7 @@ class Effort:
                 raise Exhausted
 
     def spend_in_vain(self, nodes: int) -> None:
-        """Count that a search found no place in a fleet of that many nodes, and said why."""
+        """Count that a search found no place among that many nodes, and said why."""
         self.spend(GANG + nodes // NODES_PER_WORK)
 
     def repeated(self, work: int) -> None:

@@ -37,11 +37,11 @@ def find(state: ClusterState, record: GangRecord, now: int, known: Reason | None
     means = Means(state, record) if state.shares.is_governed(record.gang.queue) else None
     siblings, small = _siblings(state, record.gang), _starts_small(state, record.gang)
     demand = Demand(record.gang, record.shapes, tuple(sorted(off)), siblings, small=small)
-    found = None if _is_short(state, record) else _placed(state, record, demand, means, now)
+    found = None if is_short(state, record) else _placed(state, record, demand, means, now)
     return found or ((means and means.refusal) or known or _missed(state, record, off), None)
 
 
-def _is_short(state: ClusterState, record: GangRecord) -> bool:
+def is_short(state: ClusterState, record: GangRecord) -> bool:
     """Whether fewer GPUs are free in all than the first set that needs some asks for."""
     for each in record.gang.pod_sets:
         gpu = each.request.gpu

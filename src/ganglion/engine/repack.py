@@ -42,6 +42,9 @@ from ganglion.model.reasons import Reason, Token
 SEARCHES = 4
 """Gangs for which a search may fail in one sweep (of one cycle, unless there is too much work)."""
 
+WEIGHED = 16
+"""So many gangs that are weighed for a move cost as much work as a node priced."""
+
 RETRIES = 12
 """Gangs without another place that are passed over in one search."""
 
@@ -169,6 +172,9 @@ class Mover:
             if not victims and not self._is_enough(units, max(milli - ground.free, 0), gain):
                 continue
             units = [*victims, *(each for each in units if each.record.gang.id not in named)]
+            if best and self._state.effort.is_spent:
+                break
+            self._state.effort.spend(len(units) // WEIGHED)
             found = self._search(asker, ground, units, gain)
             if found and (best is None or found.cost < best.cost):
                 best = found
