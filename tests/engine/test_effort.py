@@ -165,7 +165,7 @@ def test_no_cycle_exceeds_its_work_by_more_than_one_step(policy: Policy) -> None
 def test_the_same_events_give_the_same_plans_for_heads_of_queues(policy: Policy) -> None:
     def plans() -> list[Plan]:
         state = lenders(*(queue(name, 4) for name in "abc"), policy=policy)
-        state.effort.per_cycle = 30
+        state.effort.per_cycle = 10
         for number in range(12):
             waits(state, f"g{number}", "abc"[number % 3], 1 + number % 3, priority=number % 4)
         found = [cycle(state, [], 100)]
