@@ -28,6 +28,7 @@ CLUSTER_PAGES = (
     "docs/install.md",
     "docs/kubernetes-workspaces.md",
     "docs/runbooks/kubernetes.md",
+    "charts/ganglion/README.md",
 )
 """Pages whose commands talk to a cluster."""
 ANY = "\0"
@@ -68,7 +69,8 @@ class Block(NamedTuple):
 
 def pages() -> list[str]:
     """Every page with a console block, by its path."""
-    found = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    folders = (ROOT / name for name in ("charts", "docs", "examples"))
+    found = [*ROOT.glob("*.md"), *(page for each in folders for page in sorted(each.rglob("*.md")))]
     return [
         str(each.relative_to(ROOT)) for each in found if "```console" in each.read_text("utf-8")
     ]

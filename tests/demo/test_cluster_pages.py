@@ -15,6 +15,7 @@ from tests.controlplane.fixtures import cluster, control_plane, control_plane_pr
 from tests.controlplane.kubelet import Kubelets
 from tests.controlplane.manifests import Object, pod
 from tests.demo.console import CLUSTER_PAGES, ROOT, Session, play
+from tests.worlds.kubernetes.rbac import manifests
 
 __all__ = ["cluster", "control_plane", "control_plane_programs"]
 
@@ -122,6 +123,9 @@ def nodes(cluster: Cluster, page: str) -> Iterator[None]:
     running.stop()
     for each in more:
         cluster.plane.end(each)
+    for shared in manifests("ganglion.yaml"):  # wiping a cluster leaves these
+        if shared["apiVersion"].startswith("flowcontrol."):
+            cluster.delete(cluster.path(shared))
 
 
 @pytest.mark.parametrize("page", CLUSTER_PAGES)

@@ -58,7 +58,6 @@ BEFORE: dict[tuple[str, int], tuple[str, ...]] = {
     ),
     ("docs/local.md", 0): ("echo 'print(1)' > train.py",),
     ("docs/local.md", 1): (
-        UP,
         "printf 'name: train\\nrun: echo here; test $GANGLION_ATTEMPT = 2\\nprocs_per_node: 4\\n"
         "retry: {limit: 1, backoff: 1s}\\n' > train.yaml; ganglion submit train.yaml",
     ),
