@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from ganglion.files.cluster import load_cluster, parse_cluster
 from ganglion.files.presets import preset
+from ganglion.model.causes import CordonKind
 from ganglion.model.errors import FieldError, InputError
 from ganglion.model.kinds import Weighted
 from ganglion.model.levels import Level
@@ -100,6 +101,7 @@ def test_a_node_inherits_the_wider_domains_of_its_rack() -> None:
         domains={Level.ZONE: "z1", Level.BLOCK: "h100-b0", Level.RACK: "h100-r1"},
         max_pods=5,
         cordoned="broken fan",
+        cordoned_by=CordonKind.PERSON,
     )
 
 

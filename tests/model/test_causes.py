@@ -2,8 +2,16 @@
 
 import pytest
 
-from ganglion.model.causes import Cause, CauseKind, Standing, cancels, sentence, suspends
-from ganglion.model.former_causes import cause_of
+from ganglion.model.causes import (
+    Cause,
+    CauseKind,
+    CordonKind,
+    Standing,
+    cancels,
+    sentence,
+    suspends,
+)
+from ganglion.model.former_causes import cause_of, cordon_of
 
 K = CauseKind
 GANG, NODES = "b-1/0", ("n1", "n2")
@@ -95,3 +103,20 @@ def test_no_word_of_an_unknown_sentence_is_lost(text: str, kind: CauseKind | Non
     assert (sentence(found), found.kind) == (text, kind or K.GIVEN_UP)
     assert cancels(found) is text.startswith(("cancel", "stopped early"))
     assert suspends(found) is text.startswith("suspend")
+
+
+@pytest.mark.parametrize(
+    ("reason", "kind"),
+    [
+        ("quarantined, as it was lost again and again", CordonKind.QUARANTINE),
+        ("draining: new fan", CordonKind.DRAIN),
+        ("spare: kept free for gangs that lose a node", CordonKind.SPARE),
+        ("new fan", CordonKind.PERSON),
+        ("", None),
+    ],
+)
+def test_the_reason_of_an_earlier_cordon_says_whose_it_was(
+    reason: str, kind: CordonKind | None
+) -> None:
+    assert cordon_of(reason) is kind
+    assert cordon_of(reason, CordonKind.PERSON) is (CordonKind.PERSON if reason else None)

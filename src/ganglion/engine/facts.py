@@ -11,6 +11,7 @@ from ganglion.engine.queue_rules import reshape
 from ganglion.engine.record import GangRecord
 from ganglion.model import events as ev
 from ganglion.model.errors import Conflict, NotFound
+from ganglion.model.former_causes import cordon_of
 from ganglion.model.node import Node
 from ganglion.model.placement import PodPlacement
 from ganglion.model.plan import Phase
@@ -49,7 +50,9 @@ def node_lost(state: Holdings, event: ev.NodeLost) -> bool:
 def node_cordoned(state: Holdings, event: ev.NodeCordoned) -> bool:
     """A node takes nothing new, or does again."""
     node = state.tree.node(event.name)
-    return _redescribe(state, node, cordoned=event.reason)
+    return _redescribe(
+        state, node, cordoned=event.reason, cordoned_by=cordon_of(event.reason, event.by)
+    )
 
 
 def device_health(state: Holdings, event: ev.DeviceHealth) -> bool:

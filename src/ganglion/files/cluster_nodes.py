@@ -10,6 +10,7 @@ from ganglion.files.mapping import as_read
 from ganglion.files.validate import Wrong
 from ganglion.files.wording import first_of
 from ganglion.files.yaml import Path
+from ganglion.model.causes import CordonKind
 from ganglion.model.errors import FieldError
 from ganglion.model.levels import ABOVE_NODE, DEPTH, Level
 from ganglion.model.node import Device, Node
@@ -98,6 +99,7 @@ def _machine(spec: Pool | Single) -> Node:
         cpu_flavor=spec.cpu_flavor,
         max_pods=spec.max_pods,
         cordoned=spec.cordoned,
+        cordoned_by=CordonKind.PERSON if spec.cordoned else None,
     )
 
 

@@ -72,6 +72,15 @@ class CauseKind(StrEnum):
     """Known by its `text` alone."""
 
 
+class CordonKind(StrEnum):
+    """On whose account a node takes no new pods; the values are stable codes."""
+
+    PERSON = "person"
+    DRAIN = "drain"
+    QUARANTINE = "quarantine"
+    SPARE = "spare"
+
+
 class Standing(Struct, frozen=True, omit_defaults=True):
     """How a trial compared with others when it was given up.
 

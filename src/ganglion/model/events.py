@@ -10,7 +10,7 @@ from ganglion.model import events_services as _services
 from ganglion.model import outcome as _outcome
 from ganglion.model.behaviour import Schedule
 from ganglion.model.booking import Booking
-from ganglion.model.causes import Cause
+from ganglion.model.causes import Cause, CordonKind
 from ganglion.model.event_base import Event as _Event
 from ganglion.model.node import Node
 from ganglion.model.placement import Placement
@@ -37,10 +37,11 @@ class NodeLost(_Event, frozen=True, tag="node_lost"):
 
 
 class NodeCordoned(_Event, frozen=True, tag="node_cordoned"):
-    """New pods may no longer start there; an empty reason lifts that."""
+    """New pods may no longer start there; an empty reason lifts that. `by`: see `cordon_of`."""
 
     name: str
     reason: str
+    by: CordonKind | None = None
 
 
 class DeviceHealth(_Event, frozen=True, tag="device_health"):

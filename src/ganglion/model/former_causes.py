@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from ganglion.model.causes import WORDS, Cause, CauseKind, Standing
+from ganglion.model.causes import WORDS, Cause, CauseKind, CordonKind, Standing
 
 TAGS = frozenset(
     {
@@ -46,6 +46,26 @@ _FIRST: Mapping[str, CauseKind] = {
     "lost": CauseKind.PODS_LOST,
 }
 """First words of sentences that no template fits -> the kind that versions before took them for."""
+
+_CORDONS: Mapping[str, CordonKind] = {
+    "quarantined": CordonKind.QUARANTINE,
+    "draining: ": CordonKind.DRAIN,
+    "spare: kept free": CordonKind.SPARE,
+}
+"""First words of the reasons with which nodes were cordoned; a person's began otherwise."""
+
+
+def cordon_of(reason: str, known: CordonKind | None = None) -> CordonKind | None:
+    """On whose account a node is cordoned; None = it is not.
+
+    Args:
+        reason: of the cordon; empty = there is none.
+        known: what the writer said; None = an earlier version, which said it in the reason.
+    """
+    if not reason or known:
+        return known if reason else None
+    found = (kind for words, kind in _CORDONS.items() if reason.startswith(words))
+    return next(found, CordonKind.PERSON)
 
 
 def upgraded(fields: Any) -> Any:  # noqa: ANN401 - plain values of any shape

@@ -2,6 +2,8 @@
 
 from msgspec import Struct, field
 
+from ganglion.model.causes import CordonKind
+from ganglion.model.former_causes import cordon_of
 from ganglion.model.levels import Level
 
 
@@ -40,6 +42,7 @@ class Node(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
         max_pods: pod slots.
         cordoned: why no new pods may start here; empty = they may.
         extras: allocatable amount of each resource that is only counted, as network cards.
+        cordoned_by: on whose account, see `cordon_of`; ask `cordon`.
     """
 
     name: str
@@ -53,6 +56,12 @@ class Node(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     max_pods: int = 1 << 30
     cordoned: str = ""
     extras: dict[str, int] = field(default_factory=dict)
+    cordoned_by: CordonKind | None = None
+
+    @property
+    def cordon(self) -> CordonKind | None:
+        """On whose account no new pods may start here; None = they may."""
+        return cordon_of(self.cordoned, self.cordoned_by)
 
     @property
     def kind(self) -> str:

@@ -13,6 +13,7 @@ from ganglion.engine.state import ClusterState
 from ganglion.files.policy_print import queue_document
 from ganglion.lifecycle.reserved import reason_of
 from ganglion.model.booking import Booking
+from ganglion.model.causes import CordonKind
 from ganglion.model.errors import NotFound
 from ganglion.model.events import AlarmSet
 from ganglion.model.node import Device, Node
@@ -354,7 +355,7 @@ def _node(
 def _state(state: ClusterState, node: Node, pods: int) -> str:
     if state.tree.is_gone(node.name):
         return "lost"
-    if node.cordoned.startswith(CORDONED):
+    if node.cordon is CordonKind.DRAIN:
         return "draining" if pods else "drained"
     return "cordoned" if node.cordoned else "ready"
 

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from ganglion.engine.record import WAITING, GangRecord
 from ganglion.files.queue_tree import above_parent
 from ganglion.files.wording import first_of
-from ganglion.model.causes import Cause, CauseKind, sentence
+from ganglion.model.causes import Cause, CauseKind, CordonKind, sentence
 from ganglion.model.errors import Conflict, FieldError
 from ganglion.model.events import (
     GangEnded,
@@ -208,7 +208,7 @@ def cordon(draft: Draft, node: str, reason: str) -> None:
     """
     if not reason:
         check_open(draft.state, node)
-    draft.apply(NodeCordoned(draft.now, node, reason))
+    draft.apply(NodeCordoned(draft.now, node, reason, CordonKind.PERSON if reason else None))
 
 
 def keep_queues(draft: Draft, queues: tuple[Queue, ...]) -> None:

@@ -47,7 +47,7 @@ from ganglion.model import (
     resources,
     workload,
 )
-from ganglion.model.former_causes import cause_of, upgraded
+from ganglion.model.former_causes import cause_of, cordon_of, upgraded
 from ganglion.server import book, replicas, spending, standing, sweeps_keeper
 
 Fields = dict[str, Any]
@@ -109,7 +109,16 @@ def _causes(said: Mapping[str, Any]) -> Fields:
     return {name: cause_of(each) if isinstance(each, str) else each for name, each in said.items()}
 
 
-UPGRADES: Mapping[str, Callable[[Fields], Fields]] = {"sweep": _sweep}
+def _guard(fields: Fields) -> Fields:
+    """At first, the reasons of cordons alone said on whose account nodes are cordoned."""
+    kinds = {
+        name: cordon_of(each) if type(each) is str else each
+        for name, each in fields["_cordons"].items()
+    }
+    return fields | {"_cordons": kinds}
+
+
+UPGRADES: Mapping[str, Callable[[Fields], Fields]] = {"sweep": _sweep, "guard": _guard}
 """Name of a kind -> the fields that it has now, out of those of any earlier version."""
 
 

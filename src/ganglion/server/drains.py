@@ -14,6 +14,7 @@ from ganglion.engine.state import ClusterState
 from ganglion.files.grammar.places import parse_level
 from ganglion.files.wording import meant
 from ganglion.model.booking import Booking
+from ganglion.model.causes import CordonKind
 from ganglion.model.errors import Conflict, FieldError, NotFound
 from ganglion.model.events import BookingRemoved, BookingSet, NodeCordoned
 from ganglion.model.plan import Phase
@@ -23,7 +24,7 @@ from ganglion.server.draft import Draft
 PREFIX = "drain-"
 """Of the names of bookings that are drains."""
 CORDONED = "draining: "
-"""Of the reasons with which their nodes are cordoned."""
+"""Beginning of the reasons with which their nodes are cordoned, for people."""
 OPEN_MS = 10 * 365 * 86_400_000
 """A drain lasts until it is taken back."""
 
@@ -89,7 +90,7 @@ def drain(draft: Draft, what: str, by: int, reason: str) -> Drain:
         )
     )
     for node in nodes:
-        draft.apply(NodeCordoned(draft.now, node, f"{CORDONED}{reason}"))
+        draft.apply(NodeCordoned(draft.now, node, f"{CORDONED}{reason}", CordonKind.DRAIN))
     return found(draft.state, name, draft.now)
 
 
@@ -107,7 +108,7 @@ def undrain(draft: Draft, what: str) -> tuple[str, ...]:
     draft.apply(BookingRemoved(draft.now, name))
     for node in booking.nodes:
         known = draft.state.nodes.get(node)
-        if known and known.cordoned.startswith(CORDONED):
+        if known and known.cordon is CordonKind.DRAIN:
             draft.apply(NodeCordoned(draft.now, node, ""))
     return booking.nodes
 
@@ -132,7 +133,7 @@ def shut_again(state: ClusterState, now: int) -> Iterator[NodeCordoned]:
     for booking in drains(state):
         for node in booking.nodes:
             if node in state.nodes and not state.nodes[node].cordoned:
-                yield NodeCordoned(now, node, f"{CORDONED}{booking.reason}")
+                yield NodeCordoned(now, node, f"{CORDONED}{booking.reason}", CordonKind.DRAIN)
 
 
 def check_open(state: ClusterState, node: str) -> None:

@@ -2,8 +2,10 @@
 
 import structlog
 
-from ganglion.lifecycle.failures.guard import QUARANTINED, Guard
+from ganglion.lifecycle.failures.guard import Guard
+from ganglion.model.causes import CordonKind
 from ganglion.model.events import AlarmSet, Event, NodeCordoned
+from ganglion.model.former_causes import cordon_of
 from ganglion.server.draft import Draft
 from ganglion.server.drains import shut_again
 
@@ -56,5 +58,8 @@ class FailuresKeeper:
 
 def _logged(event: Event) -> None:
     """An operator who reads the log finds when the fleet lost a node, and why."""
-    if isinstance(event, NodeCordoned) and event.reason.startswith(QUARANTINED):
+    if (
+        isinstance(event, NodeCordoned)
+        and cordon_of(event.reason, event.by) is CordonKind.QUARANTINE
+    ):
         log.warning("node quarantined", node=event.name, reason=event.reason)

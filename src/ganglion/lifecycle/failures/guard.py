@@ -14,11 +14,12 @@ from ganglion.lifecycle.failures.nodes import Watch
 from ganglion.lifecycle.failures.spares import Host, plan
 from ganglion.lifecycle.failures.stragglers import Stragglers
 from ganglion.model import events as ev
+from ganglion.model.causes import CordonKind
+from ganglion.model.former_causes import cordon_of
 from ganglion.model.levels import ABOVE_NODE
 from ganglion.model.node import Node
 from ganglion.model.policy import Failures
 
-QUARANTINED = "quarantined"
 SPARE = "spare: kept free for gangs that lose a node"
 SLOW, SICK = "node.slow", "gpu.sick"
 """Alarms about nodes."""
@@ -38,7 +39,7 @@ class Guard:
     def forget(self) -> None:
         """Begin anew: every event comes again."""
         self._watch, self._hints = Watch(self._settings), Stragglers()
-        self._cordons: dict[str, str] = {}
+        self._cordons: dict[str, CordonKind | None] = {}
         self._alarms: dict[tuple[str, str], str] = {}
         self._faults: dict[str, dict[int, str]] = {}
         self._on: dict[str, frozenset[str]] = {}
@@ -65,7 +66,7 @@ class Guard:
 
     def _added(self, event: ev.NodeAdded) -> None:
         self._dirty = True
-        self._cordons[event.node.name] = event.node.cordoned
+        self._cordons[event.node.name] = event.node.cordon
         self._hints.forget(event.node.name)
         self._faults.pop(event.node.name, None)
 
@@ -75,8 +76,11 @@ class Guard:
     def _cordoned(self, event: ev.NodeCordoned) -> None:
         """Whoever opens a quarantined node before its time says that it is well."""
         self._dirty = True
-        before, self._cordons[event.name] = self._cordons.get(event.name, ""), event.reason
-        if before.startswith(QUARANTINED) and not event.reason:
+        before, self._cordons[event.name] = (
+            self._cordons.get(event.name),
+            cordon_of(event.reason, event.by),
+        )
+        if before is CordonKind.QUARANTINE and not event.reason:
             if event.name in self._watch.shut(event.at):
                 self._watch.pardon(event.name)
             self._hints.forget(event.name)
@@ -112,17 +116,17 @@ class Guard:
 
     def _shut(self, state: ClusterState, now: int) -> Iterator[ev.Event]:
         for name, shut in self._watch.shut(now).items():
-            if name in state.nodes and self._cordons.get(name, "") in ("", SPARE):
+            if name in state.nodes and self._cordons.get(name) in (None, CordonKind.SPARE):
                 until = datetime.fromtimestamp(shut.until / 1000, UTC)
                 said = (
                     f"{shut.why}; until {until:%Y-%m-%d %H:%M} UTC, or `ganglion uncordon {name}`"
                 )
-                yield ev.NodeCordoned(now, name, said)
+                yield ev.NodeCordoned(now, name, said, CordonKind.QUARANTINE)
 
     def _reopened(self, state: ClusterState, now: int) -> Iterator[ev.Event]:
         shut = self._watch.shut(now)
-        for name, reason in self._cordons.items():
-            if reason.startswith(QUARANTINED) and name not in shut and name in state.nodes:
+        for name, by in self._cordons.items():
+            if by is CordonKind.QUARANTINE and name not in shut and name in state.nodes:
                 yield ev.NodeCordoned(now, name, "")
 
     def _needed(self, state: ClusterState, now: int) -> Iterator[ev.Event]:
@@ -130,7 +134,7 @@ class Guard:
         shut = [
             each
             for each in sorted(self._watch.shut(now).values(), key=lambda each: each.until)
-            if self._cordons.get(each.node, "").startswith(QUARANTINED)
+            if self._cordons.get(each.node) is CordonKind.QUARANTINE
         ]
         if not shut:
             return
@@ -161,18 +165,18 @@ class Guard:
 
     def _spares(self, state: ClusterState, now: int) -> list[ev.Event]:
         wanted = self._watch.settings.spares
-        if not self._dirty or (not wanted and SPARE not in self._cordons.values()):
+        if not self._dirty or (not wanted and CordonKind.SPARE not in self._cordons.values()):
             return []
         self._dirty = False
         hosts = [self._host(state, node, now) for node in state.nodes.values() if node.devices]
         found = plan(hosts, wanted)
         return [
             *(ev.NodeCordoned(now, name, "") for name in found.free),
-            *(ev.NodeCordoned(now, name, SPARE) for name in found.keep),
+            *(ev.NodeCordoned(now, name, SPARE, CordonKind.SPARE) for name in found.keep),
         ]
 
     def _host(self, state: ClusterState, node: Node, now: int) -> Host:
-        reason = self._cordons.get(node.name, "")
+        by = self._cordons.get(node.name)
         gone = self._watch.lost_at(node.name)
         hurt = gone is not None or not all(device.healthy for device in node.devices)
         return Host(
@@ -180,8 +184,9 @@ class Guard:
             node.kind,
             tuple(node.domains[level] for level in ABOVE_NODE if level in node.domains),
             empty=not hurt and not state.present_on(node.name),
-            spare=reason == SPARE,
-            missing=(hurt or reason not in ("", SPARE)) and not self._is_given_up(gone, now),
+            spare=by is CordonKind.SPARE,
+            missing=(hurt or by not in (None, CordonKind.SPARE))
+            and not self._is_given_up(gone, now),
         )
 
     def _is_given_up(self, gone: int | None, now: int) -> bool:

@@ -357,7 +357,7 @@ class LocalWorld:
         now, present = self.now(), {node.name: node for node in self.nodes}
         for node in self.nodes:
             old = known.get(node.name, node)
-            kept = structs.replace(node, cordoned=old.cordoned)
+            kept = structs.replace(node, cordoned=old.cordoned, cordoned_by=old.cordoned_by)
             if node.name not in known or kept != old:
                 self._facts.append(NodeAdded(now, kept))
         self._facts += [NodeLost(now, name) for name in known if name not in present]
