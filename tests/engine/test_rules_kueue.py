@@ -67,7 +67,7 @@ def test_equals_are_taken_only_where_the_rule_says_so(
 
 def test_who_goes_beyond_its_quota_takes_from_others_only_up_to_the_threshold() -> None:
     rules = Preemption(Victims.LOWER, Victims.LOWER, Victims.LOWER, threshold=3)
-    for priority, expected in ((3, {"there": "reclaimed while borrowing"}), (4, {})):
+    for priority, expected in ((3, {"there": "reclaimed_borrowing"}), (4, {})):
         state = lenders(queue("a", 1, preemption=rules), queue("b", 1), queue("idle", 1))
         runs(state, "there", "b", 3, priority=priority)
 

@@ -26,6 +26,7 @@ class SnapshotVerdict(Struct, frozen=True):
 
     seq: int
     verdict: str
+    sound: bool = True
 
 
 class Verdict(Struct):
@@ -86,13 +87,12 @@ def _replayed(reader: Reader, found: Verdict, progress: Progress) -> Mind:
         take(mind, cycle, ignored)
         last = cycle.seqs[-1] if cycle.seqs else 0
         if last in waiting:
-            verdict = _compared(mind, waiting.pop(last))
-            found.snapshots.insert(0, SnapshotVerdict(last, verdict))
+            found.snapshots.insert(0, _compared(mind, waiting.pop(last)))
         if last - told >= _SHOWN:
             told = last
             progress("replaying the events", last, found.head)
     for seq in sorted(waiting):
-        found.snapshots.insert(0, SnapshotVerdict(seq, "no such event ends a cycle"))
+        found.snapshots.insert(0, SnapshotVerdict(seq, "no such event ends a cycle", sound=False))
     enter_live(mind, reader.history.live(), {})
     return mind
 
@@ -100,17 +100,18 @@ def _replayed(reader: Reader, found: Verdict, progress: Progress) -> Mind:
 _SHOWN = 10_000
 
 
-def _compared(mind: Mind, snapshot: Snapshot) -> str:
+def _compared(mind: Mind, snapshot: Snapshot) -> SnapshotVerdict:
     """Whether a snapshot holds what a replay up to its event gives."""
     try:
         kept = read(snapshot.body).mind(mind.state.plugins)
     except Unusable as error:
-        return f"cannot be read: {error.message}"
+        return SnapshotVerdict(snapshot.seq, f"cannot be read: {error.message}", sound=False)
     here, there = facts(mind), facts(kept)
     other = ", ".join(name for name in here if here[name] != there[name])
     if other and snapshot.version != __version__:
-        return OTHER_VERSION + other
-    return f"differs from the replay in {other}" if other else EQUAL
+        return SnapshotVerdict(snapshot.seq, OTHER_VERSION + other)
+    said = f"differs from the replay in {other}" if other else EQUAL
+    return SnapshotVerdict(snapshot.seq, said, sound=not other)
 
 
 def facts(mind: Mind) -> dict[str, object]:
@@ -150,9 +151,8 @@ def _state(mind: Mind) -> list[Flaw]:
 
 
 def _snapshots(found: Verdict) -> list[Flaw]:
-    fine = (EQUAL, OTHER_VERSION, CUT)
     return [
         Flaw(each.seq, "snapshot", f"the snapshot {each.verdict}")
         for each in found.snapshots
-        if not each.verdict.startswith(fine)
+        if not each.sound
     ]
