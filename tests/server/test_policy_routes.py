@@ -176,3 +176,27 @@ def test_a_booking_that_makes_no_sense_is_refused(client: TestClient) -> None:
         assert answer.status_code == 422, wrong
         assert says in answer.json()["detail"]
     assert client.get(f"{API}/bookings").json() == {"items": [], "next": None}
+
+
+def test_everything_that_is_wrong_in_the_present_state_is_told_at_once(client: TestClient) -> None:
+    text = (
+        "scores: [no-such]\nfilters: [none-such]\nqueues: [{name: default, quota: {H999: 1}}]\n"
+        "bookings:\n- {name: b, nodes: [gone, away], begin: 2100-01-01T08:00Z, length: 1h}"
+    )
+    said = put(client, text)
+    assert said["status"] == 422
+    assert [(each["key"], each["line"]) for each in said["errors"]] == [
+        ("scores", 1),
+        ("filters", 2),
+        ("queues[0].quota.H999", 3),
+        ("bookings[0].nodes[0]", 5),
+        ("bookings[0].nodes[1]", 5),
+    ]
+    booking = {"nodes": ["gone"], "within": "rack=r0", "queues": ["a", "b"], "length": "1h"}
+    refused = client.put(f"{API}/bookings/b", json={**booking, "begin": "2100-01-01T08:00Z"})
+    keys = ["queues[0]", "queues[1]", "nodes[0]", "within"]
+    assert [each["key"] for each in refused.json()["errors"]] == keys
+    queue = {"quota": {"X": -1, "Y": "z"}, "weigth": 1, "limit": {"*": 1}}
+    refused = client.put(f"{API}/queues/q", json={**queue, "borrowing_limit": {"*": 1}})
+    keys = ["quota.X", "quota.Y", "weigth", "borrowing_limit.*"]
+    assert {each["key"] for each in refused.json()["errors"]} == {*keys}

@@ -329,3 +329,29 @@ def test_a_service_tells_where_it_listens(client: TestClient, context: Context) 
     wait_for(client, "web", "RUNNING")
     shown = until(lambda: (d := detail(client, "web"))["gangs"][1]["endpoint"] and d)
     assert [gang["endpoint"] for gang in shown["gangs"]] == ["127.0.0.1:9"] * 2
+
+
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_what_the_state_does_not_know_comes_with_all_other_errors(
+    client: TestClient, dry_run: bool
+) -> None:
+    wrong: dict[str, Any] = {
+        "name": "train",
+        "run": "x",
+        "queue": "defaul",
+        "priority": "prodd",
+        "after": ["x", "any:y"],
+        "env": {"A": "1"},
+        "secrets": {"A": "2"},
+        "params": {"a": "0..20000"},
+    }
+    state = ["secrets", "priority", "queue", "params", "after", "after"]
+    params = {"dry_run": dry_run}
+    refused = client.post(f"{API}/workloads", json=wrong, params=params)
+    assert (refused.status_code, refused.json()["code"]) == (422, "input.field")
+    assert [each["key"] for each in refused.json()["errors"]] == state
+    faults = {"zebra": 1, "nodes": "two", "memory": "1Gi", "shm_size": "2Gi", "queue": "A B"}
+    refused = client.post(f"{API}/workloads", json=wrong | faults, params=params)
+    expected = {*faults, *state} - {"memory", "params"}
+    assert {each["key"] for each in refused.json()["errors"]} == expected
+    assert client.get(f"{API}/workloads").json()["items"] == []

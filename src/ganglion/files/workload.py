@@ -34,6 +34,7 @@ __all__ = [
     "load_workloads",
     "name_of",
     "parse_workloads",
+    "partly_read",
     "priority_of",
     "references",
     "to_workload",
@@ -88,6 +89,12 @@ def from_document(data: object, name: str = "") -> WorkloadFile:
     if not isinstance(data, dict):
         raise FieldError("a workload is a mapping of keys to values", file=name)
     return _checked(Document(data, name))
+
+
+def partly_read(data: Data) -> WorkloadFile:
+    """As much of a document as can be read; what cannot raises Unread where it is asked for."""
+    renaming = Renaming(Document(data), VOCABULARY)
+    return readable(WorkloadFile, expand(renaming.known(), renaming), renaming)
 
 
 def document(doc: WorkloadFile) -> Data:

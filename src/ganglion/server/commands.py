@@ -23,7 +23,7 @@ from ganglion.model.workload import Deadline
 from ganglion.server.draft import Draft, Order
 from ganglion.server.drains import check_open
 from ganglion.server.refs import resolve
-from ganglion.server.submit import check_deadline, check_queue
+from ganglion.server.submit_rules import check_deadline, check_queue
 from ganglion.worlds.world import ServedWorld
 
 NO_DEADLINE = Deadline()

@@ -116,8 +116,17 @@ async def taken(here: Context, body: Body, *, key: str = "", force: bool = False
 
 async def _checked(here: Context, body: Body, *, key: str, force: bool) -> submit.Request:
     check = partial(submit.checked, body.data, body.raw, user=here.user, key=key, force=force)
-    # To wake a thread takes longer than to check a file of usual length.
-    return check() if len(body.raw) < LONG else await anyio.to_thread.run_sync(check)
+    try:
+        # To wake a thread takes longer than to check a file of usual length.
+        return check() if len(body.raw) < LONG else await anyio.to_thread.run_sync(check)
+    except FieldError as error:
+        raise await anyio.to_thread.run_sync(_refused, here, body, error) from None
+
+
+def _refused(here: Context, body: Body, error: FieldError) -> FieldError:
+    with here.service.read() as mind:
+        now = here.service.now()
+        return submit.refused(mind, here.service.ledger, body.data, error, now)
 
 
 def _tried(here: Context, request: submit.Request) -> schemas.Verdict:

@@ -1,7 +1,6 @@
 """Accepting a workload: everything that can be wrong with it is said before it is taken."""
 
-from collections.abc import Collection, Iterable, Mapping
-from difflib import get_close_matches
+from collections.abc import Collection, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -12,8 +11,8 @@ from msgspec.structs import replace
 from ganglion.engine.explain import impossible, verdict
 from ganglion.engine.record import WAITING
 from ganglion.engine.state import ClusterState
-from ganglion.files.grammar.instants import print_instant
-from ganglion.files.workload import WorkloadFile, from_document, to_workload
+from ganglion.files.wording import first_of
+from ganglion.files.workload import WorkloadFile, from_document, partly_read, to_workload
 from ganglion.ledger.records import Filed, Submitted
 from ganglion.lifecycle.expand import gang_count, gangs_of
 from ganglion.lifecycle.schedules import next_date
@@ -24,18 +23,23 @@ from ganglion.model.errors import Conflict, FieldError, InputError
 from ganglion.model.events import GangSubmitted, GangUpdated, ScheduleSet
 from ganglion.model.kinds import KindRules, rules_of_kind
 from ganglion.model.plan import Verdict
-from ganglion.model.workload import Deadline, Kind, Workload
+from ganglion.model.workload import Kind, Workload
 from ganglion.server.draft import Draft, Mind
 from ganglion.server.schemas import Accepted
 from ganglion.server.secrets import digest_of, kept_document, needed
+from ganglion.server.submit_rules import (
+    check_deadline,
+    check_queue,
+    check_size,
+    contradictions,
+    default_queue,
+    looked_up,
+)
 from ganglion.server.workspaces import check_awake
 from ganglion.worlds.local.secret_store import SCHEDULES, WORKLOADS
 
 if TYPE_CHECKING:
     from ganglion.ledger.ledger import Ledger
-
-MOST_GANGS = 10_000
-"""Most gangs of one workload."""
 
 
 class TooLarge(InputError):
@@ -181,9 +185,24 @@ def understood(mind: Mind, ledger: "Ledger", request: Request, now: int) -> Work
     """The workload that a request means, with queue and dependencies resolved.
 
     Raises:
-        FieldError: the queue or a dependency is unknown, or its deadline has passed.
+        FieldError: it does not go with the present state; see `contradictions`.
         Conflict: a dependency has failed.
     """
+    try:
+        return _understood(mind, ledger, request, now)
+    except FieldError as error:
+        raise first_of(contradictions(mind, ledger, request.file, now) or error.errors) from None
+
+
+def refused(
+    mind: Mind, ledger: "Ledger", data: dict[str, Any], error: FieldError, now: int
+) -> FieldError:
+    """The error of a document that is wrong by itself, with what else is wrong in this state."""
+    found = (*error.errors, *contradictions(mind, ledger, partly_read(data), now))
+    return first_of({(each.key, each.problem): each for each in found}.values())
+
+
+def _understood(mind: Mind, ledger: "Ledger", request: Request, now: int) -> Workload:
     workload = to_workload(
         request.file,
         user=request.user,
@@ -192,7 +211,7 @@ def understood(mind: Mind, ledger: "Ledger", request: Request, now: int) -> Work
         rules=partial(_rules_of_kind, mind.state),
     )
     check_queue(mind.state, workload.queue)
-    _check_size(workload)
+    check_size(workload)
     if workload.deadline:
         check_deadline(workload.deadline, now, now)
     # The engine forgets what ended long ago; what has succeeded holds nothing up.
@@ -209,67 +228,13 @@ def _rules_of_kind(state: ClusterState, queue: str, kind: Kind) -> KindRules:
     return rules_of_kind(kind, known.kinds if known else {}, state.policy.kinds)
 
 
-def check_deadline(due: Deadline, submitted: int, now: int) -> None:
-    """Raise FieldError where a workload that was submitted then could not keep it; times in ms."""
-    if due.of(submitted) <= now:
-        raise FieldError(f"{print_instant(due.of(submitted))} has passed", key="deadline")
-
-
-def _check_size(workload: Workload) -> None:
-    count = gang_count(workload)
-    if count <= MOST_GANGS:
-        return
-    key, hint = "replicas", f"at most {MOST_GANGS:,}"
-    if workload.trials:
-        key, hint = "trials", "submit it in parts"
-    elif workload.search:
-        key, hint = "search.trials", f"at most {MOST_GANGS:,}"
-    elif workload.params:
-        key, hint = "params", "try some of them: `search: {trials: 1000}`, or submit it in parts"
-    raise FieldError(f"it would have {count:,} gangs; most are {MOST_GANGS:,}", key=key, hint=hint)
-
-
-def default_queue(state: ClusterState) -> str:
-    """The queue of files that name none: `default`, or the only leaf; empty = there is none."""
-    leaves = [name for name in state.queues if state.shares.is_leaf(name)]
-    return "default" if "default" in leaves or len(leaves) != 1 else leaves[0]
-
-
-def check_queue(state: ClusterState, name: str) -> None:
-    """Gangs may be charged to a queue.
-
-    Raises:
-        FieldError: it is unknown, or has queues under it.
-    """
-    if name not in state.queues:
-        raise FieldError(f"there is no queue {name!r}", key="queue", hint=_meant(name, state))
-    if not state.shares.is_leaf(name):
-        under = sorted(each.name for each in state.queues.values() if each.parent == name)
-        raise FieldError(
-            f"queue {name} has queues under it and takes no workloads itself",
-            key="queue",
-            hint=f"use one of {', '.join(under)}",
-        )
-
-
-def _meant(name: str, state: ClusterState) -> str:
-    leaves = sorted(each for each in state.queues if state.shares.is_leaf(each))
-    close = get_close_matches(name, leaves, n=1)
-    return f"did you mean {close[0]}?" if close else f"queues are {_listed(leaves)}"
-
-
-def _listed(names: Iterable[str], most: int = 8) -> str:
-    shown = list(names)
-    return ", ".join(shown[:most]) + (f" and {len(shown) - most} more" if shown[most:] else "")
-
-
 def _dependency(mind: Mind, ledger: "Ledger", name: str) -> str:
     """Id of the workload that a name in `after` means; empty = it has succeeded.
 
     Raises:
         Conflict: it has failed.
     """
-    filed = _looked_up(mind, ledger, name)
+    filed = looked_up(mind, ledger, name)
     if isinstance(filed, str):
         return filed
     if filed.state != State.SUCCEEDED:
@@ -282,21 +247,8 @@ def _dependency(mind: Mind, ledger: "Ledger", name: str) -> str:
 
 def _awaited(mind: Mind, ledger: "Ledger", name: str) -> str:
     """Id of the workload that `any:name` in `after` means, however it ended."""
-    filed = _looked_up(mind, ledger, name)
+    filed = looked_up(mind, ledger, name)
     return filed if isinstance(filed, str) else filed.id
-
-
-def _looked_up(mind: Mind, ledger: "Ledger", name: str) -> Filed | str:
-    """The newest workload of a name or id: the id of one that lives, else as it was filed."""
-    live = mind.book.entries.get(name) or mind.book.named(name)
-    if live:
-        return live.id
-    filed = ledger.history.by_id(name) or ledger.history.latest(name)
-    if filed is None:
-        raise FieldError(
-            f"there is no workload {name!r} to wait for", key="after", hint="submit that one first"
-        )
-    return filed
 
 
 def _check_name(mind: Mind, workload: Workload, beside: Collection[str] = ()) -> None:
