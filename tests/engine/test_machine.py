@@ -8,6 +8,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from ganglion.engine.cycle import cycle
 from ganglion.engine.explain import explain, verdict
+from ganglion.engine.promise import Pledges
 from ganglion.engine.record import HOLDING, GangRecord
 from ganglion.engine.state import ClusterState
 from ganglion.model import events as ev
@@ -33,6 +34,7 @@ class Engine(RuleBasedStateMachine):
         super().__init__()
         self.state = ClusterState()
         self.twin = ClusterState()
+        self.pledges = Pledges(self.state)
         self.log: list[ev.Event] = []
         self.now = 0
         self.submitted = 0
@@ -204,6 +206,13 @@ class Engine(RuleBasedStateMachine):
     @invariant()
     def every_invariant_holds(self) -> None:
         self.state.validate()
+
+    @invariant()
+    def what_is_promised_is_known_without_a_look_at_all_of_it(self) -> None:
+        anew = Pledges(self.state)
+        for each in (self.pledges, anew):
+            each.sync()
+        assert self.pledges.by_queue == anew.by_queue
 
     def decisions_come_to_rest(self) -> None:
         """With no news, cycles soon change nothing any more."""

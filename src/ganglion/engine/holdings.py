@@ -61,6 +61,7 @@ class Holdings(Journaled):
         sharers: gangs that share time with their equals.
         leaving: node -> gangs with pods that are still there but count no more.
         promised: gangs that hold a promise, in the order they got it.
+        promises: changes of promises so far: made, taken back, or their gang waits for them now.
         asleep: gangs that sleep, or would if they did not run.
         short: gangs that run with fewer pods than they might.
         oversized: gangs that may have more pods than are wanted of them.
@@ -92,15 +93,12 @@ class Holdings(Journaled):
         self.records: dict[str, GangRecord] = {}
         self.leaving: dict[str, dict[str, None]] = {}
         self.promised: dict[str, None] = {}
-        self.asleep: dict[str, None] = {}
-        self.short: dict[str, None] = {}
-        self.oversized: dict[str, None] = {}
-        self.fresh: list[str] = []
+        self.asleep, self.short, self.oversized = (dict[str, None]() for _ in range(3))
         self.freed = self.vetoes = self.turn = self.submissions = self.clock = 0
+        self.fleet = self.promises = 0
         self.deserved = Deserved(self, self.past)
         self._alarms = Alarms()
-        self._settled: dict[str, GangRecord] = {}
-        self.fleet = 0
+        self.fresh, self._settled = list[str](), dict[str, GangRecord]()
         self._empty: tuple[int, Indexes] | None = None
 
     @property
@@ -349,6 +347,7 @@ class Holdings(Journaled):
         record.pledged = tuple(self.usage_of(record, placement).items())
         self.charge(record.gang, record.pledged, 1)
         self.promised[record.gang.id] = None
+        self.promises += 1
 
     def redeem(self, record: GangRecord) -> None:
         """Take a promise back, if there is one."""
@@ -358,6 +357,7 @@ class Holdings(Journaled):
         self.charge(record.gang, record.pledged, -1)
         record.promise, record.pledged = None, ()
         del self.promised[record.gang.id]
+        self.promises += 1
         self.freed += 1
 
     def _remember(self, record: GangRecord, sign: int) -> None:

@@ -232,6 +232,7 @@ def _stand(state: Holdings, record: GangRecord) -> None:
     if record.promise:
         state.leave_lane(record)
         record.phase, record.reason = Phase.RESERVED, None
+        state.promises += 1
     else:
         record.phase = Phase.PENDING
         reshape(state, record)

@@ -2,7 +2,6 @@
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable
-from operator import is_
 from typing import NamedTuple
 
 from ganglion.engine.condition import UNBOUNDED, Condition, added
@@ -111,12 +110,15 @@ class Pledges:
 
     Args:
         state: the fleet.
+
+    Attributes:
+        by_queue: those of each queue, by priority, as of the last `sync`.
     """
 
     def __init__(self, state: Holdings) -> None:
         self._state = state
-        self._held: list[object] = []
-        self._by_queue: dict[str, list[_Pledge]] = {}
+        self._seen = -1
+        self.by_queue: dict[str, list[_Pledge]] = {}
 
     def to(self, asker: GangRecord, top: Callable[[str], int]) -> list[Unit]:
         """What might be taken for a gang; the rules have to be asked just before it is.
@@ -128,9 +130,9 @@ class Pledges:
         Returns:
             Those of lower priority first, then smaller ones, then younger gangs.
         """
-        self._sync()
+        self.sync()
         found: list[_Pledge] = []
-        for queue, pledges in self._by_queue.items():
+        for queue, pledges in self.by_queue.items():
             low = pledges[: bisect_right(pledges, top(queue), key=_priority)]
             found += (each for each in low if each.record is not asker)
         own = asker.gang.queue
@@ -141,22 +143,18 @@ class Pledges:
             for *_, record in sorted(found, key=lambda each: each[:4])
         ]
 
-    def _sync(self) -> None:
+    def sync(self) -> None:
         """Look again if promises were made, broken or passed on since."""
-        records = [self._state.records[gang] for gang in self._state.promised]
-        held: list[object] = [
-            part for each in records for part in (each, each.gang, each.promise, each.phase)
-        ]
-        # Another gang may have been promised the same place meanwhile: equal is not enough.
-        if len(held) == len(self._held) and all(map(is_, held, self._held)):
+        if self._seen == self._state.promises:
             return
-        self._held, self._by_queue = held, {}
-        for turn, record in enumerate(records):
+        self._seen, self.by_queue = self._state.promises, {}
+        for turn, holder in enumerate(self._state.promised):
+            record = self._state.records[holder]
             if record.promise and record.phase is Phase.RESERVED:
                 gang, milli = record.gang, gpu_milli(record.promise.pods)
                 pledge = _Pledge(gang.priority, milli, -gang.submitted, turn, record)
-                self._by_queue.setdefault(gang.queue, []).append(pledge)
-        for pledges in self._by_queue.values():
+                self.by_queue.setdefault(gang.queue, []).append(pledge)
+        for pledges in self.by_queue.values():
             pledges.sort(key=_priority)
 
 

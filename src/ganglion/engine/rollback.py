@@ -81,6 +81,7 @@ class Image:
         if self._backlog:
             state.backlog.restore(self._backlog)
         state.promised = self._promised
+        state.promises += 1
         state.future.restore(self._held)
         if self._kept is not None:
             state.kept.list_only(self._kept)

@@ -127,6 +127,7 @@ class ClusterState(Holdings):
         self.promised = {
             gang: None for gang in (*promised, *self.promised) if gang in self.promised
         }
+        self.promises += 1
         self.lanes.remember(lanes)
         bookings = self.bookings.all()
         self.bookings = Bookings(self.shares.path)
