@@ -1,7 +1,9 @@
 """Where nodes lie, as a real API server has it, decides where gangs run."""
 
+from tests.controlplane import manifests
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.manifests import Object
+from tests.worlds.kubernetes.crds import definitions
 from tests.worlds.kubernetes.scheduling import scheduling
 
 from ganglion.model.levels import Level
@@ -47,6 +49,36 @@ def test_a_gang_stays_within_what_a_driver_says(cluster: Cluster) -> None:
             assert set(cluster.wait_bound(pods).values()) == {"node-0", "node-1"}
     finally:
         cluster.delete("/apis/resource.k8s.io/v1/resourceslices")
+
+
+def test_podgroups_of_others_say_where_gangs_lie_or_are_refused_by_name(cluster: Cluster) -> None:
+    cluster.define(*definitions())
+    racks = ("a", "b", "b", "c")
+    cluster.add_nodes(4, gpus=1, labels=lambda i: {RACK: f"r-{racks[i]}"})
+    volcano = {"minMember": 2, "networkTopology": {"mode": "hard", "highestTierAllowed": 1}}
+    kai = {"minMember": 2, "minSubGroup": 1, "subGroups": [{"name": name} for name in "ab"]}
+    groups = {
+        "volcano": ("scheduling.k8s.io/group-name", "scheduling.volcano.sh/v1beta1", volcano),
+        "kai": ("pod-group-name", "scheduling.run.ai/v2alpha2", kai),
+    }
+    with scheduling(cluster):
+        for name, (mark, version, spec) in groups.items():
+            meta = {"name": name, "namespace": "default"}
+            body = {"apiVersion": version, "kind": "PodGroup", "metadata": meta, "spec": spec}
+            cluster.create(body)
+            labels = {mark: name}
+            cluster.create(*(manifests.pod(f"{name}-{i}", labels=labels) for i in range(2)))
+        found = cluster.wait_bound(["volcano-0", "volcano-1"])
+        assert set(found.values()) == {"node-1", "node-2"}
+        refusal = "spec.minSubGroup: 1 of 2 sub-groups cannot be"
+        cluster.wait(lambda: refusal in _said(cluster, "kai-0"), "the refusal")
+
+
+def _said(cluster: Cluster, name: str) -> str:
+    """Why a pod waits; empty = nobody said so."""
+    pod = cluster.get(f"/api/v1/namespaces/default/pods/{name}")
+    conditions = pod["status"].get("conditions", ())
+    return next((c["message"] for c in conditions if c.get("reason") == "Unschedulable"), "")
 
 
 def test_a_contradiction_is_told_of_and_ends_when_labels_are_mended(cluster: Cluster) -> None:

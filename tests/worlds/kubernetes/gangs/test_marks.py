@@ -8,6 +8,8 @@ from tests.worlds.kubernetes.controllers import unfold
 from tests.worlds.kubernetes.gangs.scene import Body, Scene, of, pods_of, seats, sizes
 
 from ganglion.model.levels import Level
+from ganglion.model.workload import Topology
+from ganglion.worlds.kubernetes.gangs.found import Found
 from ganglion.worlds.kubernetes.gangs.groups import UPSTREAM
 
 GROUP_LABELS = {
@@ -168,6 +170,79 @@ def test_kai_has_sub_groups_with_levels_and_may_forbid_preemption() -> None:
         "serving",
         False,
     )
+
+
+KAI, VOLCANO = "scheduling.run.ai/v2alpha2", "scheduling.volcano.sh/v1beta1"
+RACK = {"requiredTopologyLevel": "rack"}
+
+
+def parts(**more: Body) -> list[Body]:
+    """Two leaders and two workers; `more` for each of the sub-groups."""
+    return [{"name": name, "minMember": 1, **more.get(name, {})} for name in ("lead", "work")]
+
+
+def described_by(mark: str, api_version: str, **spec: object) -> Found:
+    """What is read of a group of two pods in two sub-groups with this PodGroup."""
+    scene = Scene()
+    for part in ("lead", "work"):
+        labels = {"kai.scheduler/subgroup-name": part}
+        scene.add(marked(f"{part}-0", mark, labels=labels))
+    scene.add(pod_group(api_version, **spec))
+    return scene.one()
+
+
+def test_kais_smallest_number_of_sub_groups_is_all_of_them_or_refused() -> None:
+    kai = "pod-group-name", KAI
+    assert described_by(*kai, minSubGroup=2, subGroups=parts()).refused == ""
+    refused = described_by(*kai, minSubGroup=1, subGroups=parts()).refused
+    assert "spec.minSubGroup" in refused
+    assert "1 of 2 sub-groups" in refused
+    above = {"name": "all", "minSubGroup": 2}
+    nested = parts(lead={"parent": "all"}, work={"parent": "all"})
+    found = described_by(*kai, subGroups=[above, *nested])
+    assert (found.refused, sizes(found)) == ("", {"lead": (1, 1, 1), "work": (1, 1, 1)})
+    refused = described_by(*kai, subGroups=[above | {"minSubGroup": 1}, *nested]).refused
+    assert "spec.subGroups[0].minSubGroup" in refused
+
+
+def test_a_level_of_kai_that_no_pod_set_can_be_held_to_is_refused() -> None:
+    kai = "pod-group-name", KAI
+    above = {"name": "all", "topologyConstraint": RACK}
+    nested = parts(lead={"parent": "all"}, work={"parent": "all"})
+    refused = described_by(*kai, subGroups=[above, *nested]).refused
+    assert "spec.subGroups[0].topologyConstraint" in refused
+    lost = parts(lead={"parent": "nowhere"})
+    assert "no sub-group 'nowhere'" in described_by(*kai, subGroups=lost).refused
+
+
+@pytest.mark.parametrize(
+    ("said", "level"),
+    [
+        ({}, Topology(required=Level.RACK)),
+        ({"mode": "hard", "highestTierAllowed": 2}, Topology(required=Level.BLOCK)),
+        ({"mode": "soft", "highestTierAllowed": 3}, Topology(preferred=Level.ZONE)),
+        ({"highestTierName": "nvlink-domain"}, Topology(required=Level.NVLINK)),
+    ],
+)
+def test_tiers_of_volcanos_network_are_levels(said: Body, level: Topology) -> None:
+    volcano = "scheduling.k8s.io/group-name", VOLCANO
+    found = described_by(*volcano, minMember=2, networkTopology=said)
+    assert (found.refused, found.topology) == ("", level)
+
+
+@pytest.mark.parametrize(
+    ("spec", "key"),
+    [
+        ({"networkTopology": {"highestTierAllowed": 5}}, "networkTopology.highestTierAllowed"),
+        ({"networkTopology": {"highestTierAllowed": 0}}, "networkTopology.highestTierAllowed"),
+        ({"networkTopology": {"highestTierName": "spine"}}, "topology-required"),
+        ({"networkTopology": {"mode": "firm"}}, "networkTopology.mode"),
+        ({"subGroupPolicy": [{"name": "tp", "subGroupSize": 4}]}, "spec.subGroupPolicy"),
+    ],
+)
+def test_what_of_volcanos_network_has_no_level_is_refused_by_name(spec: Body, key: str) -> None:
+    volcano = "scheduling.k8s.io/group-name", VOLCANO
+    assert key in described_by(*volcano, minMember=2, **spec).refused
 
 
 def test_surplus_is_taken_from_the_largest_set() -> None:

@@ -1,5 +1,6 @@
 """Groups that pods name themselves, in the words of whichever system they were written for."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
 from typing import Any
@@ -8,6 +9,7 @@ import msgspec
 from msgspec import Struct, structs
 
 from ganglion.model.errors import FieldError, InputError
+from ganglion.model.levels import Level
 from ganglion.worlds.kubernetes import names
 from ganglion.worlds.kubernetes.gangs import markers, reading
 from ganglion.worlds.kubernetes.gangs.kinds import UPSTREAM_VERSIONS
@@ -58,6 +60,10 @@ _DESCRIBED = (
     (markers.VOLCANO, "scheduling.volcano.sh/v1beta1"),
     (markers.KAI, "scheduling.run.ai/v2alpha2"),
 )
+
+
+TIERS = (Level.RACK, Level.BLOCK, Level.ZONE, Level.REGION)
+"""What the tiers of Volcano's networkTopology mean here, from 1 on."""
 
 
 def group_of(pod: Pod) -> Group | None:
@@ -152,15 +158,47 @@ def _coscheduling(spec: dict[str, Any]) -> Terms:
 def _volcano(spec: dict[str, Any]) -> Terms:
     tasks = reading.inside(spec, "spec", "minTaskMember")
     least = {name: reading.number(tasks, name, 0, "spec.minTaskMember") for name in sorted(tasks)}
-    said = Meta(annotations={names.QUEUE: reading.text(spec, "queue")})
+    if reading.listing(spec.get("subGroupPolicy"), "spec.subGroupPolicy"):
+        raise FieldError(
+            "parts of a group are not read",
+            key="spec.subGroupPolicy",
+            hint="give its pods kueue.x-k8s.io/podset-slice-size instead",
+        )
+    said = Meta(annotations={names.QUEUE: reading.text(spec, "queue"), **_volcano_levels(spec)})
     return Terms(least=reading.number(spec, "minMember", 1), sets=least, said=said)
+
+
+def _volcano_levels(spec: dict[str, Any]) -> dict[str, str]:
+    """The level that Volcano's tiers of the network amount to, as annotations.
+
+    Soft is what the engine does anyway: the narrowest domain that holds the gang comes first.
+    """
+    if spec.get("networkTopology") is None:
+        return {}
+    where = "spec.networkTopology"
+    found = reading.inside(spec, "spec", "networkTopology")
+    mode = reading.text(found, "mode", where) or "hard"
+    if mode not in ("hard", "soft"):
+        raise FieldError(f"should be hard or soft, not {mode!r}", key=f"{where}.mode")
+    level = reading.text(found, "highestTierName", where)
+    tier = reading.number(found, "highestTierAllowed", 1, where)
+    if not level and not 1 <= tier <= len(TIERS):
+        raise FieldError(
+            f"should be a tier from 1 (a rack) to {len(TIERS)} (a region), not {tier}",
+            key=f"{where}.highestTierAllowed",
+        )
+    key = names.TOPOLOGY_REQUIRED if mode == "hard" else names.TOPOLOGY_PREFERRED
+    return {key: level or TIERS[tier - 1].value}
 
 
 def _kai(spec: dict[str, Any]) -> Terms:
     groups = reading.listing(spec.get("subGroups"), "spec.subGroups")
+    _check_tree(spec, groups)
+    parents = {reading.text(each, "parent") for each in groups}
     least = {
-        reading.text(each, "name"): reading.number(each, "minMember", 0, "spec.subGroups")
+        name: reading.number(each, "minMember", 0, "spec.subGroups")
         for each in groups
+        if (name := reading.text(each, "name")) not in parents
     }
     levels = {reading.text(each, "name"): Meta(annotations=_kai_levels(each)) for each in groups}
     said = {names.QUEUE: reading.text(spec, "queue"), **_kai_levels(spec)}
@@ -173,6 +211,35 @@ def _kai(spec: dict[str, Any]) -> Terms:
         said=Meta(annotations=said),
         levels=levels,
     )
+
+
+def _check_tree(spec: dict[str, Any], groups: Sequence[dict[str, Any]]) -> None:
+    """Refuse what of KAI's sub-groups a gang cannot be held to. Raises FieldError.
+
+    Sub-groups are pod sets, all of which start together: k of n of them cannot be, and a level
+    holds for one pod set or for all.
+    """
+    children = Counter(reading.text(each, "parent") for each in groups)
+    named = {"": ("spec", spec)}
+    for number, each in enumerate(groups):
+        named[reading.text(each, "name")] = (f"spec.subGroups[{number}]", each)
+    for parent in sorted(children):
+        if parent not in named:
+            raise FieldError(f"there is no sub-group {parent!r}", key="spec.subGroups.parent")
+    for name, (where, each) in named.items():
+        wanted = reading.number(each, "minSubGroup", children[name], where)
+        if wanted != children[name]:
+            raise FieldError(
+                f"{wanted} of {children[name]} sub-groups cannot be: all of them start together",
+                key=f"{where}.minSubGroup",
+                hint="ask for all of them, or make a PodGroup of each",
+            )
+        if name and children[name] and any(_kai_levels(each).values()):
+            raise FieldError(
+                "a level for sub-groups of a sub-group is not read",
+                key=f"{where}.topologyConstraint",
+                hint="name the level in each of them, or in the PodGroup",
+            )
 
 
 def _kai_levels(found: dict[str, Any]) -> dict[str, str]:
