@@ -193,3 +193,14 @@ def test_what_fails_over_one_object_is_counted_and_shown_and_all_else_is_decided
     assert bound(stage)["good"] == "n0"
     assert any("no such luck" in each.error for each in stage.brain.plan.defects)
     assert any("no such luck" in why for why in stage.brain.scene.apart.values())
+
+
+def test_a_gang_that_is_half_bound_in_a_queue_that_is_not_there_is_no_failure_of_ours() -> None:
+    stage = Stage()
+    half, rest = manifests.gang("half", 2, labels={"ganglion.dev/queue": "nowhere"})
+    half["spec"]["nodeName"] = "nn"
+    stage.show(node("n"), half | {"status": {"phase": "Running"}}, rest, manifests.pod("other"))
+    stage.turn()
+    assert bound(stage) == {"other": "nn"}
+    stage.turn()
+    assert "nowhere" in reason(stage, "half")

@@ -121,7 +121,9 @@ def _adopt(scene: Scene, judge: Judge, gang_id: str, now: int, *, whole: bool) -
     if not seated:
         return True
     if whole and not _is_whole(gang, seated):
-        return False
+        # Without a queue it cannot be completed: its pods count as those of others.
+        state = scene.state
+        return gang.queue not in state.queues or not state.shares.is_leaf(gang.queue)
     pods = _sitting(scene, site, gang, seated)
     place = Placement(tuple(pods)) if whole else _whole(scene, gang, pods)
     if place is None and not _has_begun(found, pods):
