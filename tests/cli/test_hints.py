@@ -12,8 +12,12 @@ import pytest
 import ganglion
 from ganglion.cli.main import cli
 from ganglion.cli.registry import ALIASES, COMMANDS
+from ganglion.files import bookings, cluster_schema, policy_schema, schema
 
 SOURCE = Path(ganglion.__file__).parent
+KEY = re.compile(r"`([A-Za-z_]+): ")
+FILES = ("files/", "compat/", "cli/")
+"""Folders whose messages write out keys of files that people write."""
 LINE = re.compile(r"\bganglion ((?:--debug )?[a-z][a-z-]*[^`'\";,:\n()]*)")
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
 FOREIGN = ("compat", "bench", "scenarios", "worlds", "router", "transport", "ledger/migrations")
@@ -108,6 +112,28 @@ def test_every_option_in_a_message_is_one_of_some_command() -> None:
         if " " in own and not place.startswith(FOREIGN) and not OTHERS.search(own):
             wrong += [(place, each) for each in OPTION.findall(own) if each not in known]
     assert wrong == []
+
+
+def every_key() -> set[str]:
+    """Every key of every file that people write, and every other name of one."""
+    words = [each.VOCABULARY for each in (schema, policy_schema, cluster_schema, bookings)]
+    keys = {key for each in words for scope in each.keys.values() for key in scope}
+    return keys | {name for each in words for scope in each.aliases.values() for name in scope}
+
+
+def unknown_keys(text: str, known: set[str]) -> list[str]:
+    """Keys that a message writes out, as `key: value`, and that no file has."""
+    return [key for key in KEY.findall(text) if key not in known]
+
+
+def test_every_key_that_a_message_writes_out_is_one_of_some_file() -> None:
+    known, own = every_key(), [each for each in texts() if each[0].startswith(FILES)]
+    assert sum(bool(KEY.search(text)) for _, text in own) > 25
+    assert [(place, wrong) for place, text in own if (wrong := unknown_keys(text, known))] == []
+
+
+def test_a_key_that_is_not_there_is_found() -> None:
+    assert unknown_keys("write `replica: 0..4`, or `nodes: 2`", every_key()) == ["replica"]
 
 
 @pytest.mark.parametrize("line", ["cancel x --now", "policy apply x --force", "ps --al"])
