@@ -7,6 +7,7 @@ moment on is a killed one. With GANGLION_KILL9=process every one is a process th
 indeed, which takes several times as long.
 """
 
+import json
 import os
 import threading
 from collections.abc import Callable, Iterator
@@ -25,6 +26,7 @@ from ganglion.worlds.kubernetes.api.config import load as endpoint_of
 from ganglion.worlds.kubernetes.scheduler import Scheduler
 
 DEADLINE_S = 60.0
+JOBS = "/apis/batch/v1/jobs"
 LATE_S = 1.0
 MOST_WRITES = 60
 PROCESSES = os.environ.get("GANGLION_KILL9") == "process"
@@ -159,8 +161,13 @@ def _another_goes_on(cluster: Cluster, is_over: Over, nth: int) -> None:
             stack.enter_context(SchedulerProcess(cluster.kubeconfig))
         else:
             stack.callback(_scheduler(cluster.endpoint, lambda: True).stop)
-        cluster.wait(is_over, f"the end of the story, killed at write {nth}", DEADLINE_S)
-        cluster.wait(lambda: not _half(cluster), f"no half gang, killed at write {nth}")
+        try:
+            cluster.wait(is_over, f"the end of the story, killed at write {nth}", DEADLINE_S)
+            cluster.wait(lambda: not _half(cluster), f"no half gang, killed at write {nth}")
+        except AssertionError as error:
+            for each in (*cluster.pods().values(), *cluster.list(JOBS)):
+                error.add_note(json.dumps(each))
+            raise
 
 
 def _scheduler(endpoint: object, may: Callable[[], bool]) -> Scheduler:

@@ -16,6 +16,7 @@ from tests.worlds.kubernetes.rbac import (
 )
 
 from ganglion.extensions import load
+from ganglion.worlds.kubernetes import reports
 from ganglion.worlds.kubernetes.api.config import load as endpoint_of
 from ganglion.worlds.kubernetes.scheduler import Scheduler
 
@@ -76,7 +77,11 @@ def columns(cluster: Cluster, path: str, name: str) -> Object:
     return dict(zip(heads, rows[name], strict=True))
 
 
-def test_kubectl_shows_what_a_queue_uses_and_has_waiting(cluster: Cluster) -> None:
+def test_kubectl_shows_what_a_queue_uses_and_has_waiting(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reports, "REST_MS", 1_000)
+    monkeypatch.setattr(reports, "LOOK_MS", 500)
     cluster.add_nodes(2, gpus=4, labels={"nvidia.com/gpu.product": "NVIDIA-H100-80GB-HBM3"})
     add(cluster, "Queue", "acme", quota={"H100": 8})
     add(cluster, "Queue", "team", parent="acme", quota={"H100": 8})
