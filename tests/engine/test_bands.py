@@ -72,6 +72,23 @@ def test_a_large_gang_waits_for_whole_nodes_and_a_small_one_for_a_gpu() -> None:
     assert told["large/0"].raw_ms == HOUR - 1
 
 
+def test_a_start_is_foreseen_although_a_node_of_what_runs_is_lost() -> None:
+    """The rest of the gang still runs, until its world says how its pods there have ended."""
+    state = _fleet(2)
+    _submit(state, [gang("wide", pods=2, gpus=8, expected_ms=HOUR, submitted=1)], 1)
+    told = _told(
+        cycle(
+            state,
+            [
+                ev.NodeLost(2, "n1"),
+                ev.GangSubmitted(2, gang("waits", gpus=8, expected_ms=HOUR, submitted=2)),
+            ],
+            2,
+        )
+    )
+    assert told["waits/0"].raw_ms == HOUR - 1
+
+
 def test_a_gang_deep_in_the_queue_is_told_of_all_the_work_ahead() -> None:
     state = _fleet()
     gangs = [gang(f"g{n}", gpus=8, expected_ms=HOUR, submitted=1) for n in range(4000)]

@@ -142,7 +142,7 @@ class WorkloadFile(Mapping):
     schedule: ScheduleFile | None = described("submit it again and again, as cron does", None)
     hold: f.Flag = described("submit it, but do not start it yet", False)
     replicas: f.Replicas = described("copies of a service: `4`, or `1..8` with `scale`", Span(1, 1))
-    scale: ScaleFile | None = described("how a service scales; a number is `requests`", None)
+    scale: ScaleFile | None = described("how a service scales", None)
     port: f.Port = described("port that a service or workspace listens on", 0)
     tty: f.Flag = described("give rank 0 a terminal, for `ganglion attach`", False)
     access: f.WhoMay = described(

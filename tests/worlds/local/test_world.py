@@ -118,7 +118,7 @@ def test_the_shell_may_die_at_once_while_its_child_uses_the_grace(jobs: Jobs, co
     )
     (jobs.home / "child.py").write_text("\n".join(child))
     gang = jobs.run(command.format(python=" ".join(python("")[:2])))
-    jobs.says(gang, "ready")
+    jobs.says(gang, "ready\n")
     jobs.world.stop(gang, 1, Cause(CauseKind.CANCELLED))
     assert jobs.end(gang).outcome is Outcome.CANCELLED
     assert jobs.log(gang) == "ready\nsaved\n"

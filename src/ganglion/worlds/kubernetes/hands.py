@@ -132,6 +132,7 @@ class Hands:
         self._usual = Bucket(SAID_PER_SECOND, SAID_PER_SECOND, steady_ms)
         self._quick = Bucket(FIRST_PER_SECOND, FIRST_PER_SECOND // 4, steady_ms)
         self._evicting: dict[str, asyncio.Task[None]] = {}
+        self._sparing: dict[str, asyncio.Task[None]] = {}
         self._something_to_say = asyncio.Event()
 
     def give(self, orders: Sequence[Order]) -> None:
@@ -166,7 +167,7 @@ class Hands:
                 case ChooseNode():
                     group.create_task(self._choose(order))
                 case Spare():
-                    group.create_task(self._spare(order))
+                    self._begin_sparing(order, group)
                 case Unsuspend():
                     group.create_task(self._resume(order))
                 case Say():
@@ -227,14 +228,17 @@ class Hands:
         return await bind(self._api, order, self._pace)
 
     def _begin_evicting(self, order: Evict, group: asyncio.TaskGroup) -> None:
-        gang, task = order.gang, group.create_task(self._evict(order))
-        self._evicting[gang] = task
+        """Evict a victim; one that was spared before is marked anew when its mark is gone."""
+        spared = self._sparing.get(order.gang)
+        task = group.create_task(self._evict(order, spared))
+        _keep(self._evicting, order.gang, task)
 
-        def forget(done: asyncio.Task[None]) -> None:
-            if self._evicting.get(gang) is done:
-                del self._evicting[gang]
-
-        task.add_done_callback(forget)
+    def _begin_sparing(self, order: Spare, group: asyncio.TaskGroup) -> None:
+        """End the eviction that is under way, and no later one."""
+        under_way = self._evicting.pop(order.gang, None)
+        if under_way:
+            under_way.cancel()
+        _keep(self._sparing, order.gang, group.create_task(self._spare(order)))
 
     async def _choose(self, order: ChooseNode) -> None:
         """Name a node to a claim; what becomes of it the claim itself tells."""
@@ -246,11 +250,13 @@ class Hands:
             refused = {order.pod.uid: (How.REFUSED, outcome.message)}
             self._answer(BindDone(order.gang, order.attempt, refused))
 
-    async def _evict(self, order: Evict) -> None:
+    async def _evict(self, order: Evict, spared: asyncio.Task[None] | None) -> None:
         """Have pods leave; where a budget forbids it, ask again until told otherwise.
 
         A few victims at a time go all the way: the first is gone before the last is marked.
         """
+        if spared:
+            await asyncio.wait([spared])
         evictions, left = Evictions(self._api, self._pace), list(order.pods)
         async with self._victims:
             if order.beneficiary:
@@ -314,9 +320,6 @@ class Hands:
         return outcome.holds
 
     async def _spare(self, order: Spare) -> None:
-        under_way = self._evicting.pop(order.gang, None)
-        if under_way:
-            under_way.cancel()
         for pod in order.pods:
             await clear_victim(self._api, pod, self._pace)
 
@@ -362,3 +365,14 @@ class Hands:
 
 def _has_left(outcome: Outcome) -> bool:
     return outcome.verdict in (Verdict.DONE, Verdict.GONE)
+
+
+def _keep(tasks: dict[str, asyncio.Task[None]], gang: str, task: asyncio.Task[None]) -> None:
+    """Keep the latest task of a gang until it is done."""
+    tasks[gang] = task
+
+    def forget(done: asyncio.Task[None]) -> None:
+        if tasks.get(gang) is done:
+            del tasks[gang]
+
+    task.add_done_callback(forget)
