@@ -25,6 +25,17 @@ def kinds(helm: str, cluster: Cluster) -> None:
     define_kinds(cluster)
     for team in ("red", "blue"):
         cluster.add_namespace(team, team=team)
+        forgotten = f"the policies of the test before to be forgotten in {team}"
+        cluster.wait(lambda team=team: is_plain(cluster, pod("p", team)), forgotten)
+
+
+def is_plain(cluster: Cluster, body: dict[str, Any]) -> bool:
+    """Whether no policy refuses an object or notes who made it."""
+    try:
+        made = dry(cluster, body)
+    except Refused:
+        return False
+    return BY not in made["metadata"].get("annotations", {})
 
 
 def policies(*values: str) -> Objects:
