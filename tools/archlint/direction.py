@@ -39,15 +39,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
 with both."""
 
 
-STATE = "ahead backlog bands draining facts foresight future holdings invariants keeping life"
-STATE += (
-    " profile promise queue_rules reservations rollback room rooms sharers sketch state victims"
-)
-
 CIRCLES_ALLOWED: dict[tuple[str, ...], str] = {
-    tuple(f"{PACKAGE}.engine.{name}" for name in STATE.split()): (
-        "the state owns the parts that are written in terms of it"
-    ),
     tuple(
         f"{PACKAGE}.files.{name}" for name in ("behaviour_checks", "checks", "schema")
     ): "a file's validator calls rules that take the file",

@@ -3,23 +3,19 @@
 Each says whether it changed anything.
 """
 
-from typing import TYPE_CHECKING
-
 from ganglion.engine import facts, life
 from ganglion.engine.asleep import sleeps
+from ganglion.engine.components import Components
 from ganglion.engine.record import HOLDING, GangRecord
 from ganglion.model import events as ev
 from ganglion.model.plan import Phase
 from ganglion.model.workload import Gang
 
-if TYPE_CHECKING:
-    from ganglion.engine.state import ClusterState
-
 LEARNT_FROM = (ev.Outcome.SUCCEEDED, ev.Outcome.FAILED, ev.Outcome.TIMED_OUT)
 """Ends that say how long a gang runs when nobody disturbs it."""
 
 
-def node_added(state: "ClusterState", event: ev.NodeAdded) -> bool:
+def node_added(state: Components, event: ev.NodeAdded) -> bool:
     """A node joined or changed; what gangs hold on it may be gone, or of another flavor."""
     node = event.node
     rank = state.tree.index.get(node.name)
@@ -37,7 +33,7 @@ def node_added(state: "ClusterState", event: ev.NodeAdded) -> bool:
     return changed
 
 
-def _recharge(state: "ClusterState", record: GangRecord) -> None:
+def _recharge(state: Components, record: GangRecord) -> None:
     """A gang is charged in the flavors that its nodes have now."""
     assert record.placement
     state.charge(record.gang, record.charged, -1)
@@ -45,7 +41,7 @@ def _recharge(state: "ClusterState", record: GangRecord) -> None:
     state.charge(record.gang, record.charged, 1)
 
 
-def submitted(state: "ClusterState", event: ev.GangSubmitted) -> bool:
+def submitted(state: Components, event: ev.GangSubmitted) -> bool:
     """A gang entered its queue."""
     turn = state.backlog.turn_ms(event.gang, event.at)
     if not life.submitted(state, event):
@@ -57,7 +53,7 @@ def submitted(state: "ClusterState", event: ev.GangSubmitted) -> bool:
     return True
 
 
-def placed(state: "ClusterState", event: ev.GangPlaced) -> bool:
+def placed(state: Components, event: ev.GangPlaced) -> bool:
     """A gang takes its place; what was reserved for it is not needed any more."""
     record = state.record(event.gang)
     state.freed += state.future.drop(event.gang)
@@ -69,7 +65,7 @@ def placed(state: "ClusterState", event: ev.GangPlaced) -> bool:
     return changed
 
 
-def reserved(state: "ClusterState", event: ev.GangReserved) -> bool:
+def reserved(state: Components, event: ev.GangReserved) -> bool:
     """A gang got a promise, which is better than a reservation, or lost it."""
     state.record(event.gang)
     state.freed += state.future.drop(event.gang)
@@ -78,7 +74,7 @@ def reserved(state: "ClusterState", event: ev.GangReserved) -> bool:
     return life.reserved(state, event)
 
 
-def kept(state: "ClusterState", event: ev.PlaceKept) -> bool:
+def kept(state: Components, event: ev.PlaceKept) -> bool:
     """A gang that sleeps got a place, or has none any more."""
     record = state.record(event.gang)
     if event.placement is None:
@@ -90,7 +86,7 @@ def kept(state: "ClusterState", event: ev.PlaceKept) -> bool:
     return True
 
 
-def updated(state: "ClusterState", event: ev.GangUpdated) -> bool:
+def updated(state: Components, event: ev.GangUpdated) -> bool:
     """Properties of a gang changed; a place is kept for the gang that it was, or woken for it."""
     before = state.record(event.gang).gang
     changed = life.updated(state, event)
@@ -105,7 +101,7 @@ def _form(gang: Gang) -> tuple[object, ...]:
     return gang.queue, gang.pod_sets, gang.held
 
 
-def ended(state: "ClusterState", event: ev.GangEnded) -> bool:
+def ended(state: Components, event: ev.GangEnded) -> bool:
     """An attempt is over: its run time is learnt from."""
     record = state.record(event.gang)
     live = record.phase in HOLDING and event.attempt == record.attempt
@@ -125,7 +121,7 @@ def ended(state: "ClusterState", event: ev.GangEnded) -> bool:
     return changed
 
 
-def set_apart(state: "ClusterState", event: ev.GangSetApart) -> bool:
+def set_apart(state: Components, event: ev.GangSetApart) -> bool:
     """A gang is left out of decisions, and nothing is kept for it."""
     state.record(event.gang)
     state.freed += state.future.drop(event.gang)
@@ -133,33 +129,33 @@ def set_apart(state: "ClusterState", event: ev.GangSetApart) -> bool:
     return life.set_apart(state, event)
 
 
-def start_planned(state: "ClusterState", event: ev.StartPlanned) -> bool:
+def start_planned(state: Components, event: ev.StartPlanned) -> bool:
     """A reservation was made, moved or taken back."""
     changed = state.future.apply(event)
     state.freed += changed and event.placement is None
     return changed
 
 
-def start_expected(state: "ClusterState", event: ev.StartExpected) -> bool:
+def start_expected(state: Components, event: ev.StartExpected) -> bool:
     """The user of a gang was told when to expect its start."""
     return state.bands.apply(event)
 
 
-def booking_set(state: "ClusterState", event: ev.BookingSet) -> bool:
+def booking_set(state: Components, event: ev.BookingSet) -> bool:
     """Nodes were spoken for."""
     changed = state.bookings.put(event.booking)
     state.freed += changed
     return changed
 
 
-def booking_removed(state: "ClusterState", event: ev.BookingRemoved) -> bool:
+def booking_removed(state: Components, event: ev.BookingRemoved) -> bool:
     """A booking was taken back."""
     state.bookings.remove(event.name)
     state.freed += 1
     return True
 
 
-def policy_set(state: "ClusterState", event: ev.PolicySet) -> bool:
+def policy_set(state: Components, event: ev.PolicySet) -> bool:
     """Another policy is in force."""
     changed = facts.policy_set(state, event)
     if changed:

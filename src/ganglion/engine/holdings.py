@@ -15,10 +15,10 @@ from ganglion.engine.equals import asked_by, form, leaves_within
 from ganglion.engine.floors import Floors
 from ganglion.engine.gates import Gates
 from ganglion.engine.indexes import Indexes
+from ganglion.engine.journal import Journaled
 from ganglion.engine.lanes import Lanes
 from ganglion.engine.plugins import Plugins
 from ganglion.engine.record import SETTLED, GangRecord
-from ganglion.engine.rollback import Journaled
 from ganglion.engine.sharers import FIRST, Sharers
 from ganglion.engine.shares import Shares
 from ganglion.engine.totals import Totals

@@ -2,8 +2,8 @@
 
 from collections import Counter
 from itertools import chain
-from typing import TYPE_CHECKING
 
+from ganglion.engine.components import Components
 from ganglion.engine.condition import UNBOUNDED, Condition, added
 from ganglion.engine.conditions import extras_of
 from ganglion.engine.holdings import Holdings
@@ -18,11 +18,8 @@ from ganglion.model.queue import ANY_FLAVOR
 from ganglion.model.resources import WHOLE, Usage
 from ganglion.model.workload import Topology
 
-if TYPE_CHECKING:
-    from ganglion.engine.state import ClusterState
 
-
-def check(state: "ClusterState") -> None:
+def check(state: Components) -> None:
     """Check all of the state. Raises InvariantBroken for the first contradiction."""
     state.tree.settle()
     for record in state.records.values():
@@ -42,7 +39,7 @@ def check(state: "ClusterState") -> None:
     _indexes(state)
 
 
-def shared_wrongly(state: "ClusterState", record: GangRecord) -> str:
+def shared_wrongly(state: Components, record: GangRecord) -> str:
     """What a gang shares with others although nobody may; empty = nothing.
 
     Looks at the gang's own places alone, so that a replay can ask after every placement.
@@ -179,7 +176,7 @@ def _present(state: Holdings) -> None:
     _require(leaving == listed, "the list of what leaves is stale")
 
 
-def _occupants(state: "ClusterState") -> None:
+def _occupants(state: Components) -> None:
     """The pods that count, by gang and by node, are those of the records."""
     by_gang: dict[str, Counter[PodPlacement]] = {}
     by_node: dict[str, dict[str, Counter[PodPlacement]]] = {}
@@ -218,7 +215,7 @@ def _siblings(state: Holdings) -> None:
         _require(fresh == Counter(counted), "the gangs of a workload are miscounted")
 
 
-def _kept_places(state: "ClusterState") -> None:
+def _kept_places(state: Components) -> None:
     """Every gang that sleeps and was given a place could have it in time."""
     for kept in state.kept:
         gang = kept.record.gang.id
@@ -227,7 +224,7 @@ def _kept_places(state: "ClusterState") -> None:
         _require(state.kept.is_sound(kept), f"the place kept for gang {gang} is not free in time")
 
 
-def _queues(state: "ClusterState") -> None:
+def _queues(state: Components) -> None:
     expected: dict[tuple[str, str], Usage] = {}
     kept = ((each.record, each.charged) for each in state.kept)
     held = ((each, (*each.charged, *each.pledged)) for each in state.records.values())

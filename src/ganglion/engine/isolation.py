@@ -8,7 +8,8 @@ only itself, and what was decided before it stays decided.
 
 from collections.abc import Callable, Iterable
 
-from ganglion.engine.rollback import Image, roll_back
+from ganglion.engine.journal import Undo
+from ganglion.engine.rollback import roll_back
 from ganglion.engine.state import ClusterState
 from ganglion.model.errors import GanglionError
 from ganglion.model.events import Event, GangPlaced, GangResized, GangSetApart, GangStopping
@@ -78,7 +79,7 @@ class Isolation:
             state.journal = None
         return None
 
-    def _undo(self, undone: list[Image]) -> None:
+    def _undo(self, undone: list[Undo]) -> None:
         roll_back(self._state, undone)
         plan = self._plan
         events = [each.event for each in undone]

@@ -1,25 +1,23 @@
 """Going back to the state before an event, however far the event has got.
 
 An `Image` holds what an event may change by its own: records, a node, queues, reservations and
-the like. Everything else follows from those and is made anew by `ClusterState.rebuild`. That is
+the like. Everything else follows from those and is made anew by `Components.rebuild`. That is
 slow, and happens only where the engine has failed. What was learnt from the event (run times,
 usual pods, how bands held) stays learnt.
 """
 
 from collections.abc import Callable, Sequence
 from copy import copy
-from typing import TYPE_CHECKING
 
 from msgspec.structs import fields
 
+from ganglion.engine.components import Components
+from ganglion.engine.journal import Undo
 from ganglion.engine.record import GangRecord
 from ganglion.model import events as ev
 from ganglion.model.workload import Gang
 
-if TYPE_CHECKING:
-    from ganglion.engine.state import ClusterState
-
-Restore = Callable[["ClusterState"], None]
+Restore = Callable[[Components], None]
 
 _FIELDS = tuple(each.name for each in fields(GangRecord))
 
@@ -41,11 +39,12 @@ class Image:
         "_promised",
         "_records",
         "_restore",
+        "_state",
         "event",
     )
 
-    def __init__(self, state: "ClusterState", event: ev.Event) -> None:
-        self.event = event
+    def __init__(self, state: Components, event: ev.Event) -> None:
+        self.event, self._state = event, state
         self._restore: Restore | None = None
         named = getattr(event, "gang", None)
         gang = named.id if isinstance(named, Gang) else named
@@ -62,8 +61,9 @@ class Image:
         self._records = [(each, copy(each)) for each in records]
         self._named, self._mark = gang is not None, _mark(state)
 
-    def holds(self, state: "ClusterState") -> bool:
+    def holds(self) -> bool:
         """Whether an event that was refused has changed nothing, as far as is easily seen."""
+        state = self._state
         return (
             self._named
             and self._mark == _mark(state)
@@ -71,8 +71,9 @@ class Image:
             and all(live == before for live, before in self._records)
         )
 
-    def restore(self, state: "ClusterState") -> None:
+    def restore(self) -> None:
         """Put it back; what follows from it has to be made anew."""
+        state = self._state
         for live, before in self._records:
             for name in _FIELDS:
                 setattr(live, name, getattr(before, name))
@@ -87,37 +88,14 @@ class Image:
             state.kept.list_only(self._kept)
 
 
-class Journaled:
-    """What is being decided, so that it can be undone.
-
-    Attributes:
-        journal: images of what was applied since the last gang was turned to; None = not kept.
-        attended: the gang that is decided about; empty = none alone.
-    """
-
-    def __init__(self) -> None:
-        self.journal: list[Image] | None = None
-        self.attended = ""
-
-    def attend(self, gang: str) -> None:
-        """What was decided so far stays; what raises from here on is about this gang."""
-        self.attended = gang
-        if self.journal:
-            self.journal.clear()
-
-    def blame(self, gang: str) -> None:
-        """What raises from here on is about this gang, and undoes what was decided beside it."""
-        self.attended = gang
-
-
-def roll_back(state: "ClusterState", images: Sequence[Image]) -> None:
+def roll_back(state: Components, images: Sequence[Undo]) -> None:
     """Be as before some events, which were applied in this order."""
     for each in reversed(images):
-        each.restore(state)
+        each.restore()
     state.rebuild()
 
 
-def _mark(state: "ClusterState") -> tuple[object, ...]:
+def _mark(state: Components) -> tuple[object, ...]:
     """Grows with every change of what follows from records, queues and nodes."""
     tree = state.tree
     versions = (state.occupants.version, state.lanes.changes, state.shares.version)
@@ -131,13 +109,13 @@ def _mark(state: "ClusterState") -> tuple[object, ...]:
     )
 
 
-def _of_gang(state: "ClusterState", gang: Gang, *, known: bool) -> Restore:
+def _of_gang(state: Components, gang: Gang, *, known: bool) -> Restore:
     """Puts back what is counted of a gang's workload, queue and user, but for its record."""
     tally, submissions, past = state.gates.image(gang.workload), state.submissions, None
     if state.past.half_life_ms and gang.queue in state.queues:
         past = state.past.image(state.shares.path(gang.queue), gang.user)
 
-    def restore(state: "ClusterState") -> None:
+    def restore(state: Components) -> None:
         if not known and gang.id in state.records:
             del state.records[gang.id]
             state.submissions = submissions
@@ -150,7 +128,7 @@ def _of_gang(state: "ClusterState", gang: Gang, *, known: bool) -> Restore:
     return restore
 
 
-def _others(state: "ClusterState", event: ev.Event) -> list[GangRecord]:
+def _others(state: Components, event: ev.Event) -> list[GangRecord]:
     """Gangs that an event touches which is about none of them."""
     if isinstance(event, ev.PolicySet):
         return list(state.records.values())
@@ -160,7 +138,7 @@ def _others(state: "ClusterState", event: ev.Event) -> list[GangRecord]:
     return list(found.values())
 
 
-def _rare(state: "ClusterState", event: ev.Event) -> Restore:
+def _rare(state: Components, event: ev.Event) -> Restore:
     """Puts back what is no gang's: a node, the queues, bookings, the policy."""
     if isinstance(event, ev.NodeAdded | ev.NodeLost | ev.NodeCordoned | ev.DeviceHealth):
         return _node(state, _name(event))
@@ -172,7 +150,7 @@ def _rare(state: "ClusterState", event: ev.Event) -> Restore:
         return lambda state: state.bookings.restore(bookings)
     policy, typical = state.policy, state.table.typical
 
-    def restore(state: "ClusterState") -> None:
+    def restore(state: Components) -> None:
         state.policy = policy
         state.past.half_life_ms = policy.usage.half_life_ms
         state.table.typical = typical
@@ -186,6 +164,6 @@ def _name(event: ev.NodeAdded | ev.NodeLost | ev.NodeCordoned | ev.DeviceHealth)
     return event.node if isinstance(event, ev.DeviceHealth) else event.name
 
 
-def _node(state: "ClusterState", name: str) -> Restore:
+def _node(state: Components, name: str) -> Restore:
     node, gone = state.tree.known(name), state.tree.is_gone(name)
     return lambda state: state.tree.list_as(name, node, gone)

@@ -12,20 +12,19 @@ Tiresias' PromoteKnob (NSDI'19).
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from ganglion.engine.fifo import FirstCome
+from ganglion.engine.lanes import Lanes
 from ganglion.engine.price import attained
 from ganglion.engine.quantum import FEWEST, Levels, fixed, insert, learnt, prior
 from ganglion.engine.record import SETTLED, GangRecord
 from ganglion.model.errors import InvariantBroken
 from ganglion.model.plan import Phase
-from ganglion.model.policy import Order
+from ganglion.model.policy import Order, Policy
+from ganglion.model.queue import Queue
 from ganglion.model.resources import WHOLE
 from ganglion.model.workload import Gang, Kind
-
-if TYPE_CHECKING:
-    from ganglion.engine.holdings import Holdings
 
 WINDOW = 512
 """Ended gangs whose services are remembered."""
@@ -48,6 +47,22 @@ FIRST = -1_000
 
 RUNS_TO_AN_END = (Kind.TRAIN, Kind.SWEEP, Kind.BATCH)
 """Kinds of gangs that share time by default."""
+
+
+class Holder(Protocol):
+    """What is read and changed of the state that the gangs are part of; see `Holdings`."""
+
+    policy: Policy
+    records: dict[str, GangRecord]
+    lanes: Lanes
+    freed: int
+
+    @property
+    def queues(self) -> dict[str, Queue]:
+        """All queues by name."""
+
+    def wait(self, record: GangRecord, now: int = 0) -> None:
+        """Put a pending gang where it waits."""
 
 
 class Pool:
@@ -188,7 +203,7 @@ class Sharers:
         state: whose gangs they are.
     """
 
-    def __init__(self, state: "Holdings") -> None:
+    def __init__(self, state: Holder) -> None:
         self._state = state
         self._pools: dict[tuple[str, int], Pool] = {}
 
