@@ -58,6 +58,7 @@ class Sight:
 
     Attributes:
         shape: the shape.
+        least: devices that have to be wholly free for one pod.
         views: by class.
         rooms: how many pods of the shape fit.
         scores: best score, or None where no pod fits.
@@ -69,6 +70,7 @@ class Sight:
 
     def __init__(self, shape: Shape) -> None:
         self.shape = shape
+        self.least = 0 if shape.shares_a_device else shape.request.gpu.count
         self.views: list[View] = []
         self.visible: Visible = ()
         self.rooms: dict[int, int] = {}

@@ -139,9 +139,7 @@ class Conditions:
 
     def rooms(self, sight: Sight, conditions: Iterable[int]) -> dict[int, int]:
         """The same for many conditions."""
-        known, whole = sight.rooms, self.whole
-        shape, room = sight.shape, self.room
-        least = 0 if shape.shares_a_device else shape.request.gpu.count
+        known, whole, least, room = sight.rooms, self.whole, sight.least, self.room
         return {
             each: 0 if whole[each] < least else known[each] if each in known else room(sight, each)
             for each in conditions
@@ -182,10 +180,9 @@ class Conditions:
         return found
 
     def _room(self, sight: Sight, condition: Condition) -> int:
-        shape = sight.shape
-        count = shape.request.gpu.count
-        if count and not shape.shares_a_device and condition.gpu.count(WHOLE) < count:
+        if sight.least and condition.gpu.count(WHOLE) < sight.least:
             return 0  # so are most nodes of a busy fleet
+        shape = sight.shape
         view = self.view(sight, condition.node_class)
         if not condition.open or view.obstacle or not may_join(shape, condition):
             return 0

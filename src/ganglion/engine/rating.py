@@ -37,10 +37,15 @@ class Rating:
         if singly and singly.ready():
             singly.rate(sight, condition_ids)
             return
-        scores = sight.scores
-        rooms = self._table.rooms(sight, [each for each in condition_ids if each not in scores])
-        scores |= {each: None for each, room in rooms.items() if not room}
-        fitting = [each for each, room in rooms.items() if room]
+        table, scores, least = self._table, sight.scores, sight.least
+        whole, fitting = table.whole, []
+        for each in condition_ids:
+            if each in scores:
+                continue
+            if whole[each] >= least and table.room(sight, each):
+                fitting.append(each)
+            else:
+                scores[each] = None
         if fitting:
             self._rate(sight, fitting)
 
