@@ -7,6 +7,7 @@ from ganglion.engine.effort import PER_CYCLE
 from ganglion.engine.record import HOLDING, SETTLED, GangRecord
 from ganglion.model import events as ev
 from ganglion.model.causes import CauseKind
+from ganglion.model.node import Node
 from ganglion.model.plan import Phase, Plan
 from ganglion.model.policy import Policy
 from tests.engine import random_fleets as make
@@ -47,16 +48,26 @@ class Watched(Guarded):
 
 
 class Contention:
-    """Gangs come, go and are stopped for each other; after every step all comes to rest."""
+    """Gangs come, go and are stopped for each other; after every step all comes to rest.
+
+    With `cards`, nodes have and pods ask for resources that are only counted.
+    """
 
     def __init__(
-        self, rng: Random, policy: Policy, effort: int = PER_CYCLE, rounds: int = ROUNDS
+        self,
+        rng: Random,
+        policy: Policy,
+        effort: int = PER_CYCLE,
+        rounds: int = ROUNDS,
+        *,
+        cards: bool = False,
     ) -> None:
         self.rng, self.now, self.submitted, self.rounds = rng, 0, 0, rounds
+        self.cards = cards
         self.state = Watched(policy)
         self.state.effort.per_cycle = effort
         self.run(*(ev.QueueSet(0, queue) for queue in make.queue_tree(rng)))
-        self.run(*(ev.NodeAdded(0, make.node(rng, f"n{i}")) for i in range(rng.randint(1, 6))))
+        self.run(*(ev.NodeAdded(0, self.node(f"n{i}")) for i in range(rng.randint(1, 6))))
 
     def step(self) -> None:
         """Something happens, then everything comes to rest."""
@@ -73,12 +84,18 @@ class Contention:
         else:
             name = f"n{self.rng.randrange(8)}"
             if not self.in_use(name):
-                self.run(ev.NodeAdded(self.now, make.node(self.rng, name)))
+                self.run(ev.NodeAdded(self.now, self.node(name)))
         self.settle()
+
+    def node(self, name: str) -> Node:
+        return make.node(self.rng, name, cards=self.cards)
 
     def submit(self) -> None:
         count = self.rng.randint(1, 3)
-        gangs = [make.gang(self.rng, self.submitted + i, self.now) for i in range(count)]
+        gangs = [
+            make.gang(self.rng, self.submitted + i, self.now, cards=self.cards)
+            for i in range(count)
+        ]
         self.submitted += count
         self.run(*(ev.GangSubmitted(self.now, gang) for gang in gangs))
 

@@ -12,9 +12,11 @@ from ganglion.model.workload import Checkpoint, Constraints, Gang, Kind, PodSet,
 
 GIB = 1024
 LEAVES = ("red", "blue", "green")
+NIC, PORTS = "rdma/hca", "switch/port"
 
 
-def node(rng: Random, name: str) -> Node:
+def node(rng: Random, name: str, *, cards: bool = False) -> Node:
+    """A node; with `cards` it has resources that are only counted."""
     kind = rng.choice(("H100", "T4"))
     island = rng.choice((1, 2, 8))
     devices = tuple(
@@ -30,6 +32,7 @@ def node(rng: Random, name: str) -> Node:
         domains={Level.BLOCK: f"b{rack // 2}", Level.RACK: f"r{rack}"},
         labels={"pool": rng.choice("ab")},
         max_pods=rng.choice((4, 1 << 30)),
+        extras={NIC: rng.randrange(9), PORTS: rng.randrange(4)} if cards else {},
     )
 
 
@@ -43,7 +46,13 @@ def gpu_request(rng: Random) -> GpuRequest:
     return GpuRequest(rng.choice((0, 1, 1, 2, 4, 8)), types=types)
 
 
-def pod_set(rng: Random, name: str = "main") -> PodSet:
+def counted(rng: Random) -> tuple[tuple[str, int], ...]:
+    """What a pod asks for of resources that are only counted."""
+    wanted = {NIC: rng.choice((0, 0, 1, 2, 4)), PORTS: rng.choice((0, 0, 0, 1))}
+    return tuple((name, amount) for name, amount in wanted.items() if amount)
+
+
+def pod_set(rng: Random, name: str = "main", *, cards: bool = False) -> PodSet:
     count = rng.choice((1, 1, 1, 2, 3, 4, 6))
     gpu = gpu_request(rng)
     slices: tuple[Slice, ...] = ()
@@ -52,17 +61,16 @@ def pod_set(rng: Random, name: str = "main") -> PodSet:
         if gpu.count and gpu.milli == 1000 and not gpu.share_mib:
             levels.append(Level.ISLAND)
         slices = (Slice(2, **{rng.choice(("required", "preferred")): rng.choice(levels)}),)
-    return PodSet(
-        name,
-        count=count,
-        min_count=0 if slices else rng.randint(0, count),
-        request=PodRequest(rng.choice((0, 500, 4_000)), rng.choice((0, 1, 16)) * GIB, gpu),
-        slices=slices,
-    )
+    least = 0 if slices else rng.randint(0, count)
+    request = PodRequest(rng.choice((0, 500, 4_000)), rng.choice((0, 1, 16)) * GIB, gpu)
+    if cards:
+        request = replace(request, extras=counted(rng))
+    return PodSet(name, count=count, min_count=least, request=request, slices=slices)
 
 
-def gang(rng: Random, number: int, now: int = 0) -> Gang:
-    sets = [pod_set(rng)] + ([pod_set(rng, "helper")] if rng.random() < 0.2 else [])
+def gang(rng: Random, number: int, now: int = 0, *, cards: bool = False) -> Gang:
+    sets = [pod_set(rng, cards=cards)]
+    sets += [pod_set(rng, "helper", cards=cards)] if rng.random() < 0.2 else []
     levels = (Level.ISLAND, Level.NODE, Level.RACK, Level.BLOCK)
     if len(sets) > 1 and rng.random() < 0.5:
         wish = rng.choice(("required", "preferred"))

@@ -16,7 +16,10 @@ from ganglion.engine.record import GangRecord
 from ganglion.engine.state import ClusterState
 from ganglion.engine.tracking import LEAST_MS, ONE, Ratios
 from ganglion.model import events as ev
+from ganglion.model.causes import Cause, CauseKind
 from ganglion.model.events import Outcome, StartExpected
+from ganglion.model.levels import Level
+from ganglion.model.placement import Placement, PodPlacement
 from ganglion.model.plan import Plan
 from ganglion.model.policy import Future, Policy
 from ganglion.model.queue import ANY_FLAVOR, Queue
@@ -87,6 +90,23 @@ def test_a_start_is_foreseen_although_a_node_of_what_runs_is_lost() -> None:
         )
     )
     assert told["waits/0"].raw_ms == HOUR - 1
+
+
+def test_a_gang_that_moves_gives_back_its_new_place_whatever_becomes_of_the_old_one() -> None:
+    """Its old place counts as free from the stop on, and the node may be gone by then."""
+    state = _fleet(2)
+    _submit(state, [gang("moves", gpus=8, expected_ms=HOUR, submitted=1)], 1)
+    (old,) = [pod.node for pod in state.record("moves/0").placement.pods]
+    new = "n1" if old == "n0" else "n0"
+    place = Placement((PodPlacement("main", 0, new, tuple(range(8)), 1000),), Level.NODE, new)
+    moved = Cause(CauseKind.MOVED, gang="other/0")
+    state.apply(ev.GangStopping(2, "moves/0", 1, moved))
+    state.apply(ev.GangReserved(2, "moves/0", place))
+    cycle(state, [ev.NodeLost(2, old), ev.NodeAdded(2, node("n2", gpus=0))], 2)
+    assert old not in state.tree.index
+    waits = gang("waits", gpus=8, expected_ms=HOUR, submitted=3)
+    told = _told(_submit(state, [waits], 3))
+    assert told["waits/0"].raw_ms == HOUR - 2, "one node is left, and it is promised"
 
 
 def test_a_gang_deep_in_the_queue_is_told_of_all_the_work_ahead() -> None:

@@ -25,6 +25,15 @@ def test_queues_that_fight_come_to_rest(name: str, seed: int) -> None:
 
 
 @pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize("seed", range(4))
+def test_queues_that_fight_for_counted_resources_come_to_rest(name: str, seed: int) -> None:
+    contention = Contention(Random(seed), POLICIES[name], cards=True)
+
+    for _ in range(40):
+        contention.step()
+
+
+@pytest.mark.parametrize("name", POLICIES)
 @pytest.mark.parametrize("seed", range(12))
 def test_services_keep_their_floors_and_whoever_wakes_has_its_place(name: str, seed: int) -> None:
     lending = Lending(Random(seed), POLICIES[name])

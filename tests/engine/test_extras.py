@@ -2,7 +2,14 @@
 
 from random import Random
 
+import pytest
+
+from ganglion.engine.condition import Sight
+from ganglion.engine.conditions import Conditions
 from ganglion.engine.cycle import cycle
+from ganglion.engine.place import Demand
+from ganglion.engine.shapes import shapes_of
+from ganglion.engine.why import diagnose
 from ganglion.model.events import GangEnded, GangStarted, NodeAdded, Outcome
 from ganglion.model.node import Node
 from ganglion.model.plan import Phase
@@ -62,6 +69,25 @@ def test_nobody_is_stopped_for_what_nobody_holds() -> None:
     plan = submit(state, asking("high", 2, priority=80), now=HOUR)
     assert plan.stops == []
     assert plan.waits[0].reason.never
+
+
+def test_a_gang_that_asks_for_nothing_counted_is_told_why_without_a_look_at_every_node(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    state = state_of(*(node(f"n{i:03d}", gpus=1) for i in range(100)))
+    submit(state, *(gang(f"g{i}", cpu=1 + i) for i in range(100)))
+    looks: list[int] = []
+    room = Conditions.room
+
+    def counted(self: Conditions, sight: Sight, condition: int) -> int:
+        looks.append(condition)
+        return room(self, sight, condition)
+
+    monkeypatch.setattr(Conditions, "room", counted)
+    late = gang("late")
+    reason = diagnose(state, Demand(late, shapes_of(late, ())))
+    assert reason.message == "needs 1 GPU on one node; no GPU that it may use is free"
+    assert not looks, "every node is in a state of its own"
 
 
 def test_a_node_that_loses_what_pods_hold_keeps_them_and_takes_no_more() -> None:

@@ -13,11 +13,12 @@ from ganglion.engine.record import HOLDING, GangRecord
 from ganglion.engine.state import ClusterState
 from ganglion.model import events as ev
 from ganglion.model.causes import Cause, CauseKind
+from ganglion.model.node import Node
 from ganglion.model.plan import Phase, Plan
 from ganglion.model.queue import ANY_FLAVOR
 from ganglion.model.reasons import Token
 from ganglion.model.resources import Usage
-from ganglion.model.workload import Topology
+from ganglion.model.workload import Gang, Topology
 from tests.effort import examples
 from tests.engine import random_fleets as make
 from tests.engine.literal import fits_somewhere
@@ -39,6 +40,7 @@ class Engine(RuleBasedStateMachine):
         self.now = 0
         self.submitted = 0
         self.ended: dict[str, int] = {}
+        self.cards = False
 
     def run(self, *events: ev.Event) -> Plan:
         self.now += 1000
@@ -58,18 +60,26 @@ class Engine(RuleBasedStateMachine):
             self.twin.apply(event)
         return plan
 
+    def node(self, rng: Random, name: str) -> Node:
+        return make.node(rng, name, cards=self.cards)
+
+    def gang(self, rng: Random, number: int) -> Gang:
+        return make.gang(rng, number, self.now, cards=self.cards)
+
     def some(self, rng: Random, *phases: Phase) -> GangRecord | None:
         found = [each for each in self.state.records.values() if each.phase in phases]
         return rng.choice(found) if found else None
 
-    @initialize(rng=seeds, count=st.integers(1, 8))
-    def begin(self, rng: Random, count: int) -> None:
+    @initialize(rng=seeds, count=st.integers(1, 8), cards=st.booleans())
+    def begin(self, rng: Random, count: int, cards: bool = False) -> None:
+        """With `cards`, nodes have and pods ask for resources that are only counted."""
+        self.cards = cards
         self.run(*(ev.QueueSet(0, queue) for queue in make.queue_tree(rng)))
-        self.run(*(ev.NodeAdded(0, make.node(rng, f"n{i}")) for i in range(count)))
+        self.run(*(ev.NodeAdded(0, self.node(rng, f"n{i}")) for i in range(count)))
 
     @rule(rng=seeds, count=st.integers(1, 4))
     def submit(self, rng: Random, count: int) -> None:
-        fresh = [make.gang(rng, self.submitted + i, self.now) for i in range(count)]
+        fresh = [self.gang(rng, self.submitted + i) for i in range(count)]
         self.submitted += count
         self.run(*(ev.GangSubmitted(self.now, gang) for gang in fresh))
 
@@ -143,7 +153,7 @@ class Engine(RuleBasedStateMachine):
             for pod in (*(place.pods if place else ()), *record.leaving)
         )
         if not busy:
-            self.run(ev.NodeAdded(self.now, make.node(rng, name)))
+            self.run(ev.NodeAdded(self.now, self.node(rng, name)))
 
     @rule(rng=seeds)
     def node_is_lost(self, rng: Random) -> None:
@@ -197,7 +207,7 @@ class Engine(RuleBasedStateMachine):
     @precondition(lambda self: self.submitted)
     @rule(rng=seeds)
     def ask_for_a_verdict(self, rng: Random) -> None:
-        gang = make.gang(rng, 10_000, self.now)
+        gang = self.gang(rng, 10_000)
         answer = verdict(self.state, gang, self.now)
         assert (answer.placement is None) == (answer.reason is not None)
         if answer.reason and answer.reason.never:
@@ -279,7 +289,7 @@ def test_long_lives_of_random_fleets() -> None:
     for seed in range(examples(60)):
         rng = Random(seed)
         engine = Engine()
-        engine.begin(rng, rng.randint(1, 10))
+        engine.begin(rng, rng.randint(1, 10), cards=seed % 2 == 1)
         for _ in range(60):
             step, arguments = random_step(rng)
             getattr(engine, step)(rng=rng, **arguments)

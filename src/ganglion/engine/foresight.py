@@ -256,7 +256,7 @@ class Foresight:
 
     def _taken(self, record: GangRecord) -> Taken:
         """What a gang that holds a place, or the promise of one, gives back."""
-        placement, index = record.placement or record.promise, self._state.tree.index
+        placement, index = record.promise or record.placement, self._state.tree.index
         if placement is None:
             return []
         cpus = {each.name: each.request.cpu_milli for each in record.gang.pod_sets}

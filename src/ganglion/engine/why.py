@@ -201,19 +201,19 @@ def _capacity_text(demand: Demand, evidence: dict[str, int], never: bool) -> str
 
 def _extras_text(state: ClusterState, demand: Demand) -> str:
     """Of a gang for which only a counted resource is short: which, and where; else empty."""
-    free = [state.table.known[each] for each in state.tree.conditions]
+    table, counts = state.table, state.tree.counts
     for shape in demand.shapes:
-        bare = state.table.sight(replace(shape, request=replace(shape.request, extras=())))
+        if not shape.request.extras:
+            continue
+        bare = table.sight(replace(shape, request=replace(shape.request, extras=())))
         open_to = [
-            c
-            for c, each in zip(free, state.tree.conditions, strict=True)
-            if state.table.room(bare, each)
+            (table.known[each].extras, n) for each, n in counts.items() if table.room(bare, each)
         ]
-        for name, amount in shape.request.extras if open_to else ():
-            short = sum(not room_by_extras(c.extras, ((name, amount),), 1) for c in open_to)
+        for asked in shape.request.extras:
+            short = sum(n for free, n in open_to if not room_by_extras(free, (asked,), 1))
             if short:
                 return (
-                    f"needs {amount} {name} for each pod; {counted(short, 'node')} with room"
+                    f"needs {asked[1]} {asked[0]} for each pod; {counted(short, 'node')} with room"
                     f" otherwise {'has' if short == 1 else 'have'} too little of it left"
                 )
     return ""
