@@ -7,7 +7,11 @@ from ganglion.bench.registry import BenchOptions, load, silent
 def test_every_job_is_submitted_listed_and_cancelled() -> None:
     report = load("lists").run(BenchOptions(gangs=40), silent)
     data = report.data
-    assert (data["jobs"], data["submits"]["one by one"]["jobs"]) == (40, 40)
+    submits = data["submits"]
+    assert (data["jobs"], submits["one by one"]["jobs"]) == (40, 40)
+    late = submits["one by one while all wait"]
+    assert late["jobs"] == 40
+    assert min(late["per_s"], late["client_cpu_ms"], late["server_cpu_ms"]) > 0
     commands = data["commands"]
     assert commands.keys() == {" ".join(words) for words in (*LISTS, ("cancel", "--all", "--yes"))}
     assert commands["ps"]["lines"] == 42  # headings, and the one that holds the GPUs

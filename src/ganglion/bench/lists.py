@@ -22,7 +22,7 @@ from ganglion.model.errors import EnvironmentFault
 JOBS = 10_000
 """Jobs that wait, unless the person says otherwise."""
 ONE_BY_ONE = 1_000
-"""Of these, so many are submitted one by one."""
+"""Jobs submitted one by one: the first ones, and as many more while all wait."""
 FLEET = ("--nodes", "1", "--fake-gpus", "H100:8", "--cpus", "64", "--memory", "64Gi")
 START_S = 60.0
 LISTS = (("ps",), ("queue",), ("ps", "--state", "running"), ("ps", "-o", "json"))
@@ -63,21 +63,24 @@ class Stage(Struct):
 def run(options: BenchOptions, progress: Progress) -> Report:
     """Fill a queue, list it, and cancel all of it."""
     jobs, load = options.gangs or JOBS, round(os.getloadavg()[0], 1)
-    steps = len(LISTS) + 3
+    steps = len(LISTS) + 4
     with _stage() as stage:
         stage.client.submit(
             {"name": "holder", "run": "sleep 100000", "resources": {"gpus": 8}, "workdir": "/"}
         )
         alone = min(ONE_BY_ONE, jobs)
         progress(0, steps, f"{alone:,} submits one by one")
-        submits = {"one by one": _submitted(stage, alone, lambda: _singly(stage, alone))}
+        submits = {"one by one": _singly(stage, _documents("train", 0, alone))}
         progress(1, steps, f"{jobs - alone:,} submits in batches")
-        rest = [_document(n) for n in range(alone, jobs)]
+        rest = _documents("train", alone, jobs)
         submits["batches"] = _submitted(
             stage, len(rest), lambda: stage.client.bulk.submit(rest).accepted
         )
+        progress(2, steps, f"{alone:,} submits one by one while {jobs:,} wait")
+        submits["one by one while all wait"] = _singly(stage, _documents("late", 0, alone))
+        stage.client.bulk.cancel(name="late-*")
         lists: dict[str, dict[str, Any]] = {}
-        for number, words in enumerate((*LISTS, ("cancel", "--all", "--yes")), 2):
+        for number, words in enumerate((*LISTS, ("cancel", "--all", "--yes")), 3):
             progress(number, steps, " ".join(words))
             lists[" ".join(words)] = _command(stage, *words)
         left = len(stage.client.workloads(limit=1000).items)
@@ -96,18 +99,23 @@ def run(options: BenchOptions, progress: Progress) -> Report:
     return Report(data, tables)
 
 
-def _document(number: int) -> dict[str, Any]:
-    """A job of one of eight sizes that has to wait."""
-    return {
-        "name": f"train-{number:06}",
-        "run": "python train.py --lr 0.1",
-        "resources": {"gpus": 1 + number % 8},
-        "workdir": "/",
-    }
+def _documents(name: str, begin: int, end: int) -> list[dict[str, Any]]:
+    """Jobs of one of eight sizes that have to wait, with these numbers in their names."""
+    return [
+        {
+            "name": f"{name}-{number:06}",
+            "run": "python train.py --lr 0.1",
+            "resources": {"gpus": 1 + number % 8},
+            "workdir": "/",
+        }
+        for number in range(begin, end)
+    ]
 
 
-def _singly(stage: Stage, count: int) -> int:
-    return sum(stage.client.submit(_document(number)).gangs for number in range(count))
+def _singly(stage: Stage, jobs: list[dict[str, Any]]) -> dict[str, float]:
+    """Figures of submitting jobs one after the other."""
+    submit = stage.client.submit
+    return _submitted(stage, len(jobs), lambda: sum(submit(each).gangs for each in jobs))
 
 
 def _submitted(stage: Stage, count: int, submit: Callable[[], int]) -> dict[str, float]:
