@@ -8,7 +8,7 @@ from ganglion.engine.cycle import cycle
 from ganglion.engine.state import ClusterState
 from ganglion.model.causes import Cause, CauseKind
 from ganglion.model.errors import Conflict, EnvironmentFault
-from ganglion.model.events import GangEnded, GangPlaced, GangStarted, GangSubmitted, Outcome
+from ganglion.model.events import Event, GangEnded, GangPlaced, GangStarted, GangSubmitted, Outcome
 from ganglion.server import commands, service
 from ganglion.server.draft import Draft
 from ganglion.server.recovery import replayed
@@ -242,3 +242,24 @@ def _raise(error: Exception) -> Any:
         raise error
 
     return fail
+
+
+def test_requests_that_follow_each_other_closely_share_a_look_at_the_world(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now, looks = [1000.0], [0]
+    observe = rig.world.observe
+
+    def counted() -> list[Event]:
+        looks[0] += 1
+        return observe()
+
+    monkeypatch.setattr(rig.world, "observe", counted)
+    monkeypatch.setattr("ganglion.server.service.time.monotonic", lambda: now[0])
+    rig.service.turn([])  # nothing is asked: it looks
+    for number in range(10):
+        now[0] += service.LOOK_S / 4
+        rig.submit(f"job-{number}")
+    assert looks[0] == 1 + 2  # 50 ms of requests
+    rig.service.turn([])
+    assert looks[0] == 4

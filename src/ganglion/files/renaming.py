@@ -35,9 +35,9 @@ class Vocabulary(Struct, frozen=True):
     lists: tuple[str, ...] = ()
     shorthands: Mapping[str, str] = field(default_factory=dict)
 
-    def others(self, scope: str) -> dict[str, str]:
+    def others(self, scope: str) -> Mapping[str, str]:
         """Other name -> canonical key."""
-        return dict(self.aliases.get(scope, {}))
+        return self.aliases.get(scope, {})
 
 
 class Renaming:
@@ -126,8 +126,9 @@ class Renaming:
         self.noted(lambda: self._put(found, goal, value, path, source))
 
     def _goal(self, key: str, scope: str, path: Path, source: Path) -> Path:
-        name = key if key in self.words.others(scope) else str(key).replace("-", "_")
-        target = self.words.others(scope).get(name, name)
+        others = self.words.others(scope)
+        name = key if key in others else str(key).replace("-", "_")
+        target = others.get(name, name)
         if target.partition(".")[0] not in self.words.keys[scope]:
             raise FieldError(
                 f"unknown key {show(key)}",
@@ -154,7 +155,7 @@ class Renaming:
 
     def _words(self, scope: str) -> dict[str, str]:
         """Every name of every key of a scope -> its canonical key."""
-        return self.words.others(scope) | {key: key for key in self.words.keys[scope]}
+        return {**self.words.others(scope), **{key: key for key in self.words.keys[scope]}}
 
     def _put(self, found: Data, goal: Path, value: object, path: Path, source: Path) -> None:
         inner: object = found

@@ -58,7 +58,8 @@ def readable(model: type[M], data: object, renaming: Renaming, rules: Sequence[R
         made = _partly(model, data, renaming, ())
     told = set[str]()
     for rule in rules:
-        told |= _note(as_read(rule(made, renaming.wrong)), told, renaming)
+        if against := list(as_read(rule(made, renaming.wrong))):
+            told |= _note(against, told, renaming)
     return made
 
 

@@ -40,7 +40,9 @@ from ganglion.worlds.world import ServedWorld
 T = TypeVar("T")
 
 POLL_S = 0.1
-"""How often the world is asked for news."""
+"""How often the world is asked for news while no request comes."""
+LOOK_S = 0.02
+"""How often it is asked at most while one request follows the other: to look takes some time."""
 BUDGET_S = 0.2
 """How long starts may take before facts and requests are heard again."""
 LONGEST_PAUSE_S = 8.0
@@ -113,7 +115,7 @@ class Service:
         self._endpoints: dict[str, str] = {}
         self._thread = threading.Thread(target=self._run, name="service")
         self.trouble, self.failing = "", "turns"
-        self._part, self._turned = "turns", time.monotonic()
+        self._part, self._turned, self._looked = "turns", time.monotonic(), -LOOK_S
         self._confirmed = time.monotonic()
         self._times = Timekeeper(world, newest_time(ledger))
         self.successor: Superseded | None = None
@@ -248,7 +250,7 @@ class Service:
             self.ledger.confirm()
             self._confirmed = time.monotonic()
         self._part = "world"
-        self._facts.extend(self._world.observe())
+        self._observe(hurried=bool(asked))
         with self._lock:
             self._part = "ledger"
             self._refreshed()
@@ -279,6 +281,13 @@ class Service:
         for each, answer in answers:
             each.answer.set_result(answer)
         return written
+
+    def _observe(self, *, hurried: bool) -> None:
+        """Hear what the world has to say; turns that are `hurried` share a look."""
+        now = time.monotonic()
+        if not hurried or now - self._looked >= LOOK_S:
+            self._facts.extend(self._world.observe())
+            self._looked = now
 
     def _decided(self, asked: list[Asked]) -> tuple[Turn, list[tuple[Asked, Any]]]:
         """Apply facts, commands and what is due, and decide; anew without what broke the state."""
