@@ -174,6 +174,15 @@ def test_who_ran_what_is_in_the_ledger_and_what_was_said_is_not(
     shown = ganglion("events", job).out
     assert f"exec begun by {user} (uid {os.geteuid()}) in pod 0: sh -c 'cat; exit 5'" in shown
     assert "in pod 0: exit code 5, after 0s" in shown
+    assert ganglion("events", job, "--type", "pod_access").out.splitlines() == [
+        line for line in shown.splitlines() if " pod_access " in line
+    ]
+    refused = ganglion("events", "--type", "pod_acces")
+    assert (refused.code, "did you mean `pod_access`?" in refused.err) == (2, True)
+    told = ganglion("describe", job).out
+    assert "Last sessions in its pods" in told
+    assert "sh -c 'cat; exit 5'" in told
+    assert "exit code 5, after 0s" in told
 
 
 def test_who_has_no_token_gets_nowhere(

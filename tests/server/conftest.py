@@ -36,18 +36,24 @@ class Rig:
     Args:
         folder: home of the server.
         keepers: called for every server that starts.
+        database: URL of the ledger; empty = a file in the home.
     """
 
     isolate = False
 
-    def __init__(self, folder: Path, keepers: Callable[[], Sequence[Keeper]] = tuple) -> None:
-        self.home, self.keepers = Home(folder), keepers
+    def __init__(
+        self,
+        folder: Path,
+        keepers: Callable[[], Sequence[Keeper]] = tuple,
+        database: str = "",
+    ) -> None:
+        self.home, self.keepers, self.database = Home(folder), keepers, database
         self.machine = Machine()
         self.queues: tuple[Queue, ...] = ()
         self.start()
 
     def start(self) -> None:
-        self.ledger = Ledger.open(self.home.ledger)
+        self.ledger = Ledger.open(self.database or self.home.ledger)
         self.feed = Feed(self.ledger)
         self.world = FakeWorld(self.machine, NODES)
         self.metrics = Metrics()

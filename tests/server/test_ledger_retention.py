@@ -12,9 +12,13 @@ from hashlib import sha256
 from pathlib import Path
 from random import Random
 
+import httpx2
 import msgspec
 import pytest
+from fastapi.testclient import TestClient
 
+from ganglion.cli import checkup_server
+from ganglion.client import Client
 from ganglion.ledger.ledger import Ledger
 from ganglion.ledger.reader import Reader
 from ganglion.ledger.transfer import backed_up, exported, imported
@@ -203,6 +207,36 @@ def test_a_damaged_ledger_is_not_cut(rig: Rig) -> None:
         connection.exec_driver_sql("UPDATE events SET at = at - 1 WHERE seq = 7")
     assert retention.sweep() is not None
     assert ready(here).trouble == ""
+
+
+def test_doctor_says_that_a_damaged_ledger_is_not_cut(
+    rig: Rig, context: Context, client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = ""
+
+    def asked(request: httpx2.Request) -> httpx2.Response:
+        found = client.request(request.method, str(request.url))
+        return httpx2.Response(found.status_code, content=found.content)
+
+    def from_home(*, timeout_s: float = 30.0) -> Client:
+        return Client("http://localhost", "secret", transport=httpx2.MockTransport(asked))
+
+    def findings() -> dict[str, tuple[str, str]]:
+        found = checkup_server.server(rig.home.root, {"GANGLION_URL": "http://localhost"})
+        return {each.check: (each.status, each.message) for each in found}
+
+    monkeypatch.setattr(Client, "from_home", from_home)
+    context.uncut = lambda: said
+    assert findings()["server: retention"] == ("ok", "works")
+    rig.service.stop()
+    retention = aged(rig)
+    with rig.ledger.writing() as connection:
+        connection.exec_driver_sql("UPDATE events SET at = at + 1 WHERE seq = 7")
+    assert retention.sweep() is None
+    said = retention.trouble
+    status, message = findings()["server: retention"]
+    assert status == "warn"
+    assert message.startswith("the ledger is not cut, as it is damaged: event 7: ")
 
 
 def size(rig: Rig) -> int:

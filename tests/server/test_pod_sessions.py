@@ -5,6 +5,8 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
@@ -19,6 +21,7 @@ from ganglion.server import checkpoint, turn
 from ganglion.server.pod_sessions import KILLED, close_all
 from ganglion.server.recovery import replayed
 from ganglion.server.verify import facts, verified
+from ganglion.server.visits import SHOWN
 from ganglion.worlds.local import paths, records
 from ganglion.worlds.local.frames import HEAD, framed, status
 from ganglion.worlds.local.secret_store import ATTEMPTS, attempt_key
@@ -58,6 +61,18 @@ class Supervisor:
 
     def close(self) -> None:
         self._listener.close()
+
+
+ON_BOTH = pytest.mark.parametrize("rig", ["sqlite", "postgresql"], indirect=True)
+
+
+@pytest.fixture
+def rig(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Rig]:
+    """A server over two nodes of 8 GPUs, with its ledger in a file unless PostgreSQL is named."""
+    elsewhere = getattr(request, "param", "sqlite") == "postgresql"
+    made = Rig(tmp_path / "home", database=request.getfixturevalue("database") if elsewhere else "")
+    yield made
+    made.ledger.close()
 
 
 @pytest.fixture
@@ -111,6 +126,7 @@ def ran(client: TestClient, job: str, *words: str, **more: object) -> dict[str, 
         return found
 
 
+@ON_BOTH
 def test_a_session_is_recorded_with_who_what_and_how_it_ended(
     rig: Rig, job: str, pod: Supervisor, client: TestClient
 ) -> None:
@@ -189,6 +205,7 @@ def test_a_running_session_ends_well_on_a_full_disk_and_its_end_is_recorded_late
     assert accesses(rig)[1].exit_code == 3
 
 
+@ON_BOTH
 def test_who_is_refused_is_recorded_where_the_workload_exists(
     rig: Rig, job: str, client: TestClient
 ) -> None:
@@ -213,6 +230,7 @@ def test_who_is_refused_is_recorded_where_the_workload_exists(
     assert "has no pod 7" in accesses(rig)[0].reason
 
 
+@ON_BOTH
 def test_a_session_costs_no_cycle_and_a_replay_gives_the_same(
     rig: Rig, job: str, pod: Supervisor, client: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -234,6 +252,7 @@ def test_a_session_costs_no_cycle_and_a_replay_gives_the_same(
         assert facts(mind) == facts(replayed(rig.ledger, Policy()))
 
 
+@ON_BOTH
 def test_what_a_killed_server_left_open_is_ended_by_the_next_one_and_the_ledger_is_sound(
     rig: Rig, job: str
 ) -> None:
@@ -250,6 +269,37 @@ def test_what_a_killed_server_left_open_is_ended_by_the_next_one_and_the_ledger_
     assert len(accesses(rig)) == 2
     with rig.ledger.still() as reader:
         assert verified(reader).flaws == []
+
+
+@ON_BOTH
+def test_the_last_sessions_of_a_workload_are_shown_with_it_and_stay_when_it_has_ended(
+    rig: Rig, job: str, pod: Supervisor, client: TestClient
+) -> None:
+    pod.done.set()
+    for number in range(SHOWN):
+        ran(client, job, "echo", str(number))
+    denied(client, f"{job}/attach")  # it has no terminal
+
+    def sessions() -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = client.get(f"/api/v1/workloads/{job}").json()["sessions"]
+        return found
+
+    shown = until(
+        lambda: all(each["duration_ms"] is not None for each in sessions()) and sessions()
+    )
+    assert [(each["verb"], each["stage"], each["command"]) for each in shown] == [
+        ("attach", "refused", []),
+        *(("exec", "ended", ["echo", str(number)]) for number in reversed(range(1, SHOWN))),
+    ]
+    assert (shown[1]["user"], shown[1]["exit_code"], shown[1]["gang"]) == ("ada", 3, f"{job}/0")
+    with rig.service.read() as mind:
+        kept = checkpoint.read(checkpoint.written(mind, {})).mind(mind.state.plugins).book
+        assert kept.visits == replayed(rig.ledger, Policy()).book.visits == mind.book.visits
+    rig.machine.end(f"{job}/0")
+    until(lambda: rig.state(job) == "SUCCEEDED")
+    assert sessions() == shown
+    with rig.service.read() as mind:
+        assert mind.book.visits == {}
 
 
 def test_a_line_about_a_session_does_nothing_to_a_terminal() -> None:

@@ -11,6 +11,7 @@ from ganglion.cli.options import command, output
 from ganglion.cli.tables import print_data
 
 if TYPE_CHECKING:
+    from ganglion.client.session_views import SessionView
     from ganglion.client.views import GangView, WorkloadDetail
 
 MOST_GANGS = 20
@@ -26,8 +27,9 @@ MOST_GANGS = 20
 def describe(words: tuple[str, ...], form: str, where: Where | None) -> None:
     """Tell everything about a workload or a node.
 
-    Of a workload its state and times, where its gangs run, why they wait, and what was
-    submitted. Of a node who is on it, what waits for it, and how it takes work again.
+    Of a workload its state and times, where its gangs run, why they wait, who entered its pods
+    last, and what was submitted. Of a node who is on it, what waits for it, and how it takes
+    work again.
 
     JOB is an id, the beginning of one, or a name.
     """
@@ -63,6 +65,7 @@ def _print(view: "WorkloadDetail") -> None:
     out().print(title)
     print_table(grid([(name, Text(value)) for name, value in _facts(view) if value]))
     _print_gangs(view)
+    _print_sessions(view)
     _print_document(view)
 
 
@@ -148,6 +151,30 @@ def _print_gangs(view: "WorkloadDetail") -> None:
     print_table(table_of(columns, _chosen(view.gangs)))
     if len(view.gangs) > MOST_GANGS:
         out().print(f"… and {len(view.gangs) - MOST_GANGS} more; all with -o json")
+
+
+def _print_sessions(view: "WorkloadDetail") -> None:
+    from msgspec import to_builtins
+
+    from ganglion.cli.event_lines import session_end, session_what
+    from ganglion.cli.formats import DASH, clock
+    from ganglion.cli.screen import out
+    from ganglion.cli.tables import Column, print_table, table_of
+
+    if not view.sessions:
+        return
+    columns: list[Column[SessionView]] = [
+        Column("BEGAN", lambda s: clock(s.at)),
+        Column("HOW", lambda s: s.verb),
+        Column("USER", lambda s: s.user),
+        Column("GANG", lambda s: s.gang.rpartition("/")[2], right=True),
+        Column("POD", lambda s: str(s.pod), right=True),
+        Column("STAGE", lambda s: s.stage),
+        Column("WHAT", lambda s: session_what(to_builtins(s)) or DASH, least=20),
+        Column("END", lambda s: session_end(to_builtins(s)) or DASH, least=20),
+    ]
+    out().print("\nLast sessions in its pods", style="bold")
+    print_table(table_of(columns, view.sessions))
 
 
 def _chosen(gangs: "Sequence[GangView]") -> "list[GangView]":

@@ -144,15 +144,27 @@ def _scaled(event: Fields) -> str:
 
 def _accessed(event: Fields) -> str:
     uid = f" (uid {event['uid']})" if event.get("uid") is not None else ""
-    what = [event.get("path", ""), shlex.join(event.get("command", ()))]
-    what.append(f"port {event['port']}" if event.get("port") else "")
-    code, took = event.get("exit_code"), event.get("duration_ms")
-    what.append(f"exit code {code}" if code is not None else "")
-    what.append(event.get("reason", ""))
-    what.append(f"after {age(took)}" if took is not None else "")
-    parts = ", ".join(_printable(part) for part in what if part)
+    parts = ", ".join(each for each in (session_what(event), session_end(event)) if each)
     said = f"{event['verb']} {event['stage']} by {event['user']}{uid} in pod {event['pod']}"
     return f"{said}: {parts}" if parts else said
+
+
+def session_what(event: Fields) -> str:
+    """Return what is run, copied or reached in a session."""
+    port = f"port {event['port']}" if event.get("port") else ""
+    what = (event.get("path", ""), shlex.join(event.get("command", ())), port)
+    return ", ".join(_printable(each) for each in what if each)
+
+
+def session_end(event: Fields) -> str:
+    """Return how a session ended; empty = it has not."""
+    code, took = event.get("exit_code"), event.get("duration_ms")
+    end = (
+        f"exit code {code}" if code is not None else "",
+        _printable(event.get("reason", "")),
+        f"after {age(took)}" if took is not None else "",
+    )
+    return ", ".join(each for each in end if each)
 
 
 def _printable(text: str) -> str:

@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Iterator
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 import rich_click as click
 
@@ -16,13 +16,37 @@ if TYPE_CHECKING:
     from ganglion.client.views import EventView
 
 
-@command("events", "events --follow", "events train", "events -o json --after 100 -n 50")
+def _known(_: click.Context, __: click.Parameter, types: tuple[str, ...]) -> frozenset[str]:
+    """Check types of events. Raises BadParameter with those there are."""
+    if not types:
+        return frozenset()
+    from ganglion.files.wording import meant
+    from ganglion.model.events import Event
+
+    there = sorted(str(each.__struct_config__.tag) for each in get_args(Event))
+    if wrong := [each for each in types if each not in there]:
+        near = meant(wrong[0], there) or f"there are {', '.join(there)}"
+        raise click.BadParameter(f"no such type: {', '.join(wrong)}; {near}")
+    return frozenset(types)
+
+
+@command("events", "events --follow", "events train --type pod_access", "events -o json -n 50")
 @click.argument("job", required=False, shell_complete=complete_jobs)
 @click.option("-f", "--follow", is_flag=True, help="Go on until Ctrl-C.")
 @click.option("--after", type=click.IntRange(min=0), default=0, help="Only later ones than this.")
+@click.option(
+    "--type", "types", multiple=True, callback=_known, help="Only of this type, as pod_access."
+)
 @click.option("-n", "--limit", type=click.IntRange(min=1), help="At most so many rows.")
 @output("text", "json")
-def events(job: str | None, follow: bool, after: int, limit: int | None, form: str) -> None:
+def events(
+    job: str | None,
+    follow: bool,
+    after: int,
+    types: frozenset[str],
+    limit: int | None,
+    form: str,
+) -> None:
     """Print what happened, and what happens.
 
     Every change of the state is one event with a number. With -o json each is one line of JSON.
@@ -30,7 +54,9 @@ def events(job: str | None, follow: bool, after: int, limit: int | None, form: s
     JOB is an id, the beginning of one, or a name; without it, the events of all.
     """
     with connect() as client:
-        for view in islice(_found(client, job or "", after, follow=follow), limit):
+        found = _found(client, job or "", after, follow=follow)
+        chosen = (view for view in found if not types or view.event["type"] in types)
+        for view in islice(chosen, limit):
             _print(view, form)
 
 

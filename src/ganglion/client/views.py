@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
+from ganglion.client.session_views import SessionView
 from ganglion.model.placement import Placement
 from ganglion.model.reasons import Chance, Explanation, Reason
 from ganglion.model.resources import Amount
@@ -225,6 +226,7 @@ class WorkloadDetail(WorkloadBase):
         use: whether a workspace is idle, busy or unknown, and why.
         scaling: None = it has always had its replicas.
         spent: None = it has not ended, or it is unknown.
+        sessions: the last ones in its pods, newest first.
     """
 
     gangs: tuple[GangView, ...] = ()
@@ -233,6 +235,7 @@ class WorkloadDetail(WorkloadBase):
     use: str = ""
     scaling: Scaling | None = None
     spent: Spent | None = None
+    sessions: tuple[SessionView, ...] = ()
 
 
 class Explained(Explanation, frozen=True, kw_only=True):

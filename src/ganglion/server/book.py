@@ -37,12 +37,15 @@ from ganglion.model.workload import Checkpoint, Workload
 from ganglion.server.replicas import Replicas
 from ganglion.server.spending import Spending
 from ganglion.server.standing import Schedules
+from ganglion.server.visits import Visits, remember
 
 PARTS = (
     *("gangs", "trails", "policies", "alarms", "flaws", "schedules", "replicas", "spending"),
     *("_open", "_over"),
 )
 """What a book consists of beside the live workloads."""
+LATER = ("sessions", "visits")
+"""More of it, which the first version had not."""
 
 
 class Trail(Struct):
@@ -102,6 +105,7 @@ class Book:
         flaws: events of the ledger that could not be taken in, by number; rows of workloads, by
             their numbers below 0.
         sessions: those in pods that have begun and not ended, by their ids.
+        visits: the last sessions in pods of live workloads, by their ids.
         rebuilt: workloads whose rows are to be written again.
     """
 
@@ -114,6 +118,7 @@ class Book:
         self.flaws: dict[int, Flaw] = {}
         self.rebuilt: list[Entry] = []
         self.sessions: dict[str, PodAccess] = {}
+        self.visits: dict[str, Visits] = {}
         self._names: dict[str, dict[str, None]] = {}
         self.schedules = Schedules()
         self.replicas = Replicas()
@@ -127,12 +132,13 @@ class Book:
         made = cls()
         for name in PARTS:
             setattr(made, name, parts[name.lstrip("_")])
-        made.sessions = parts.get("sessions", {})  # the first version had none
+        for name in LATER:
+            setattr(made, name, parts.get(name, {}))
         return made
 
     def parts(self) -> dict[str, Any]:
         """All of it but the live workloads, by names that stay."""
-        return {name.lstrip("_"): getattr(self, name) for name in (*PARTS, "sessions")}
+        return {name.lstrip("_"): getattr(self, name) for name in (*PARTS, *LATER)}
 
     def enter(self, entry: Entry) -> None:
         """A workload was submitted, or changed."""
@@ -227,6 +233,9 @@ class Book:
             self.sessions.pop(event.session, None)
             if event.stage is Stage.BEGUN:
                 self.sessions[event.session] = event
+            workload = event.gang.rpartition("/")[0]
+            if workload in self.gangs:
+                remember(self.visits.setdefault(workload, {}), event)
             return
         trail = self.trails[event.gang]
         if isinstance(event, MetricReported):
@@ -263,6 +272,7 @@ class Book:
 
     def _leave(self, workload: str) -> None:
         entry = self.entries.pop(workload, None)
+        self.visits.pop(workload, None)
         name = entry.workload.name if entry else ""
         named = self._names.get(name, {})
         named.pop(workload, None)

@@ -10,6 +10,7 @@ from pydantic import Field
 from ganglion.model.reasons import Chance
 from ganglion.server.schema_base import NEXT, Model
 from ganglion.server.schemas_services import Scaling
+from ganglion.server.schemas_sessions import Session
 
 
 class Reason(Model):
@@ -183,6 +184,7 @@ class WorkloadDetail(Base):
     use: str = Field("", description="whether a workspace is idle, busy or unknown, and why")
     scaling: Scaling | None = Field(None, description="null = it has always had its replicas")
     spent: Spent | None = Field(None, description="null = it has not ended, or it is unknown")
+    sessions: tuple[Session, ...] = Field((), description="the last ones in its pods, newest first")
 
 
 class Suspension(Model):

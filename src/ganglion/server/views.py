@@ -19,7 +19,7 @@ from ganglion.model.plan import Phase
 from ganglion.model.reasons import Reason
 from ganglion.model.resources import WHOLE
 from ganglion.model.workload import Gang, Kind
-from ganglion.server import schemas, schemas_daily, schemas_services
+from ganglion.server import schemas, schemas_daily, schemas_services, visits
 from ganglion.server.book import Entry, Trail
 from ganglion.server.draft import Mind
 from ganglion.server.replicas import Past
@@ -116,6 +116,7 @@ def detail(
         url=f"{url}/{entry.workload.name}/" if url and entry.workload.run.port else "",
         scaling=_scaling(mind, entry),
         spent=_spent(mind, entry),
+        sessions=visits.shown(mind.book.visits.get(workload, {})),
     )
 
 
