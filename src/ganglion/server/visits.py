@@ -17,7 +17,8 @@ def remember(known: Visits, event: PodAccess) -> None:
     begun = known.get(event.session)
     if begun is None and event.stage is Stage.ENDED:
         return  # forgotten meanwhile
-    known[event.session] = _over(begun, event) if begun else event
+    # Requests are noted after this in a turn, and before it in a replay.
+    known[event.session] = _over(begun, event) if begun else replace(event, request="")
     while len(known) > SHOWN:
         del known[next(iter(known))]
 
