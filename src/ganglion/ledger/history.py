@@ -18,7 +18,8 @@ MOST_MS = 1 << 62
 
 TRIMMED = b"{}"
 """Document of a workload of which only what lists show is kept."""
-_LONG = ("url", "use", "scaling")
+UNLISTED = ("url", "use", "scaling", "sessions")
+"""Keys of what there is to show about a workload that lists do not show."""
 
 _DECODE = msgspec.json.Decoder(Workload)
 
@@ -30,7 +31,7 @@ def trimmed(detail: bytes) -> bytes:
         count = len(msgspec.json.decode(shown["gangs"], type=list[msgspec.Raw]))
     except (msgspec.MsgspecError, ValueError, KeyError):
         return detail
-    for key in _LONG:
+    for key in UNLISTED:
         shown.pop(key, None)
     shown |= {"gangs": msgspec.Raw(b"[]"), "document": msgspec.Raw(TRIMMED)}
     return msgspec.json.encode({**shown, "count": count})

@@ -7,6 +7,7 @@ import msgspec
 
 from ganglion.engine.record import HOLDING, WAITING, GangRecord
 from ganglion.engine.state import ClusterState
+from ganglion.ledger.history import UNLISTED
 from ganglion.ledger.records import Filed
 from ganglion.lifecycle.reserved import reason_of, waits_for
 from ganglion.lifecycle.status import State, end_of, state_of
@@ -214,7 +215,7 @@ def _line(filed: Filed) -> dict[str, object]:
     # Of thousands of trials only the number is wanted: none of them is read.
     gangs = len(msgspec.json.decode(shown.pop("gangs"), type=list[msgspec.Raw]))
     gangs = int(bytes(shown.pop("count", b""))) if "count" in shown else gangs  # of a trimmed one
-    for key in ("document", "url", "use", "scaling"):
+    for key in ("document", *UNLISTED):
         shown.pop(key, None)
     return {**{key: msgspec.json.decode(value) for key, value in shown.items()}, "gangs": gangs}
 
