@@ -33,7 +33,7 @@ def give(state: ClusterState, record: GangRecord, placement: Placement, plan: Pl
 
 
 def keep_promises(state: ClusterState, plan: Plan) -> None:
-    """Start the gangs whose promised places nobody has to leave any more."""
+    """Start the gangs whose promised places no other gang still has to leave."""
     for gang in list(state.promised):
         record = state.records[gang]
         place = record.promise

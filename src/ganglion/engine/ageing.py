@@ -1,4 +1,4 @@
-"""The order among equals by expected length, aged so that nobody is overtaken for ever."""
+"""The order among equals by expected length, aged so that no gang is overtaken for ever."""
 
 SECOND_MS = 1000
 PARTS = 16
@@ -9,9 +9,9 @@ def aged_rank(expected_ms: int, submitted_ms: int, ageing_ms: int) -> int:
     """Where a gang stands among its equals; smaller goes first.
 
     A gang counts as submitted later by `ageing_ms` for every doubling of its expected length.
-    So a shorter one overtakes, but only who came less than `ageing_ms` x (doublings between
-    them) before it: waiting makes up for length, and as everybody's wait grows alike the rank
-    never has to be computed again.
+    So a shorter gang overtakes only gangs submitted less than `ageing_ms` x (doublings between
+    them) before it: waiting makes up for length, and as the wait of all gangs grows alike the
+    rank never has to be computed again.
 
     Args:
         expected_ms: expected run time, or service.

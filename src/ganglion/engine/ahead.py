@@ -12,7 +12,7 @@ from ganglion.model.plan import Phase
 from ganglion.model.workload import Gang
 
 LEARNT_FROM = (ev.Outcome.SUCCEEDED, ev.Outcome.FAILED, ev.Outcome.TIMED_OUT)
-"""Ends that say how long a gang runs when nobody disturbs it."""
+"""Ends that say how long a gang runs when it is not disturbed."""
 
 
 def node_added(state: Components, event: ev.NodeAdded) -> bool:
@@ -137,7 +137,7 @@ def start_planned(state: Components, event: ev.StartPlanned) -> bool:
 
 
 def start_expected(state: Components, event: ev.StartExpected) -> bool:
-    """The user of a gang was told when to expect its start."""
+    """The expected start of a gang was announced to its user."""
     return state.bands.apply(event)
 
 

@@ -13,7 +13,7 @@ from ganglion.model.resources import WHOLE
 from ganglion.model.workload import Gang
 
 FADES = 512
-"""Every run makes the weight of those before it smaller by one part in so many."""
+"""Every run makes the weight of those before it smaller by one part in this number."""
 
 
 class Pool(NamedTuple):
@@ -29,7 +29,7 @@ class Pool(NamedTuple):
 
 
 class Claim(NamedTuple):
-    """What a gang takes: thousandths of GPUs or CPUs, for at most so many ms."""
+    """What a gang takes: thousandths of GPUs or CPUs, for at most `length` ms."""
 
     pool: Pool
     milli: int
@@ -141,7 +141,7 @@ class Backlog:
         Args:
             record: its record.
             now: the time in ms.
-            learn: whether the run came to an end of its own.
+            learn: whether the run ended by itself.
         """
         self._stop_waiting(record.gang.id)
         known = self._stop_running(record.gang.id)

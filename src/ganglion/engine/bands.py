@@ -4,8 +4,8 @@ The wait is computed by working the queue forward (`Foresight`), and corrected b
 waits compared with true ones (`Ratios`). A start that hangs on gangs with neither a time limit
 nor a history is unknown.
 
-Telling costs at most `ALLOWANCE` steps of work a cycle and `PACE` a millisecond on average: after a
-roll-out that took more, the next gangs are told some cycles later.
+Announcing bands costs at most `ALLOWANCE` steps of work a cycle and `PACE` a millisecond on
+average: after a roll-out that took more, the next bands are announced some cycles later.
 """
 
 from collections import deque
@@ -26,10 +26,10 @@ from ganglion.model.events import StartExpected
 from ganglion.model.plan import Phase
 
 FORETOLD = 16
-"""Gangs that are told in one cycle, and of those that are submitted together."""
+"""Bands announced in one cycle, and of gangs that are submitted together."""
 
 ALLOWANCE, SAVED = 50, 20_000
-"""Steps of work that every cycle adds to what telling may spend, and the most that is saved."""
+"""Steps of work that every cycle adds to what announcing may spend, and the most that is saved."""
 PACE = 1
 """Most steps that a millisecond adds: cycles that follow each other closely share them."""
 
@@ -68,7 +68,7 @@ class Coverage(Struct, frozen=True):
 
     Attributes:
         bands: how many are over: their gang has started, or their p90 has passed.
-        held_p50, held_p90: starts that came by the time told.
+        held_p50, held_p90: starts that came by the announced time.
     """
 
     bands: int
@@ -77,7 +77,7 @@ class Coverage(Struct, frozen=True):
 
 
 class Bands:
-    """Bands that were told, and what came of them.
+    """Announced bands, and whether they held.
 
     Args:
         state: the fleet and what waits.
@@ -86,9 +86,9 @@ class Bands:
     Attributes:
         load: when running gangs are expected to end.
         ratios: how computed waits compared with true ones.
-        open: what was told of gangs that wait, by gang.
-        deadlines: a heap of (p90 in ms, gang, when it was told in ms).
-        untold, unknown: gangs to be told; gangs that were told that nothing is known.
+        open: announced bands of gangs that wait, by gang.
+        deadlines: a heap of (p90 in ms, gang, when the band was announced in ms).
+        untold, unknown: gangs without an announcement; gangs announced as having no known start.
         scores: whether the latest bands held: (p50, p90).
     """
 
@@ -144,7 +144,7 @@ class Bands:
         return unit_of(record)
 
     def apply(self, event: StartExpected) -> bool:
-        """A band was told to the gang's user."""
+        """A band was announced to the gang's user."""
         self._settle(event.at)
         self._state.record(event.gang)
         self.unknown.pop(event.gang, None)
@@ -171,7 +171,7 @@ class Bands:
                     self.ratios.learn(event.raw_ms, event.p90_ms - event.at, late=True)
 
     def told(self, gang: str) -> StartExpected | None:
-        """The band told to the user of a gang that still waits, unless its p90 has passed."""
+        """The band announced to the user of a gang that still waits, unless its p90 has passed."""
         found = self.open.get(gang)
         return found.event if found else None
 
@@ -190,7 +190,7 @@ class Bands:
             self.ratios.learn(event.raw_ms, now - event.at)
 
     def ended(self, gang: str) -> None:
-        """An attempt is over, or nobody wants the gang any more."""
+        """An attempt is over, or the gang is not wanted any more."""
         self.load.ended(gang)
         self.open.pop(gang, None)
         self._forget(gang)
@@ -222,7 +222,7 @@ class Bands:
     def _asked(self, unit: Unit, now: int) -> Foresight:
         """The queue worked forward from now; while nothing changes, the one made before.
 
-        What a cycle tells never rests on it, so that questions change no plan.
+        What a cycle announces never rests on it, so that questions change no plan.
         """
         state = self._state
         version = (unit, now, state.turn, state.freed, state.lanes.changes, state.policy)
@@ -250,7 +250,7 @@ class Bands:
 
 
 class Told:
-    """A band that was told, and whether its gang's start teaches."""
+    """An announced band, and whether its gang's start teaches."""
 
     def __init__(self, event: StartExpected, teaches: bool) -> None:
         self.event, self.teaches = event, teaches

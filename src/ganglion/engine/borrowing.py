@@ -35,7 +35,7 @@ def cells_of(charged: tuple[tuple[str, Usage], ...]) -> Cells:
 
 
 UNBOUNDED = 1 << 60
-"""What may be used of a cell that nobody of a tree has quota of."""
+"""What may be used of a cell that no queue of the tree has quota of."""
 
 
 def usages_of(cells: Cells) -> tuple[tuple[str, Usage], ...]:
@@ -56,7 +56,7 @@ class Borrowing:
     """Reads the present use; what depends on the queues alone is remembered.
 
     Args:
-        shares: queues and use; the queues must not change while this object lives.
+        shares: queues and use; the queues must not change while this object is in use.
     """
 
     def __init__(self, shares: Shares) -> None:
@@ -169,7 +169,7 @@ class Borrowing:
         return self.local(queue, cell) + above
 
     def potential(self, queue: str, cell: Cell) -> int:
-        """How much the queue could use if nobody used anything."""
+        """How much the queue could use if no queue used anything."""
         found = self._potential.get((queue, cell))
         if found is None:
             found = self._potential[queue, cell] = self._could(queue, cell)

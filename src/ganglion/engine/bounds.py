@@ -1,7 +1,7 @@
 """What keeps a queue from using more: limits, quota, what others keep back, users' limits.
 
 A start is within its means when at every queue on the way up: no limit is passed, counting
-what queues beside the path keep back inside it; work that nobody may stop stays within quota;
+what queues beside the path keep back inside it; work that may not be preempted stays within quota;
 and no user passes the user limit. In the fleet, what others keep back stays free.
 """
 
@@ -26,7 +26,7 @@ Table = Mapping[str, Mapping[str, Usage]]
 
 
 class Ask(NamedTuple):
-    """What somebody wants to use more.
+    """What a gang wants to use in addition.
 
     Attributes:
         path: its queue and all above it, the root last.
@@ -48,8 +48,8 @@ class Passed(NamedTuple):
 
     Attributes:
         queue: the queue of the bound; empty = the fleet, of which others keep a part back.
-        user: whose use is bounded; None = everybody's.
-        fixed: whether only work counts that nobody may stop.
+        user: whose use is bounded; None = that of all users.
+        fixed: whether only work counts that may not be preempted.
         flavor: flavor, or `*` for all of them together.
         kind: the resource, as a field of `Usage`.
         short: how much less would have to be in use.
@@ -71,7 +71,7 @@ class Bounds:
     Args:
         tree: the queues.
         usage: in use, by queue, subtree included.
-        fixed: the same, of gangs that nobody may stop.
+        fixed: the same, of gangs that may not be preempted.
         of_user: (queue, user, flavor) -> what the user uses in the queue.
         lending: what queues keep back.
     """

@@ -1,7 +1,7 @@
 """Waiting gangs that get a claim although nothing was freed.
 
 A lane in which nothing can start is shut until something is freed. Two more things can let its
-first gang have others stopped: a queue comes to use more than it deserves, by what it starts or
+first gang preempt others: a queue begins to use more than it deserves, by what it starts or
 because others ask for more; and a gang of lower priority starts in the own queue.
 """
 

@@ -30,7 +30,8 @@ from ganglion.model.plan import Phase, Plan, Stop
 from ganglion.model.workload import Kind
 
 MARGIN_MS = 10_000
-"""A gang that saves when it is told has its grace and so much more before the booking begins."""
+"""A gang that saves when it is asked to stop gets its grace and this much more, in ms, before the
+booking begins."""
 
 
 def clear(state: ClusterState, plan: Plan) -> None:

@@ -127,7 +127,7 @@ class Components(Holdings):
             self.wait(record)
 
     def join(self, record: GangRecord, pods: tuple[PodPlacement, ...]) -> None:
-        """Pods come to count in the tree. Raises NotFound before any does."""
+        """Count pods in the tree. Raises NotFound before any does."""
         super().join(record, pods)
         self.occupants.join(record, pods)
 

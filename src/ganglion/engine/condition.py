@@ -120,13 +120,13 @@ def added(free: Extras, amounts: Extras, sign: int) -> Extras:
 
 
 def room_by_extras(free: Extras, amounts: Extras, most: int) -> int:
-    """How many pods of at most so many a node's counted resources suffice for."""
+    """How many pods, at most `most`, a node's counted resources suffice for."""
     there = dict(free)
     return min((most, *(there.get(name, 0) // amount for name, amount in amounts)))
 
 
 def widened(condition: Condition, devices: int) -> Condition:
-    """The condition with at least so many devices; those that the node has not got are sick."""
+    """The condition with at least `devices` devices; those that the node has not got are sick."""
     missing = tuple(range(len(condition.gpu), devices))
     if not missing:
         return condition
@@ -135,7 +135,7 @@ def widened(condition: Condition, devices: int) -> Condition:
 
 
 def trimmed(condition: Condition, devices: int) -> Condition:
-    """The condition without the devices beyond so many at its end that no pod holds."""
+    """The condition without those beyond `devices` devices at its end that no pod holds."""
     last = len(condition.gpu)
     while last > devices and condition.gpu[last - 1] == WHOLE:
         last -= 1

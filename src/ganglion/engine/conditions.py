@@ -71,8 +71,8 @@ class Conditions:
         """Forget all conditions but the live ones, and every shape.
 
         Returns:
-            Old number -> new number of the live ones. Whoever holds a `Sight` or any other
-            number must drop it.
+            Old number -> new number of the live ones. A caller that holds a `Sight` or any
+            other number must drop it.
         """
         kept = {each: self.known[each] for each in sorted(set(live))}
         self.known, self.whole, self._ids, self._sights = [], [], {}, {}

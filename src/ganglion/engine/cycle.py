@@ -272,7 +272,7 @@ def _keep_waiting(
     """None of the lane can start before something changes; say so once."""
     if reason != lane.reason:
         plan.waits.append(Wait(lane.queue, record.gang.id, len(lane), reason))
-    # A Permit plugin may change its mind with the time alone, so one that said no is asked in
+    # A Permit plugin may change its mind with the time alone, so one that refused is asked in
     # every cycle.
     if ask_again:
         lane.reason = reason

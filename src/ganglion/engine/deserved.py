@@ -1,8 +1,8 @@
 """What every queue deserves of the fleet as things stand: its quota and its part of the rest.
 
-A queue's request is what its gangs hold, what those that were told to stop still hold, and
+A queue's request is what its gangs hold, what those that were asked to stop still hold, and
 what waits. GPUs are divided separately in every account: a flavor in which some queue has a
-quota, or `*` for all flavors together where nobody has quota by flavor.
+quota, or `*` for all flavors together where no queue has quota by flavor.
 """
 
 from collections.abc import Iterable, Mapping
@@ -53,7 +53,7 @@ class Scene(Protocol):
 
     @property
     def leaving(self) -> Mapping[str, Mapping[str, None]]:
-        """Node -> gangs with pods that were told to stop."""
+        """Node -> gangs with pods that were asked to stop."""
 
 
 class Deserved:
@@ -115,7 +115,7 @@ class Deserved:
         return self._scene.shares.usage[queue].get(account, NOTHING).gpu_milli
 
     def is_over(self, queue: str, flavor: str = ANY_FLAVOR, extra_milli: int = 0) -> bool:
-        """Whether a queue, with so much more of a flavor, uses more than it deserves."""
+        """Whether a queue with `extra_milli` more of a flavor uses more than it deserves."""
         usage = self._scene.shares.usage[queue]
         for account, bound in self.bounds(queue, flavor):
             if usage.get(account, NOTHING).gpu_milli + extra_milli > bound:

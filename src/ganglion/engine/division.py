@@ -20,7 +20,7 @@ class Claim(NamedTuple):
     Attributes:
         quota: what it is guaranteed; None = all there is.
         limit: most it may have; None = no bound.
-        weight: its part of what nobody is guaranteed, relative to the others'; 0 = none.
+        weight: its part of what no claim is guaranteed, relative to the others'; 0 = none.
         priority: queues of higher priority divide what is left over first.
         request: what it uses and waits for.
         past: its decayed use, in millionths of the whole capacity.
@@ -42,7 +42,7 @@ class Claim(NamedTuple):
 def divide(total: int, claims: Sequence[Claim], correction: int = 0) -> list[int]:
     """Shares of `total` thousandths, one per claim; claims in order of age, the oldest first.
 
-    1. Everybody gets its quota, as far as it wants it. Quotas are guarantees: when they add
+    1. Every claim gets its quota, as far as it wants it. Quotas are guarantees: when they add
        up to more than the total, so do the shares.
     2. What is left goes to one priority after the other, by weight; a part that does not
        cover all that is wanted is rounded down to whole GPUs.
@@ -90,7 +90,7 @@ class _Rounds:
         self._fractions: dict[int, tuple[int, int]] = {}
 
     def run(self, left: int, peers: list[int]) -> int:
-        """Divide until nobody needs less than its part; returns what is left."""
+        """Divide until no claim needs less than its part; returns what is left."""
         while left > 0 and peers:
             given, again = self._round(left, peers)
             left -= given

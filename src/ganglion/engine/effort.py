@@ -34,7 +34,7 @@ GANG = 6
 """The same for a search that finds no place, with the diagnosis of why."""
 
 NODES_PER_WORK = 64
-"""So many nodes make such a search dearer by one, unless a sum over the fleet tells enough."""
+"""Nodes per unit of work that such a search costs more, unless a sum over the fleet suffices."""
 
 POSTPONED = "postponed"
 """Key in the evidence of gangs that were not searched for in full in the last cycle."""
@@ -114,11 +114,11 @@ class Effort:
                 raise Exhausted
 
     def spend_in_vain(self, nodes: int) -> None:
-        """Count that a search found no place among that many nodes, and said why."""
+        """Count that a search found no place among that many nodes, and why."""
         self.spend(GANG + nodes // NODES_PER_WORK)
 
     def repeated(self, work: int) -> None:
-        """So much of the work was for a gang that was searched for in this sweep."""
+        """Note that `work` of the work was for a gang that was searched for in this sweep."""
         self._repeated += work
 
     @contextmanager

@@ -1,12 +1,12 @@
 """Growth: what is idle at the end of a cycle goes to elastic gangs, one slice at a time.
 
 The fair order decides who is next, anew after every slice. A gang grows within quota, limits
-and topology, never into a reserved place, and not beyond what its queue deserves while anybody
-waits who could take that back. Where no idle place is large enough, gangs that fit elsewhere
+and topology, never into a reserved place, and not beyond what its queue deserves while a gang
+waits that could take that back. Where no idle place is large enough, gangs that fit elsewhere
 are moved for one that runs, if that pays; else surplus pods of others may be taken for it by
 the same rules as for one that waits. The gang grows once they have left. A gang that was just
 resized is left alone until it is back at work, and one that runs grows only if that pays within
-the policy's horizon. Pods that join a gang in place disturb nobody: it may grow in every cycle.
+the policy's horizon. Pods that join a gang in place disturb no other: it may grow in every cycle.
 """
 
 from collections.abc import Iterable, Iterator
@@ -88,7 +88,7 @@ class _Season:
         self._surplus = any(map(_has_surplus, state.settled()))
 
     def run(self) -> None:
-        """Grow in order until nobody can grow any more."""
+        """Grow in order until no gang can grow any more."""
         state, growers = self._state, self._growers
         known = {name: freed for name, freed in state.unhelped.items() if name in growers}
         state.unhelped = known
@@ -106,7 +106,7 @@ class _Season:
         return self._state.unhelped.get(name) == self._state.freed
 
     def _deal(self, growers: Iterable[Grower]) -> bool:
-        """Grow in order; whether nobody is left for whom there was no work left in this cycle."""
+        """Grow in order; whether the work allowed in this cycle sufficed for every gang."""
         turns = [turn for each in growers for turn in self._turn(each)]
         heapify(turns)
         first = True
@@ -117,7 +117,7 @@ class _Season:
             name = heappop(turns)[-1]
             grower = self._growers[name]
             for turn in self._turn(grower):
-                # Shares have grown since it was ranked: somebody else may go first by now.
+                # Shares have grown since it was ranked: another gang may go first by now.
                 if turns and turn > turns[0]:
                     heappush(turns, turn)
                 elif self._step(grower):
@@ -174,10 +174,10 @@ class _Season:
         return clear
 
     def _keeps(self, grower: Grower, asker: GangRecord, place: Placement) -> bool:
-        """Whether nobody comes to have a right to what the gang would get.
+        """Whether no other gang gains a right to what the gang would get.
 
-        Who waits may have had such a right before, and found no use for it. Who grows, too,
-        finds one in these very pods, unless they are more than it asks for.
+        A gang that waits may have had such a right before, and found no use for it. A gang that
+        grows, too, finds one in these very pods, unless they are more than it asks for.
         """
         record = grower.record
         if not record.gang.preemptible:
@@ -263,7 +263,7 @@ class _Season:
             self._tentative.give_back(unit)
 
     def _settle(self, grower: Grower, asker: GangRecord, taken: list[Unit]) -> None:
-        """Drop whoever is not needed, and keep the place free."""
+        """Drop victims that are not needed, and keep the place free."""
         kept = list(taken)
         for unit in reversed(taken[:-1]):
             self._tentative.give_back(unit)

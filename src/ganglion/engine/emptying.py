@@ -1,9 +1,9 @@
 """Emptying nodes: gangs leave nearly empty nodes so that whole ones come free.
 
-When nobody waits for room, everybody on one node is moved to nodes that are in use anyway, so
+When no gang waits for room, all gangs on one node are moved to nodes that are in use anyway, so
 that a gang of whole nodes can start at once and nodes can be switched off. One node at a time,
 the one that is used least; only when what comes free within the policy's horizon is worth more
-than the moves. The number of empty nodes grows with every step: it comes to an end.
+than the moves. The number of empty nodes grows with every step, so the moves end.
 """
 
 from collections.abc import Iterator, Sequence
@@ -63,7 +63,7 @@ def empty_nodes(state: ClusterState, plan: Plan) -> None:
 
 
 def _is_quiet(state: ClusterState) -> bool:
-    """Whether nobody waits for room, and nobody is on the way."""
+    """Whether no gang waits for room, and no gang is starting or stopping."""
     if state.promised or state.leaving:
         return False
     return not any(lane.reason is None or lane.reason.token in ABOUT_ROOM for lane in state.lanes)
@@ -104,7 +104,7 @@ def _may(state: ClusterState, record: GangRecord, now: int) -> bool:
 
 
 def _free(state: ClusterState, rank: int) -> int:
-    """Thousandths of GPUs that are free on a node; 0 for one that takes nobody."""
+    """Thousandths of GPUs that are free on a node; 0 for one that accepts no pods."""
     condition = state.table.known[state.tree.conditions[rank]]
     return sum(condition.usable) if condition.open else 0
 

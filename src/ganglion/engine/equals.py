@@ -1,4 +1,4 @@
-"""Which gangs wait as equals: whoever of them goes first, it makes no difference to the others."""
+"""Which gangs wait as equals: which of them goes first makes no difference to the others."""
 
 from collections.abc import Hashable
 

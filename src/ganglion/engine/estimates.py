@@ -1,7 +1,7 @@
 """How long a gang will run, learnt from the runs that have ended.
 
 The closest history with enough runs answers: the user's runs under the same name, then all of
-the user's, then the queue's and everybody's; runs of like form (as many GPUs, the same time
+the user's, then the queue's and those of all users; runs of like form (as many GPUs, the same time
 limit) before others. Answers order and foretell; they guarantee nothing.
 """
 
@@ -37,20 +37,20 @@ class Source(StrEnum):
     """Whose runs an estimate is learnt from, the closest first."""
 
     GIVEN = "given"
-    """A predictor, or the user, has said."""
+    """A predictor, or the user, gave it."""
     USER_NAME = "user+name"
     USER = "user"
     QUEUE = "queue"
     ALL = "all"
     PRIOR = "prior"
-    """Nobody's: what is assumed when nothing is known."""
+    """From no history: what is assumed when nothing is known."""
 
 
 class Estimate(Struct, frozen=True):
     """A run time, or what is left of one, in ms.
 
     Attributes:
-        p50_ms, p90_ms: so much is not exceeded by 50 and by 90 % of such runs.
+        p50_ms, p90_ms: run times that 50 and 90 % of such runs do not exceed.
         mean_ms: expected; orders gangs (the shortest expected one first is best for the mean
             completion time of those that are not stopped).
         samples: runs behind it; 0 = none.
@@ -113,7 +113,7 @@ class Estimates:
             self._history(key).add(ran)
 
     def estimate(self, gang: Gang) -> Estimate:
-        """How long a gang will run if nobody stops it."""
+        """How long a gang will run if it is not stopped."""
         if gang.expected_ms:
             return _capped(_given(gang.expected_ms), gang.time_limit_ms)
         for source, key, alike in _keys(gang) if self._histories else ():

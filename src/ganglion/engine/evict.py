@@ -4,7 +4,7 @@ For each candidate domain the cheapest set of victims is sought whose removal le
 gang be placed: node by node by price (`market`), or in the fixed order of the rules. Who is
 not needed is then dropped again. Where a limit or a quota blocks the gang, victims under that
 bound are taken first (`means`). Domains compare by (highest class hurt, price, number
-disturbed). Nobody is touched before the whole gang was proven placeable.
+disturbed). No gang is stopped before the whole asking gang was proven placeable.
 
 Source: the shape of Volcano's gang preemption with a price in place of an order; thinning as
 Kueue's fill-back.
@@ -47,7 +47,7 @@ from ganglion.model.queue import ANY_FLAVOR
 from ganglion.model.reasons import Reason, Token
 
 TRIED = Reason(Token.CAPACITY, "no place was found")
-"""Stands for a reason that nobody will read."""
+"""Stands for a reason that is not reported."""
 
 Take = Callable[[Tentative], list[Unit] | None]
 """Takes victims until the gang fits and says which; None when it cannot."""
@@ -62,7 +62,7 @@ class Trader:
         now: the time in ms.
 
     Attributes:
-        refusal: why nobody could be stopped for the last gang, by arithmetic; None = unknown.
+        refusal: why no gang could be stopped for the last one, by arithmetic; None = unknown.
         wait_until: when the last gang's trade will be cheaper, in ms; None = no such time.
     """
 
@@ -122,7 +122,7 @@ class Trader:
         return None if self.wait_until else found
 
     def _yielding(self, asker: GangRecord) -> list[str]:
-        """Whoever it might take running gangs from has to let it pass with a reservation, too."""
+        """Holders of reservations that this gang could preempt: they cannot block it with those."""
         held = self._state.future.reservations()
         state, allows, now = self._state, self._rules.allows, self._now
         return [e.record.gang.id for e in held if allows(state, asker, as_if_there(e), now)]
@@ -282,7 +282,7 @@ class Trader:
     def _settle(
         self, asker: GangRecord, taken: list[Unit], tentative: Tentative, before: Use
     ) -> Trade | None:
-        """Drop whoever is not needed, seat the gang, and move whoever fits elsewhere."""
+        """Drop victims not needed, seat the gang, and move the victims that fit elsewhere."""
         units = self._thin(asker, taken, tentative, before)
         placement = self._place(asker)
         if placement is None:

@@ -1,12 +1,12 @@
-"""Reclaim for fairness: who may take what nobody is guaranteed, and from whom.
+"""Reclaim for fairness: who may take what no queue is guaranteed, and from whom.
 
 A gang is *guaranteed* its place against another queue where, at the level where the two part, its
 branch stays within its quota with it. Otherwise it may ask for its share: each of its queues
 below that level may pass its share by no more than it lacks of it before, so that gangs of every
-size come to the share on average. The victim's branch must use more than its share, and the
+size reach the share on average. The victim's branch must use more than its share, and the
 whole trade must bring use closer to the shares: the shortfall, summed over all queues of both
 paths, has to become smaller. Starts never make it larger, so that for unchanged requests trades
-come to an end, and no gang is stopped if its own queue would be owed what it gives up.
+end, and no gang is stopped if its own queue would be owed what it gives up.
 
 Source: water filling for the shares; sums of squares that only fall are the usual proof that
 transfers end (as for the fair-sharing strategies of Kueue, which compare one pair of queues).

@@ -226,7 +226,7 @@ class Assigner:
         return WORST
 
     def _is_barred(self, cell: Cell, amount: int) -> bool:
-        """Whether work that nobody may stop would borrow."""
+        """Whether work that may not be preempted would borrow."""
         flavor, kind = cell
         gang, shares = self._record.gang, self._state.shares
         if gang.preemptible:
@@ -305,7 +305,7 @@ def _groups(state: Holdings, borrowing: Borrowing, queue: str) -> Iterator[Group
 
 
 def _governed(state: Holdings, borrowing: Borrowing, queue: str) -> frozenset[str]:
-    """Kinds that nobody has without quota: GPUs, and what any queue of the tree lists.
+    """Kinds that no queue gets without quota: GPUs, and what any queue of the tree lists.
 
     In a tree without any quota nothing is.
     """

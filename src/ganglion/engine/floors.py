@@ -1,8 +1,8 @@
-"""Floors: how many siblings of a workload must be left by whoever has others stopped.
+"""Floors: minimum siblings of a workload that a preemption leaves running.
 
 A gang that runs may be taken only while enough of its siblings run beside it; one that still
 starts, while enough of them run or start. Pods on their way do not stand in for pods that
-run. Gangs that were told to stop count no more, nor do those chosen for the trade at hand, and
+run. Gangs that were asked to stop count no more, nor do those chosen for the trade at hand, and
 it makes no difference whether a gang would go on elsewhere: meanwhile it does not run.
 
 All siblings carry the same floor. What users, limits of time and lost nodes end is not held up.
@@ -43,11 +43,11 @@ class Floors:
         _add(self.running, record.gang.workload, 1)
 
     def left(self, record: GangRecord) -> None:
-        """A gang is told to stop, or would be; call it before its phase changes."""
+        """A gang is asked to stop, or would be; call it before its phase changes."""
         self._count(record, -1)
 
     def back(self, record: GangRecord) -> None:
-        """A gang would not be told to stop after all."""
+        """A gang would not be asked to stop after all."""
         self._count(record, 1)
 
     def spares(self, record: GangRecord) -> bool:

@@ -76,7 +76,7 @@ def unit_of(record: GangRecord) -> Unit:
 
 
 class Foresight:
-    """The queue worked forward from one moment, as far as somebody asks.
+    """The queue worked forward from one moment, as far as callers ask.
 
     Args:
         state: must not change while this is in use.

@@ -38,7 +38,7 @@ from ganglion.model.policy import Backfill
 from ganglion.model.reasons import Reason
 
 CONSERVATIVE_DEPTH = 256
-"""Reservations held at most where everybody gets one."""
+"""Reservations held at most where every waiting gang gets one."""
 
 _LATE = Cause(CauseKind.PLACE_LATE)
 _GONE = Cause(CauseKind.PLACE_GONE)
@@ -143,7 +143,7 @@ class Future:
 
         Args:
             record: a waiting gang.
-            reason: why it waits, as `settle` said.
+            reason: why it waits, as `settle` returned it.
             now: the time in ms.
             without: flavors that are out of quota for it.
         """
@@ -175,7 +175,7 @@ class Future:
         Args:
             record: the gang.
             now: the time in ms.
-            found: what a search came to that knows no reservations.
+            found: the result of a search that knows no reservations.
             search: the same search; it is repeated with all reserved places taken.
         """
         reason, placement = found
@@ -337,8 +337,8 @@ class Future:
     def _first(self, record: GangRecord, now: int) -> GangRecord | None:
         """Who gets the next reservation: of the highest priority, who waits for longest.
 
-        Going by age, and not by the order among equals, bounds everybody's wait, however many
-        shorter ones may come. A reservation costs the others time, so it is made only for a
+        Going by age, and not by the order among equals, bounds the wait of all gangs, however
+        many shorter ones may come. A reservation costs the others time, so it is made only for a
         gang that has nearly waited for as long as it would where nobody overtakes.
         """
         state = self._ground.state

@@ -1,8 +1,8 @@
 """Whether a trade would make a queue grow beyond what it deserves.
 
-Whoever does that, at the expense of its own queue's lower classes or in another flavor than the
-one it has a claim to, is taken back at once by the others, who then give way in turn, and so on
-for ever.
+A gang that does that, at the expense of its own queue's lower classes or in another flavor than
+the one it has a claim to, is preempted at once by the others, which then give way in turn, and
+so on for ever.
 """
 
 from collections.abc import Iterable
@@ -25,7 +25,7 @@ BY_RIGHT = (
     CauseKind.SHARED,
     CauseKind.RECLAIMED_BORROWING,
 )
-"""Causes that give nobody more than its queue deserves."""
+"""Causes that give no gang more than its queue deserves."""
 
 Use = dict[tuple[str, str, str], int]
 """(queue, account, kind of resource) -> what it uses."""
@@ -78,7 +78,7 @@ class Growth:
     def is_beyond_share(self, asker: GangRecord, before: Use, units: Iterable[Unit]) -> bool:
         """Whether a trade gives these queues more than they deserve, or takes more than it gives.
 
-        From a gang that must not be stopped nobody can take anything back.
+        From a gang that must not be stopped nothing can be taken back.
 
         Args:
             asker: a gang that has its place.
@@ -94,7 +94,7 @@ class Growth:
         )
 
     def _may_have(self, key: tuple[str, str, str], now: int, before: int) -> bool:
-        """Whether a queue may use so much: its share to the nearest, or what no other asks for."""
+        """Whether a queue may use `now`: its share to the nearest, or what no other asks for."""
         bound = self._entitled.share(*key)
         if bound is None or now <= bound:
             return True

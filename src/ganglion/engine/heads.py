@@ -1,4 +1,4 @@
-"""The first gangs of all queues side by side, as Kueue goes about it.
+"""The first gangs of all queues side by side, as Kueue does it.
 
 All heads are nominated as things stood at the beginning; then they are taken in order, and who
 does not fit any more after those before is left for the next cycle. With `heads_only` that is

@@ -7,7 +7,7 @@ WINDOW = 64
 """Runs that are remembered; the oldest is forgotten first, so that habits may change."""
 
 LATEST = 2
-"""Runs whose mean is expected of somebody's next one (Tsafrir, Etsion and Feitelson, 2007)."""
+"""Runs whose mean is expected of the next one (Tsafrir, Etsion and Feitelson, 2007)."""
 
 
 class History:

@@ -179,7 +179,7 @@ class Holdings(Journaled):
         return found
 
     def forget(self, gang: str) -> None:
-        """Drop the record of a gang that has ended. Raises Conflict for one that lives."""
+        """Drop the record of a gang that has ended. Raises Conflict for one that has not."""
         record = self.record(gang)
         if record.phase is not Phase.ENDED:
             raise Conflict(f"gang {gang} is {record.phase} and cannot be forgotten")
@@ -293,7 +293,7 @@ class Holdings(Journaled):
         self.freed += 1
 
     def step_off(self, record: GangRecord) -> None:
-        """All pods of a gang are told to stop: others may be promised its place."""
+        """All pods of a gang are asked to stop: others may be promised its place."""
         assert record.placement
         self._remember(record, -1)
         self.part(record, record.placement.pods)
@@ -307,7 +307,7 @@ class Holdings(Journaled):
         self.freed += 1
 
     def resize(self, record: GangRecord, placement: Placement) -> None:
-        """A gang runs on other pods from now on; those it had before are told to stop."""
+        """A gang runs on other pods from now on; those it had before are asked to stop."""
         assert record.placement
         before, after = set(record.placement.pods), set(placement.pods)
         dropped = tuple(pod for pod in record.placement.pods if pod not in after)
@@ -333,7 +333,7 @@ class Holdings(Journaled):
             self.short.pop(record.gang.id, None)
 
     def gone(self, record: GangRecord) -> None:
-        """The pods of a gang that were told to stop are gone."""
+        """The pods of a gang that were asked to stop are gone."""
         for pod in record.leaving:
             self.leaving.get(pod.node, {}).pop(record.gang.id, None)
             if not self.leaving.get(pod.node, True):
@@ -372,7 +372,7 @@ class Holdings(Journaled):
             self.leaving.setdefault(pod.node, {})[record.gang.id] = None
 
     def join(self, record: GangRecord, pods: tuple[PodPlacement, ...]) -> None:
-        """Pods come to count in the tree. Raises NotFound before any does."""
+        """Count pods in the tree. Raises NotFound before any does."""
         tree, sights = self.tree, self._sights(record)
         ranks = [tree.rank(pod.node) for pod in pods]
         for rank, pod in zip(ranks, pods, strict=True):

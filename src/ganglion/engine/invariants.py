@@ -40,7 +40,7 @@ def check(state: Components) -> None:
 
 
 def shared_wrongly(state: Components, record: GangRecord) -> str:
-    """What a gang shares with others although nobody may; empty = nothing.
+    """What a gang shares with others although no gang may; empty = nothing.
 
     Looks at the gang's own places alone, so that a replay can ask after every placement.
     """

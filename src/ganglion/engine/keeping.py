@@ -3,7 +3,7 @@
 The contract: at any time all of them could wake, and each would have its whole place after the
 time that it gives borrowers to save and leave (`recall_ms`). So what is on such a place, or
 uses the CPU or memory that goes with it, may be stopped, has a checkpoint contract with no
-longer a grace, and belongs to no workload with a floor. Nobody else starts there, whatever its
+longer a grace, and belongs to no workload with a floor. No other gang starts there, whatever its
 priority: a kept place ends with its gang, when it is woken, or with the nodes it lies on.
 
 Nothing here costs anything while no gang sleeps.
@@ -137,7 +137,7 @@ class KeptPlaces:
         self._state.freed += 1
 
     def _charge(self, kept: Kept, sign: int) -> None:
-        """A right that nobody can take back is charged like work that nobody may stop."""
+        """A right that cannot be taken back is charged like work that may not be preempted."""
         gang = kept.record.gang
         for flavor, usage in kept.charged:
             self._state.shares.charge(gang.queue, flavor, usage, False, sign, gang.user)

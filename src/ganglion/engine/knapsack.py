@@ -1,4 +1,4 @@
-"""The cheapest victims that free so many devices of one node, exactly."""
+"""The cheapest victims that free a given number of devices of one node, exactly."""
 
 from collections.abc import Sequence
 from typing import NamedTuple

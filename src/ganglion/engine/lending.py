@@ -76,7 +76,7 @@ class Lending:
         ]
 
     def idle(self, path: tuple[str, ...], flavor: str) -> list[Beside]:
-        """The same as if nobody used anything."""
+        """The same as if no queue used anything."""
         return [
             Beside(above, name, self._promised_beside(above, name, flavor))
             for name, above in zip(path, (*path[1:], ""), strict=True)

@@ -24,7 +24,7 @@ CHANGEABLE = (
     "floor",
     "recall_ms",
 )
-"""Properties of a gang that may change while it lives."""
+"""Properties of a gang that may change until it ends."""
 
 
 def submitted(state: Holdings, event: ev.GangSubmitted) -> bool:
@@ -140,7 +140,7 @@ def started(state: Holdings, event: ev.GangStarted) -> bool:
 
 
 def stopping(state: Holdings, event: ev.GangStopping) -> bool:
-    """A gang was told to stop."""
+    """A gang was asked to stop."""
     record = state.record(event.gang)
     if event.attempt != record.attempt or record.phase not in HOLDING:
         return False

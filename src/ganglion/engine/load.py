@@ -17,7 +17,7 @@ DRAWS = 3
 """Draws, each of which is played through; the one in the middle counts."""
 
 NEVER = 1 << 60
-"""End of what runs until somebody stops it, in ms."""
+"""End of what runs until it is stopped, in ms."""
 
 _GOLDEN, _AGAIN, _PARTS = 618_034, 381_966, 1_000_000
 """Multiples of the golden ratio, modulo 1, are spread evenly however many there are."""

@@ -243,7 +243,7 @@ class Market:
         return Item(priority, self._local(unit, rank), devices)
 
     def _greedy(self, rank: int, here: list[Unit], start: int) -> list[tuple[Unit, ...]]:
-        """Take in order of price until there is room, then drop whoever is not needed."""
+        """Take in order of price until there is room, then drop victims that are not needed."""
         taken: list[Unit] = []
         for unit in here:
             taken.append(unit)

@@ -1,8 +1,8 @@
 """Gangs that leave so that another one passes no limit and no quota, wherever they run.
 
-A bound of a queue, of a user in a queue, or of the fleet (what others keep back) is passed by so
-much of one resource. The gangs whose use counts under that bound are the candidates; the cheapest
-set that frees so much is taken (a covering knapsack, as for the devices of a node).
+A bound of a queue, of a user in a queue, or of the fleet (what others keep back) is passed by an
+amount of one resource. The gangs whose use counts under that bound are the candidates; the
+cheapest set that frees this amount is taken (a covering knapsack, as for the devices of a node).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -146,7 +146,7 @@ class Relief:
 
 
 def _cover(units: Sequence[Unit], amounts: Sequence[int], short: int) -> list[Unit]:
-    """The cheapest of some units that free so much together; empty = all are not enough."""
+    """The cheapest of some units that free `short` together; empty = all are not enough."""
     if sum(amounts) < short:
         return []
     classes = {grade: at for at, grade in enumerate(sorted({each.hurts for each in units}))}
@@ -163,5 +163,5 @@ def _cover(units: Sequence[Unit], amounts: Sequence[int], short: int) -> list[Un
             kept.append(i)
     items = [Item(classes[units[i].hurts], units[i].price, amounts[i] // step) for i in kept]
     chosen = cheapest(items, need)
-    # Rounded down, all may seem not to be enough; whoever is not needed is spared afterwards.
+    # Rounded down, all may seem not to be enough; units not needed are spared afterwards.
     return [units[i] for i in (kept if chosen is None else (kept[at] for at in chosen))]

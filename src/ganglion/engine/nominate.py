@@ -38,7 +38,7 @@ class Nomination(NamedTuple):
         record: the gang.
         assignment: its flavors.
         victims: who must be stopped first.
-        reason: why it can neither start nor have anybody stopped; None = it can.
+        reason: why it can neither start nor have others stopped; None = it can.
         waits_for_room: it would fit if others left, but none of them may be stopped.
     """
 

@@ -1,4 +1,4 @@
-"""Numbers of pods when a gang goes on elsewhere: whoever finds its node again keeps its number."""
+"""Numbers of pods when a gang goes on elsewhere: a pod that returns to its node keeps its index."""
 
 from msgspec.structs import replace
 

@@ -33,7 +33,7 @@ class Occupants:
         self._on: dict[str, dict[str, list[PodPlacement]]] = {}
 
     def join(self, record: GangRecord, pods: Sequence[PodPlacement]) -> None:
-        """Pods of a gang come to count."""
+        """Count the pods of a gang."""
         self.version += 1
         gang = record.gang.id
         # A record made up to try out more pods of the gang must not take its place.

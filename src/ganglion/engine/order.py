@@ -20,7 +20,7 @@ _BEHIND = Reason(Token.ORDER, "another one of its queue goes first and cannot st
 
 
 class Turns:
-    """Hands out gangs in order; queues are compared anew after every start.
+    """Yields gangs in order; queues are compared anew after every start.
 
     Within a queue lanes go by priority, then those of workloads below their floor, then by use
     of their user where that counts, then by their first gang's key. Shares mostly grow within a
@@ -89,7 +89,7 @@ class Turns:
     def block(self, final: bool) -> None:
         """Set the lane aside for this cycle, and in a strict queue all lanes.
 
-        A gang that can never start (`final`) holds nobody up.
+        A gang that can never start (`final`) holds no other up.
         """
         heads = self._heads[self._current]
         heappop(heads)
@@ -100,7 +100,7 @@ class Turns:
         self._again()
 
     def again(self, gang: str) -> None:
-        """Hand a gang out again whose lane was set aside, as it can start by now."""
+        """Yield a gang again whose lane was set aside, as it can start by now."""
         lane = self._state.lanes.of(gang)
         head = self._head(lane) if lane else None
         if lane is None or head is None or head[2][-1] != gang:

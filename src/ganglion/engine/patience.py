@@ -15,7 +15,7 @@ def better_later(
     """The time, in ms, until which the trade had better wait; None = it had better not.
 
     Waiting costs the asker's GPUs for as long as it waits, and saves what its victims would
-    lose; whoever saves before then loses no more than a restart.
+    lose; one that saves before then loses no more than a restart.
 
     Args:
         asker: who waits.

@@ -144,7 +144,7 @@ class Appraisal(Protocol):
     """A cacheable score, one node condition at a time."""
 
     def ways(self, node_class: int, free: tuple[int, ...], choices: Sequence[Choice]) -> Best:
-        """The best of these choices on a node of a class with so much free on each device."""
+        """The best of these choices on a node of a class with `free` thousandths per device."""
 
     @property
     def size(self) -> int:

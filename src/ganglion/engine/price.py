@@ -36,7 +36,7 @@ def saved_at(record: GangRecord, now: int) -> int:
     """Up to when a running gang's work is safe, in ms.
 
     As reported, else by its contract: the last multiple of its interval since it started. A
-    checkpoint that nobody reported counts only once it is certainly over: the cheapest victims
+    checkpoint that was not reported counts only once it is certainly over: the cheapest victims
     would else be those that are just about to save.
     """
     contract = record.gang.checkpoint
@@ -59,7 +59,7 @@ def next_save(record: GangRecord, now: int) -> int | None:
 def unsaved_ms(record: GangRecord, now: int) -> int:
     """Work of a gang that would be lost if it stopped now, in ms of its own time.
 
-    A gang that saves whenever it is told to stop loses no more than its grace.
+    A gang that saves whenever it is asked to stop loses no more than its grace.
     """
     if not record.started:
         return 0

@@ -20,7 +20,7 @@ from ganglion.model.resources import WHOLE
 def is_clear(state: Holdings, record: GangRecord, placement: Placement, *, counted: bool) -> bool:
     """Whether a gang's pods could really start there now.
 
-    The tree no longer counts pods that were told to stop; until they are gone, what it shows
+    The tree no longer counts pods that were asked to stop; until they are gone, what it shows
     as free beside them may not be.
 
     Args:

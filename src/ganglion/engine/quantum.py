@@ -28,14 +28,14 @@ PRIOR_MS = 8 * 3_600_000
 """The first quantum where nothing is learnt: most training jobs end within 8 GPU-hours."""
 
 SLICES = 16
-"""Every attempt may run for one part in so many of a fixed quantum."""
+"""Every attempt may run for one part in this number of a fixed quantum."""
 
 RESTARTS = 32
-"""Where levels are learnt, every attempt may run for so many times `evict.restart_ms`: restarts
-then cost about 3 % of the GPU time."""
+"""Where levels are learnt, every attempt may run for this multiple of `evict.restart_ms`:
+restarts then cost about 3 % of the GPU time."""
 
 PART = 8
-"""An attempt runs on until it has brought this part (one in so many) of the service before it."""
+"""An attempt runs on until it has brought this part (one in `PART`) of the service before it."""
 
 APART = 2
 """How many learnt levels a gang is above those that it yields to: four times the index."""

@@ -30,6 +30,6 @@ def shapes_for(state: Holdings, gang: Gang) -> tuple[Shape, ...]:
 
 
 def reshape(state: Holdings, record: GangRecord) -> None:
-    """Filter plugins or rules of its kind see a waiting gang with other eyes than before."""
+    """Filter plugins or rules of its kind judge a waiting gang differently than before."""
     record.shapes = shapes_for(state, record.gang)
     state.wait(record)

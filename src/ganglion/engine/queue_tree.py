@@ -92,7 +92,7 @@ class QueueTree:
         return known
 
     def binding(self, leaf: str, preemptible: bool) -> tuple[Queue, ...]:
-        """Queues on the path whose limits (or, for work that nobody may stop, quotas) bind."""
+        """Queues on the path whose limits (or, for work that may not be preempted, quotas) bind."""
         known = self._binding.get((leaf, preemptible))
         if known is None:
             above = (self.queues[name] for name in self._paths[leaf])

@@ -45,7 +45,7 @@ def spent(state: ClusterState, record: GangRecord) -> tuple[Reason | None, dict[
 
 
 def passed(state: ClusterState, record: GangRecord, flavor: str, wanted: Usage) -> Passed | None:
-    """The bound that a gang would pass with so much of a flavor; None = it would pass none."""
+    """The bound that a gang would pass with `wanted` of a flavor; None = it would pass none."""
     gang = record.gang
     return state.shares.passed(
         gang.queue, flavor, wanted, gang.preemptible, state.totals.free_gpu, gang.user
