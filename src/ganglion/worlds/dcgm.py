@@ -8,7 +8,7 @@ from ganglion.lifecycle.workspaces.dcgm import readings
 from ganglion.lifecycle.workspaces.gpus import GpuReading
 
 SPAN_MS = 30_000
-"""How often exporters look unless they are told otherwise; their values cover that time."""
+"""Default interval at which exporters sample; their values cover that time."""
 
 
 class DcgmGpus:
@@ -27,7 +27,7 @@ class DcgmGpus:
         self._http = httpx2.Client(timeout=timeout_s, transport=transport, trust_env=False)
 
     def read(self, uuids: Sequence[str], now: int) -> list[GpuReading | None]:
-        """One reading per device; None where nothing is told of it.
+        """One reading per device; None where the exporter reports nothing for it.
 
         Args:
             uuids: the vendor's identifiers.

@@ -1,7 +1,7 @@
 """Asks a Jupyter server what its kernels and terminals do.
 
-https://jupyter-server.readthedocs.io/en/latest/developers/rest-api.html. Every request says
-that it is nobody's activity, so that asking does not keep a workspace awake.
+https://jupyter-server.readthedocs.io/en/latest/developers/rest-api.html. Every request is marked
+as no user's activity, so that asking does not keep a workspace awake.
 """
 
 from datetime import datetime

@@ -14,7 +14,7 @@ class Onlooker(Protocol):
         """Who has to vouch before the workspace may be called idle; may grow."""
 
     def look(self) -> Look:
-        """What can be seen now. Whoever cannot see says so with a doubt; never raises."""
+        """What can be seen now. One that cannot see returns a doubt; never raises."""
 
     def close(self) -> None:
         """Let go of connections."""

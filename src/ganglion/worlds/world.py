@@ -63,10 +63,10 @@ class ServedWorld(World, Protocol):
         """The end of an attempt is written: its records are not needed any more."""
 
     def tell(self, gang: str, message: str) -> None:
-        """Warn whoever sits at a workspace; an empty message takes that back."""
+        """Warn the user of a workspace; an empty message takes that back."""
 
     def onlooker(self, gang: str, idle: Idle) -> Onlooker | None:
-        """Who looks whether a workspace is used; None = nobody can."""
+        """What observes whether a workspace is used; None = nothing can."""
 
     def close(self) -> None:
         """Let another server use this world; jobs run on."""

@@ -15,7 +15,7 @@ _CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
 def clock_s() -> float:
-    """Seconds by a clock that nobody sets, and that goes on while the machine sleeps."""
+    """Seconds by a clock that cannot be set, and that goes on while the machine sleeps."""
     return time.clock_gettime(_CLOCK)
 
 
@@ -23,18 +23,18 @@ class Candidate:
     """Wants one Lease.
 
     The times in a Lease are written for people and never read: clocks of machines differ.
-    Whether another's lease has run out is told by how long it has not changed, by our own clock
+    Whether another's lease has run out is found by how long it has not changed, by our own clock
     since we first saw it so.
 
     Args:
         api: the cluster.
         namespace: of the Lease.
         name: of the Lease.
-        identity: ours; nobody else's.
+        identity: ours; no other candidate has it.
         lease_s: how long others leave us the Lease after we last confirmed it, in seconds.
 
     Attributes:
-        holder: who held it when we last looked; empty = nobody, or not looked yet.
+        holder: who held it when we last looked; empty = none, or not looked yet.
     """
 
     def __init__(self, api: Api, namespace: str, name: str, identity: str, lease_s: float) -> None:
@@ -59,7 +59,7 @@ class Candidate:
             try:
                 await self._write()
             except (Conflict, Absent):
-                pass  # somebody else wrote or deleted it: see what there is now
+                pass  # another client wrote or deleted it: see what there is now
             else:
                 return True
         return await self._look_and_take()
@@ -91,7 +91,7 @@ class Candidate:
         return True
 
     def _free(self) -> bool:
-        """Tell whether it is ours to take: nobody's, ours already, or run out."""
+        """Tell whether it is ours to take: free, ours already, or expired."""
         if self.holder in ("", self._identity):
             return True
         lease_s = self._seen.lease_duration_seconds or self._lease_s

@@ -1,6 +1,6 @@
 """Carries out what the brain orders, in the order that keeps every promise.
 
-Whoever gets a place is told before anybody leaves it; victims are marked before they are
+Places are nominated before any pod leaves them; victims are marked before they are
 evicted. Bindings go side by side. Why pods wait is written last and slowly. Nothing is written
 without leadership.
 """
@@ -51,8 +51,8 @@ from ganglion.worlds.kubernetes.objects.meta import Anything
 from ganglion.worlds.kubernetes.objects.pod import Pod
 
 SAID_PER_SECOND, FIRST_PER_SECOND = 50, 700
-"""Most conditions written per second on pods that wait; more of them on pods that were never told
-why, as long as nothing is to be bound."""
+"""Most conditions written per second on pods that wait; more of them on pods that never had a
+reason, as long as nothing is to be bound."""
 SAID_AT_ONCE = 16
 """Most of these under way at any time."""
 
@@ -99,7 +99,7 @@ class Hands:
     Args:
         api: the cluster's.
         may: whether we lead.
-        answer: told what became of orders.
+        answer: gets the results of orders.
         recorder: of events.
         pod_of: a pod as it was last seen, by UID.
         owner_of: what makes pods, likewise.
@@ -211,7 +211,7 @@ class Hands:
                 self._answer(BindDone(order.gang, order.attempt, binding.outcomes))
 
     async def _bind(self, pod: BindPod) -> Outcome:
-        """Bind a pod; while nobody knows what became of it, as in an outage, ask again."""
+        """Bind a pod; while the result is unknown, as in an outage, ask again."""
         end_ms = steady_ms() + UNSURE_MS
         while True:
             outcome = await self._bind_once(pod)
@@ -251,7 +251,7 @@ class Hands:
             self._answer(BindDone(order.gang, order.attempt, refused))
 
     async def _evict(self, order: Evict, spared: asyncio.Task[None] | None) -> None:
-        """Have pods leave; where a budget forbids it, ask again until told otherwise.
+        """Have pods leave; where a budget forbids it, ask again until the order is withdrawn.
 
         A few victims at a time go all the way: the first is gone before the last is marked.
         """
@@ -340,7 +340,7 @@ class Hands:
                 await self._say(saying)
 
     async def _may_say(self, saying: Saying) -> None:
-        """Wait until one more may be told; bindings go before."""
+        """Wait until one more reason may be written; bindings go before."""
         while True:
             is_quick = saying.is_new and self._binds.empty()
             bucket = self._quick if is_quick else self._usual

@@ -2,7 +2,7 @@
 
 The lead is kept in a thread with an event loop and connections of its own, so that neither a
 long decision nor a burst of requests can keep it from confirming the Lease. That it still holds
-is told by the clock alone, not by that thread: a program that was stopped for a minute is no
+follows from the clock alone, not by that thread: a program that was stopped for a minute is no
 lead when it goes on, whatever its threads have noticed.
 """
 
@@ -90,7 +90,7 @@ class Lead:
 
     @property
     def holder(self) -> str:
-        """Who held the Lease when we last looked; empty = nobody, or not known yet."""
+        """Who held the Lease when we last looked; empty = none, or not known yet."""
         return self._candidate.holder if self._candidate else ""
 
     def stop(self, release: bool = True) -> None:

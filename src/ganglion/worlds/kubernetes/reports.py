@@ -64,7 +64,7 @@ class Reporter:
         return now >= self._next_look
 
     def hurry(self) -> None:
-        """Look at the next opportunity: somebody has changed an object and waits for an answer."""
+        """Look at the next opportunity: a user has changed an object and waits for an answer."""
         self._next_look = 0
 
     def due(

@@ -34,7 +34,7 @@ from ganglion.worlds.kubernetes.tree import QueueTree
 PAUSE_S = 0.5
 """Longest time between two turns."""
 CALM_S = 0.1
-"""At the start: so long without news, and nobody is in a hurry any more."""
+"""The same at the start, until what was found then is decided and written."""
 GATHER_S, GATHER_CROWD_S = 0.002, 0.02
 """How long news is gathered before the next turn: longer after one with much of it, so that a
 burst is decided at once."""
@@ -63,12 +63,12 @@ class Scheduler:
         identity: of this process, for events.
         may: whether we lead.
         load: makes the plugins of a policy.
-        settings: how to go about it.
+        settings: timeouts, rates and limits of the controller.
         turned: called after every turn, in the deciding thread.
         policy_name: name of the `Policy` object that decides.
         outdated: called in the deciding thread when the policy names other plugins than before:
             who starts anew has them.
-        clock: the time in ms since 1970; nothing but waits and what is told depends on it.
+        clock: the time in ms since 1970; only waits and reports depend on it.
         silence_s: silence after which a watch is taken for dead, in seconds.
 
     Attributes:
@@ -287,7 +287,7 @@ class Scheduler:
     def _set_aside(self) -> bool:
         """Decide for clusters that are known; whether none is missing that may yet be.
 
-        After a while nobody waits for those that cannot be reached, as long as there is another;
+        After a while unreachable ones are not waited for, as long as there is another;
         they take part from the moment on in which they are known.
         """
         missing = [name for name, each in self._connections.items() if not each.is_synced()]

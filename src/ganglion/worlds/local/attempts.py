@@ -19,7 +19,7 @@ REMEMBER = 4096
 """How many reported ends are remembered, so that repeated orders stay silent."""
 UNKNOWN = "the ledger knows no such attempt"
 ORPHANS_S = 10.0
-"""How long processes that nobody knows may take to be dead."""
+"""How long processes of unknown origin may take to be dead."""
 
 Key = tuple[str, int]
 """Gang id and number of the attempt."""

@@ -44,7 +44,7 @@ class Callers:
         self._members, self._umask = members, umask
         self._path = run / records.CALLERS
         self._listener: socket.socket | None = None
-        with contextlib.suppress(OSError):  # a job runs without it too; who asks is told
+        with contextlib.suppress(OSError):  # a job runs without it too; a caller gets the error
             self._listener = unix.bind(self._path)
             self._listener.listen()
             self._listener.setblocking(False)
@@ -92,7 +92,7 @@ class Callers:
     def _start(self, connected: socket.socket, plan: dict[str, Any], pod: int) -> None:
         """Start the process that serves a caller; the environment shows whose pod it is in.
 
-        A pod that is told to leave takes with it what has its number in the environment.
+        A pod that leaves takes with it what has its number in the environment.
         """
         connected.settimeout(None)
         with _nameless() as file:

@@ -1,7 +1,7 @@
 """The time of a server: as steady as a monotonic clock, and close to the wall clock.
 
 Durations are differences of this time, so a wall clock that is set must not change them. What has
-to happen at a date (schedules) goes by the wall clock, which is told beside it.
+to happen at a date (schedules) goes by the wall clock, which is reported beside it.
 """
 
 import threading
@@ -13,7 +13,7 @@ from ganglion.worlds.local import host, records
 
 FILE = "clock.json"
 SLEW = 20
-"""One part in so many of the time that passes goes into coming closer to the wall clock."""
+"""One part in this number of the elapsed time goes into coming closer to the wall clock."""
 KEEP_MS = 1_000
 """How far the offset moves before it is written down again."""
 
@@ -26,7 +26,7 @@ class SteadyClock:
 
     Args:
         home: where the offset is kept.
-        least: no time before this one is told; the newest time that was ever recorded.
+        least: no time before this one is reported; the newest time that was ever recorded.
         wall: the wall clock in ms.
         uptime: the time since boot in ms.
 

@@ -26,7 +26,7 @@ ADDRESS = "127.0.0.1"
 HANDED_ON = ("SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT")
 """Signals that torchrun hands on to its workers by itself."""
 HARMLESS = ("SIGURG", "SIGWINCH", "SIGCHLD", "SIGCONT")
-"""Signals that nobody dies of."""
+"""Signals that end no process."""
 OWNED = ("PET_", "GANGLION_", "SLURM_", "TORCHELASTIC_", "OMPI_", "PMI_", "PMIX_")
 """Prefixes of variables that describe a job; those of the server's own are not passed on."""
 OWNED_NAMES = frozenset(

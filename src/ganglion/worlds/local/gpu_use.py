@@ -26,7 +26,7 @@ class NvmlGpus:
         self._seen: dict[str, int] = {}
 
     def read(self, uuids: Sequence[str], now: int) -> list[GpuReading | None]:
-        """Devices since they were last read; None = nothing is told of one.
+        """Devices since they were last read; None = nothing is known of one.
 
         Args:
             uuids: the vendor's identifiers.

@@ -1,6 +1,6 @@
 """Whether the GPUs of this machine are well, by NVML, in a thread of its own.
 
-A driver may hang for as long as a sick GPU makes it: nobody waits for this thread.
+A driver may hang for as long as a sick GPU makes it: no other thread waits for this one.
 """
 
 import contextlib
@@ -30,7 +30,7 @@ log = structlog.get_logger(__name__)
 
 
 class Health:
-    """Looks after all devices that have an identifier, as real ones do.
+    """Watches all devices that have an identifier, as real ones do.
 
     Args:
         nodes: with their devices.
@@ -61,7 +61,7 @@ class Health:
 
     @property
     def watches(self) -> bool:
-        """Whether there is anything to look at, and somebody who looks."""
+        """Whether there is anything to look at, and a thread that looks."""
         return self._thread.is_alive()
 
     def start(self) -> None:

@@ -134,7 +134,7 @@ def _term(ground: Ground) -> Record | None:
 
 
 def _write_hosts(facts: Facts, table: Table) -> None:
-    """Write the host file; whoever reads it at that moment sees the old one or the new one."""
+    """Write the host file; a reader at that moment sees the old or the new one."""
     path = Path(facts.run_dir) / records.HOSTFILE
     scratch = path.with_suffix(".new")
     scratch.write_text(hostfile(table), encoding="ascii")

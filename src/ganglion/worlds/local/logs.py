@@ -55,7 +55,7 @@ async def stream(
         gang: gang id.
         attempt: number of the attempt; `attempts` tells which there are.
         rank: the rank; None = all.
-        tail: only the last so many lines of each rank; None = all.
+        tail: at most this number of last lines of each rank; None = all.
         since_ms: only output since about this time in ms; 0 = all.
         ended: tells whether the attempt is over. Given it, the output is followed until then,
             also if the attempt has not started yet; None = stop at what is written now.

@@ -16,7 +16,7 @@ from ganglion.worlds.local.withheld import SecretsGone, credentials_of
 class Members:
     """Who belongs to an attempt.
 
-    An order to run on other pods is a whole list of pods with a number. Pods left out are told
+    An order to run on other pods is a whole list of pods with a number. Pods left out are asked
     to stop and have their grace; when all of them are gone, `left.json` says up to which order.
 
     Args:
@@ -42,7 +42,7 @@ class Members:
 
     @property
     def present(self) -> list[Process]:
-        """Also those of pods that were told to leave."""
+        """Also those of pods that were asked to leave."""
         return [*self.processes, *(process for _, process, _ in self._leaving)]
 
     @property
@@ -148,7 +148,7 @@ class Members:
             self._leaving.append((number, process, 0.0))
 
     def heed(self) -> None:
-        """Take in an order to run on other pods: those left out are told to stop."""
+        """Take in an order to run on other pods: those left out are asked to stop."""
         order = records.glance(self._run / records.RESIZE)
         if not order or order["seq"] <= self._order:
             return
@@ -168,7 +168,7 @@ class Members:
             self._leaving.append((number, process, kill_at))
 
     def tend(self, *, hurry: bool = False) -> None:
-        """Kill pods whose grace is over, and say when all that were told to leave are gone.
+        """Kill pods whose grace is over, and say when all that were asked to leave are gone.
 
         Args:
             hurry: leave them no more grace.
@@ -186,7 +186,7 @@ class Members:
         late = time.monotonic() >= kill_at
         try:
             left = self._strays(number)
-        except OSError:  # not told now: nothing is known to have left
+        except OSError:  # not readable now: nothing is known to have left
             return True
         for pid in left if late else left - self._asked:
             with contextlib.suppress(ProcessLookupError):

@@ -33,7 +33,7 @@ class Gpus(Protocol):
     """Tells of devices."""
 
     def read(self, uuids: Sequence[str], now: int) -> list[GpuReading | None]:
-        """One reading per device; None where nothing is told of it."""
+        """One reading per device; None where nothing is known of it."""
 
     def close(self) -> None:
         """Let go of connections."""
@@ -134,7 +134,7 @@ class LocalOnlooker:
         begun = records.glance(self._place.run / records.START)
         try:
             return presence.total(begun["pid"], now) if begun else None
-        except OSError:  # what is not told now is unknown
+        except OSError:  # what cannot be read now is unknown
             return None
 
     def _attached(self, total: Total | None) -> Attached | None:
@@ -152,7 +152,7 @@ class LocalOnlooker:
             found = self._jupyter.ask(now)
             self._is_jupyter = found is not None
             if found is None:
-                self._jupyter.close()  # its own connection must not pass for somebody's
+                self._jupyter.close()  # its own connection must not pass for a user's
             return found
         return self._jupyter.ask(now) if self._is_jupyter else None
 
@@ -177,7 +177,7 @@ def _loss(
     readings: Sequence[GpuReading | None],
     shared: bool,
 ) -> Loss:
-    """What would be gone; of GPUs that others use as well nobody can say."""
+    """What would be gone; unknown for GPUs that others use as well."""
     memory = 0 if shared else sum(each.memory_mib for each in readings if each)
     return Loss(
         len(notebooks.kernels) if notebooks else 0,

@@ -32,7 +32,7 @@ class Outages:
         """Nodes that went away and nodes that came back since the last look."""
         try:
             found = set(host.names(self._folder)) & self._names
-        except OSError:  # not told now: no node went away or came back
+        except OSError:  # not readable now: no node went away or came back
             return set(), set()
         gone, back = found - self.away, self.away - found
         self.away = found

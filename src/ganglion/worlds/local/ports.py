@@ -19,7 +19,7 @@ def candidates(key: str) -> Iterator[int]:
 
 
 def is_free(port: int) -> bool:
-    """Whether nobody listens on the port, on any address of this machine."""
+    """Whether no process listens on the port, on any address of this machine."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
         try:
             probe.bind(("", port))

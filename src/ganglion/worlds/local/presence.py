@@ -36,7 +36,7 @@ class Total(Struct, frozen=True):
 
 
 def total(root: int, at: int, proc: Path = Path(host.PROC)) -> Total | None:
-    """Everything below a process, itself included; None = it is gone, or nothing is told.
+    """Everything below a process, itself included; None = it is gone, or nothing is known.
 
     Args:
         root: the process, which must adopt orphans below it.
@@ -60,12 +60,12 @@ def total(root: int, at: int, proc: Path = Path(host.PROC)) -> Total | None:
 
 
 def usage(before: Total | None, now: Total) -> Usage:
-    """What was used between two moments; of the first one nothing is told."""
+    """What was used between two moments; without a first one all counts are zero."""
     span = now.at - before.at if before else 0
     if before is None or span <= 0:
         return Usage(now.at, 0, 0)
     used, moved = now.cpu_ms - before.cpu_ms, now.moved - before.moved
-    if used < 0 or moved < 0:  # somebody has ended and taken its figures along
+    if used < 0 or moved < 0:  # a process ended, and its figures with it
         return Usage(now.at, span, CPU_MILLI)
     return Usage(now.at, span, used * 1000 // span, moved * 1000 // span)
 

@@ -120,7 +120,7 @@ class Process:
     def group_lives(self) -> bool:
         """Whether any process of its group is left, also after it has ended itself.
 
-        Once it is seen empty its number may belong to somebody else and is not used again.
+        Once it is seen empty its number may belong to another group and is not used again.
         """
         self.signal(0)
         return not self._gone
@@ -220,7 +220,7 @@ def end_leftovers(
 
     Args:
         processes: the ranks.
-        wait: sleeps for so many seconds, or less.
+        wait: sleeps for at most the given number of seconds.
         kill_at: monotonic time in seconds from which SIGKILL is sent; asked again and again.
     """
     number: int = signal.SIGTERM
@@ -241,7 +241,7 @@ def _anything_left(processes: list[Process]) -> bool:
 def _signal_left(processes: list[Process], number: int) -> None:
     for process in processes:
         process.signal(number)
-    with contextlib.suppress(OSError):  # what is not told now is asked again a moment later
+    with contextlib.suppress(OSError):  # what cannot be read now is asked again a moment later
         for pid in _children():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, number)

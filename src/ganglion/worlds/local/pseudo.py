@@ -8,9 +8,9 @@ import struct
 import termios
 
 TERM = "xterm-256color"
-"""Sort of terminal that jobs are told of unless their `env` says another."""
+"""`TERM` of jobs unless their `env` says another."""
 ROWS, COLUMNS = 24, 80
-"""Size of a terminal that nobody looks at."""
+"""Size of a terminal without a viewer."""
 
 
 def opened(rows: int = ROWS, columns: int = COLUMNS) -> tuple[int, int]:

@@ -12,8 +12,8 @@ One directory per attempt, `runs/<workload id>/<index>/<attempt>/`:
 - `replaced.json` how often pods were started again in place, and why the last time
 - `checkpoint`    the job touches it whenever a checkpoint is complete
 - `reports/<pod>` what the pod's processes report, one JSON object per line
-- `resumed.json`  the checkpoint it goes on from, and what is to be said of that
-- `exit.json`     how the attempt ended; whoever finds it need not look further
+- `resumed.json`  the checkpoint it goes on from, and what is to be reported of that
+- `exit.json`     how the attempt ended; its reader need not look further
 - `stop`          what the job itself may read: why it is being stopped
 - `leave`         the job makes it when it has saved and need not be waited for
 - `hostfile`      nodes and slots for MPI
@@ -145,8 +145,8 @@ class RunLock:
     def take(self, *, shared: bool = False, patience_s: float = 0.0) -> bool:
         """Try to take the lock, again and again for `patience_s` seconds.
 
-        A shared lock is what a look at "does anybody hold it" takes; it does not keep other
-        looks out, and a supervisor outwaits it.
+        A check whether the lock is held takes a shared lock, which does not keep other
+        checks out, and a supervisor outwaits it.
         """
         mode = (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB
         give_up = time.monotonic() + patience_s

@@ -1,4 +1,4 @@
-"""Report files of an attempt's pods, read as they grow: never more than so much at a time."""
+"""Report files of an attempt's pods, read as they grow, at a bounded rate."""
 
 import os
 import stat
@@ -17,7 +17,7 @@ LOOK_S = 0.5
 RATE = 64 * 1024
 """Bytes a second that one pod may report for long..."""
 BURST = 256 * 1024
-"""...and at once; of an attempt that ended, the last so many are read."""
+"""...and at once; of an attempt that ended, the last ones are read."""
 MOST_BEHIND = 1024 * 1024
 """A file that is read so far behind its end is left out up to the last `BURST` bytes."""
 
@@ -137,7 +137,7 @@ class ReportFiles:
         return self._hearing.activity
 
     def look(self, pods: list[Record], now: int, *, over: bool = False) -> list[Event]:
-        """What they reported since the last look, as far as it is to be told now.
+        """What they reported since the last look, as far as it is to be reported now.
 
         Args:
             pods: those the attempt has; those it had are remembered.

@@ -1,6 +1,6 @@
 """Where an attempt goes on: the newest of its gang's checkpoints that is there; stdlib only.
 
-Looked for by the attempt's supervisor, as a file system that hangs must hold up nobody else.
+Looked for by the attempt's supervisor, as a file system that hangs must hold up no other process.
 """
 
 from pathlib import Path

@@ -103,7 +103,7 @@ def rule_of(home: Path) -> Rule:
 
 
 def tidy(home: Path, gang: str, attempt: int) -> None:
-    """Remove what nobody needs of an attempt whose end is known for good.
+    """Remove what is not needed any more of an attempt whose end is known for good.
 
     Raises:
         OSError: the disk refuses.

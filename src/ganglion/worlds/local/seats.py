@@ -35,8 +35,8 @@ def seats(
     """The seats of a placed gang.
 
     Ranks are counted pod by pod. When an elastic gang changes its size, the processes that run
-    keep their ranks, and new pods take the lowest numbers that are free: `RANK` stays what a
-    process was told, but after a pod has left there may be gaps.
+    keep their ranks, and new pods take the lowest numbers that are free: `RANK` stays what the
+    process got at its start, but after a pod has left there may be gaps.
 
     Args:
         gang: the gang.

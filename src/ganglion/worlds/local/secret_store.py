@@ -23,7 +23,7 @@ WORKLOADS, SCHEDULES, ATTEMPTS, STORED = "workloads", "schedules", "attempts", "
 
 
 class StoredSecret(Struct, frozen=True):
-    """A secret that is kept by name; its value is not told.
+    """A secret that is kept by name; its value is never returned.
 
     Attributes:
         name: as workloads refer to it.

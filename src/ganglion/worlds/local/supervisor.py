@@ -77,7 +77,7 @@ class Attempt:
         wakeups: signals to wait for.
 
     Attributes:
-        killed: whether it was told to leave and was still there when its grace was over.
+        killed: whether it was asked to stop and was still there when its grace was over.
         secrets: values that no message may contain.
     """
 
@@ -149,7 +149,7 @@ class Attempt:
         return self._watch() or End("succeeded", "", 0, 0.0)
 
     def _watch(self) -> End | None:
-        """Wait for all processes; None when each ended with 0 and nobody asked to stop."""
+        """Wait for all processes; None when each ended with 0 and no stop was asked for."""
         end: End | None = None
         while self._busy(stopping=end is not None):
             woken = self._callers.wait(self._wakeups, SETTLE_S if end else self._pause())
@@ -333,7 +333,7 @@ class Attempt:
 
 
 def supervise(run: Path) -> None:
-    """Run the attempt of this directory unless somebody does or did."""
+    """Run the attempt of this directory unless another supervisor does or did."""
     lock = records.RunLock(run / records.LOCK)
     if not lock.take(patience_s=1.0):
         return
@@ -373,7 +373,7 @@ def _limit_files(most: int) -> None:
 def _write_for_sure(path: Path, record: Record) -> None:
     """Write the exit record, waiting as long as it takes for a full disk to be emptied.
 
-    Gives up when the run directory was removed: then nobody asks any more.
+    Gives up when the run directory was removed: then no server asks any more.
     """
     while not _is_removed(path.parent):
         try:

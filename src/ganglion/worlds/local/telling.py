@@ -1,4 +1,4 @@
-"""Tells whoever sits at a workspace: a file that its programs may read, and its terminals."""
+"""Notifies the user of a workspace: a file that its programs may read, and its terminals."""
 
 import contextlib
 import os

@@ -28,7 +28,7 @@ class Matrix(Struct, frozen=True):
         gpus: numbers of the GPUs, in the order of the rows.
         links: (GPU, GPU) with the smaller number first -> `NV#` or one of `PATHS`.
         nics: GPU -> NIC name -> one of `PATHS`.
-        numa: GPU -> NUMA node; a GPU whose node is not told is left out.
+        numa: GPU -> NUMA node; a GPU whose node is not known is left out.
         cpus: GPU -> the CPUs near it, as `0-47,96-143`.
     """
 

@@ -28,7 +28,7 @@ class GpuUse(Struct, frozen=True):
         busy_milli: time in which a kernel ran, in thousandths.
         memory_mib, memory_total_mib: memory in use, and all of it.
         power_mw, power_limit_mw: power drawn, and the limit in force.
-        processes: process id -> memory that it uses in MiB; None = not told.
+        processes: process id -> memory that it uses in MiB; None = not known.
     """
 
     busy_milli: int | None = None

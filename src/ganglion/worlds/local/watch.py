@@ -45,7 +45,7 @@ class Watched:
         started: whether its start was reported before.
 
     Attributes:
-        pods: those it was last told to run on.
+        pods: those of its last order to run.
     """
 
     def __init__(self, run: Path, spec: Record, *, started: bool = False) -> None:
@@ -192,7 +192,7 @@ class Watched:
             lock.close()
 
     def _removed(self) -> Record | None:
-        """Orders reach nobody any more, so the ranks end; their supervisor follows."""
+        """No process gets orders any more, so the ranks end; their supervisor follows."""
         if not kill_leftovers(self.run):
             self._looked = 0.0
             return None

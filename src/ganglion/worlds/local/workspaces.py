@@ -57,7 +57,7 @@ def port_key(home: Path, gang: Gang, attempt: int) -> str:
 
 
 def furnish(home: Path, gang: Gang, workload: Workload, run: Run, spec: Record) -> None:
-    """Give a workspace what it keeps, and its spec what one has to know to look after it.
+    """Give a workspace what it keeps, and its spec what watching it needs.
 
     Args:
         home: Ganglion's home directory.

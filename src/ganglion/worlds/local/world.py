@@ -47,7 +47,7 @@ class Reconciled(Struct, frozen=True):
 
     Attributes:
         adopted: attempts that the ledger knows and that have a run directory.
-        started: placed attempts that a dead server had not come to start.
+        started: placed attempts that a dead server had not started.
         lost: attempts that the ledger takes for running but that left no trace here.
         killed: processes ran for them, but the ledger knows of no such attempt.
         moved: attempts that use nodes or devices which are described otherwise now.
@@ -71,7 +71,7 @@ class LocalWorld:
         nodes: the nodes as `discover.machine_nodes` made them. Their devices are, in order, the
             machine's devices in PCI bus order.
         clock: the time in ms, also as that of the wall; a steady one unless given.
-        least: newest time that was ever recorded, in ms: no time before it is told.
+        least: newest time that was ever recorded, in ms: no time before it is reported.
         run_of: what gang number i of a workload executes.
         environ: environment that jobs inherit from, without what describes a job.
         umask: of jobs; -1 = that of this process.
@@ -218,7 +218,7 @@ class LocalWorld:
         return None
 
     def tell(self, gang: str, message: str) -> None:
-        """Warn whoever sits at a workspace; an empty message takes that back."""
+        """Warn the user of a workspace; an empty message takes that back."""
         for watched in self._attempts.of(gang):
             try:
                 tell(watched.run, message, self.now())
@@ -244,7 +244,7 @@ class LocalWorld:
     ) -> Reconciled:
         """Bring what the ledger believes and what exists together, after a (re)start.
 
-        Facts that follow (ends that nobody saw, starts, nodes) come from the next `observe`.
+        Facts that follow (ends that no server saw, starts, nodes) come from the next `observe`.
 
         Args:
             placed: gang id -> decided start, for gangs in phase STARTING.

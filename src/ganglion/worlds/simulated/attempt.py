@@ -22,7 +22,7 @@ class Timing(Struct, frozen=True):
         resize_ms: time without work after every change of an elastic gang's pods.
         stop_ms: from the order to stop until the pods are gone, at most the gang's grace; None =
             the whole grace. Without a checkpoint contract they are gone at once.
-        save_on_stop: gangs that save periodically save also when they are told to stop. Those
+        save_on_stop: gangs that save periodically save also when they are asked to stop. Those
             with a contract without interval always do.
         report_checkpoints: every checkpoint is reported; else the engine goes by the interval.
         backoff_ms: wait after a failed start; doubles with each failure, up to 64 times.
@@ -48,7 +48,7 @@ class Timing(Struct, frozen=True):
         return grace if self.stop_ms is None else min(self.stop_ms, grace)
 
     def saves(self, job: SimJob) -> bool:
-        """Whether a job that is told to stop saves at that moment."""
+        """Whether a job that is asked to stop saves at that moment."""
         checkpoint = job.gang.checkpoint
         return checkpoint is not None and (self.save_on_stop or not checkpoint.interval_ms)
 
@@ -78,14 +78,14 @@ class Attempt:
         scale: how fast it works.
         placement: where it runs; pods that leave are not part of it any more.
         joining: pods of the placement that do not run yet.
-        leaving: pods that were told to stop, each with the number of its order.
+        leaving: pods that were asked to stop, each with the number of its order.
         broken: pods of the placement that were lost and wait to be replaced.
         work: how far it is; None = its pods do not run yet.
         begun: when they began to, in ms.
         finish: number of the heap entry that will end it; 0 = none.
         over: it holds nothing any more.
         trade: what it is being stopped for; None = for no other gang.
-        stopping: it was told to stop.
+        stopping: it was asked to stop.
         crashed: its program crashed, and is to be started again.
         traded: its overhead is the price of a preemption or of a change of size.
     """

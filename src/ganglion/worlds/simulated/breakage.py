@@ -21,7 +21,7 @@ class Breakage:
     """Nodes and devices: who is up, and what fails next.
 
     A node that comes back has all its devices usable. Failures to come do not keep a run
-    going; repairs under way do, since somebody may wait for them.
+    going; repairs under way do, since a gang may wait for them.
 
     Args:
         nodes: the cluster as it should be.

@@ -9,7 +9,7 @@ from ganglion.model.resources import WHOLE, Amount
 from ganglion.worlds.simulated.job import SimJob, cpu_milli, gpu_milli
 
 LOAD_PCT = 90
-"""Offered load that a cluster is sized for when nobody says how large it is."""
+"""Offered load that a cluster is sized for when its size is not given."""
 
 GPU_TYPE = "GPU"
 

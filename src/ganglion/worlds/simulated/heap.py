@@ -8,7 +8,7 @@ Action = tuple[int, Any]
 
 
 class Heap:
-    """A priority queue with a clock that only moves when told.
+    """A priority queue with a clock that moves only on request.
 
     Entries at one time come out in the order in which they went in, so runs are deterministic.
 

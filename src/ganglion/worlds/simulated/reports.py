@@ -9,7 +9,7 @@ REPORT = 0
 
 
 class Reports:
-    """The way from the world to whoever observes it.
+    """The way from the world to its observer.
 
     Attributes:
         due: whether something arrived that the engine should look at now. Start reports are

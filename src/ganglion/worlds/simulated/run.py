@@ -28,14 +28,14 @@ PATIENCE = 64
 
 
 class Progress(Protocol):
-    """Told how far a run is."""
+    """Called with how far a run is."""
 
     def __call__(self, done: int, total: int, passed: int) -> None:
         """`done` of `total` jobs are over, `passed` ms after the first submission."""
 
 
 class Warden(Protocol):
-    """Looks after the fleet between facts and decisions, as a server's keepers do."""
+    """Manages the fleet between facts and decisions, as a server's keepers do."""
 
     def note(self, event: Event) -> None:
         """Something happened, or was decided."""
@@ -57,7 +57,7 @@ class Run(Struct):
         collector: the figures.
         waits: why gangs waited.
         state: the engine's last state.
-        never: what those were told that can never start: gang id -> message.
+        never: why gangs can never start: gang id -> message.
     """
 
     scenario: Scenario
@@ -87,10 +87,10 @@ def simulate(
     Args:
         scenario: what to simulate.
         plugins: Filter, Score, Permit and Preempt plugins; None = those built in.
-        progress: told how far it is, after every cycle.
+        progress: called with how far it is, after every cycle.
         check: verify every invariant of the engine's state after every cycle; slow.
-        observe: told what each cycle was given and decided.
-        warden: looks after the fleet; None = nobody does.
+        observe: called with what each cycle was given and decided.
+        warden: manages the fleet; None = no warden.
 
     Raises:
         InvariantBroken: the engine refused a fact, or its state contradicts itself.
@@ -213,7 +213,7 @@ class _Loop:
     def _plan_wake(self, now: int) -> None:
         """Ask again when the time alone may change something.
 
-        A run is over although gangs would wake up for ever: when nobody waits, or when all that
+        A run is over although gangs would wake up for ever: when no gang waits, or when all that
         still happened for long was that they woke up.
         """
         wakes = (self.state.next_wake(), self.warden.next_due(now) if self.warden else None)

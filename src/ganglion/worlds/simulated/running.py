@@ -155,7 +155,7 @@ class Running:
 
     def _finish(self, done: tuple[Attempt, Outcome]) -> None:
         attempt, outcome = done
-        attempt.finish, attempt.trade = 0, None  # it was faster than whoever wanted its place
+        attempt.finish, attempt.trade = 0, None  # it was faster than the gang that wanted its place
         assert attempt.work
         attempt.work.settle(self._heap.now)
         self._end(attempt, outcome, 0, attempt.work.overhead)

@@ -35,7 +35,7 @@ class Options(Struct, frozen=True):
         synthetic: number of drawn jobs in place of a trace.
         seed: of the synthetic workload and of faults.
         queue: only the jobs of this queue.
-        limit: only the first so many jobs by submit time.
+        limit: at most this number of jobs, the first by submit time.
         cluster: a cluster file, or an openb node list.
         nodes, gpus_per_node, nodes_per_rack: equal nodes in place of a file.
         cpus_per_node: cores of a node for logs of CPU jobs.

@@ -35,7 +35,7 @@ class End(Struct, frozen=True):
 
 
 class Watcher(Protocol):
-    """Told of everything at the moment it happens; `at` in ms."""
+    """Notified of everything at the moment it happens; `at` in ms."""
 
     def submitted(self, job: SimJob, at: int) -> None:
         """A job was submitted."""

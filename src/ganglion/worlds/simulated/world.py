@@ -29,7 +29,7 @@ class SimulatedWorld:
     Args:
         nodes: the cluster.
         jobs: everything that will be submitted.
-        watcher: told what really happens.
+        watcher: notified of what really happens.
         timing: how long starts and stops take.
         faults: what goes wrong.
         start: virtual time at which it begins, in ms.
@@ -141,7 +141,7 @@ class SimulatedWorld:
 
     @property
     def still(self) -> bool:
-        """Whether nothing is left to happen but that somebody wakes up."""
+        """Whether nothing is left to happen but that gangs wake up."""
         awake = self._wakeup is not None and not self._wakeup[1]
         return self._heap.live == awake
 

@@ -28,7 +28,7 @@ async def choose_node(api: Api, claim: Claim, node: str, pace: Pace = PACE) -> O
         pace: how hard to try.
 
     Returns:
-        DONE; UNCHANGED when the claim is another by now, which whoever follows it will see;
+        DONE; UNCHANGED when the claim is another by now, which the watch of claims will show;
         GONE; REFUSED.
     """
     about = {"uid": claim.uid, "resourceVersion": claim.version}

@@ -65,7 +65,7 @@ class Evictions:
         """Evict one pod.
 
         Returns:
-            DONE when it was told to go, GONE when it is no more or leaving already, BLOCKED when
+            DONE when its eviction began, GONE when it is no more or leaving already, BLOCKED when
             it has to stay for now, with when to ask again: a budget forbids it, or we may not.
             UNKNOWN when there was no answer: ask again.
         """

@@ -1,7 +1,7 @@
 """Promises: `status.nominatedNodeName` of pods whose place others still have to leave.
 
-They are written for all pods of a beneficiary before any victim is told, so that whoever looks
-at the cluster alone knows for whom a victim goes, and where. A binding clears the nomination.
+They are written for all pods of a beneficiary before any victim is marked or evicted, so that a
+reader of the cluster knows for which pod a victim goes, and where. A binding clears the nomination.
 """
 
 from collections.abc import Sequence

@@ -93,7 +93,7 @@ async def suspend_owner(
             only if it has changed since; None = it is read first.
 
     Returns:
-        DONE; UNCHANGED when it is suspended already, by whomever; GONE when it is no more;
+        DONE; UNCHANGED when it is suspended already, by any client; GONE when it is no more;
         REFUSED when it has no switch or the server says no.
     """
 

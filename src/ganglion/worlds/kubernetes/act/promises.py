@@ -1,4 +1,4 @@
-"""Nominations that are written piece by piece: those of a node before anybody leaves it."""
+"""Nominations that are written piece by piece: those of a node before any pod leaves it."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -8,7 +8,7 @@ T = TypeVar("T")
 
 
 class Promises(Generic[T]):
-    """What gangs are still to be told about the places they get.
+    """Nominations of gangs that are still to be written.
 
     Args:
         write: writes where pods are going to run: (pod, node) each.
@@ -26,7 +26,7 @@ class Promises(Generic[T]):
             left.setdefault(each[1], []).append(each)
 
     async def keep(self, gang: str, nodes: Sequence[str]) -> None:
-        """Have a gang told about its places on nodes; returns when it is written.
+        """Nominate a gang's places on nodes; returns when they are written.
 
         What is taken back, which has the node "", comes before.
         """
@@ -38,7 +38,7 @@ class Promises(Generic[T]):
         await self._wait([tasks[node] for node in ("", *nodes) if node in tasks])
 
     async def settle(self, gang: str) -> None:
-        """Have a gang told about all of its places; returns when it is written."""
+        """Nominate all of a gang's places; returns when they are written."""
         await self.keep(gang, list(self._left.get(gang, ())))
         await self._wait(list(self._tasks.get(gang, {}).values()))
         self._left.pop(gang, None)

@@ -1,7 +1,7 @@
-"""What pods are still to be told of why they wait, the most urgent first.
+"""Reasons for waiting that are still to be written on pods, the most urgent first.
 
-Pods that were never told go before those that were, and of each the first of every gang before
-its others. What is out of date is dropped when its turn comes, without a write.
+Pods that have no reason yet go before those that have one, and of each the first of every gang
+before its others. What is out of date is dropped when its turn comes, without a write.
 """
 
 from collections.abc import Callable, Iterable
@@ -24,7 +24,7 @@ class Rank(IntEnum):
 
 
 class Saying(Struct, frozen=True):
-    """One pod that is to be told.
+    """One pod whose reason is to be written.
 
     Attributes:
         pod: as it was last seen.
@@ -40,12 +40,12 @@ class Saying(Struct, frozen=True):
 
     @property
     def is_new(self) -> bool:
-        """Whether the pod was never told anything."""
+        """Whether no reason was ever written on the pod."""
         return self.rank < Rank.FIRST_OF_TOLD
 
 
 class Sayings:
-    """The line of pods that are to be told.
+    """The queue of pods whose reasons are to be written.
 
     Args:
         pod_of: a pod as it was last seen, by UID.
@@ -63,7 +63,7 @@ class Sayings:
         return len(self._ranks)
 
     def put(self, gang: str, pods: Iterable[Identity], message: str) -> None:
-        """Tell pods of a gang, in place of what they were to be told."""
+        """Queue reasons for pods of a gang, in place of those queued before."""
         for each in pods:
             self._drop(each.uid)
             pod = self._pod_of(each.uid)
@@ -83,7 +83,7 @@ class Sayings:
         return None
 
     def put_back(self, saying: Saying) -> None:
-        """It was not told after all; what it is to be told by now stands."""
+        """Queue the reason again after a failed write, unless a newer one is queued."""
         if saying.pod.metadata.uid not in self._ranks:
             self.put(saying.gang, [saying.pod.metadata], saying.message)
 

@@ -39,7 +39,7 @@ class Happened(Struct, frozen=True):
 
     Attributes:
         regarding: the object.
-        reason: why it is told, as `FailedScheduling`.
+        reason: its reason in the API, as `FailedScheduling`.
         action: what was tried, as `Scheduling`.
         note: for people.
         warning: whether it is bad news.

@@ -32,7 +32,7 @@ class SetStatus(Struct, frozen=True):
 class StatusWriter:
     """Writes them one by one; `give` may be called from any thread once it runs.
 
-    What fails is not tried again here: whoever worked it out sees that it is still due.
+    What fails is not tried again here: the caller that computed it sees that it is still due.
 
     Args:
         api: the cluster's.

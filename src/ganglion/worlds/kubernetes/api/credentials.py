@@ -64,7 +64,7 @@ class Fixed:
 
 
 class CertificateFile:
-    """A client certificate in files that somebody renews."""
+    """A client certificate in files that another program renews."""
 
     def __init__(self, person: Person) -> None:
         self._person = person
@@ -81,7 +81,7 @@ class CertificateFile:
 
 
 class TokenFile:
-    """A token in a file that somebody rotates."""
+    """A token in a file that another program rotates."""
 
     def __init__(self, file: Path) -> None:
         self._file = file

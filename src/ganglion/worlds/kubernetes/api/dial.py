@@ -91,7 +91,7 @@ async def dial(address: Address, tls: ssl.SSLContext | None) -> Wire:
     """Connect.
 
     Raises:
-        OSError: nobody listens, or the server is not the one it claims to be.
+        OSError: no process listens, or the server is not the one it claims to be.
         Garbled: the proxy speaks another language.
     """
     if address.proxy:

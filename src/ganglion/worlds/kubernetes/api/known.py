@@ -24,7 +24,7 @@ class Change(Struct, Generic[T], frozen=True):
 
     Attributes:
         kind: `put`: the object is new or changed. `gone`: it was deleted, or left the selection;
-            `item` is the last that is known of it. `synced`: everything listed has been told;
+            `item` is the last that is known of it. `synced`: every listed object was delivered;
             comes after every list, with no item.
         item: the object.
     """

@@ -77,7 +77,7 @@ class Reflector(Generic[T]):
         path: of a collection, as `/api/v1/pods`.
         kind: struct of its objects.
         sink: gets the changes in order, all that one read of the socket brought at once. It is
-            called in the event loop and should be quick. Objects are told apart by UID: one of
+            called in the event loop and should be quick. Objects are distinguished by UID: one of
             the same name that was deleted and made again is `gone`, then `put`.
         params: selectors, as `{"labelSelector": "a=b"}`.
         on_trouble: gets every failure; the reflector goes on trying whatever it is.
@@ -90,7 +90,7 @@ class Reflector(Generic[T]):
         trouble: the last failure; None since the server was last heard.
         heard: when the server was last heard, by the monotonic clock; 0 = never.
         unreadable: objects that are there but have a form that is not known, by UID, and why:
-            what was known of them before stays, of new ones nothing is told.
+            what was known of them before stays, new ones are not delivered.
         version: of the last list, event or bookmark.
     """
 

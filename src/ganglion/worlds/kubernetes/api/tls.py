@@ -59,7 +59,7 @@ def _file(path: str | None, data: str | None, left: ExitStack) -> str | None:
     if not data:
         return path
     made = left.enter_context(TemporaryDirectory())
-    file = Path(made) / "pem"  # nobody else may look into the folder
+    file = Path(made) / "pem"  # no other user may read the folder
     file.write_bytes(b64decode(data))
     return str(file)
 

@@ -139,7 +139,7 @@ class Wire:
 
     @property
     def alive(self) -> bool:
-        """Whether a request may be sent: nobody closed it, and nothing came unasked."""
+        """Whether a request may be sent: it is open, and nothing came unasked."""
         return not (self._reader.at_eof() or self._writer.is_closing())
 
     async def send(self, request: bytes) -> Head:

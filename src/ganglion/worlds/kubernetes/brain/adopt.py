@@ -2,7 +2,7 @@
 
 Pods that are bound run where they are. A gang of which only a part is bound gets places for
 the rest, or is taken apart. Pods that say where they are going to run hold a promise again,
-together with the victims that were marked for it; marks that nobody profits from are lifted.
+together with the victims that were marked for it; marks without a beneficiary are removed.
 """
 
 from collections import Counter
@@ -213,7 +213,7 @@ def _sitting(scene: Scene, site: Site, gang: Gang, seated: Sequence[Member]) -> 
 def _devices(
     scene: Scene, node: str, gpu: GpuRequest, pod: Pod, taken: set[int]
 ) -> tuple[int, ...]:
-    """The devices a pod was given, or those that are free as far as anybody knows."""
+    """The devices a pod was given, or, where no annotation says, free ones."""
     if not gpu.count:
         return ()
     known = scene.state.tree.node(node).devices

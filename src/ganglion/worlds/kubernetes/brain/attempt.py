@@ -48,8 +48,8 @@ class Attempt(Struct):
         dropping: UIDs of pods that leave while the others go on.
         refused: vacant places whose node did not admit the pod.
         claims: claims whose volumes are still to be made -> since when, in ms.
-        chosen: claims -> the version in which they were told their node.
-        nominated: UIDs of pods that are told where they are going to run -> node.
+        chosen: claims -> the version in which their node was written.
+        nominated: UIDs of pods with a nominated node -> node.
         taken: claims -> the node that they were seen to name.
         ordered: whether any of its bindings was ordered by this process.
     """
@@ -82,7 +82,7 @@ class Attempt(Struct):
     ordered: bool = False
 
     def enter(self, stage: Stage, now: int) -> None:
-        """Come to a stage."""
+        """Enter a stage."""
         if self.stage is not stage:
             self.stage, self.since = stage, now
 
@@ -158,7 +158,7 @@ class Attempt(Struct):
         return sitting and not self.asked and self.is_filled(found)
 
     def _free(self, pod_set: str, index: int) -> Place | None:
-        """The place of that index, or the first that nobody has or is coming back to."""
+        """The place of that index, or the first that no pod has or is returning to."""
         own = (pod_set, index)
         if own in self.places and own not in self.pods:
             return own

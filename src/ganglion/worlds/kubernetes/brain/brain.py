@@ -59,7 +59,7 @@ class Brain:
 
     Args:
         clusters: their names; one that is empty where there is only one.
-        settings: how to go about it.
+        settings: timeouts, rates and limits of the controller.
         policy: how the engine decides.
         plugins: those of the policy, to which those of Kubernetes are added.
 
@@ -177,7 +177,7 @@ class Brain:
         self._judge.open()
         self.plan = cycle(scene.state, [], now, isolate=scene.settings.isolate)
         self.plan.rejected[:0], self.plan.defects[:0] = scene.rejected, scene.defects
-        scene.defects = []  # those that follow are told with the next plan, as those before a turn
+        scene.defects = []  # defects found from here on go with the next plan
         self._judge.settle(scene, self.plan)
         carry(scene, self._judge, self.plan)
         for start in self.plan.starts:

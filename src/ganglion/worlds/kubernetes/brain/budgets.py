@@ -66,7 +66,7 @@ class Budgets:
         return self._known[victim.id]
 
     def left(self, budget: str) -> int:
-        """How many more pods a budget lets go, less those that were told to and are still there."""
+        """How many more pods a budget lets go, less those evicted that are still there."""
         return Spent().left(self._budgets[budget]) - self._leaving[budget]
 
     def may_stop(self, victim: Gang, favoured: Gang, now: int) -> bool:

@@ -17,7 +17,7 @@ from ganglion.worlds.kubernetes.names import PREEMPTED
 
 
 def carry(scene: Scene, judge: Judge, plan: Plan) -> None:
-    """Order what was decided: whoever gets a place is told before anybody leaves it."""
+    """Order what was decided: nominations are written before any pod leaves its place."""
     for decision in plan.decisions:
         if isinstance(decision, GangReserved):
             nominate(scene, decision.gang, decision.placement)

@@ -105,7 +105,7 @@ class Judge:
 
         try:
             return self._divisions.divided(gang, found, rule, is_fixed=is_fixed)
-        except InputError:  # whoever learns of the gang is told
+        except InputError:  # the gang's pods get the error as their reason
             return found
 
     def hints(self, gang: str) -> dict[str, Topology]:
@@ -136,7 +136,7 @@ class Judge:
             if self._stocks.get(name) != site.volumes.version:
                 self._stocks[name] = site.volumes.version
                 self._restocked(scene, site)
-            # Who was protected may be a victim now: the engine only asks again if it is told.
+            # Who was protected may be a victim now: the engine asks again only if notified.
             scene.state.freed += site.rebudgeted()
         self.describe(scene)
 

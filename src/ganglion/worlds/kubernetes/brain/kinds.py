@@ -1,6 +1,6 @@
-"""Which nodes are closed to whom at this moment, worked out once for all pods that are alike.
+"""Which nodes are closed to which pods now, computed once for all pods that are alike.
 
-Pods are alike if nothing that anybody asks for tells them apart: of their labels and the values
+Pods are alike if nothing that is asked for distinguishes them: of their labels and the values
 of these only those count that their own rules, or the anti-affinity of pods that run, speak of.
 So what ten thousand pods of a kind cost from turn to turn is what one of them costs.
 """
@@ -167,7 +167,7 @@ class Kinds:
             self._kinds[needs].seats.pop(seat, None)
 
     def _plain(self, needs: Needs) -> Needs | None:
-        """Needs without what nobody asks for; None = nothing is left to ask."""
+        """Needs without what no rule asks for; None = nothing is left to ask."""
         if self._words is None and next(needs.patterns(), None) is None:
             return replace(needs, namespace="", labels=()) if needs.is_choosy() else None
         words = needs.words() | (self._words or frozenset())

@@ -1,4 +1,4 @@
-"""What the brain asks to be written, and what it is told of it."""
+"""What the brain asks to be written, and the answers that it gets."""
 
 from enum import StrEnum
 from typing import Any
@@ -91,8 +91,8 @@ class Evict(Struct, frozen=True):
         gang: whose pods.
         attempt: of which attempt.
         pods: which.
-        cause: why, as the pods' owner is told.
-        beneficiary: gang that gets the place; empty = nobody.
+        cause: why, as written for the pods' owner.
+        beneficiary: gang that gets the place; empty = none.
         owner: suspended meanwhile, where its kind can be.
         grace_s: how long their checkpoint takes; 0 = they have none.
     """
@@ -163,7 +163,7 @@ class BindDone(Struct, frozen=True):
 
 
 class EvictDone(Struct, frozen=True):
-    """All pods of an `Evict` were told to go, or are gone."""
+    """All pods of an `Evict` are being evicted, or are gone."""
 
     gang: str
     attempt: int

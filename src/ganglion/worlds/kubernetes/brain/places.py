@@ -121,7 +121,7 @@ class Places:
         return {key: level for key, level in found.items() if level is not None}
 
     def has_moved(self) -> bool:
-        """Whether a label that somebody asked about stands for another level by now."""
+        """Whether a label that a caller asked about stands for another level by now."""
         if not self._has_new_labels:
             return False
         self._has_new_labels = False

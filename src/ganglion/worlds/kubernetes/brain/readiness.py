@@ -2,8 +2,8 @@
 
 The clock runs from the binding. A gang counts as ready once all of its pods were ready together
 for a minute: a container that crashes again and again is ready for moments. One that is not in
-time leaves, waits, and is tried again; what kept it is told. A node is blamed only if the same gang
-becomes ready elsewhere, or a second one of another namespace fails on it as well.
+time leaves, waits, and is tried again; what kept it is reported. A node is blamed only if the
+same gang becomes ready elsewhere, or a second one of another namespace fails on it as well.
 """
 
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ _STARTING = frozenset(("ContainerCreating", "PodInitializing"))
 def within_ms(scene: Scene, found: Found) -> int:
     """How long a gang has to become ready, in ms; 0 = for ever.
 
-    The policy's time is for gangs of several pods that somebody makes anew. Services load models
+    The policy's time is for gangs of several pods that an owner makes anew. Services load models
     and workspaces are waited for by people: they have a time only where they name one.
     """
     if found.ready_within_ms is not None:

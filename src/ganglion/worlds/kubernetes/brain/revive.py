@@ -1,7 +1,7 @@
 """Victims that a disruption budget keeps where they are: in the end they are let live.
 
 Budgets are looked at before victims are chosen, so this happens only when one was made, or used
-up, in between, or the API server says no for another reason. Whoever was promised the place looks
+up, in between, or the API server says no for another reason. The gang promised the place looks
 for another one, where these are left alone for a while. Pods that have gone already are made anew
 by their owner and come back to their places.
 """
@@ -61,7 +61,7 @@ def _revive(scene: Scene, attempt: Attempt, now: int) -> None:
 
 
 def _break_promises(scene: Scene, place: Placement, now: int) -> None:
-    """Nobody else is to come to where the pods stay."""
+    """Withdraw other gangs' nominations on the nodes where the pods stay."""
     nodes = {pod.node for pod in place.pods}
     for gang in list(scene.state.promised):
         promise = scene.state.records[gang].promise

@@ -41,7 +41,7 @@ class Scene(Struct):
     """Everything the brain knows.
 
     Attributes:
-        settings: how it goes about its work.
+        settings: timeouts, rates and limits of the controller.
         state: the engine's.
         sites: the clusters by name.
         quarantine: nodes that refused pods.
@@ -58,7 +58,7 @@ class Scene(Struct):
         awaited: gangs without pods that are to be made anew -> since when, in ms.
         blocked: gangs of which a disruption budget keeps pods from leaving -> since when.
         spared: gangs that could not be evicted and are let live -> until when they are, in ms.
-        resumed: UIDs of owners that we suspended and told to go on -> when, in ms.
+        resumed: UIDs of owners that we suspended and resumed -> when, in ms.
         complaints: gang -> why it is not even considered.
         apart: objects that are left out, as they are out of bounds or what evaluates them failed:
             kind and name -> why.

@@ -1,4 +1,4 @@
-"""How the scheduler goes about its work, apart from the policy."""
+"""Timeouts, rates and limits of the scheduler, apart from the policy."""
 
 from msgspec import Struct
 
@@ -18,7 +18,7 @@ class Settings(Struct, frozen=True):
         unready_ms: wait after a gang was not ready in time; doubles up to 64 times.
         quarantine_ms: how long a node that refused pods gets no new ones; doubles up to 8 times.
         refusals: refusals within that time that put a node into quarantine.
-        retell_ms: least time between two reasons of one sort told on one pod.
+        retell_ms: least time between two reasons of one sort written on one pod.
         provision_ms: how long the volumes of a gang may take to be made.
         reach_ms: how long a start waits for clusters that cannot be reached, if others can.
         instance: which of several schedulers of a cluster this is.

@@ -134,7 +134,7 @@ class Site:
         self._count(uid)
 
     def described(self, name: str, ours: Mapping[int, str]) -> Node | None:
-        """A node as the engine is told of it; None = it is gone.
+        """A node as the engine gets it; None = it is gone.
 
         Args:
             name: in the cluster.
@@ -183,7 +183,7 @@ class Site:
         return before
 
     def settle(self) -> None:
-        """Find out what labels and drivers say of nodes' places; before anybody asks for gangs."""
+        """Find out what labels and drivers say of nodes' places; before gangs are asked for."""
         if self._are_slices_stale:
             self._are_slices_stale = False
             found = published(self._slices.values())
@@ -328,7 +328,7 @@ class Site:
             self.refused.append(now)
 
     def _asked(self, uid: str) -> Ask:
-        """What a pod takes as far as it can be told."""
+        """What a pod takes, as far as it is known."""
         pod = self.pods.get(uid)
         if pod is None:
             return Ask()

@@ -77,7 +77,7 @@ def _nominate(scene: Scene, attempt: Attempt, nodes: Mapping[str, str]) -> None:
 def _due(site: Site, pods: Sequence[BindPod]) -> tuple[dict[str, _Due], list[str]]:
     """Claims that are yet to be bound, and what is wrong with others.
 
-    Those of pods behind a gate are left to whoever binds the pods.
+    Those of pods behind a gate are left to the scheduler that binds the pods.
     """
     found: dict[str, _Due] = {}
     flaws: list[str] = []
@@ -93,7 +93,7 @@ def _due(site: Site, pods: Sequence[BindPod]) -> tuple[dict[str, _Due], list[str
 
 
 def _is_to_be_told(attempt: Attempt, key: str, due: _Due) -> bool:
-    """Whether a claim names no node, and has not been told one as it is now."""
+    """Whether a claim names no node, and no node was written on its present version."""
     meta = due.claim.metadata
     if SELECTED_NODE in meta.annotations or key in attempt.taken:
         return False

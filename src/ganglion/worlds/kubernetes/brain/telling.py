@@ -30,7 +30,7 @@ class _Why(StrEnum):
 
 
 class _Told(Struct):
-    """What pods of a gang were told last, when, in ms, and which of them: their UIDs."""
+    """Reason last written on pods of a gang, when, in ms, and on which: their UIDs."""
 
     message: str
     at: int
@@ -38,7 +38,7 @@ class _Told(Struct):
 
 
 class Teller:
-    """Remembers what was told."""
+    """Remembers which reasons were written."""
 
     def __init__(self) -> None:
         self._told: dict[str, dict[_Why, _Told]] = {}
@@ -74,7 +74,7 @@ class Teller:
     def _tell(
         self, scene: Scene, gang: str, sort: _Why, message: str, pods: Sequence[Pod], now: int
     ) -> None:
-        """Tell those pods that have not been told the same, or much the same a moment ago."""
+        """Write the reason on pods that have not got it, or one much like it a moment ago."""
         known = self._told.setdefault(gang, {}).get(sort)
         if known is None or _is_news(known, message, now, scene.settings.retell_ms):
             if sort is _Why.WAITS and (known is None or not _is_alike(known, message)):
@@ -128,7 +128,7 @@ def _waits(scene: Scene, pod: Pod) -> bool:
 
 
 def why(scene: Scene, gang: str) -> str:
-    """Why a gang waits, in one sentence; empty = it does not, or nobody knows yet."""
+    """Why a gang waits, in one sentence; empty = it does not, or the reason is not known yet."""
     told, late = _why(scene, gang), scene.unready.get(gang)
     if late is None or not _is_waiting(scene, gang):
         return told

@@ -1,4 +1,4 @@
-"""Attempts: pods come to their seats, leave them, and in the end are all gone."""
+"""Attempts: pods take their seats, leave them, and in the end are all gone."""
 
 from collections.abc import Iterable
 
@@ -108,7 +108,7 @@ def leave(scene: Scene, attempt: Attempt, cause: Cause, now: int) -> None:
     found = scene.founds.get(attempt.gang)
     attempt.owner = found.owner if found else attempt.owner
     beneficiary = beneficiary_of(cause)
-    # Whoever goes for nobody is to be made anew at once.
+    # A pod that leaves without a beneficiary is to be made anew at once.
     owner = attempt.owner if attempt.owner and attempt.owner.suspend and beneficiary else None
     if pods:
         grace = found.checkpoint.grace_ms // 1000 if found and found.checkpoint else 0
@@ -210,7 +210,7 @@ def _seat(scene: Scene, attempt: Attempt, found: Found, now: int) -> None:
 
 
 def _came_bound(scene: Scene, attempt: Attempt, member: Member, node: str) -> None:
-    """A member that somebody bound already counts where it is."""
+    """A member that is already bound counts where it is."""
     uid = member.pod.metadata.uid
     if scene.sites[attempt.cluster].prefix + member.pod.spec.node_name == node:
         attempt.bound.add(uid)
@@ -247,7 +247,7 @@ def _chooses(annotations: dict[str, str]) -> bool:
 
 
 def _advance(scene: Scene, attempt: Attempt, found: Found | None, now: int) -> None:
-    """Come to the next stage, if the pods are that far."""
+    """Enter the next stage, if the pods are that far."""
     if attempt.stage is Stage.BINDING and found and attempt.is_bound(found):
         attempt.enter(Stage.BOUND, now)
         attempt.bound_at = attempt.bound_at or now

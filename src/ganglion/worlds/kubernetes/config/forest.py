@@ -43,7 +43,7 @@ class Sapling(Struct):
 def settle(saplings: Mapping[str, Sapling]) -> None:
     """Drop options until every queue that is left has its parent and none is above itself.
 
-    Whoever has an earlier spec goes back to it. A queue is dropped for what its own spec says,
+    A queue with an earlier spec goes back to it. A queue is dropped for what its own spec says,
     never for a fault of a sibling or of a queue below it.
     """
     while True:

@@ -95,7 +95,7 @@ def _condition(verdict: Verdict, before: Status, now: str) -> Status:
 
 
 def _others(before: Status) -> Iterable[Status]:
-    """Conditions that somebody else keeps there."""
+    """Conditions that another controller keeps there."""
     return (each for each in _conditions(before) if each.get("type") != CONDITION)
 
 

@@ -16,7 +16,7 @@ TRUST: tuple[Level, ...] = (
     Level.BLOCK,
     Level.RACK,
 )
-"""Levels in the order in which they are believed. NVLink domains are told by the hardware; of
+"""Levels in the order in which they are believed. NVLink domains come from the hardware; of
 the others the wider is harder to get wrong."""
 
 MOST_NAMES = 6
@@ -51,7 +51,7 @@ def check_levels(nodes: Iterable[Node]) -> Levels:
 
     Of two levels that contradict each other the less believed one is left out, for the nodes of
     the domain in question only: a placement within it would rest on a guess. What the others say
-    stays in use. Nodes without a label contradict nobody, nor do nodes of different clusters,
+    stays in use. Nodes without a label contradict none, nor do nodes of different clusters,
     which may well lie in one zone.
     """
     dropped: defaultdict[str, set[Level]] = defaultdict(set)

@@ -1,4 +1,4 @@
-"""Numbers in labels, which anybody may have written, and quantities, which nodes repeat."""
+"""Numbers in labels, which any user may have written, and quantities, which nodes repeat."""
 
 import re
 from functools import lru_cache

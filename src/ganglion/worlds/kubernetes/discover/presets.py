@@ -1,4 +1,4 @@
-"""Which labels tell in which domain a node lies, without anybody having written them by hand."""
+"""Which labels tell in which domain a node lies, without being configured by hand."""
 
 from collections.abc import Mapping
 

@@ -102,8 +102,8 @@ class Product(Struct, frozen=True):
     def is_linked(self, count: int) -> bool:
         """Whether the `count` devices of a node are linked directly with each other.
 
-        Boards with switches, or meshes of all with all, are; cards are not, as bridges between
-        pairs cannot be told from labels.
+        Boards with switches, or meshes of all with all, are; cards are not, as labels do not show
+        bridges between pairs.
         """
         if self.form & {"PCIE", "NVL"}:
             return False

@@ -30,7 +30,7 @@ class Sharing(Struct, frozen=True):
     def memory_of(self, device_mib: int) -> int:
         """Memory that one replica is sure of; 0 = none.
 
-        MPS bounds its clients. Time-slicing bounds nobody, so nothing can be promised.
+        MPS bounds its clients. Time-slicing bounds no client, so nothing can be promised.
         """
         if self.strategy == SLICED:
             return 0

@@ -59,7 +59,7 @@ def offer_of(
 
     A node of which labels tell that it has devices, and whose plugin offers none yet, has them as
     devices that do not work: it is known what the node will be. GPUs that another scheduler
-    shares out are left alone, all of them, as nobody else knows what is left of each.
+    shares out are left alone, all of them, as only that scheduler knows what is left of each.
 
     Args:
         node: as the API server has it.

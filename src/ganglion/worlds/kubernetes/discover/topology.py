@@ -96,7 +96,7 @@ def level_of(
 ) -> Level | None:
     """The level that a label stands for, for constraints that name a label.
 
-    It is the one whose domains are told apart exactly as by the label, so that a rule about the
+    It is the one whose domains differ exactly where the label's do, so that a rule about the
     label holds when it holds of the level.
 
     Args:

@@ -1,4 +1,4 @@
-"""Affinity within a gang: is there an order in which everybody finds company?
+"""Affinity within a gang: is there an order in which every pod finds company?
 
 A pod may go where the pods it has to be near are, or, if there are none anywhere and it is of
 their kind itself, wherever it likes. So one pod decides for those that follow, and which pod
@@ -58,7 +58,7 @@ class _Search:
         self._tries = _TRIES
 
     def left(self, present: tuple[Domains, ...], groups: list[Group]) -> list[Group]:
-        """The groups without company in the best order found; none = everybody has some."""
+        """The groups without company in the best order found; none = every group has some."""
         least: list[Group] | None = None
         for first in (each for each in groups if self._may_begin(each, present)):
             if self._tries <= 0:
@@ -75,7 +75,7 @@ class _Search:
         return group.wants in group.kinds and not present[group.wants]
 
     def _follow(self, present: tuple[Domains, ...], groups: list[Group]) -> list[Group]:
-        """Let everybody go who finds company, until nobody does; who is left."""
+        """Remove every group that finds company, until none does; return those left."""
         while True:
             left = [each for each in groups if not self._has_company(each, present)]
             if len(left) == len(groups):

@@ -45,11 +45,11 @@ class Guards:
                 self._forget(term)
 
     def is_needed(self) -> bool:
-        """Whether anybody keeps others away at all."""
+        """Whether any pod keeps others away."""
         return bool(self._held)
 
     def words(self) -> Words | None:
-        """The labels by which anybody keeps others away; None = nobody keeps anybody away."""
+        """The labels by which pods keep others away; None = no pod keeps others away."""
         return frozenset(self._words) if self._held else None
 
     def _remember(self, term: Term) -> dict[str, int]:

@@ -50,7 +50,7 @@ class Mentioned(Struct, frozen=True):
     counted: frozenset[str] = frozenset()
 
     def covers(self, other: "Mentioned") -> bool:
-        """Whether nodes encoded by this can be told apart as `other` needs it."""
+        """Whether nodes encoded by this can be distinguished as `other` needs it."""
         if not other.counted <= self.counted:
             return False
         return _covers(self.labels, other.labels) and _covers(self.taints, other.taints)

@@ -41,7 +41,7 @@ def levels_of(
 
 
 def _together(one: Resident, crowd: Crowd, levels: Mapping[str, Level]) -> list[Level]:
-    """Levels to share where the pods have to be near each other and nobody is there yet."""
+    """Levels to share where the pods have to be near each other and none is there yet."""
     near = one.needs.near
     if not near or not is_its_own_kind(one, crowd):
         return []

@@ -22,7 +22,7 @@ class Pattern(Struct, frozen=True, cache_hash=True):
         selector: their labels.
         namespaces: their namespaces by name.
         elsewhere: more namespaces, by label; None = no more.
-        staying: only pods that have not been told to go.
+        staying: only pods that are not being deleted.
     """
 
     selector: Selector

@@ -108,7 +108,7 @@ def _spreads(pod: Pod) -> Iterator[Spread]:
     for each in hard:
         selector = _keyed(pod, each.label_selector, each.match_label_keys, "In")
         if not selector.requirements:
-            # A selector of everything counts nobody, which is how the default scheduler reads it.
+            # A selector of everything counts no pod, which is how the default scheduler reads it.
             selector = Selector(nothing=True)
         pattern = Pattern(selector, (pod.metadata.namespace,), None, True)
         yield Spread(_among(pod, each, keys), pattern, each.max_skew, each.min_domains or 1)

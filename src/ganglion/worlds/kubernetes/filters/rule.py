@@ -79,7 +79,7 @@ def obstacle(rule: Rule, labels: Mapping[str, str]) -> str:
 
 
 def passes(rule: Rule, labels: Mapping[str, str]) -> bool:
-    """Whether a node that will not do now may do without anybody labelling it or changing pods.
+    """Whether a node that will not do now may do without new labels or changed pods.
 
     Taints come and go, other pods end, volumes are made; labels are what a node is.
     """

@@ -17,7 +17,7 @@ _BITS = 1 << 63
 
 
 def barring_taints(node: Node) -> tuple[Taint, ...]:
-    """Taints that keep pods off; a cordoned node has one even if nobody has written it yet."""
+    """Taints that keep pods off; a cordoned node has one even if it is not written yet."""
     found = [Taint(t.key, t.value, t.effect) for t in node.spec.taints if t.effect in BARRING]
     cordoned = any(each.key == UNSCHEDULABLE for each in found)
     if node.spec.unschedulable and not cordoned:

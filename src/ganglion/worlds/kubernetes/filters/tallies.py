@@ -160,7 +160,7 @@ class Tallies:
             self._trim()
 
     def _trim(self) -> None:
-        """Start a new log; tallies that nobody has asked for in a while are dropped."""
+        """Start a new log; tallies not asked for in a while are dropped."""
         for patterns, tally in list(self._tallies.items()):
             if len(self._log) - tally.at > _LOG // 2:
                 del self._tallies[patterns]

@@ -56,7 +56,7 @@ def _free(shape: SetShape, taken: set[int]) -> Iterator[str]:
 
 
 def _gated(pods: Sequence[Pod], ours: str) -> str:
-    """Pods that somebody else still holds back."""
+    """Pods that another controller's gate holds back."""
     held = {
         pod.key: gate.name
         for pod in pods

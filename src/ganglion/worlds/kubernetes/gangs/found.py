@@ -88,7 +88,7 @@ class Found(Struct, frozen=True):
         spare: living pods without a seat, as those in excess of what is wanted.
         lacking: why it cannot be considered yet, for people; empty = it is complete.
         refused: why it will never be considered as it is; empty = nothing is wrong.
-        owner: who answers for it; None = pods nobody made.
+        owner: who answers for it; None = pods without an owner.
         created_ms: when it was created, in ms since 1970; pods that are made anew change nothing.
         time_limit_ms: most it may run; 0 = no limit.
         ready_within_ms: how long it has to become ready; 0 = for ever, None = as the policy says.
@@ -98,7 +98,7 @@ class Found(Struct, frozen=True):
         saved: the last checkpoint that it wrote down; None = none.
         topology: constraint among all pods.
         index: its number among its siblings.
-        floor: siblings that nobody may stop for the sake of others; 0 = all may be stopped.
+        floor: minimum siblings that a preemption leaves running; 0 = all may be stopped.
     """
 
     key: str

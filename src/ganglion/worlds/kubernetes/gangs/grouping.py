@@ -41,12 +41,12 @@ class Grouping:
     """The gangs of one cluster.
 
     Changes cost the same whatever the size of the cluster; a gang is put together again when
-    somebody asks for it, or for what changed, after one of its pods or owners did.
+    it is asked for, or for what changed, after one of its pods or owners did.
 
     Args:
         owners: looks up objects other than pods; those that are not known are in `wanted_owners`.
         levels: what node labels mean as levels of the topology.
-        failed: told what was raised about the pods of one key; says why, for people, or raises.
+        failed: gets what was raised about the pods of one key; says why, for people, or raises.
         instance: whose pods they are made of.
     """
 

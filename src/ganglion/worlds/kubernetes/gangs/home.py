@@ -31,7 +31,7 @@ def owner_key(thing: Anything) -> str:
 
 
 def pod_key(pod: Pod) -> str:
-    """The key of a pod that is a gang of its own and was made by nobody."""
+    """The key of a pod that is a gang of its own and has no owner."""
     meta = pod.metadata
     return f"{meta.namespace}/Pod/{meta.name}/{meta.uid}"
 

@@ -65,7 +65,7 @@ class Instance(Struct, frozen=True):
         return meta.labels.get(names.INSTANCE, names.SCHEDULER) == self.name
 
     def keeps(self, scheduler: str, namespace: str) -> bool:
-        """Whether it looks after services and workspaces whose pods name this scheduler."""
+        """Whether it manages services and workspaces whose pods name this scheduler."""
         if self.namespaces and namespace not in self.namespaces:
             return False
         return scheduler == self.name or (self.is_first and scheduler in ("", names.KUBERNETES))

@@ -25,7 +25,7 @@ class Split(Struct, frozen=True):
 
     Attributes:
         rightful: those it belongs to.
-        strangers: those that somebody else made.
+        strangers: those of other owners.
         whose: who made the rightful ones, for people.
     """
 
@@ -37,8 +37,8 @@ class Split(Struct, frozen=True):
 def split(pods: Sequence[Pod], chains: Chains, described: Anything | None) -> Split:
     """Tell the pods of a group from those of others that borrow its name.
 
-    A PodGroup that nobody owns is open to all pods of its namespace. One with an owner belongs to
-    that. Without a PodGroup the group belongs to whoever made the pod that was first on a node, or
+    A PodGroup without an owner is open to all pods of its namespace. One with an owner belongs to
+    that. Without a PodGroup the group belongs to the maker of the pod first on a node, or
     else the oldest.
     """
     if described is not None and described.metadata.controller is None:
@@ -49,7 +49,7 @@ def split(pods: Sequence[Pod], chains: Chains, described: Anything | None) -> Sp
         # The owner may lie above the last kind that is understood.
         if mine:
             return _divided(pods, mine, f"{ref.kind} {ref.name}")
-    # Whoever's makers are not known yet is not judged.
+    # Pods whose makers are not known yet are not judged.
     known = [pod for pod in pods if chains(pod).missing is None]
     if not known:
         return Split(tuple(pods))
@@ -76,7 +76,7 @@ def _makers(pod: Pod, chain: Chain) -> set[str]:
 
 
 def _root(pod: Pod, chain: Chain) -> str:
-    """UID of the last maker that is known, or named; pods that nobody made have the same: none."""
+    """UID of the last maker that is known, or named; pods without a maker have the same: none."""
     last = chain.things[-1].metadata if chain.things else pod.metadata
     if last.controller:
         return last.controller.uid

@@ -1,4 +1,4 @@
-"""What labels and annotations say about a gang, whoever's they are."""
+"""What labels and annotations say about a gang, no matter which tool's they are."""
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
@@ -27,7 +27,7 @@ STANDARD_LABELS: Mapping[str, Level] = {
 """Topology labels that Kubernetes itself defines."""
 
 HIGHEST = 100
-"""Of the priorities that anybody may write; beyond it only a PriorityClass leads."""
+"""Of the priorities that any user may write; beyond it only a PriorityClass leads."""
 
 _DIGITS = 6
 """Of numbers of replicas."""
@@ -106,7 +106,7 @@ class Said(Struct, frozen=True):
         return int(text) if text else 0
 
     def floor(self) -> int:
-        """How many siblings nobody may stop; 0 when nothing is said. Raises FieldError."""
+        """Minimum siblings that a preemption leaves running; 0 by default. Raises FieldError."""
         key, text = self.get(names.FLOOR)
         if text and not (text.isdecimal() and len(text) <= _DIGITS):
             raise FieldError(f"should be a number of replicas, not {text!r}", key=key)
@@ -178,7 +178,7 @@ def resolve(text: str, key: str, levels: Levels) -> Level:
 
 
 def created_ms(meta: Meta) -> int:
-    """When an object was made, in ms since 1970; 0 when nobody says."""
+    """When an object was made, in ms since 1970; 0 when unknown."""
     text = meta.creation_timestamp
     if not text:
         return 0

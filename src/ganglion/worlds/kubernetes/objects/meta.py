@@ -74,7 +74,7 @@ class LabelSelector(Object, frozen=True):
 
 
 class Condition(Object, frozen=True):
-    """One condition of a status. The server writes null for a time that nobody has set."""
+    """One condition of a status. The server writes null for a time that is not set."""
 
     type: str = ""
     status: str = ""

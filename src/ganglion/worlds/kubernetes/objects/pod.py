@@ -161,7 +161,7 @@ class Pod(Object, frozen=True):
 
     @property
     def is_leaving(self) -> bool:
-        """Whether it was told to go; it holds what it has until it is gone or over."""
+        """Whether its deletion has begun; it holds what it has until it is gone or over."""
         return bool(self.metadata.deletion_timestamp)
 
     def condition(self, kind: str) -> Condition | None:

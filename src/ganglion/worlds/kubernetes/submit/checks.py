@@ -1,4 +1,4 @@
-"""What a cluster cannot do with a workload: refused by the key it stands under, or told."""
+"""What a cluster cannot do with a workload: refused by the key it stands under, or warned of."""
 
 import re
 from collections.abc import Iterator

@@ -154,7 +154,7 @@ def checkpoint_dir(contract: Checkpoint | None) -> str:
 
 
 def _launched(workload: Workload, crew: Crew) -> Values:
-    """What the launcher is told."""
+    """Environment variables for the launcher."""
     contract = workload.checkpoint or Checkpoint()
     pods = crew.pods
     found = {

@@ -127,7 +127,7 @@ async def _sweep(api: Api, namespace: str, name: str) -> None:
         try:
             listed = await api.list(collection(kind, namespace), Anything, params=params)
         except Forbidden:
-            continue  # whoever may not look at secrets cannot have applied one
+            continue  # a user who may not read secrets cannot have applied one
         for each in listed.items:
             try:
                 path = place(kind, namespace, each.metadata.name)

@@ -29,7 +29,7 @@ GPU = "nvidia.com/gpu"
 CONTAINER = "main"
 SHM = "shm"
 UNNOTICED_S = 5
-"""So long may pass until nobody sends requests any more to a pod that is leaving."""
+"""Time that may pass until no client sends requests to a pod that is leaving."""
 
 
 class Making:
@@ -85,7 +85,7 @@ def template(making: Making, gang: Gang, crew: Crew) -> Manifest:
 
 
 def _notes(workload: Workload, gang: Gang, crew: Crew) -> dict[str, str]:
-    """What the scheduler is told about a pod."""
+    """A pod's annotations for the scheduler."""
     gpu, several = crew.pods.request.gpu, len(gang.crews) > 1
     found = {
         names.POD_SET: crew.pods.name if several else "",
@@ -183,7 +183,7 @@ def _container(making: Making, gang: Gang, crew: Crew) -> Manifest:
 
 
 def _leaving(workload: Workload) -> Manifest:
-    """A replica listens on until nobody sends it requests any more, then it is told to stop."""
+    """A replica that leaves keeps listening while requests may still come, before it is stopped."""
     drain_ms = workload.scaling.drain_ms if workload.scaling else 0
     seconds = min(UNNOTICED_S, drain_ms // 1000)
     return {"preStop": {"sleep": {"seconds": seconds}}} if seconds else {}

@@ -1,4 +1,4 @@
-"""Suspending workspaces of a cluster and taking them up again, as whoever asks for it."""
+"""Suspending workspaces of a cluster and resuming them, at the caller's request."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -27,7 +27,7 @@ def sleeps(main: Main) -> str:
 
 
 async def workspaces(api: Api, namespace: str, ref: str) -> Seen:
-    """The workspace of a name, or of the only beginning of one; whoever made it.
+    """The workspace of a name, or of the only beginning of one; of any maker.
 
     Raises:
         NotFound: there is no such workload.

@@ -1,4 +1,4 @@
-"""Collects the figures of a run while it goes; told of the truth by the world."""
+"""Collects the figures of a run while it goes; notified by the world of what really happens."""
 
 from collections import Counter
 from collections.abc import Sequence

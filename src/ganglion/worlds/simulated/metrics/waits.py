@@ -20,7 +20,7 @@ class WaitCause(Struct):
         waited_ms: for how long in all.
         longest_ms: the longest of these waits.
         gang: which gang that was.
-        message: what it was told.
+        message: the reason that it got.
     """
 
     gangs: int = 0
