@@ -110,7 +110,7 @@ def committed(
         rewind: the program went back to a lower step on purpose.
 
     Returns:
-        Whether it could be reported; also False where nobody listens.
+        Whether it could be reported; also False where nothing listens.
     """
     saved: dict[str, Any] = {"step": int(step), "path": os.fspath(path)}
     if rewind:
@@ -122,7 +122,7 @@ def report(step: int = 0, **metrics: SupportsFloat) -> bool:
     """Report metrics of a step; numbers of NumPy and PyTorch will do.
 
     Returns:
-        Whether they could be reported; also False where nobody listens.
+        Whether they could be reported; also False where nothing listens.
     """
     values = {name: float(value) for name, value in metrics.items()}
     shown = {name: value if math.isfinite(value) else None for name, value in values.items()}
@@ -133,7 +133,7 @@ def busy(working: bool = True) -> bool:
     """Say that the program works at something, or that it does nothing; once a minute will do.
 
     Returns:
-        Whether it could be reported; also False where nobody listens.
+        Whether it could be reported; also False where nothing listens.
     """
     return _say({"busy": working})
 

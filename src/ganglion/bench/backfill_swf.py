@@ -52,7 +52,7 @@ class Discipline(Struct, frozen=True):
 
     Attributes:
         policy: the engine's.
-        prepare: what the engine is told of each job; None = what the log says.
+        prepare: what the engine learns of each job; None = what the log says.
         overtaking, first: the textbook's name for it; None = there is none.
         exact: whether estimates are the run times.
     """

@@ -1,4 +1,4 @@
-"""Start bands that the engine told, and how often they held."""
+"""Start bands that the engine gave, and how often they held."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -25,8 +25,8 @@ class Told:
     def scored(self, courses: Sequence[Course]) -> dict[str, Any]:
         """How often they held.
 
-        `bands`: gangs that were told one; `held_p50_pct`, `held_p90_pct`: those of them that
-        started by the time told; `all_p90_pct`: the same over all gangs, where one that
+        `bands`: gangs that got one; `held_p50_pct`, `held_p90_pct`: those of them that
+        started by the time given; `all_p90_pct`: the same over all gangs, where one that
         started at once, without a band, counts as held. None where there were no bands.
         """
         pairs = [

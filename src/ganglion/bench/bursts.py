@@ -79,7 +79,7 @@ class Burst:
         gangs: gangs that arrive at once.
 
     Attributes:
-        cycles: CPU seconds of each cycle until the engine has come to rest.
+        cycles: CPU seconds of each cycle until the engine decides nothing more.
         victims: gangs stopped.
         lost: GPU time lost by those, in thousandths of GPUs x ms.
     """
@@ -121,7 +121,7 @@ class Burst:
 
 
 def measure_with(effort: int) -> Callable[[int], BurstFigures]:
-    """Measures the burst on so many nodes with that much work in a cycle."""
+    """Measures the burst on a number of nodes with a given work in a cycle."""
 
     def measure(nodes: int) -> BurstFigures:
         burst = Burst(nodes, BURSTS[nodes])
@@ -214,7 +214,7 @@ def _queues(nodes: int) -> Iterator[Queue]:
 
 
 def _holders(gpus: int) -> Iterator[Gang]:
-    """Gangs of mixed sizes that hold so many GPUs, the largest first: they leave no gap."""
+    """Gangs of mixed sizes that hold `gpus` GPUs, the largest first: they leave no gap."""
     sizes: list[int] = []
     while (left := gpus - sum(sizes)) > 0:
         sizes.append(min(HELD[len(sizes) % len(HELD)], left))

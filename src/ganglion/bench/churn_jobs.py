@@ -22,7 +22,7 @@ from ganglion.worlds.simulated.readers.openb import read_nodes, read_pods
 QUEUE = "pods"
 NODES, PODS, WORKLOAD = "openb_node_list_gpu_node", "openb_pod_list_", "default"
 ONE_IN = 60
-"""One node in so many is taken, of every model."""
+"""One node in this number is taken, of every model."""
 
 DAY_MS = 86_400_000
 BUSY_FROM, BUSY_UNTIL = 118 * DAY_MS, 149 * DAY_MS

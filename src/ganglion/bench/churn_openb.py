@@ -1,4 +1,4 @@
-"""`churn-openb`: GPUs left unused while somebody waits, as pods come and go.
+"""`churn-openb`: GPUs left unused while a pod waits, as pods come and go.
 
 No figure is published for this; FGD's and best fit's are established on the same engine. See
 docs/benchmarks/churn.md.
@@ -34,7 +34,7 @@ WARM_UP = 0.2
 
 
 def _scored(name: str) -> Policy:
-    """Nothing but a score: first come, first served with overtaking, nobody moved."""
+    """Nothing but a score: first come, first served with overtaking, no pod moved."""
     return Policy(
         scores=(Weighted(name),),
         evict=Evict(enabled=False),

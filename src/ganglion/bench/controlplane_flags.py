@@ -13,7 +13,7 @@ SCHEDULER = "system:kube-scheduler"
 MANAGER = "system:kube-controller-manager"
 
 # As itself every controller would be forbidden its work: the roles of the single controllers
-# belong to service accounts that nobody makes here.
+# belong to service accounts that are not made here.
 _KNOWN = {ADMIN: "system:masters", SCHEDULER: "", MANAGER: "system:masters"}
 
 QUICK = ("--kube-api-qps=10000", "--kube-api-burst=10000")
@@ -27,7 +27,7 @@ class Options(Struct, frozen=True):
         gates: feature gates, as `GangScheduling=true`.
         all_apis: serve alpha and beta groups too.
         disabled: admission plugins that are off. Without kube-controller-manager there are no
-            service accounts for pods, and nobody takes off the taint that new nodes get.
+            service accounts for pods, and the taint that new nodes get stays.
     """
 
     gates: tuple[str, ...] = ()

@@ -1,7 +1,7 @@
-"""`deep-queues`: does anybody who fits wait behind a gang that does not?
+"""`deep-queues`: does a gang that fits wait behind one that does not?
 
-A cluster as somebody described it who schedules one gang per queue at a time: 1,300 nodes and 536
-waiting gangs, most of them in deep queues with free GPUs, admitted at ten a minute. See
+A cluster that a user of a scheduler with one gang per queue at a time described: 1,300 nodes and
+536 waiting gangs, most of them in deep queues with free GPUs, admitted at ten a minute. See
 docs/benchmarks/deep-queues.md.
 """
 

@@ -50,7 +50,7 @@ async def writes(api: Api) -> float:
 
 
 async def leaving(api: Api, names: set[str]) -> int:
-    """How many of these pods are gone, or were told to go."""
+    """How many of these pods are gone, or are being deleted."""
     listed = (await api.list(PODS, Pod)).items
     return len(names - {each.metadata.name for each in listed if not each.is_leaving})
 

@@ -27,7 +27,7 @@ LATE_PER_S = 10.0
 """How many gangs a second come later, into deep queues whose heads still wait."""
 
 _LIMIT_S = 600.0
-_QUIET_S = 60.0  # so long after the last admission, whoever waits is stuck
+_QUIET_S = 60.0  # gangs that wait this long after the last admission are stuck
 _LOOK_S = 0.05
 _API_SERVER = "kube-apiserver"
 

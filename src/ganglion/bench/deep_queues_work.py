@@ -29,13 +29,13 @@ RACK_NODES = 20
 COHORTS = 4
 MOST_QUEUES, FEWEST_QUEUES, GANGS_PER_QUEUE = 40, 10, 12
 DEEP = 5
-"""One queue in so many is deep."""
+"""One queue in this number is deep."""
 DEEP_PERCENT = 75
-"""So many of all gangs wait in deep queues."""
+"""Percentage of all gangs that wait in deep queues."""
 GANGS_PER_LATE = 5
-"""One more gang comes later for so many that wait."""
+"""One more gang comes later for this number that wait."""
 GANGS_PER_HEAD = 25
-"""A deep queue begins with one gang that cannot start, and one more per so many gangs."""
+"""A deep queue begins with one gang that cannot start, and one more per this number of gangs."""
 RUNNING_PODS = 4
 URGENT = "urgent"
 """Priority class of heads: they are first whatever else the order says."""
@@ -123,7 +123,7 @@ def work(nodes: int, gangs: int, seed: int) -> Work:
     """Make the whole of it up.
 
     Raises:
-        InputError: the nodes have no room for so many gangs.
+        InputError: the nodes have no room for that number of gangs.
     """
     chance = random.Random(seed)
     others = nodes * _L40S_OF_13 // 13
@@ -150,7 +150,7 @@ def work(nodes: int, gangs: int, seed: int) -> Work:
 
 
 def _shapes(count: int) -> list[tuple[int, int]]:
-    """So many gangs' shapes, in the proportions of `SHAPES`."""
+    """Shapes of a number of gangs, in the proportions of `SHAPES`."""
     hundred = [shape for shape, often in SHAPES.items() for _ in range(often)]
     return [hundred[at * len(hundred) // count] for at in range(count)]
 

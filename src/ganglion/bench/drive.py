@@ -77,7 +77,7 @@ class Stage(Struct, frozen=True):
         jobs: in order of submission; each has a duration.
         policy: the engine's.
         restart_ms: time an attempt after the first needs before it goes on, by gang.
-        saves: whether a gang that is told to stop saves its work then; else it falls back to
+        saves: whether a gang that is asked to stop saves its work then; else it falls back to
             its last periodic checkpoint, or to nothing.
         until_ms: when the run is cut off, whatever still runs or waits; 0 = at its end.
     """
@@ -112,7 +112,7 @@ class Outcomes(Struct, frozen=True):
 
 
 Look = Callable[[ClusterState, Sequence[Event], Plan], None]
-"""Told the state, the events and the plan after every cycle."""
+"""Called with the state, the events and the plan after every cycle."""
 
 
 def drive(

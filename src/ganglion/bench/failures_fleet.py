@@ -56,7 +56,7 @@ def maintenance(seed: int, names: list[str], days: int) -> list[tuple[int, str]]
 
 
 SIZES = {1: 30, 2: 20, 4: 20, 8: 15, 16: 10, 32: 5}
-"""Nodes of a gang -> how many of a hundred have so many."""
+"""Nodes of a gang -> how many of a hundred gangs have that number."""
 
 
 def mixed(seed: int, nodes: int, days: int, in_place: int) -> list[SimJob]:
@@ -65,7 +65,7 @@ def mixed(seed: int, nodes: int, days: int, in_place: int) -> list[SimJob]:
     Args:
         seed: of the dice.
         nodes: of the fleet.
-        days: for so many days.
+        days: length in days.
         in_place: of a hundred gangs, how many can have lost pods replaced.
     """
     dice, shapes = Random(f"{seed}:jobs"), Shapes(GPUS_PER_NODE)

@@ -16,7 +16,7 @@ class BenchWarden:
     Args:
         settings: of the guard.
         maintenance: when which node is out of service for `MAINTENANCE`, in order; ms.
-        lead_ms: how long before it is told.
+        lead_ms: how long before it is announced.
     """
 
     def __init__(

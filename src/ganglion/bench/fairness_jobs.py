@@ -47,7 +47,7 @@ class Field(Struct, frozen=True):
         help: for people.
         parents: queue -> its parent, parents first; leaves are `LEAVES`.
         arrivals: how jobs arrive.
-        guaranteed: queues that get the quota, each so many times.
+        guaranteed: queues that get the quota -> how many times.
     """
 
     help: str
@@ -125,7 +125,7 @@ def _of_queue(field: Field, queue: str, seed: int) -> Iterator[SimJob]:
 
 
 def _works(dice: Random, work: float) -> tuple[Sequence[int], Sequence[int]]:
-    """Sizes and durations of jobs that come to so many GPU-milliseconds."""
+    """Sizes and durations of jobs that sum up to a number of GPU-milliseconds."""
     sizes: list[int] = []
     durations: list[int] = []
     while work > 0:

@@ -1,4 +1,4 @@
-"""Who somebody is for a test's API server: whoever the token says.
+"""Users of a test's API server: each is who its token says.
 
 A token is the user's name and groups themselves, written down as base64. The API server asks
 this webhook what a token means, so that any user can be had at any time. For loopback only.

@@ -1,4 +1,4 @@
-"""GPUs that nobody has while somebody waits: watched cycle by cycle."""
+"""GPUs that no pod has while a pod waits: watched cycle by cycle."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -53,7 +53,7 @@ class Idle:
     def figures(self) -> dict[str, Any]:
         """What came out, in per cent.
 
-        `unallocated_pct_while_waiting`: mean share of the GPUs that nobody had while
+        `unallocated_pct_while_waiting`: mean share of the GPUs that no pod had while
         a pod that wants GPUs waited; `waiting_pct`: part of the time in which one did;
         `allocated_pct`: mean share in use at all times.
         """

@@ -1,7 +1,7 @@
 """People and their notebooks, minute by minute: what they do, and what can be seen of it.
 
-A seeded model with known truth. Somebody is at work from one action to the next as long as no
-more than `AWAY_MIN` minutes lie between; whoever does nothing for longer is away. A workspace is
+A seeded model with known truth. A user is at work from one action to the next as long as no
+more than `AWAY_MIN` minutes lie between; one who does nothing for longer is away. A workspace is
 truly idle while its user is away and nothing computes in it, whatever it holds in memory.
 """
 
@@ -12,7 +12,7 @@ from msgspec import Struct, field
 
 DAY_MIN = 24 * 60
 AWAY_MIN = 25
-"""Minutes without any action after which somebody is away."""
+"""Minutes without any action after which a user is away."""
 KINDS = ("notebook", "notebook", "notebook", "notebook", "terminal", "shell")
 """How people work: in notebooks, in the terminals of a notebook server, or attached to a shell
 that no notebook server knows of."""
@@ -54,7 +54,7 @@ class Notebook(Struct):
     Attributes:
         number: which one.
         gpus: thousandths of GPUs that it holds.
-        mate: number of the one it shares a GPU with; -1 = nobody.
+        mate: number of the one it shares a GPU with; -1 = none.
         kind: how its user works.
         minutes: its life.
     """
@@ -72,7 +72,7 @@ class Notebook(Struct):
 
 
 def people(count: int, days: int, seed: int) -> list[Notebook]:
-    """So many workspaces over so many days, from a Monday on.
+    """A number of workspaces over a number of days, from a Monday on.
 
     Two in ten share a GPU with another one; three in a hundred have no GPU series for days.
     """
@@ -206,7 +206,7 @@ class _Life:
             minute.pcie = chance.randint(1_000_000, 4_000_000_000)
 
     def _spike(self, midnight: int) -> None:
-        """Now and then something that nobody asked for: an index, a backup."""
+        """Now and then something that no user asked for: an index, a backup."""
         if self._chance.random() < 0.3:
             for minute in self._span(midnight + self._chance.randrange(DAY_MIN), 2):
                 minute.cpu_milli = max(minute.cpu_milli, self._chance.randint(200, 900))

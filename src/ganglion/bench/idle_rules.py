@@ -1,7 +1,7 @@
 """Rules that decide when a workspace goes: ours, and those in use elsewhere.
 
 Every rule has the same timeout. The others are written down in their favour: they see what they
-ask for without error, a series that is missing stops nobody, and a kernel that runs a cell is
+ask for without error, a series that is missing stops no workspace, and a kernel that runs a cell is
 never culled.
 """
 
@@ -39,7 +39,7 @@ class Rule(Protocol):
         Args:
             at: the minute.
             own: what happened in the workspace.
-            device_milli: use of its GPU's engines by everybody on it, in thousandths.
+            device_milli: use of its GPU's engines by all workspaces on it, in thousandths.
             device_pcie: bytes a second to and from it, likewise.
         """
 

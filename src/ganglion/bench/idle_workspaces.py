@@ -32,7 +32,7 @@ class Score(Struct):
         returned: of that, what was suspended.
         destroyed: time of computations that were cut off.
         suspensions: how many there were.
-        wrongful: while somebody was at work, or something computed.
+        wrongful: while the user was at work, or something computed.
         soon: rightful ones after which the user was back within ten minutes.
         unknown: while a series was missing or the notebook server did not answer.
     """

@@ -226,7 +226,7 @@ def _compared(entries: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
 
 
 def _eta(runs: Sequence[Run]) -> dict[str, Any] | None:
-    """How often start bands held over all runs; None where none were told."""
+    """How often start bands held over all runs; None where none were given."""
     told = [run.schedule.eta for run in runs if run.schedule.eta.get("bands")]
     bands = sum(each["bands"] for each in told)
     return (

@@ -16,7 +16,7 @@ from ganglion.worlds.simulated.job import Shapes, SimJob, gpu_milli
 
 SECOND_MS = 1000
 GRACE_MS = 10_000
-"""A job saves within so long when it is told to stop."""
+"""Time within which a job saves when it is asked to stop."""
 
 
 def restart_ms(gpus: int) -> int:
@@ -30,7 +30,7 @@ def run_engine(cluster: Cluster, policy: Policy, told: Callable[[int], None]) ->
     Args:
         cluster: jobs that all fit the empty cluster.
         policy: the policy.
-        told: told the number of jobs that have ended.
+        told: called with the number of jobs that have ended.
     """
     bands = Told()
     found = drive(stage_of(cluster, policy), told, bands.look)

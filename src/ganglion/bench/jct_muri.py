@@ -81,7 +81,7 @@ def _clusters(options: BenchOptions) -> list[Cluster]:
 
 
 def _published(clusters: list[Cluster]) -> dict[str, int]:
-    """Figures of the paper, if this is the same job list as far as can be told."""
+    """Figures of the paper, if this is the same job list as far as can be checked."""
     for cluster in clusters:
         jobs, known = PUBLISHED.get(cluster.name, (0, {}))
         if jobs == len(cluster.jobs):

@@ -205,7 +205,7 @@ async def _in_turns(
     measure: Measure,
     progress: Progress,
 ) -> dict[str, list[Figures]]:
-    """Everybody once in each round, each round beginning with another; nodes by their labels."""
+    """Every contender once in each round, each time another one first; nodes by their labels."""
     found: dict[str, list[Figures]] = {rival.name: [] for rival in rivals}
     total = rounds * len(rivals)
     async with Field(plane) as field:

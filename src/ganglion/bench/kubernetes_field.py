@@ -123,7 +123,7 @@ class Field:
         await self.api.create(PODS, pod)
 
     async def create_paced(self, pods: Sequence[dict[str, Any]], per_s: float) -> None:
-        """Create so many pods per second, whether or not the answers come."""
+        """Create a number of pods per second, whether or not the answers come."""
         begin = monotonic()
         async with asyncio.TaskGroup() as tasks:
             for index, pod in enumerate(pods):
@@ -131,7 +131,7 @@ class Field:
                 tasks.create_task(self.create_one(pod))
 
     async def bind(self, pods: Sequence[dict[str, Any]], nodes: int) -> None:
-        """Bind pods to one node after the other, without asking anybody where."""
+        """Bind pods to one node after the other, without asking a scheduler where."""
         names = [pod["metadata"]["name"] for pod in pods]
         bindings = [_binding(name, f"node-{i % nodes}") for i, name in enumerate(names)]
         await self._each(bindings, self._bind_one)
@@ -156,7 +156,7 @@ class Field:
         Args:
             names: of the pods.
             limit_s: longest wait, in seconds.
-            by: the scheduler; None = nobody is waited for but the watch.
+            by: the scheduler; None = only the watch is waited for.
 
         Raises:
             EnvironmentFault: some are not after that time, or the scheduler has ended.

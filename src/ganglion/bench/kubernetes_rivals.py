@@ -15,7 +15,7 @@ from ganglion.bench.programs import Process
 from ganglion.worlds.kubernetes.names import SCHEDULER
 
 BARE = "bare"
-"""Nobody schedules: the client that creates a pod binds it. No scheduler can be faster."""
+"""No scheduler: the client that creates a pod binds it. No scheduler can be faster."""
 
 _KUBE = "kube-scheduler"
 
@@ -28,8 +28,8 @@ class Rival(Struct, frozen=True):
         scheduler: `schedulerName` of the pods it gets.
         profile: of kube-scheduler: what differs from its default; None = another program.
         tuned: fields of kube-scheduler's configuration that differ.
-        gates: feature gates of kube-scheduler and of the API server; whoever has some is told
-            of gangs by objects of Kubernetes' own, and measured with gangs only.
+            gates: feature gates of kube-scheduler and of the API server; a contender with some gets
+                gangs as objects of Kubernetes' own, and is measured with gangs only.
     """
 
     name: str

@@ -26,7 +26,7 @@ class Line(Generic[T]):
     """Jobs in a fixed order, some of which wait; a tree of minima over their estimates.
 
     Args:
-        ranked: (rank, job) of everybody who will ever wait here, in order.
+        ranked: (rank, job) of all jobs that will ever wait here, in order.
     """
 
     def __init__(self, ranked: Sequence[tuple[Hashable, T]]) -> None:

@@ -119,7 +119,7 @@ def _singly(stage: Stage, jobs: list[dict[str, Any]]) -> dict[str, float]:
 
 
 def _submitted(stage: Stage, count: int, submit: Callable[[], int]) -> dict[str, float]:
-    """Figures of submitting so many jobs.
+    """Figures of submitting a number of jobs.
 
     Raises:
         EnvironmentFault: some were refused.

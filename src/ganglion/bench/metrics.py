@@ -42,7 +42,7 @@ class Done(Struct, frozen=True):
 class Figures(Struct, frozen=True):
     """How good a schedule is.
 
-    Percentiles are nearest-rank: the smallest value that so many per cent do not exceed.
+    Percentiles are nearest-rank: the smallest value that the given per cent do not exceed.
 
     Attributes:
         jobs: how many ended.
@@ -97,7 +97,7 @@ def makespan_of(done: Iterable[Done]) -> int:
 
 
 class Bounds(Struct, frozen=True):
-    """What no schedule of rigid jobs on so many GPUs can go below.
+    """What no schedule of rigid jobs on `gpus` GPUs can go below.
 
     Attributes:
         mean_duration_s: a job cannot take less than its duration.

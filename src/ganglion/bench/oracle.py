@@ -64,7 +64,7 @@ class Waiting:
 def victims(
     waiting: Waiting, running: Mapping[int, Held], free: Sequence[int], now: int
 ) -> list[int]:
-    """Whom to stop so that everybody runs whose rank is better than a victim's.
+    """Which jobs to stop so that every job runs whose rank is better than a victim's.
 
     What waits is taken in order of rank. It gets free seats if there are enough; else running
     jobs of worse rank are stopped, the worst first, until it fits; those that were not in the

@@ -51,7 +51,7 @@ CHUNK = 512
 
 
 class Source(Struct, frozen=True):
-    """A cluster and the pods that come to it.
+    """A cluster and the pods submitted to it.
 
     Attributes:
         nodes: those with GPUs.

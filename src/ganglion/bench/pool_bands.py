@@ -45,7 +45,7 @@ Bound = tuple[int, int]
 class Factor:
     """What a computed wait is multiplied by, so that `percent` % of true waits stay below.
 
-    A miss makes it larger, a hold a little smaller, in such a ratio that it comes to rest
+    A miss makes it larger, a hold a little smaller, in such a ratio that it settles
     where the bound holds for `percent` % (adaptive conformal inference: Gibbs and Candes,
     NeurIPS 2021; Angelopoulos et al., 2023, call the plain form quantile tracking). It needs no
     assumption about how waits are distributed, and follows when habits change.
@@ -154,7 +154,7 @@ class _Pool:
         heapify(running)
 
     def start(self, size: int, length_ms: int) -> None:
-        """Wait until so much is free, or nothing runs any more, and take it."""
+        """Wait until `size` is free, or nothing runs any more, and take it."""
         while self._free < size and self._ends:
             end, back = heappop(self._ends)
             self.at, self._free = max(self.at, end), self._free + back
@@ -249,7 +249,7 @@ class PoolBands:
         return _Unit(self._state, gpus, self._state.totals.flavors_for(record.shapes))
 
     def _wait(self, record: GangRecord, ahead: list[Batch], place: int, now: int) -> int:
-        """The wait behind other lanes and behind so many gangs of the gang's own."""
+        """The wait behind other lanes and behind a number of gangs of the gang's own."""
         unit, size = self._unit(record), _Unit.asked(record.gang)
         own = Batch(place, size, self._length(record.gang))
         load = self._load.running(unit.flavors, now)
@@ -281,7 +281,7 @@ class PoolBands:
 
 
 class _Told:
-    """When a band was told, what it teaches, the run time expected, and which bounds passed."""
+    """When a band was given, what it teaches, the run time expected, and which bounds passed."""
 
     def __init__(self, at: int, kinds: tuple[Hashable, ...], length_ms: int) -> None:
         self.at, self.kinds, self.length_ms = at, kinds, length_ms

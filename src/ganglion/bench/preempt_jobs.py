@@ -52,7 +52,7 @@ def contended(
 
 
 def _until(jobs: Iterator[SimJob], work: float) -> Iterator[SimJob]:
-    """Jobs until they come to so many GPU-milliseconds."""
+    """Jobs until they sum up to a number of GPU-milliseconds."""
     total = 0
     for job in jobs:
         total += (job.duration_ms or 0) * gpu_milli(job.gang) // 1000

@@ -41,7 +41,7 @@ SHORT_NODES = 10
 MINUTE = 60_000
 NOW = 600 * MINUTE
 FOLLOW_UPS = 400
-"""Most cycles that the carrying out of one decision may take; a cycle takes only so many."""
+"""Most cycles that the carrying out of one decision may take; a cycle takes a bounded number."""
 
 
 class Case(Struct, frozen=True):
@@ -208,7 +208,7 @@ def _runs(number: int, gpus: int) -> Gang:
 
 
 def _left(plan: Plan) -> list[Event]:
-    """Everybody who was told to stop has left and waits again."""
+    """Every gang that was asked to stop has left and waits again."""
     return [
         GangEnded(NOW, stop.gang, stop.attempt, Outcome.PREEMPTED, requeue=True)
         for stop in plan.stops

@@ -42,7 +42,7 @@ SIZES = ("nodes", "pods", "gangs", "days")
 
 
 class Progress(Protocol):
-    """Told how far a benchmark is; may be called as often as is convenient."""
+    """Called with how far a benchmark is; may be called as often as is convenient."""
 
     def __call__(self, done: int, total: int, label: str) -> None:
         """`done` of `total` steps are over; `label` says what is being done, as `fgd seed 42`."""

@@ -44,7 +44,7 @@ class Recipe(Struct, frozen=True):
 
     Attributes:
         policy: the engine's policy.
-        told: whether the engine is told durations (an oracle).
+        told: whether the engine knows durations (an oracle).
         preempts: whether running jobs are stopped for those of a better rank: those that have
             less left to do or, with `demotes_at`, that have not run for long.
         demotes_at: GPU-milliseconds after which a job goes behind all that have had less, in
@@ -91,7 +91,7 @@ def replay(
     Args:
         cluster: jobs that all fit the empty cluster.
         recipe: how to schedule.
-        progress: told the number of jobs that have ended.
+        progress: called with the number of jobs that have ended.
     """
     return _Replay(cluster, recipe).run(progress)
 
@@ -275,7 +275,7 @@ class _Replay:
 
 
 def nodes_of(count: int) -> list[Node]:
-    """So many equal nodes of eight GPUs."""
+    """A number of equal nodes of eight GPUs."""
     devices = (Device("GPU"),) * GPUS_PER_NODE
     return [Node(f"n{number:05d}", 64_000, 512_000, devices) for number in range(count)]
 

@@ -1,4 +1,4 @@
-"""Conservative backfilling: everybody that waits holds a reservation."""
+"""Conservative backfilling: every job that waits holds a reservation."""
 
 from bisect import insort
 from collections.abc import Sequence

@@ -26,7 +26,7 @@ class Replica:
 
     async def met(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Answer the requests of one connection."""
-        # At its end connections that are idle are cut, by cancelling whoever reads from them.
+        # At its end connections that are idle are cut, by cancelling the tasks that read from them.
         over = (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError)
         with contextlib.suppress(*over):
             while True:

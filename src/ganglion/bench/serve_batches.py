@@ -51,7 +51,7 @@ class Answered(Struct):
 
 
 class Batches:
-    """The replicas of a service through time; a request goes to whoever has fewest.
+    """The replicas of a service through time; a request goes to the one that has fewest.
 
     Args:
         prompts: by time of arrival.

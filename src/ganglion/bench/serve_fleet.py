@@ -1,4 +1,4 @@
-"""A simulated service: replicas that serve one request at a time, and whoever scales them."""
+"""A simulated service: replicas that serve one request at a time, and their scaler."""
 
 from collections import deque
 from collections.abc import Callable, Sequence

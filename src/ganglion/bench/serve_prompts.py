@@ -47,7 +47,7 @@ class Model(Struct, frozen=True):
         return -(-prompt.tokens_out * 1_000 // self.decode)
 
     def per_replica(self, prompts: list[Prompt], busy_pct: int = 70) -> float:
-        """Requests at once with which a replica is busy to so many per cent.
+        """Requests at once with which a replica is busy to the given per cent.
 
         Whichever comes first: its slots are taken, or it reads prompts all the time.
         """

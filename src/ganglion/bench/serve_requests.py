@@ -12,7 +12,7 @@ from ganglion.bench.traces import main_file
 from ganglion.model.errors import FieldError, FileError
 
 COPIES = 20
-"""Every request of the trace stands for so many."""
+"""Every request of the trace stands for this number."""
 
 SPREAD_MS = 600_000
 """Its copies arrive within so long, each at a time of its own."""

@@ -45,7 +45,7 @@ SPREAD_MS = 60_000
 """Copies of a request arrive within so long of it."""
 RULES = Rules(every_ms=15_000, late_ms=2_000)
 WATCH_MS = 300_000
-"""For so long everybody watches and keeps the replicas there are: all windows are filled then."""
+"""Time in which each scaler watches and keeps the replicas: all windows are filled then."""
 
 CURVES = {curve_name(factor): factor for factor in CURVE}
 
@@ -65,13 +65,13 @@ class Case(Struct, frozen=True):
 
     @property
     def first(self) -> int:
-        """Replicas for the mean load, with which everybody begins."""
+        """Replicas for the mean load, with which every scaler begins."""
         requests = self.requests()
         span = max(1, requests[-1].at - requests[0].at)
         return ceil(sum(each.takes for each in requests) / span / self.share)
 
     def requests(self) -> list[Request]:
-        """The same as if nobody ever had to wait."""
+        """The same as if no request ever had to wait."""
         return [
             Request(each.at, MODEL.prefill_ms(each) + MODEL.decode_ms(each))
             for each in self.prompts

@@ -40,7 +40,7 @@ CLASSES = {"next": 1, "2-10": 10, "11-100": 100, "101-1000": 1000, "beyond": 1 <
 """Name of a class of positions -> last position in it."""
 
 UNSHARED = Policy(timeshare=False)
-"""A wait is told up to the first start, which ends no wait where time is shared."""
+"""A wait is predicted up to the first start, which ends no wait where time is shared."""
 
 OURS, POOL, CONSTANT = "ganglion", "pool", "constant"
 PEERS = (OURS, POOL, CONSTANT)
@@ -152,7 +152,7 @@ def _classes(answers: Sequence[Answer]) -> dict[str, list[Answer]]:
 
 
 def _scores(answers: Sequence[Answer], constant: Bound) -> dict[str, Any]:
-    """Coverage and loss of each peer; where ours is unknown, nobody is scored."""
+    """Coverage and loss of each peer; where ours is unknown, no peer is scored."""
     known = [each for each in answers if each.ours]
     bounds: dict[str, Callable[[Answer], Bound]] = {
         OURS: lambda each: each.ours or (0, 0),

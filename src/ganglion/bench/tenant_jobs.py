@@ -56,7 +56,7 @@ class Tenants(Struct, frozen=True):
         ]
 
     def jobs(self) -> list[SimJob]:
-        """Everybody's jobs in order of submission."""
+        """All tenants' jobs in order of submission."""
         shapes = Shapes(GPUS_PER_NODE)
         found = [_job(shapes, each, number) for each in self.clusters for number in _numbers(each)]
         return sorted(found, key=lambda job: (job.gang.submitted, job.gang.id))

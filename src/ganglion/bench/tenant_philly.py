@@ -1,4 +1,4 @@
-"""`tenant-philly`: what virtual clusters gain when they share, and whether anybody loses.
+"""`tenant-philly`: what virtual clusters gain when they share, and whether any of them loses.
 
 Two months of Microsoft's Philly trace, every virtual cluster at an offered load of 0.9: each on
 nodes of its own against all on one cluster, with quotas, borrowing and reclaim. See
@@ -50,7 +50,7 @@ ISOLATED: dict[str, tuple[Overtaking, First]] = {
     "ssf-easy": (Overtaking.EASY, First.SMALLEST),
 }
 POOLED = {f"{name}-pooled": how for name, how in ISOLATED.items()}
-"""The same with all jobs in one line and on one cluster, whoever they belong to."""
+"""The same with all tenants' jobs in one queue and on one cluster."""
 
 SRSF: dict[str, Recipe] = {
     "srsf": TEXTBOOK["srsf"],

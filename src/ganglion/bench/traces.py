@@ -65,7 +65,7 @@ def main_file(folder: Path, usual: str) -> Path:
 
     Raises:
         FileError: there is no such folder.
-        NotFound: which file is meant cannot be told; the message names those there are.
+        NotFound: which file is meant is unclear; the message names those there are.
     """
     found = csv_files(folder)
     if len(found) == 1:

@@ -57,7 +57,7 @@ class Job(NamedTuple):
 
     Attributes:
         document: the workload file in canonical keys.
-        made_up: whether nobody chose its name, so that another one is as good.
+        made_up: whether its name was generated, so that another one is as good.
         secrets: variables whose values are kept apart and never shown.
     """
 
@@ -181,7 +181,7 @@ def prepared(doc: "WorkloadFile") -> Document:
 
 
 def freely_named(client: "Client", job: Job) -> Document:
-    """Return the document, its name numbered when nobody chose it and it is taken."""
+    """Return the document, its name numbered when it was generated and is taken."""
     if not job.made_up:
         return job.document
     taken = {view.name for view in fetch(client)}

@@ -20,7 +20,7 @@ from ganglion.cli.verbose import verbose_option
 from ganglion.model.errors import GanglionError
 
 READER_LEFT = 1
-"""Exit code when nobody reads stdout any more, as Click has it."""
+"""Exit code when no process reads stdout any more, as Click has it."""
 
 HELP = """Schedules AI containers on shared GPUs, and says why every job waits.
 

@@ -246,7 +246,7 @@ class Client(Policies):
         return self._http.call("POST", path_of("/workloads", ref, "open"), Opening)
 
     def scale(self, ref: str, replicas: int | str) -> WorkloadDetail:
-        """Give a service so many replicas, or a floor and a ceiling, as `2..8`."""
+        """Give a service a number of replicas, or a floor and a ceiling, as `2..8`."""
         body = {"replicas": replicas}
         return self._http.call(
             "POST", path_of("/workloads", ref, "scale"), WorkloadDetail, body=body
@@ -357,7 +357,7 @@ class Client(Policies):
 
         Args:
             after: number of an event; 0 = from the beginning.
-            follow: False = end when all that has happened is told.
+            follow: False = end after all events so far.
 
         Raises:
             EnvironmentFault: the stream broke off, as the server shuts down; go on after the

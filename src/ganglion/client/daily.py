@@ -50,7 +50,7 @@ class Daily:
             user: only of this user.
             kind: only of this kind.
             name: pattern of their names: `*` is any text, `?` any character.
-            limit: at most so many; None = all.
+            limit: at most this number; None = all.
         """
         given = {"since": since_ms, "until": until_ms, "queue": queue, "user": user}
         given |= {"kind": kind, "name": name}

@@ -45,7 +45,7 @@ class Attempt(NamedTuple):
 def attempt(folder: Path, wanted: Document, sent: Document, nth: int = 0) -> Iterator[Attempt]:
     """Hold a submit until the server has answered.
 
-    It stays behind when nobody knows whether the server took the document: after Ctrl-C, a
+    It stays behind when it is unknown whether the server took the document: after Ctrl-C, a
     lost connection, or the death of this process.
 
     Args:

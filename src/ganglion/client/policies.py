@@ -17,7 +17,7 @@ Document = Mapping[str, Any]
 
 
 class Policies:
-    """What decides, what did before, and nodes that are kept for somebody.
+    """What decides, what did before, and bookings of nodes.
 
     Args:
         http: the client's connection.

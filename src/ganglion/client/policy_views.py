@@ -78,13 +78,13 @@ class PolicyView(Struct):
 
 
 class BookingView(Struct):
-    """Nodes that are kept for somebody, or for nobody, from one time to another.
+    """Nodes that are kept for some queues or users, or for none, from one time to another.
 
     Attributes:
         name: unique.
         nodes: names of the nodes.
         begin, end: times in ms.
-        queues: queues whose gangs may use them; empty = nobody: maintenance.
+        queues: queues whose gangs may use them; empty = none: maintenance.
         users: users who may use them; empty = any of the queues.
         reason: for people.
         state: `planned`, `active` or `over`.

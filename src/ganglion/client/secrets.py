@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class SecretView(Struct):
-    """A secret that is kept by name; its value is not told.
+    """A secret that is kept by name; its value is never returned.
 
     Attributes:
         name: as workloads refer to it.

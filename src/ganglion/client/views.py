@@ -343,7 +343,7 @@ class QueueView(Struct):
         quota: guaranteed amount of each resource by flavor.
         limit: most it may use by flavor.
         lend_limit: most of its unused quota that others may use, by flavor.
-        over_quota_weight: weight in the division of what nobody is guaranteed.
+        over_quota_weight: weight in the division of what no queue is guaranteed.
         priority: order of that division; higher first.
         max_pending: most workloads that may wait here; 0 = no bound.
         leaf: whether workloads may be submitted to it.

@@ -1,4 +1,4 @@
-"""Callers of a service: so many at once, each with the next request as soon as one is answered."""
+"""Callers of a service: a number at once, each with the next request as soon as one is answered."""
 
 import threading
 import time

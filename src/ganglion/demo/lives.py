@@ -21,7 +21,7 @@ CALLERS = 12
 PAUSE_S = 0.3
 """How long a request takes."""
 OWN = 2
-"""Trials of the sweep that run whoever else waits."""
+"""Trials of the sweep that run no matter which other gangs wait."""
 PLAIN = ("node-0", "node-1")
 ENOUGH = 10
 """Steps that have to be safe before anything happens to a training."""

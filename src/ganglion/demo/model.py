@@ -10,7 +10,7 @@ Labels = NDArray[np.int64]
 
 CLASSES, INPUTS = 10, 32
 NOISE = 1.9
-"""Spread of the points around their class; large enough that some cannot be told apart."""
+"""Spread of the points around their class; large enough that some cannot be distinguished."""
 
 
 class Batch(NamedTuple):

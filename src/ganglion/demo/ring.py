@@ -93,7 +93,7 @@ class Ring:
 
 
 def _meet(rank: int, size: int, master: Address) -> tuple[socket.socket, socket.socket]:
-    """Learn everybody's address from rank 0, then link up with both neighbours."""
+    """Learn all ranks' addresses from rank 0, then link up with both neighbours."""
     board = _listen(master) if rank == 0 else None
     to_master = _patiently(lambda: socket.create_connection(master, timeout=PATIENCE_S))
     with to_master, _listen((to_master.getsockname()[0], 0)) as door:
@@ -118,7 +118,7 @@ def _listen(address: Address) -> socket.socket:
 
 
 def _announce(board: socket.socket, size: int) -> None:
-    """Collect the door of every rank and tell all of them to everybody."""
+    """Collect the address of every rank and send all of them to every rank."""
     guests = [board.accept()[0] for _ in range(size)]
     doors = dict(_receive_message(guest, tuple[int, Address]) for guest in guests)
     for guest in guests:

@@ -59,7 +59,7 @@ class Watch:
 
     Args:
         client: connection to it.
-        show: told about every scene.
+        show: called with every scene.
         deadline_s: how long the whole demo may take.
     """
 

@@ -1,4 +1,4 @@
-"""A replica of a service, or a workspace: answers HTTP until it is told to stop.
+"""A replica of a service, or a workspace: answers HTTP until it is asked to stop.
 
 `GET /` says who answers; `GET /predict?seed=N` classifies four examples of that seed, after
 `&pause=S` seconds if that is asked for. The first line it prints is its address; the port is
@@ -64,7 +64,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 def identity(env: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """Return who and where this process is, as Ganglion told it."""
+    """Return who and where this process is, from Ganglion's environment variables."""
     return {name.lower(): env[name] for name in IDENTITY if name in env} | {"pid": str(os.getpid())}
 
 

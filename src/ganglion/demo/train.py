@@ -52,7 +52,7 @@ class Training:
         self.model.weights = self.ring.broadcast(weights)
 
     def advance(self) -> bool:
-        """Do one step on all ranks; return whether any rank was told to stop."""
+        """Do one step on all ranks; return whether any rank was asked to stop."""
         loss, gradient = self.model.gradient(self._batch())
         told = float(self.told_to_stop)
         total = self.ring.all_reduce(np.concatenate([gradient, [loss, told]]))

@@ -8,10 +8,10 @@ from typing import Protocol, TypeVar
 from msgspec import Struct
 
 SPREAD_PERCENT = 125
-"""A replica that keys lead to is passed over above so many per cent of the mean load."""
+"""Load, in per cent of the mean, above which a replica that keys lead to is passed over."""
 PULL = 4
-"""A replica with the right model is passed over when it has so many requests more than twice
-those of the least busy one."""
+"""A replica with the right model is passed over when it has this number of requests more than
+twice those of the least busy one."""
 
 
 class Busy(Protocol):
@@ -36,8 +36,8 @@ class Wish(Struct, frozen=True):
     Attributes:
         key: requests with equal keys go to the same replica where that is wise; empty = none.
         model: the model it asks for; empty = not said.
-        opens: whether somebody opens a page with it, and not a page that is open asks for more.
-        tried: replicas that lost it before; they are asked again only when there is nobody else.
+        opens: whether a user opens a page with it, and not a page that is open asks for more.
+        tried: replicas that lost it before; they are asked again only when there is no other.
     """
 
     key: str = ""
@@ -100,7 +100,7 @@ def _weight(key: str, name: str) -> bytes:
 
 
 def with_model(able: Sequence[T], model: str) -> Sequence[T]:
-    """Those that have the model, unless all of them are much busier than somebody else."""
+    """Those that have the model, unless all of them are much busier than another replica."""
     fit = [each for each in able if model in each.models]
     if not fit:
         return able

@@ -16,7 +16,7 @@ from ganglion.router.table import Table, check
 from ganglion.transport import unix
 
 LONGEST_MS = 30_000
-"""Nobody waits longer for news."""
+"""Longest wait for news."""
 LARGEST = 64 << 20
 """Bytes of a table."""
 

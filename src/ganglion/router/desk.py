@@ -46,7 +46,7 @@ class Ticket:
     Args:
         wish: what it would like.
         at: when it came, in ms.
-        grant: told which replica it has; from then on that has one request more. None = there
+        grant: called with the replica it gets; from then on that has one request more. None = there
             is none, and none will come.
     """
 
@@ -69,7 +69,7 @@ class Desk:
         service: what the table says of it.
         now: the time, in ms.
         dice: chance.
-        news: told when something happened that somebody may wait for.
+        news: called when something happened that a caller may wait for.
     """
 
     def __init__(self, service: Service, now: int, dice: Random, news: Callable[[], None]) -> None:
@@ -135,7 +135,7 @@ class Desk:
             Full: too many wait.
             Nobody: there are no replicas, and requests do not wait for the first.
         """
-        # Nobody waits beside a free replica, so nobody is overtaken here.
+        # No request waits beside a free replica, so none is overtaken here.
         able = self._able()
         if able:
             self._grant(ticket, choose(able, ticket.wish, self._dice), now)
@@ -229,7 +229,7 @@ class Desk:
         return min(60, max(1, -(-waiting * ended.p50_ms // slots // 1000)))
 
     def stats(self, now: int, epoch: int) -> ServiceStats:
-        """What is told about it; `epoch` + `now` is the time since 1970, in ms."""
+        """What is reported about it; `epoch` + `now` is the time since 1970, in ms."""
         tally = self.tally
         ended = tally.ended
         return ServiceStats(

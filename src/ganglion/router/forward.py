@@ -62,7 +62,7 @@ class Errand:
         """Serve it by one replica, or by the next one where that is safe.
 
         Raises:
-            Refusal: nobody could.
+            Refusal: no replica could.
         """
         return await self._visit.served(self._tried)
 
@@ -101,7 +101,7 @@ class Errand:
         )
 
     async def _lost(self, replica: Replica, error: Exception) -> None:
-        """No answer came back; whoever may be asked again is.
+        """No answer came back: try another replica where a second try is safe.
 
         Raises:
             Refusal: a second try would not be safe, or there were enough.
@@ -197,7 +197,7 @@ def _answer(found: aiohttp.ClientResponse, replica: Replica) -> Answer | web.Res
 
 
 def too_large(most: int) -> Refusal:
-    """The answer to a body of more than so many bytes."""
+    """The answer to a body of more than `most` bytes."""
     message = f"the body has more than {most:,} bytes"
     return Refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "router.size", message)
 

@@ -37,7 +37,7 @@ class Front:
         switch: the services.
         session: connections to replicas.
         prober: finds out when replicas answer again.
-        metrics: whether whoever can connect may read metrics.
+        metrics: whether any client that can connect may read metrics.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class Front:
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         """Answer one request."""
-        # A router that was just started is told in a moment what there is.
+        # A router that was just started gets its first table in a moment.
         await self._switch.fed(FED_MS)
         try:
             route = self._routed(request)
@@ -68,7 +68,7 @@ class Front:
             return refusal.answer()
 
     def _routed(self, request: web.BaseRequest) -> Route | None:
-        """Where a request leads; None = to the router itself, or to nobody.
+        """Where a request leads; None = to the router itself, or to no service.
 
         Raises:
             Refusal: it is for a host that is none of the router's.

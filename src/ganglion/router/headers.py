@@ -22,7 +22,7 @@ HANDSHAKE = "sec-websocket-"
 
 
 def opens_page(method: str, headers: Mapping[str, str]) -> bool:
-    """Whether somebody opens a page; browsers say so (W3C Fetch Metadata), others ask for HTML."""
+    """Whether a user opens a page; browsers say so (W3C Fetch Metadata), others ask for HTML."""
     mode = headers.get("Sec-Fetch-Mode")
     if method != hdrs.METH_GET or mode not in (None, "navigate"):
         return False

@@ -1,4 +1,4 @@
-"""The router as a process that outlives whoever started it."""
+"""The router as a process that outlives the process that started it."""
 
 import subprocess
 import sys
@@ -85,7 +85,7 @@ def _start(home: Path, host: str, port: int) -> Record:
             process = _spawn(home, host, port, out.fileno())
     except OSError as error:
         raise EnvironmentFault(f"cannot write {log}: {error.strerror}") from error
-    # Somebody has to take note of its end, whenever that is, or its entry stays for ever.
+    # A thread has to wait for its end, whenever that is, or its entry stays for ever.
     threading.Thread(target=process.wait, name="router-end", daemon=True).start()
     deadline = time.monotonic() + START_S
     while process.poll() is None and time.monotonic() < deadline:

@@ -20,7 +20,7 @@ from ganglion.router.table import Service, Table, check
 from ganglion.transport.http import Unproven
 
 PORT = 7078
-"""Where routers listen unless told otherwise."""
+"""Where routers listen by default."""
 READ_S = 1.0
 """Stats are at most that old while the router lives."""
 PAUSE_S = 0.25
@@ -81,7 +81,7 @@ class RouterLink:
         # Versions go on from those of the server before.
         with launch.control(self._home, self._record) as client:
             self._hear(_fetch(client, 0, 0.0))
-        # Whoever asked for any port keeps the one that callers know by now.
+        # A home that asked for any port keeps the one that callers know by now.
         self._port = self._record.port
         for name, work in (("router-feed", self._feed), ("router-read", self._read)):
             thread = threading.Thread(target=work, name=name, daemon=True)

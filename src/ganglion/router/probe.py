@@ -17,7 +17,7 @@ APART_S, LONGEST_APART_S = 0.05, 10.0
 CHECK_S = 5.0
 """Pause between two questions to one that gets requests."""
 PATIENCE = 3
-"""So many wrong answers in a row set it apart: a busy one may be slow once."""
+"""Wrong answers in a row that set it apart: a busy one may be slow once."""
 
 
 class Prober:
@@ -36,7 +36,7 @@ class Prober:
         self._tasks: dict[Replica, asyncio.Task[None]] = {}
 
     def watch(self, desk: Desk, replica: Replica) -> None:
-        """Ask it, unless that is being done or nobody needs to know."""
+        """Ask it, unless that is being done or need not be known."""
         known = replica.up and not desk.service.health
         if known or replica in self._tasks or not _wanted(replica):
             return
@@ -45,7 +45,7 @@ class Prober:
         task.add_done_callback(lambda _: self._tasks.pop(replica, None))
 
     async def close(self) -> None:
-        """Ask nobody any more."""
+        """Ask no replica any more."""
         tasks = list(self._tasks.values())
         for task in tasks:
             task.cancel()

@@ -38,7 +38,7 @@ IDLE_S = 1.5
 request is sent into a connection that is just being closed."""
 LONGEST_HEADER = 32 << 10
 FINISH_S = 60.0
-"""How long requests may take to finish once the router is told to end."""
+"""How long requests may take to finish once the router is asked to end."""
 LOOK_S = 2.0
 """How often it looks whether it is still wanted."""
 MOST_CALLERS = 10_000
@@ -107,7 +107,7 @@ class Router:
         self._site: web.SockSite | None = None
 
     async def run(self) -> None:
-        """Serve until a signal, a request to leave, or until nobody wants it any more.
+        """Serve until a signal, a request to leave, or until it is not needed any more.
 
         Raises:
             EnvironmentFault: the port is taken, the home cannot be written.

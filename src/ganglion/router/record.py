@@ -1,4 +1,4 @@
-"""What a router writes about itself into its home, for whoever feeds and reads it."""
+"""What a router writes about itself into its home, for the process that feeds and reads it."""
 
 import os
 from pathlib import Path
@@ -41,7 +41,7 @@ def read(home: Path) -> Record | None:
 
 
 def write(home: Path, record: Record) -> None:
-    """Announce a router; nobody but the owner may read the token.
+    """Announce a router; only the owner may read the token.
 
     Raises:
         OSError: the home cannot be written.

@@ -24,7 +24,7 @@ class Route(Struct, frozen=True):
 
 
 def locate(services: Container[str], host: str, target: str) -> Route | None:
-    """The route of a request; None = it is for nobody.
+    """The route of a request; None = it is for no service.
 
     A host like `NAME.localhost:7078` wins over a path like `/NAME/...`.
 

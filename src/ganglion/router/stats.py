@@ -1,7 +1,7 @@
 """What the router tells about its services, for people and for autoscalers.
 
-Gauges are as of `at_ms`. Counters only grow while `boot` stays the same; whoever wants a rate or
-a mean over time takes the difference of two readings.
+Gauges are as of `at_ms`. Counters only grow while `boot` stays the same; a reader that wants a
+rate or a mean over time takes the difference of two readings.
 """
 
 from msgspec import Struct
@@ -47,7 +47,7 @@ class ServiceStats(Struct, frozen=True, omit_defaults=True):
     Attributes:
         name: its name in the table.
         waiting: requests that no replica has yet.
-        waiting_since_ms: when the oldest of them came; 0 = nobody waits.
+        waiting_since_ms: when the oldest of them came; 0 = none waits.
         running: requests that a replica has.
         waiting_ms, running_ms: counters of time spent so, summed over requests: their growth
             over the time between two readings is the mean number of requests.
@@ -89,8 +89,8 @@ class Stats(Struct, frozen=True, omit_defaults=True):
     Attributes:
         boot: differs for every process of the router.
         version: of the table in force; 0 = none yet.
-        news: grows when something happened that somebody may wait for: a first request waits
-            where nobody can serve it, a replica became ready or failed, one that drains is done.
+            news: grows when something happened that a server may wait for: a first request waits
+                where no replica can serve it, one became ready or failed, one that drains is done.
         at_ms: when this was, in ms since 1970.
         services: in the table's order.
     """

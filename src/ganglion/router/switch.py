@@ -1,4 +1,4 @@
-"""All services of a router: the table in force, who is to be probed, what is told."""
+"""All services of a router: the table in force, which replicas to probe, what is reported."""
 
 import asyncio
 import contextlib
@@ -24,7 +24,7 @@ class Switch:
     """Every service's desk, by name.
 
     Args:
-        watch: told of every replica of every table: it may have to be probed.
+        watch: called with every replica of every table: it may have to be probed.
         dice: chance.
     """
 
@@ -81,7 +81,7 @@ class Switch:
             await _at_most(self._told, wait_ms)
 
     def stats(self) -> Stats:
-        """All that is told."""
+        """All that is reported."""
         now = now_ms()
         return Stats(
             boot=self._boot,

@@ -1,4 +1,4 @@
-"""What the router is told: which service is served by whom, and within which limits."""
+"""What the router gets: which service is served by which replicas, within which limits."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -91,9 +91,9 @@ class Service(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
             empty = none.
         keep_prefix: whether replicas are sent `/NAME/...` as it came (Jupyter's `base_url`),
             or only what follows the name.
-        wakes: whether requests wait while nobody can serve them; False = 503 at once.
+        wakes: whether requests wait while no replica can serve them; False = 503 at once.
         sleeps: while there are no replicas only requests that open a page wait; all others are
-            answered 503 at once, so that pages which were left open wake nobody.
+            answered 503 at once, so that pages which were left open wake no replica.
         access: who may reach it.
         late_ms: an answer whose body begins later than this after its request came is late;
             0 = none is.

@@ -17,7 +17,7 @@ class Outcome(StrEnum):
     REFUSED = "refused"
     """429: too many wait already."""
     UNSERVED = "unserved"
-    """503 or 504: nobody could serve it in time."""
+    """503 or 504: no replica could serve it in time."""
     BROKEN = "broken"
     """The replica's answer broke off, or there was none and no second try was safe: 502."""
     LEFT = "left"

@@ -25,7 +25,7 @@ def until(given: str, key: str, now_s: float) -> int:
 
 
 def mac(key: str, *words: str) -> str:
-    """What nobody can make without the key (RFC 2104)."""
+    """What cannot be made without the key (RFC 2104)."""
     return hmac.new(key.encode(), "\0".join(words).encode(), "sha256").hexdigest()
 
 

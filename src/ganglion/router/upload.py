@@ -124,7 +124,7 @@ class Upload(Payload):
             answer()
 
     async def halt(self) -> None:
-        """Have nobody read the body any more, so that another replica's writer can."""
+        """Stop all readers of the body, so that another replica's writer can."""
         if self._writer and not self._writer.done():
             self._writer.cancel()
             await asyncio.wait([self._writer])

@@ -55,7 +55,7 @@ class Visit:
             tried: asks a replica; None = another one may be asked.
 
         Raises:
-            Refusal: nobody could answer.
+            Refusal: no replica could answer.
         """
         try:
             while True:

@@ -8,7 +8,7 @@ from ganglion.router.stats import Quantiles
 
 SLOT_MS = 5_000
 SLOTS = 12
-"""A window is so many slots long, the last one of them under way."""
+"""Slots in a window, the last one of them under way."""
 
 
 def _bounds() -> tuple[int, ...]:
@@ -60,5 +60,5 @@ def _quantiles(bins: Iterable[tuple[int, int]]) -> Quantiles:
 
 
 def _rank(sums: list[int], percent: int) -> int:
-    """Nearest rank: the first bin that so many per cent do not exceed."""
+    """Nearest rank: the first bin that the given per cent do not exceed."""
     return bisect_left(sums, -(-percent * sums[-1] // 100))

@@ -1,4 +1,4 @@
-"""What the router is told of who may reach a service, and the tickets that let browsers in."""
+"""Access rules of services as the router gets them, and the tickets that admit browsers."""
 
 import hmac
 import os

@@ -20,7 +20,7 @@ def is_loopback(host: str) -> bool:
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """Take a port; nobody can connect before the server listens.
+    """Take a port; no client can connect before the server listens.
 
     Args:
         host: address of this machine.

@@ -93,7 +93,7 @@ def make_app(context: Context) -> FastAPI:
     paths.include(routes_cluster.probes)
     context.metrics.registry.register(_gauges(context))
     context.metrics.registry.register(Figures(lambda: standing(context)))
-    app.openapi = lambda: described(app)  # type: ignore[method-assign]  # how FastAPI is told
+    app.openapi = lambda: described(app)  # type: ignore[method-assign]  # FastAPI's own way
     return app
 
 

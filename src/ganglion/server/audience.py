@@ -1,4 +1,4 @@
-"""Who is told of a scheduler's turns: views that may come later than the first of them."""
+"""The listener to a scheduler's turns: views that may start later than the first of them."""
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -37,7 +37,7 @@ class Audience:
         self._listener: Callable[[Took], None] = self._kept.append
 
     def turned(self, brain: Brain, orders: Sequence[Order], seconds: float) -> None:
-        """A turn is over; called while nobody else looks at the state."""
+        """A turn is over; called while no other thread reads the state."""
         events = (*brain.scene.facts, *brain.plan.decisions)
         self._listener(Took(events, orders, seconds, tuple(brain.plan.defects)))
 
@@ -55,7 +55,7 @@ class Show(Struct, frozen=True):
     Attributes:
         scheduler: has been started.
         audience: what it tells of its turns.
-        leader: says who leads; empty = nobody is known to.
+        leader: says who leads; empty = not known.
         told: set when it is to end.
         ready: called once clients can connect.
         endpoints: its clusters by name.

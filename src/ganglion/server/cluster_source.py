@@ -96,14 +96,14 @@ class ClusterSource:
 
         Args:
             scheduler: whose state it is.
-            leader: name of the one that leads; empty = nobody is known to.
+            leader: name of the one that leads; empty = not known.
         """
         self._scheduler, self._leader = scheduler, leader
         self._leads.set_function(lambda: int(scheduler.leads()))
         self._set_aside.set_function(lambda: len(scheduler.aside()))
 
     def took(self, turn: Took) -> None:
-        """A turn is over; called while nobody else looks at the state."""
+        """A turn is over; called while no other thread reads the state."""
         self._turn.observe(turn.seconds)
         for kind, count in Tally(type(each).__name__.lower() for each in turn.orders).items():
             self._orders.labels(kind).inc(count)

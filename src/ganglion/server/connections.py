@@ -166,7 +166,7 @@ class Connection(H11Protocol):
         self._timer = None
         if self.transport.is_closing():
             return
-        if self.flow.read_paused:  # nobody reads the body at present
+        if self.flow.read_paused:  # the application does not read the body at present
             self._arm(self.body_s)
             return
         cycle = self.cycle

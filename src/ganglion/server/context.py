@@ -33,7 +33,7 @@ class Context(Struct):
         look_at: what a workspace was last seen to hold, by its gang.
         use_of: whether a workspace is used, for people, by its gang.
         keys: of services, for the router.
-        unsent: what could not be told to people about a workload, by its id; empty = nothing.
+        unsent: notices about a workload that could not be sent, by its id; empty = nothing.
         uncut: why events do not leave the ledger although they should; empty = they do.
         uses: reads what this machine uses.
         tasks: what goes on after the answer.

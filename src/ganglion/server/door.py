@@ -51,7 +51,7 @@ class Heard(Struct, frozen=True):
         return {each.replica for each in found.replicas if each.ready} if found else set()
 
     def busy(self, service: str, replica: str) -> bool | None:
-        """Whether a replica that drains has, or may still get, requests; None = nobody knows."""
+        """Whether a replica that drains has, or may still get, requests; None = not known."""
         told = self.table.get((service, replica))
         if not self.fresh or not self.settled or (told and told.state is not State.DRAINING):
             return None

@@ -37,7 +37,7 @@ class Draft:
         ledger: where ended workloads are looked up and numbers come from.
         secrets: values that the ledger must not hold.
         now: time of the turn in ms.
-        noted: told of every event that is taken in.
+        noted: called with every event that is taken in.
         endpoints: gang id -> where it listens, for those that run.
         wall: the wall clock in ms, for what happens at dates; None = it agrees with `now`.
         stepped_ms: by how much the wall clock was set since the turn before; below 0 = back.

@@ -55,8 +55,8 @@ def hold(
         target: path or database URL of the ledger.
         home: Ganglion's home directory.
         take_over: end the term of another home first.
-        say: told what was waited for.
-        progress: told how far a long migration is.
+        say: called with what was waited for.
+        progress: called with how far a long migration is.
 
     Raises:
         NotExecutor: another home executes it.

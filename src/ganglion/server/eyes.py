@@ -59,7 +59,7 @@ class Eyes:
         ]
 
     def knows(self, key: Key) -> bool:
-        """Whether somebody looks at this attempt."""
+        """Whether this attempt is observed."""
         with self._change:
             return key in self._seats
 
@@ -68,7 +68,7 @@ class Eyes:
 
         Args:
             key: the attempt.
-            onlooker: looks at it; closed when nobody wants it any more.
+            onlooker: looks at it; closed when it is not needed any more.
             every_ms: how often.
         """
         with self._change:
@@ -85,7 +85,7 @@ class Eyes:
                 self._drop(self._seats.pop(key))
 
     def seen(self, key: Key) -> Seen | None:
-        """What is known of an attempt; None = nobody looks at it."""
+        """What is known of an attempt; None = it is not observed."""
         with self._change:
             seat = self._seats.get(key)
             return seat.seen if seat else None

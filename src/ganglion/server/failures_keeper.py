@@ -1,4 +1,4 @@
-"""Looks after nodes: quarantine, spares and hints, as `lifecycle.failures` decides them."""
+"""Manages nodes: quarantine, spares and hints, as `lifecycle.failures` decides them."""
 
 import structlog
 
@@ -10,7 +10,7 @@ from ganglion.server.draft import Draft
 from ganglion.server.drains import shut_again
 
 ROUNDS = 4
-"""A decision may make room for another one; so many in a turn, the rest in the next."""
+"""A decision may allow another one: at most this number in a turn, the rest in the next."""
 
 log = structlog.get_logger(__name__)
 

@@ -76,7 +76,7 @@ class Feed:
             self._loop.call_soon_threadsafe(self._ring)
 
     def _ring(self) -> None:
-        # Whoever waits holds the old bell; those who come later wait for the next.
+        # Readers that wait hold the old bell; later ones wait for the next.
         self._more.set()
         self._more = asyncio.Event()
 

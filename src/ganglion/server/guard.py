@@ -28,7 +28,7 @@ METRICS = "/metrics"
 class Guard:
     """Asks for the token, shows that the server knows it, and bounds bodies.
 
-    Callers on the Unix socket need no token: the kernel has told who they are.
+    Callers on the Unix socket need no token: the kernel identifies them.
 
     Args:
         app: what is guarded.
@@ -111,7 +111,7 @@ def _bounded(receive: Receive) -> Receive:
 
 
 def _is_local(scope: Scope) -> bool:
-    """Whether the kernel told that the caller is a user who may call."""
+    """Whether the kernel identifies the caller as a user who may call."""
     return PEER in scope.get("state", {})
 
 

@@ -96,7 +96,7 @@ def close_to_others(root: Path) -> None:
     be reached, and there may be very many.
 
     Raises:
-        OSError: it belongs to somebody else.
+        OSError: it belongs to another user.
     """
     if _closed(root.resolve()):
         for folder in TREES:
@@ -120,7 +120,7 @@ def _closed(path: Path) -> bool:
 
 
 def _write(path: Path, content: bytes) -> None:
-    """Readers see all of it or nothing, and nobody but the owner sees any of it."""
+    """Readers see all of it or nothing, and only the owner sees any of it."""
     scratch = path.with_name(f".{path.name}.{os.getpid()}")
     scratch.unlink(missing_ok=True)
     fd = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

@@ -1,4 +1,4 @@
-"""Keepers look after one kind of workload each, as part of every turn.
+"""Keepers reconcile one kind of workload each, as part of every turn.
 
 They are asked between facts and decisions, on the service's thread. What a keeper remembers
 follows from events, so that a server that died goes on where it was.
@@ -24,7 +24,7 @@ log = structlog.get_logger(__name__)
 
 
 class Keeper(Protocol):
-    """Looks after one kind of workload.
+    """Reconciles one kind of workload.
 
     Nothing it does may block: I/O belongs in threads of its own that leave readings behind.
     """

@@ -1,4 +1,4 @@
-"""Serving until told to end: uvicorn on sockets that were taken."""
+"""Serving until a request to end: uvicorn on sockets that were taken."""
 
 import signal
 import socket
@@ -14,9 +14,9 @@ from ganglion.tracing import spans
 from ganglion.transport.limits import BACKLOG, IDLE_S, affordable
 
 LAST_WORDS_S = 3
-"""How long requests may take to finish once the server is told to end."""
+"""How long requests may take to finish once the server is asked to end."""
 MOST_CALLERS = 2_048
-"""Connections over TCP unless told otherwise."""
+"""Default limit of connections over TCP."""
 
 log = structlog.get_logger(__name__)
 
@@ -49,7 +49,7 @@ class Listener(uvicorn.Server):
                 backlog=BACKLOG,
                 timeout_keep_alive=int(IDLE_S),
                 ws=Conversation,
-                proxy_headers=False,  # nobody in front is trusted to say who calls
+                proxy_headers=False,  # no proxy is trusted to say who calls
                 log_config=None,
                 access_log=False,
                 lifespan="on",

@@ -27,7 +27,7 @@ class Load(Struct, frozen=True):
 
     Attributes:
         reading: as the scaler wants it; None = nothing new.
-        lost: who says nothing, and why; empty = nobody.
+        lost: which sources say nothing, and why; empty = none.
         wrong: what cannot be true; empty = nothing.
     """
 

@@ -135,7 +135,7 @@ async def followed(
         look: the attempt as it is now.
         feed: tells when something happened.
         rank: the process.
-        tail: begin with so many last lines; None = with the first.
+        tail: begin with this number of last lines; None = with the first.
         since_ms: begin with what was written about then.
     """
     head, now = feed.head, await anyio.to_thread.run_sync(look)

@@ -68,7 +68,7 @@ from ganglion.worlds.local.world import LocalWorld
 from ganglion.worlds.world import ServedWorld
 
 PORT = 7077
-"""Where servers listen unless told otherwise."""
+"""Where servers listen by default."""
 
 PROGRESS_S = 1.0
 """How often a long start says how far it is."""
@@ -123,9 +123,9 @@ def serve(
         world: carries plans out instead of this machine.
         ready: called with the URL once clients can connect.
         take_over: execute a ledger that another home executed, once what that one runs has ended.
-        say: told what the take-over waited for.
-        warn: told of every event of the ledger that was set apart.
-        progress: told how far a long start is, at most every second.
+        say: called with what the take-over waited for.
+        warn: called with every event of the ledger that was set apart.
+        progress: called with how far a long start is, at most every second.
 
     Raises:
         InputError: an address that needs `public`, a wrong URL.
@@ -306,7 +306,7 @@ def _beside(port: int) -> int:
 
 
 def _keepers(stack: ExitStack, door: Door, egress: Egress) -> list[Keeper]:
-    """Who looks after which kind of workload; their threads end with the stack."""
+    """The keepers of each kind of workload; their threads end with the stack."""
     scraper = Scraper(egress)
     scraper.start()
     stack.callback(scraper.stop)

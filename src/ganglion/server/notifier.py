@@ -31,7 +31,7 @@ PAGE = 500
 MOST = 1_000
 """Notices that may wait to be sent; the oldest beyond that are dropped."""
 REMEMBERED = 10_000
-"""Workloads of which it is remembered whether anybody wants to know."""
+"""Workloads of which it is remembered whether notices are wanted."""
 PAUSE_S = 0.2
 """Least time between two looks into the ledger."""
 FIRST_MS, LONGEST_MS = 5_000, 3_600_000
@@ -51,8 +51,8 @@ class Memory(Struct):
     Attributes:
         seq: number of the last event that was looked at.
         pending: what is to be sent, oldest first.
-        started: live workloads whose start was told.
-        over: workloads whose end was told, the newest last.
+        started: live workloads whose start was notified.
+        over: workloads whose end was notified, the newest last.
         failed: workload id -> recipient -> why it could not be sent; the newest last.
     """
 
@@ -134,7 +134,7 @@ class Notifier:
     def _settings(self) -> Settings:
         try:
             return self._watched.read()
-        except GanglionError:  # told with every notice that cannot be sent for it
+        except GanglionError:  # reported with every notice that cannot be sent for it
             return Settings()
 
     def _notices(self, entry: Entry, usual: Notify | None) -> Iterator[Notice]:
@@ -233,7 +233,7 @@ class Notifier:
     # --- the file ---------------------------------------------------------------------------
 
     def _recalled(self) -> Memory:
-        """What an earlier server kept; nothing of the past is told where none did."""
+        """What an earlier server kept; without one, nothing of the past is notified."""
         try:
             found = msgspec.json.decode((self._home / FILE).read_bytes(), type=Memory)
         except (OSError, msgspec.DecodeError):

@@ -83,7 +83,7 @@ class Watched:
         return self._known
 
     def _marked(self) -> tuple[int, int, int] | None:
-        """What tells one state of the file from another one; None = it cannot be told."""
+        """What distinguishes one state of the file from another; None = it cannot be read."""
         try:
             found = (self._home / FILE).stat()
         except FileNotFoundError:

@@ -115,7 +115,7 @@ class PodSession:
             log.warning("a refusal is not recorded", error=error.message, **_named(refused))
 
     def end(self, ending: Ending, *, refused: bool = False) -> None:
-        """Have the end recorded, soon; nobody waits for it.
+        """Have the end recorded, soon; no caller waits for it.
 
         Args:
             ending: how it ended.
@@ -187,7 +187,7 @@ async def all_ended(here: Context, seconds: float) -> None:
 
 
 def _over(begun: PodAccess) -> PodAccess:
-    """The event of the end, without what that of the beginning has told."""
+    """The event of the end, without what the event of the beginning holds."""
     return replace(begun, command=(), path="", request="")
 
 

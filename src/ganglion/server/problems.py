@@ -132,7 +132,7 @@ def _validation(_request: Request, error: Exception) -> Response:
 def _wrong(found: Any) -> FieldError:  # noqa: ANN401 - pydantic's ErrorDetails
     """One finding of pydantic."""
     where, *path = found["loc"]
-    # The alternatives of a union are told apart by their type in the path: no keys of the body.
+    # The alternatives of a union are distinguished by their type in the path: no keys of the body.
     key = ".".join(str(step) for step in path) or str(where)
     said = str(found["msg"]).removeprefix("Value error, ")
     if found["type"] == "extra_forbidden":

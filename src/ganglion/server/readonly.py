@@ -1,4 +1,4 @@
-"""The server's views over a state that somebody else keeps: what a cluster's scheduler serves.
+"""The server's views over a state that another part keeps: what a cluster's scheduler serves.
 
 The same answers as the server's own, under `/v1`; nothing can be changed through it, so it asks
 for no token. Who may reach it is up to the network, or to the API server's service proxy.
@@ -111,7 +111,7 @@ def make_readonly_app(source: Source, elsewhere: Callable[[], str] = _nowhere) -
     paths = problems.install(app)
     paths.include(router)
     paths.include(probes)
-    app.openapi = lambda: described(app)  # type: ignore[method-assign]  # how FastAPI is told
+    app.openapi = lambda: described(app)  # type: ignore[method-assign]  # FastAPI's own way
     source.registry.register(_gauges(source))
     return app
 

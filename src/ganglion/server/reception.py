@@ -18,8 +18,8 @@ from ganglion.server.workspaces import resume
 
 OWNER = "workspaces"
 LOOK_MS = 500
-"""How often it is asked whether somebody stands at the door of one that sleeps, and where one
-that has only just started is found."""
+"""How often it is asked whether a client waits for a workspace that sleeps, and where one that
+has only just started is found."""
 BASE = "JUPYTER_BASE_URL"
 """Variable with which a workspace says that it answers under its name."""
 
@@ -37,7 +37,7 @@ class Entrance(Protocol):
 
 
 class Reception:
-    """Has workspaces routed, and wakes the one that somebody opens.
+    """Has workspaces routed, and wakes the one that a client opens.
 
     Args:
         door: leads to the router.
@@ -71,7 +71,7 @@ def _reached(draft: Draft, ward: Ward) -> Entry | None:
 def _wake(draft: Draft, entry: Entry) -> None:
     try:
         resume(draft, entry.id, Cause(CauseKind.ADDRESS_OPENED))
-    except Conflict as error:  # its user has too many awake, and whoever opened it is told 503
+    except Conflict as error:  # its user has too many awake, and the client that opened it gets 503
         log.info("not woken", workload=entry.id, why=error.message)
 
 

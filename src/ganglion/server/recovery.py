@@ -36,7 +36,7 @@ log = structlog.get_logger(__name__)
 
 
 class Expected(TypedDict):
-    """What a world is told after a (re)start: arguments of `ServedWorld.reconcile`."""
+    """What a world gets after a (re)start: arguments of `ServedWorld.reconcile`."""
 
     placed: Mapping[str, Start]
     running: Mapping[str, int]
@@ -52,7 +52,7 @@ def replayed(ledger: Reader, policy: Policy, noted: Noted = ignored) -> Mind:
     Args:
         ledger: where the events lie.
         policy: in force as long as the ledger holds none.
-        noted: told of every event.
+        noted: called with every event.
 
     Raises:
         EnvironmentFault: the database does not answer.
@@ -102,7 +102,7 @@ def restored(ledger: Reader, policy: Policy, keepers: Keepers, progress: Progres
         ledger: where events and snapshots lie.
         policy: in force as long as the ledger holds none.
         keepers: get what they remember.
-        progress: told how far it is.
+        progress: called with how far it is.
 
     Raises:
         EnvironmentFault: the database does not answer.

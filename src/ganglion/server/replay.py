@@ -55,7 +55,7 @@ def take(mind: Mind, cycle: Cycle, noted: Noted) -> None:
     Args:
         mind: changed; `mind.book.flaws` gets what cannot be taken in.
         cycle: as it was read.
-        noted: told of every event that was taken in.
+        noted: called with every event that was taken in.
     """
     flaws = iter(cycle.flaws)
     flaw, facts = next(flaws, None), len(cycle.incoming)

@@ -17,7 +17,7 @@ from ganglion.model.events import (
 from ganglion.model.workload import Kind
 
 REMEMBERED = 10
-"""Replicas of a service that are still shown when nobody wants them any more."""
+"""Replicas of a service that are still shown when they are not wanted any more."""
 
 
 class Past(Struct):
@@ -50,11 +50,11 @@ class Replicas:
         self._left: dict[str, dict[str, None]] = {}
 
     def left(self, service: str) -> Collection[str]:
-        """Replicas of a service that ended because nobody wanted them any more."""
+        """Replicas of a service that ended because they were not wanted any more."""
         return self._left.get(service, ())
 
     def has_left(self, gang: str) -> bool:
-        """Whether a replica ended because nobody wanted it any more."""
+        """Whether a replica ended because it was not wanted any more."""
         return gang in self._left.get(_service(gang), {})
 
     def note(self, event: Event) -> None:

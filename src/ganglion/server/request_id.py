@@ -51,7 +51,7 @@ class Identified:
 
     Args:
         app: the application.
-        answered: told the path, the method, the status, and the seconds until the answer's head.
+        answered: gets the path, the method, the status, and the seconds until the answer's head.
         template: path and method -> the template of the path; empty = none fits.
     """
 

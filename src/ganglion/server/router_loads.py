@@ -37,7 +37,7 @@ class RouterLoads:
         return Reading(at, _values(stats, waiting, running), arrived=stats.arrived, late=stats.late)
 
     def waiting(self, name: str, heard: Heard) -> int:
-        """Requests that wait at the router, in thousandths; 0 where nobody knows."""
+        """Requests that wait at the router, in thousandths; 0 where unknown."""
         stats = heard.services.get(name) if heard.fresh else None
         return stats.waiting * 1_000 if stats else 0
 
@@ -47,7 +47,7 @@ class RouterLoads:
 
 
 def _means(stats: ServiceStats, before: ServiceStats | None, ms: int) -> tuple[int, int]:
-    """Thousandths of requests that waited and ran; whoever waits now counts whatever the mean."""
+    """Thousandths of requests that waited and ran; those that wait now count whatever the mean."""
     if before is None:
         return stats.waiting * 1_000, stats.running * 1_000
     waiting = (stats.waiting_ms - before.waiting_ms) * 1_000 // ms

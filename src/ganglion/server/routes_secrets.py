@@ -16,7 +16,7 @@ Name = Annotated[str, Path(max_length=200, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 
 
 class SecretView(Model):
-    """A secret; its value is not told."""
+    """A secret; its value is never returned."""
 
     name: str
     at: int = Field(description="when it was set")

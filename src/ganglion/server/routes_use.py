@@ -14,7 +14,7 @@ router = APIRouter(tags=["cluster"], responses=ERRORS)
 
 @router.get("/use")
 def use(here: Here) -> schemas_use.UsePage:
-    """Say what gangs, users and GPUs use now; takes half a second where nobody asked before."""
+    """Say what gangs, users and GPUs use now; takes half a second if it was not asked before."""
     with here.service.read() as mind:
         found = snapshot(mind.state)
     return measured(found, here.home.root, here.uses, here.service.now())

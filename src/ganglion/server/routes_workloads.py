@@ -180,7 +180,7 @@ def explain_workload(here: Here, ref: str) -> schemas.Why:
             chosen = mind.book.gangs[found.workload]
             if found.gang is not None:
                 chosen = [mind.book.gang(found.workload, found.gang)]
-            # One that waits stands for its equals: a sweep of thousands is not told one by one.
+            # One that waits stands for its equals: a sweep of thousands is not listed one by one.
             chosen = sorted(chosen, key=lambda gang: mind.state.records[gang].phase not in WAITING)
             now = here.service.now()
             told = tuple(
@@ -317,6 +317,6 @@ def shown(here: Context, ref: str) -> schemas.WorkloadDetail:
 
 
 def _noted(here: Context, made: schemas.WorkloadDetail) -> schemas.WorkloadDetail:
-    """With the alarm that people could not be told of it."""
+    """With the alarm that its notices could not be sent."""
     unsent = here.unsent(made.id)
     return made.model_copy(update={"alarms": made.alarms | {"notify": unsent}}) if unsent else made

@@ -1,4 +1,4 @@
-"""A service as the router is told of it."""
+"""A service as the router gets it."""
 
 from collections.abc import Sequence
 
@@ -14,7 +14,7 @@ GOING = (Part.DRAINING, Part.LEAVING)
 
 
 def routed(draft: Draft, entry: Entry, replicas: Sequence[Replica]) -> Service:
-    """What the router is told of a service.
+    """What the router gets about a service.
 
     Args:
         draft: the open turn.

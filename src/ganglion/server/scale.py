@@ -21,7 +21,7 @@ MOST_REPLICAS = 10_000
 
 
 class Span(Struct, frozen=True):
-    """How many replicas somebody asked for.
+    """How many replicas a caller asked for.
 
     Attributes:
         low: fewest, or the number.

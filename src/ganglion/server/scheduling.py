@@ -33,7 +33,7 @@ class Wish(Struct, frozen=True):
 
     Attributes:
         namespace: of the Lease.
-        lease: name of the Lease; empty = nobody else schedules, so none is needed.
+        lease: name of the Lease; empty = no other process schedules, so none is needed.
         identity: of this process.
         host, port: where its views are served; port 0 = any free one.
         policy: name of the `Policy` object that decides.
@@ -54,13 +54,13 @@ def schedule(
 ) -> None:
     """Schedule until SIGTERM or SIGINT; pods run on.
 
-    Whoever loses the lead ends the process at once: another one decides by then, and what
+    A process that loses the lead ends at once: another one decides by then, and what
     starts anew finds in the cluster whatever was begun. It ends in good order when the policy
     names other plugins.
 
     Args:
         endpoints: clusters by name; the Lease is in the first.
-        wish: how to go about it.
+        wish: the options of the scheduler.
         ready: called with the URL once clients can connect.
 
     Raises:
@@ -109,7 +109,7 @@ def schedule(
 
 
 def _leader(lead: Lead | None) -> Callable[[], str]:
-    """Says who leads; empty = nobody is known to."""
+    """Says who leads; empty = not known."""
     return lambda: lead.holder if lead else ""
 
 

@@ -358,7 +358,7 @@ class PolicyView(Model):
 
 
 class BookingView(Model):
-    """Nodes that are kept for somebody, or for nobody, from one time to another."""
+    """Nodes that are kept for some queues or users, or for none, from one time to another."""
 
     name: str
     nodes: tuple[str, ...]

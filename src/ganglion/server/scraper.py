@@ -18,7 +18,7 @@ from ganglion.transport.egress import CheckedTransport, Egress
 EVERY_S = 1.0
 """Pause between two rounds."""
 PATIENCE_S = 2.0
-"""Whoever says nothing for so long is silent."""
+"""Time without an answer after which a target counts as silent."""
 MOST_BYTES = 8 << 20
 """Larger pages are not read."""
 MOST_AT_ONCE = 64
@@ -76,7 +76,7 @@ class _Series(Struct):
 class Scraper:
     """Asks again and again; what it found last can be had at any time.
 
-    Nobody who is asked can block it: who is silent for too long is passed over.
+    No target can block it: one that is silent for too long is passed over.
 
     Args:
         egress: which Prometheus may be asked; replicas always may.
@@ -90,7 +90,7 @@ class Scraper:
         self._thread = threading.Thread(target=self._run, name="scraper", daemon=True)
 
     def start(self) -> None:
-        """Begin to ask, once there is somebody to be asked."""
+        """Begin to ask, once there is a target."""
         self._thread.start()
 
     def stop(self) -> None:
@@ -120,7 +120,7 @@ class Scraper:
             asyncio.run(self._ask_all())
 
     async def _ask_all(self) -> None:
-        """Rounds, as long as there is somebody to be asked."""
+        """Rounds, as long as there are targets."""
         limits = httpx2.Limits(max_connections=MOST_AT_ONCE)
         outside = CheckedTransport(self._egress, MOST_AT_ONCE)
         async with (

@@ -66,11 +66,11 @@ class Service:
         policy: how the engine decides as long as the ledger holds no policy.
         published: called with the new events of a turn once they are written.
         metrics: counts what happens.
-        keepers: look after services, workspaces and others, in this order.
+        keepers: reconcile services, workspaces and others, in this order.
         secrets: values that the ledger must not hold.
         isolate: whether a gang or report that the engine fails over is set apart, so that all
             else is decided; else its failure fails the turn, as tests want it.
-        progress: told how far a long replay is.
+        progress: called with how far a long replay is.
 
     Attributes:
         trouble: why turns fail at present; empty = they do not.
@@ -303,7 +303,7 @@ class Service:
             self._undone()
 
     def _carry_out(self) -> None:
-        """Do what is due: orders all, starts only for a while, so that nobody waits for long.
+        """Do what is due: orders all, starts only for a while, so that no caller waits for long.
 
         Resizes go first: until a world knows of one, what it reports of pods that have left is
         about the one before.

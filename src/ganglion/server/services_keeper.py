@@ -1,4 +1,4 @@
-"""Looks after services: scales them, drains what goes, tells the router who is there."""
+"""Reconciles services: scales them, drains what goes, tells the router which replicas there are."""
 
 from msgspec import Struct, structs
 
@@ -26,9 +26,9 @@ from ganglion.server.standby import stand_by
 TICK_MS = 1_000
 """How often a service that scales is looked at."""
 HASTE_MS = 100
-"""The same where somebody may wait for it: for a first replica, an address, the end of a drain."""
+"""The same where a client may wait for it: for a first replica, an address, the end of a drain."""
 DRAIN_MS = Scaling().drain_ms
-"""How long a replica may finish its requests where nobody said otherwise."""
+"""How long a replica may finish its requests where its spec does not say."""
 
 KEEP_MS = 600_000
 """How often what drifts is written at most: it is learnt over hours."""
@@ -39,7 +39,7 @@ FINDING_MS = 5_000
 ROUTER_DOWN = "router.down"
 """Alarm: services cannot be reached under their URLs."""
 FAILED = "replicas.failed"
-"""Alarm: replicas ended for good by themselves; nobody takes their seats."""
+"""Alarm: replicas ended for good by themselves; no replica takes their seats."""
 
 
 class _Watched(Struct):
@@ -48,7 +48,7 @@ class _Watched(Struct):
     Attributes:
         scaling: as its scaler knows it.
         scaler: decides.
-        seen: replicas that were found ready; None = nobody has looked yet.
+        seen: replicas that were found ready; None = not looked at yet.
         due: when it is to be asked again, in ms.
         kept_at: when what was learnt was last written, in ms.
     """
@@ -79,11 +79,11 @@ class _View(Struct, frozen=True):
 
 
 class _Look(Struct, frozen=True):
-    """What came of looking after a service.
+    """Result of reconciling one service.
 
     Attributes:
         due: when it is to be looked at again, in ms; None = when something happens to it.
-        route: what the router is told of it; None = nothing.
+        route: what the router gets about it; None = nothing.
         lacks: whether it is not known yet where some replica listens.
     """
 
@@ -215,7 +215,7 @@ class ServicesKeeper:
         return known
 
     def _learn(self, watched: _Watched, view: _View, now: int) -> None:
-        """How long replicas took to get ready; of those found ready at first nobody knows."""
+        """How long replicas took to get ready; of those found ready at first it is unknown."""
         if watched.seen is not None:
             for gang in sorted(view.ready - watched.seen):
                 if gang in self._decided:
@@ -230,7 +230,7 @@ class ServicesKeeper:
             return
         table = tuple(look.route for look in self._looks.values() if look.route)
         if table != self._told:
-            # What is told must be written: a drain that nobody remembers would never end.
+            # What the router gets must be recorded: a drain that is not would never end.
             draft.orders.append(lambda _world: self._door.publish(self.name, table))
             self._told = table
         words = {ROUTER_DOWN: f"services cannot be reached: {self._door.trouble}"}
@@ -276,7 +276,7 @@ def _view(draft: Draft, entry: Entry, heard: Heard) -> _View:
 
 
 def _busy(entry: Entry, gang: str, heard: Heard) -> bool | None:
-    """Whether a replica that drains has requests; one that nobody can reach has none."""
+    """Whether a replica that drains has requests; one without a port has none."""
     return heard.busy(entry.workload.name, gang) if entry.workload.run.port else False
 
 

@@ -14,7 +14,7 @@ from ganglion.worlds.kubernetes.scheduler import now_ms
 
 
 def show(what: Show, taken: socket.socket) -> None:
-    """Serve views on a socket until a signal, or until told to end."""
+    """Serve views on a socket until a signal, or a request to end."""
     source = ClusterSource()
     with what.scheduler.read():
         source.attach(what.scheduler, what.leader)
@@ -27,7 +27,7 @@ def show(what: Show, taken: socket.socket) -> None:
 
 
 def _lives(what: Show) -> list[Lives]:
-    """Who looks after services; they end with the process, as what they know is written."""
+    """The keepers of services; they end with the process, as what they know is written."""
     scheduler = what.scheduler
     return [
         Lives(

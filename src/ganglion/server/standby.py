@@ -17,13 +17,13 @@ AT_RISK = "recall.at_risk"
 """Alarm: replicas that stand by have no place that could be called back."""
 
 PATIENCE_MS = 10_000
-"""A replica that stands by may be without a place for so long before anybody is told."""
+"""A replica that stands by may be without a place for this time, in ms, before an alarm."""
 
 
 def stand_by(draft: Draft, entry: Entry) -> None:
     """Have as many replicas sleep as the service asks for, within its ceiling.
 
-    Whoever is woken becomes one of those it has, and another takes its seat. A replica that
+    A replica that is woken becomes one of those it has, and another takes its seat. A replica that
     finds no place, as after the loss of a node, changes its part with one that has one.
     """
     _relieve(draft, entry)

@@ -16,7 +16,7 @@ class Standing(Struct):
         schedule: when.
         since: dates up to this one, in ms, are done with.
         last: the newest date that came; None = none did.
-        runs: what it began, oldest first, as far as anybody may still ask whether it lives.
+        runs: what it began, oldest first, as far as it may still matter whether they live.
         run: what it began last; empty = nothing.
         message: what there was to say of the newest date.
     """
@@ -72,6 +72,6 @@ class Schedules:
             found.run, found.runs = event.workload, (*found.runs, event.workload)
 
     def keep(self, name: str, runs: tuple[str, ...]) -> None:
-        """Nobody will ask any more about other runs of a schedule than these."""
+        """Forget all runs of a schedule but these."""
         if name in self.live:
             self.live[name].runs = runs

@@ -1,4 +1,4 @@
-"""Looks after sweeps: gives trials up early, and lets the width breathe."""
+"""Reconciles sweeps: gives trials up early, and adapts the width to idle GPUs."""
 
 from msgspec import Struct, field
 

@@ -109,7 +109,7 @@ def _gang(mind: Mind, workload: str, index: int | None) -> GangRecord:
 
 
 def meant(mind: Mind, ledger: "Ledger", ref: str, *, pod: int | None = None) -> Seat | None:
-    """The pod that a refused request names, as far as it can be told; None = no workload."""
+    """The pod that a refused request names, as far as it is known; None = no workload."""
     try:
         found = resolve(mind, ledger, ref)
     except GanglionError:

@@ -53,7 +53,7 @@ class Turn:
 
     @property
     def started(self) -> list[str]:
-        """Gangs whose pods have come to run."""
+        """Gangs whose pods run by now."""
         return [each.gang for each in self.draft.batch.incoming if isinstance(each, GangStarted)]
 
     @property
@@ -84,7 +84,7 @@ class Turn:
             self.draft.apply(fact)
             return
         record = self.draft.state.record(fact.gang)
-        # Told again of an end, a gang that waits for its next attempt must not end with it.
+        # Notified again of an end, a gang that waits for its next attempt must not end with it.
         if record.phase in HOLDING:
             workload = self.draft.book.entries[record.gang.workload].workload
             trail = self.draft.book.trails[fact.gang]

@@ -16,7 +16,7 @@ from ganglion.worlds.world import ServedWorld
 
 
 class Asked(Struct, frozen=True):
-    """A workspace that somebody means.
+    """A workspace that a caller names.
 
     Attributes:
         workload: its id.

@@ -1,4 +1,4 @@
-"""Looks after workspaces: warns and suspends those that are idle, and returns their priority."""
+"""Reconciles workspaces: warns and suspends those that are idle, and returns their priority."""
 
 from msgspec import Struct, field
 
@@ -33,7 +33,7 @@ class WorkspaceKeeper:
     Args:
         eyes: look at workspaces.
         pace: how long the word of a witness holds.
-        reception: has workspaces routed, and wakes those that are opened; None = nobody does.
+        reception: has workspaces routed, and wakes those that are opened; None = neither is done.
 
     Attributes:
         wards: every live workspace.
@@ -71,7 +71,7 @@ class WorkspaceKeeper:
         return seen.look if seen else None
 
     def use_of(self, gang: str) -> str:
-        """Whether a workspace is used, and who says so; empty = nobody cares. From any thread."""
+        """Whether a workspace is used, and who says so; empty = not watched. From any thread."""
         ward = self.wards.get(gang)
         watch = self._watches.get((gang, ward.attempt)) if ward and ward.runs else None
         if watch is None or watch.found is None:
@@ -80,7 +80,7 @@ class WorkspaceKeeper:
         return found.message if found.answer is Answer.IDLE else f"{found.answer}: {found.message}"
 
     def tend(self, draft: Draft) -> int | None:
-        """Look after all of them."""
+        """Reconcile all of them."""
         wanted = set[Key]()
         soonest = self._reception.tend(draft, self.wards) if self._reception else None
         for ward in self.wards:

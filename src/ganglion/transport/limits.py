@@ -1,4 +1,4 @@
-"""How many callers a server has at once, in all and from one address, and what others are told."""
+"""How many callers a server has at once, in all and from one address, and what others get."""
 
 import asyncio
 import resource

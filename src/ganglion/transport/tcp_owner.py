@@ -21,7 +21,7 @@ PATIENCE_S = 1.0
 def owner_of(peer: tuple[str, int], own: tuple[str, int]) -> int | None:
     """The user whose process made a connection to this one; None = not known.
 
-    A socket that its process has closed already belongs to nobody, though the kernel says 0.
+    A socket that its process has closed already belongs to no user, though the kernel says 0.
 
     Args:
         peer: address and port of the other end.

@@ -43,7 +43,7 @@ def bind(path: Path) -> socket.socket:
         path.unlink(missing_ok=True)
         with address(path) as name:
             made.bind(name)
-        # Nobody can connect before the socket listens, so the mode is in time.
+        # No client can connect before the socket listens, so the mode is in time.
         path.chmod(MODE)
     except OSError:
         made.close()

@@ -127,7 +127,7 @@ class ClusterClient:
         return Submitted(name, name, gang_count(self.understood(document)), commands)
 
     async def _check_class(self, document: Document) -> None:
-        """Pods of an unknown class would be refused later, where nobody looks."""
+        """Pods of an unknown class would be refused later, where no user looks."""
         name = self.understood(document).priority_class
         if name in ("", *PRIORITIES):
             return
@@ -139,7 +139,7 @@ class ClusterClient:
                 f"the cluster has no PriorityClass {name!r}", key="priority", hint=hint
             ) from error
         except Forbidden:
-            return  # whoever may not look learns it from the pods
+            return  # without the right to read, the pods will show it
 
     # Looking
 

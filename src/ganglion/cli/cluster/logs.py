@@ -26,7 +26,7 @@ class Part(NamedTuple):
     """Which part of a log is wanted.
 
     Attributes:
-        tail: only so many last lines.
+        tail: only this number of last lines.
         since: only what was written within that time, as `10m`.
         follow: go on until the gang has ended.
         previous: of the pod, or the container, before.

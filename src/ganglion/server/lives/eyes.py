@@ -1,4 +1,4 @@
-"""What a scheduler knows of its clusters, for those who look after services and workspaces."""
+"""What a scheduler knows of its clusters, for the keepers of services and workspaces."""
 
 from collections.abc import Collection, Mapping, Sequence
 

@@ -1,4 +1,4 @@
-"""Looks after the lives of one cluster's objects, in a thread of its own.
+"""Reconciles the services and workspaces of one cluster, in a thread of its own.
 
 What it must remember is in the cluster: the number of replicas in their object, a workspace's
 sleep in an annotation. What was learnt of loads may be lost with the process.
@@ -43,7 +43,7 @@ log = structlog.get_logger(__name__)
 
 
 class Lives:
-    """Looks after a cluster's services and workspaces.
+    """Reconciles a cluster's services and workspaces.
 
     Args:
         endpoint: the cluster.
@@ -52,7 +52,7 @@ class Lives:
         may: whether we lead.
         clock: the time in ms since 1970.
         pace: how long the word of those holds who look at workspaces.
-        instance: of several schedulers, the one whose objects it looks after.
+        instance: of several schedulers, the one whose objects it reconciles.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""The objects whose lives are looked after, as a cluster has them at present."""
+"""The objects that are reconciled, as a cluster has them at present."""
 
 from collections.abc import Callable, Mapping
 
@@ -28,7 +28,7 @@ _GROUP = "leaderworkerset.sigs.k8s.io/name"
 
 
 class Kept(Struct, frozen=True):
-    """An object that is looked after.
+    """An object that is reconciled.
 
     Attributes:
         collection: path of its kind.
@@ -70,7 +70,7 @@ class Mains:
 
     Args:
         api: the cluster's.
-        wrong: told of an object whose labels and annotations make no sense, and why.
+        wrong: called with an object whose labels and annotations make no sense, and why.
         instance: of several schedulers, the one whose objects they are.
     """
 
@@ -108,7 +108,7 @@ class Mains:
         try:
             life = life_of(main.metadata.labels, main.metadata.annotations)
         except GanglionError as error:
-            # What is known of it holds on until somebody mends it.
+            # What is known of it stands until it is mended.
             self._wrong(path, main, error)
             return
         if life:

@@ -100,7 +100,7 @@ class ClusterOnlooker:
 
     def _is_own(self, line: str) -> bool:
         labels = dict(_LABELS.findall(line))
-        # Prometheus renames the exporter's labels unless it is told to leave them.
+        # Prometheus renames the exporter's labels unless it is configured to leave them.
         return (self._place.namespace, self._place.pod) in (
             (labels.get("namespace"), labels.get("pod")),
             (labels.get("exported_namespace"), labels.get("exported_pod")),

@@ -93,7 +93,7 @@ class Services:
         return known
 
     def _learn(self, watched: _Watched, pods: Sequence[Pod]) -> None:
-        """How long pods took to get ready; of those found ready at first nobody has seen it."""
+        """How long pods took to get ready; of those found ready at first it is unknown."""
         ready = {each.metadata.uid: each for each in pods if is_ready(each)}
         if watched.is_known:
             for uid in sorted(ready.keys() - watched.seen):

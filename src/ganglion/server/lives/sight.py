@@ -1,4 +1,4 @@
-"""What those who look after services and workspaces are told by the scheduler."""
+"""What the keepers of services and workspaces get from the scheduler."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 
@@ -12,7 +12,7 @@ class Sight(Struct, frozen=True):
 
     Attributes:
         pods: all pods of some namespaces, by namespace.
-        worst: of some pods, by UID, so many that should go first.
+        worst: of some pods, by UID, a number of those that should go first.
         exporters: URLs of the DCGM exporters on a node.
     """
 

@@ -50,7 +50,7 @@ class Sleeping:
         self._recorder = recorder
 
     async def tick(self, kept: Sequence[Kept], now: int) -> None:
-        """Look after workspaces that run."""
+        """Reconcile workspaces that run."""
         wanted = [each for each in kept if each.life.kind is Kind.WORKSPACE and _goes(each)]
         pods = self._sight.pods({each.main.metadata.namespace for each in wanted})
         found = {each.uid: (each, pod) for each in wanted if (pod := _pod(each, pods))}

@@ -1,4 +1,4 @@
-"""Events about the objects that are looked after."""
+"""Events about the objects that are reconciled."""
 
 from ganglion.worlds.kubernetes.act.series import About, Happened
 from ganglion.worlds.kubernetes.submit.objects import Main

@@ -50,7 +50,7 @@ class Workspaces:
         self._watches: dict[Key, _Watch] = {}
 
     def unmet(self, found: Mapping[str, tuple[Kept, Pod]]) -> list[str]:
-        """UIDs of workspaces at which nobody looks yet; others are forgotten."""
+        """UIDs of workspaces that are not observed yet; others are forgotten."""
         wanted = {_key(kept, pod) for kept, pod in found.values()}
         self._eyes.keep(wanted)
         self._watches = {key: each for key, each in self._watches.items() if key in wanted}
