@@ -72,6 +72,7 @@ test: lint
 SEED_OF_NIGHT ?= $(shell date +%Y%m%d)
 
 soak: $(VENV)/.dev
+	$(BIN)/python -m tests.controlplane.build --minor 1.37
 	GANGLION_SOAK=20 HYPOTHESIS_PROFILE=ci $(BIN)/pytest -n auto --maxprocesses 4 --dist loadgroup --hypothesis-seed=$(SEED_OF_NIGHT)
 	$(BIN)/python -m tools.soak $(if $(TRACES),--traces $(TRACES))
 

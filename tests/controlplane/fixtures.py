@@ -1,10 +1,11 @@
 """Fixtures with a real API server; a `conftest.py` imports those that its tests use."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
+from functools import partial
 
 import pytest
-from tests.controlplane.build import programs
+from tests.controlplane.build import MODULES, PINNED, built, programs
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.kubelet import Kubelets
 from tests.controlplane.proxy import Proxy
@@ -23,17 +24,17 @@ _running: list[ControlPlane] = []
 @pytest.fixture(scope="session")
 def control_plane_programs(request: pytest.FixtureRequest) -> Programs:
     """The binaries; skips where there are none."""
-    screen = request.config.pluginmanager.get_plugin("terminalreporter")
-
-    def say(text: str) -> None:
-        if screen:
-            screen.ensure_newline()
-            screen.write_line(text)
-
     try:
-        return programs(say)
+        return programs(partial(_say, request))
     except EnvironmentFault as fault:
         pytest.skip(f"{fault.message}: {fault.hint}")
+
+
+def _say(request: pytest.FixtureRequest, text: str) -> None:
+    screen = request.config.pluginmanager.get_plugin("terminalreporter")
+    if screen:
+        screen.ensure_newline()
+        screen.write_line(text)
 
 
 @pytest.fixture(scope="session")
@@ -80,6 +81,36 @@ def another_cluster(control_plane_programs: Programs) -> Iterator[Callable[[Opti
             return client
 
         yield start
+
+
+@pytest.fixture(params=MODULES)
+def each_minor(
+    request: pytest.FixtureRequest, control_plane_programs: Programs
+) -> Iterator[Callable[[Mapping[str, Options]], Cluster]]:
+    """A way to an API server of each minor version, in turn, with options of its own.
+
+    Versions that were not built, or that no options are given for, are skipped.
+    """
+    minor: str = request.param
+    with ExitStack() as left:
+
+        def start(options: Mapping[str, Options]) -> Cluster:
+            if minor not in options:
+                pytest.skip(f"Kubernetes {minor} does not have it")
+            found = control_plane_programs if minor == PINNED else _built(request, minor)
+            client = Cluster(left.enter_context(ControlPlane(found, options[minor])))
+            left.callback(client.close)
+            return client
+
+        yield start
+
+
+def _built(request: pytest.FixtureRequest, minor: str) -> Programs:
+    try:
+        return built(minor)
+    except EnvironmentFault as fault:
+        _say(request, f"{fault.message}: {fault.hint}")
+        pytest.skip(f"{fault.message}: {fault.hint}")
 
 
 @pytest.fixture
