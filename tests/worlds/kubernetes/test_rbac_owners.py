@@ -19,7 +19,7 @@ from ganglion.worlds.kubernetes.gangs.found import Owner
 LLM = ("serving.kserve.io", "v1alpha1", "LLMInferenceService")
 OWN = [(*ident[:1], "v1", ident[1]) for ident in kinds.KINDS if ident[0] in ("apps", "batch")]
 EVERY = [*OWN, *DEFINED, LLM]
-"""(group, version, kind) of all but upstream's PodGroup, which only feature gates bring."""
+"""(group, version, kind) of all but upstream's PodGroups, which only feature gates bring."""
 
 MARKS = {
     "scheduling.x-k8s.io": "scheduling.x-k8s.io/pod-group",
@@ -48,7 +48,8 @@ def pod_of(number: int, group: str, version: str, kind: str) -> w.Body:
 
 def test_all_kinds_that_are_understood_are_tested() -> None:
     tested = {(group, kind) for group, _, kind in EVERY}
-    assert kinds.KINDS.keys() - tested == {kinds.POD, kinds.UPSTREAM_GROUP}
+    gated = {kinds.UPSTREAM_GROUP, kinds.UPSTREAM_COMPOSITE}
+    assert kinds.KINDS.keys() - tested == {kinds.POD, *gated}
 
 
 @pytest.mark.parametrize("verb", ["list", "watch"])

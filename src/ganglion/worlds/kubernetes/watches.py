@@ -1,6 +1,7 @@
 """What is watched in a cluster, and as what."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from msgspec import Struct
@@ -8,13 +9,13 @@ from msgspec.structs import replace
 
 from ganglion.worlds.kubernetes import names
 from ganglion.worlds.kubernetes.api.client import SILENCE_S, Api
+from ganglion.worlds.kubernetes.api.discovery import served_path
 from ganglion.worlds.kubernetes.api.reflect import Change, Reflector
 from ganglion.worlds.kubernetes.brain.orders import Changed
 from ganglion.worlds.kubernetes.gangs.kinds import (
     KINDS,
     MPI_JOB,
     UPSTREAM_GROUP,
-    UPSTREAM_VERSIONS,
 )
 from ganglion.worlds.kubernetes.objects import storage
 from ganglion.worlds.kubernetes.objects.disruption import PodDisruptionBudget
@@ -171,16 +172,14 @@ class Watching:
             watched.kind,
             sink,
             silence_s=self._silence_s,
-            others=_other_versions(watched.path),
+            find=partial(served_path, self._api) if _has_versions(watched.path) else None,
         )
         return found
 
 
-def _other_versions(path: str) -> tuple[str, ...]:
-    """The same collection in the other versions that a server may have instead."""
-    group, plural = UPSTREAM_GROUP[0], path.rpartition("/")[2]
-    known = [f"/apis/{group}/{version}/{plural}" for version in UPSTREAM_VERSIONS]
-    return tuple(each for each in known if each != path) if path in known else ()
+def _has_versions(path: str) -> bool:
+    """Whether servers have a collection in different versions, so that discovery is asked."""
+    return path.startswith(f"/apis/{UPSTREAM_GROUP[0]}/")
 
 
 def _kind_in(path: str) -> str:

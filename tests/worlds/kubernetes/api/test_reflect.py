@@ -1,11 +1,13 @@
 """A copy of a kind that loses nothing, whatever happens to the connection."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
+from functools import partial
 
 import pytest
 from tests.controlplane.cluster import Cluster
+from tests.worlds.kubernetes import workloads as w
 from tests.worlds.kubernetes.api.double import until, with_api
 from tests.worlds.kubernetes.api.proxy import Proxy
 from tests.worlds.kubernetes.api.test_server import MAPS, config_map
@@ -13,7 +15,8 @@ from tests.worlds.kubernetes.api.test_server import MAPS, config_map
 from ganglion.worlds.kubernetes.api import reflect
 from ganglion.worlds.kubernetes.api.client import SILENCE_S, Api
 from ganglion.worlds.kubernetes.api.config import Endpoint, load
-from ganglion.worlds.kubernetes.api.errors import Forbidden
+from ganglion.worlds.kubernetes.api.discovery import served_path
+from ganglion.worlds.kubernetes.api.errors import Absent, Forbidden
 from ganglion.worlds.kubernetes.api.known import Change
 from ganglion.worlds.kubernetes.api.reflect import Reflector
 from ganglion.worlds.kubernetes.objects.meta import Anything
@@ -51,13 +54,12 @@ class Copy:
 
 @asynccontextmanager
 async def following(
-    api: Api, path: str = MAPS, silence_s: float = SILENCE_S, others: Sequence[str] = ()
+    api: Api, path: str = MAPS, silence_s: float = SILENCE_S, *, finds: bool = False
 ) -> AsyncIterator[tuple[Reflector[Anything], Copy]]:
     """A reflector that runs, and what it told."""
     copy = Copy()
-    reflector = Reflector(
-        api, path, Anything, copy.take, silence_s=silence_s, limit=2, others=others
-    )
+    find = partial(served_path, api) if finds else None
+    reflector = Reflector(api, path, Anything, copy.take, silence_s=silence_s, limit=2, find=find)
     task = asyncio.create_task(reflector.run())
     try:
         yield reflector, copy
@@ -212,18 +214,28 @@ def test_a_kind_that_the_cluster_lacks_is_waited_for_by_nobody(cluster: Cluster)
     asyncio.run(asyncio.wait_for(with_api(cluster.endpoint, task), 60))
 
 
-def test_a_kind_is_followed_in_the_version_that_the_server_has(cluster: Cluster) -> None:
-    cluster.create(config_map("a"))
+def test_a_kind_is_followed_in_the_version_that_discovery_names(cluster: Cluster) -> None:
+    cluster.create(w.deployment("a", 0))
 
     async def task(api: Api) -> None:
-        lacking = [MAPS.replace("/v1/", f"/v{number}/") for number in (7, 8)]
-        others = (lacking[1], MAPS)
-        async with following(api, lacking[0], others=others) as (reflector, copy):
+        unknown = "/apis/apps/v7/deployments"
+        async with following(api, unknown, finds=True) as (reflector, copy):
             await until(lambda: reflector.synced, "the list")
-            assert copy.names == ["a"]
+            assert (copy.names, reflector.path) == (["a"], "/apis/apps/v1/deployments")
             assert reflector.trouble is None
-            await off(lambda: cluster.create(config_map("b")))
+            await off(lambda: cluster.create(w.deployment("b", 0)))
             await until(lambda: copy.names == ["a", "b"], "the event")
+
+    asyncio.run(asyncio.wait_for(with_api(cluster.endpoint, task), 60))
+
+
+def test_a_kind_that_no_version_of_its_group_has_is_waited_for_by_nobody(cluster: Cluster) -> None:
+    async def task(api: Api) -> None:
+        path = "/apis/scheduling.k8s.io/v1beta1/podgroups"
+        async with following(api, path, finds=True) as (reflector, copy):
+            await until(lambda: reflector.synced, "an answer")
+            assert copy.told == [("synced", "")]
+            assert isinstance(reflector.trouble, Absent)
 
     asyncio.run(asyncio.wait_for(with_api(cluster.endpoint, task), 60))
 

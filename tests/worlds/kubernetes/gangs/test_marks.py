@@ -10,7 +10,7 @@ from tests.worlds.kubernetes.gangs.scene import Body, Scene, of, pods_of, seats,
 from ganglion.model.levels import Level
 from ganglion.model.workload import Topology
 from ganglion.worlds.kubernetes.gangs.found import Found
-from ganglion.worlds.kubernetes.gangs.groups import UPSTREAM
+from ganglion.worlds.kubernetes.gangs.upstream import NOMINAL as UPSTREAM
 
 GROUP_LABELS = {
     "ganglion.dev/gang": {"ganglion.dev/gang-size": "3"},
@@ -101,14 +101,6 @@ def test_pods_of_a_basic_group_of_upstream_do_not_need_each_other() -> None:
     scene.add(pod_group(UPSTREAM, schedulingPolicy={"basic": {}}))
     assert [each.name for each in scene.gangs()] == ["a", "b"]
     assert {each.lacking for each in scene.gangs()} == {""}
-
-
-def test_a_group_of_groups_is_refused_by_name_and_not_taken_apart() -> None:
-    scene = Scene()
-    scene.add(upstream("a"), upstream("b"))
-    policy = {"gang": {"minCount": 2}}
-    scene.add(pod_group(UPSTREAM, schedulingPolicy=policy, parentCompositePodGroupName="all"))
-    assert "part of CompositePodGroup all" in scene.one().refused
 
 
 def test_the_field_of_upstream_comes_before_every_label() -> None:

@@ -18,7 +18,7 @@ from ganglion.bench.controlplane_flags import Options
 from ganglion.worlds.kubernetes.gangs.chain import Wanted
 from ganglion.worlds.kubernetes.gangs.found import Found
 from ganglion.worlds.kubernetes.gangs.grouping import Grouping
-from ganglion.worlds.kubernetes.gangs.kinds import UPSTREAM_VERSIONS
+from ganglion.worlds.kubernetes.gangs.kinds import UPSTREAM_GROUP
 from ganglion.worlds.kubernetes.objects.meta import Anything, OwnerReference
 from ganglion.worlds.kubernetes.objects.pod import Pod
 
@@ -55,10 +55,13 @@ class Eyes:
 
     def _want(self, wanted: Wanted) -> bool:
         """Fetch an object by the path that was named; whether it was there and news."""
-        paths = (
-            wanted.path.replace(f"/{UPSTREAM_VERSIONS[0]}/", f"/{version}/")
-            for version in UPSTREAM_VERSIONS
-        )
+        path, group = wanted.path, UPSTREAM_GROUP[0]
+        if path.startswith(f"/apis/{group}/"):
+            rest = path.split("/", 4)[4]
+            served = self.cluster.get(f"/apis/{group}")["versions"]
+            paths = [f"/apis/{each['groupVersion']}/{rest}" for each in served]
+        else:
+            paths = [path]
         body = next(filter(None, map(self.cluster.find, paths)), None)
         return body is not None and self._take(body)
 

@@ -8,7 +8,7 @@ server has forgotten that version is everything listed again and compared with w
 
 import asyncio
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import aclosing
 from time import monotonic
 from typing import Generic, TypeVar
@@ -83,7 +83,7 @@ class Reflector(Generic[T]):
         on_trouble: gets every failure; the reflector goes on trying whatever it is.
         silence_s: silence after which the connection is taken for dead, in seconds.
         limit: objects in one page of a list.
-        others: the same collection in other versions, asked in turn where the server lacks one.
+        find: tells before every list which path it has now, from the one it had.
 
     Attributes:
         synced: everything was listed at least once.
@@ -105,10 +105,10 @@ class Reflector(Generic[T]):
         on_trouble: Callable[[GanglionError], None] | None = None,
         silence_s: float = SILENCE_S,
         limit: int = 500,
-        others: Sequence[str] = (),
+        find: Callable[[str], Awaitable[str]] | None = None,
     ) -> None:
         self._api, self._path, self._sink = api, path, sink
-        self._others, self._tried = list(others), 0
+        self._find = find
         self._kind, self._decoder = kind, msgspec.json.Decoder(kind)
         self._params: Mapping[str, str | int | bool] = params or {}
         self._on_trouble, self._silence_s, self._limit = on_trouble, silence_s, limit
@@ -132,8 +132,6 @@ class Reflector(Generic[T]):
             try:
                 await self._follow()
             except GanglionError as error:
-                if isinstance(error, Absent) and self._turn():
-                    continue
                 self._failed(error)
             else:
                 if self._lines > before:
@@ -143,18 +141,10 @@ class Reflector(Generic[T]):
 
     async def _follow(self) -> None:
         if not self.version:
+            if self._find is not None:
+                self._path = await self._find(self._path)
             await self._list()
         await self._watch()
-
-    def _turn(self) -> bool:
-        """Ask for the next version; False when all were asked for in vain."""
-        self._tried += 1
-        if self._tried > len(self._others):
-            self._tried = 0
-            return False
-        self._others.append(self._path)
-        self._path, self.version = self._others.pop(0), ""
-        return True
 
     def _failed(self, error: GanglionError) -> None:
         if _needs_list(error):
@@ -195,7 +185,7 @@ class Reflector(Generic[T]):
             page=self._ahead,
         )
         self._hear()
-        self._absences = self._tried = 0
+        self._absences = 0
         fresh = {item.metadata.uid: item for item in listing.items}
         self._compare(fresh | kept)
         self.version = listing.version

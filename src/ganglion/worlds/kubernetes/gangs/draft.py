@@ -31,7 +31,7 @@ class Draft(Struct, frozen=True):
         deadline_s: limits to its run time that fields of its owner set.
         least: pods of a group that must exist; 0 = what the sets say.
         total: pods of a group when it is complete; 0 = unknown.
-        missing: why the owner cannot be looked at; empty = it can.
+        missing: why the owner cannot be looked at, or what groups lack; empty = neither.
         index: its number among its siblings.
         top: metadata of the topmost maker that is understood; empty = none is known.
     """

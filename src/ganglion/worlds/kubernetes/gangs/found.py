@@ -4,6 +4,7 @@ from msgspec import Struct
 
 from ganglion.model.plan import SavePoint
 from ganglion.model.workload import Checkpoint, Kind, Slice, Topology
+from ganglion.worlds.kubernetes.objects.meta import Anything
 from ganglion.worlds.kubernetes.objects.pod import Pod
 
 
@@ -99,6 +100,7 @@ class Found(Struct, frozen=True):
         topology: constraint among all pods.
         index: its number among its siblings.
         floor: minimum siblings that a preemption leaves running; 0 = all may be stopped.
+        groups: Kubernetes' own PodGroups and CompositePodGroups whose status tells of it.
     """
 
     key: str
@@ -128,3 +130,4 @@ class Found(Struct, frozen=True):
     floor: int = 0
     creator: str = ""
     claimed: int = 0
+    groups: tuple[Anything, ...] = ()

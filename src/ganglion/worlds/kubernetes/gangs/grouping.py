@@ -1,22 +1,23 @@
 """Keeps the gangs of a cluster while its pods and their owners come, change and go."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from msgspec import Struct, field, structs
 
 from ganglion.model.errors import InputError
-from ganglion.worlds.kubernetes.gangs import marked, owned
+from ganglion.worlds.kubernetes.gangs import marked, owned, upstream
 from ganglion.worlds.kubernetes.gangs.build import found_of
 from ganglion.worlds.kubernetes.gangs.chain import Lookup, Wanted
 from ganglion.worlds.kubernetes.gangs.draft import Draft
 from ganglion.worlds.kubernetes.gangs.found import Found
-from ganglion.worlds.kubernetes.gangs.groups import Group, Terms, terms_of
+from ganglion.worlds.kubernetes.gangs.groups import Group, terms_of
 from ganglion.worlds.kubernetes.gangs.home import Home, home_of
 from ganglion.worlds.kubernetes.gangs.instance import FIRST, Instance
 from ganglion.worlds.kubernetes.gangs.said import STANDARD_LABELS, Levels
 from ganglion.worlds.kubernetes.gangs.seats import Held
 from ganglion.worlds.kubernetes.gangs.sources import Need, Sources, needs_met_by
+from ganglion.worlds.kubernetes.gangs.terms import Terms
 from ganglion.worlds.kubernetes.objects.meta import Anything, Meta
 from ganglion.worlds.kubernetes.objects.pod import Pod
 
@@ -134,7 +135,8 @@ class Grouping:
     def _settle(self, pod: Pod) -> None:
         """Put a pod into the band it belongs to."""
         uid = pod.metadata.uid
-        home = home_of(pod, self._sources().chain(pod))
+        sources = self._sources()
+        home = home_of(pod, sources.chain(pod), sources.described)
         before = self._band_of.get(uid)
         if before and not home.settled and uid not in self._bands[before].unsettled:
             # What made it is being deleted: it stays what it was.
@@ -204,7 +206,8 @@ class Grouping:
         if not pods:
             return
         if band.group is None:
-            yield self._of_owner(band, pods, sources)
+            found, things = self._of_owner(band, pods, sources), _things(_lines(pods, sources))
+            yield structs.replace(found, groups=things) if things else found
         else:
             yield from self._of_group(band, band.group, pods, sources)
 
@@ -229,18 +232,26 @@ class Grouping:
         self, band: _Band, group: Group, pods: Sequence[Pod], sources: Sources
     ) -> Iterator[Found]:
         described = sources.described(group.reference, pods[0].metadata.namespace)
+        lines = _lines(pods, sources) if group.source == upstream.FIELD else {}
         parts = marked.split(pods, sources.chain, described)
+        if group.kind == upstream.COMPOSITE:
+            parts = marked.split_inner(parts, sources.chain, lines)
         for pod in parts.strangers:
             draft, error = marked.stranger(pod, group, parts.whose)
             yield found_of(draft, (pod,), {}, self._levels, error, self._instance.gate)
-        terms, wrong = _terms(group, parts.rightful, described)
-        if not terms.is_gang:
-            for pod in parts.rightful:
-                yield found_of(
-                    marked.alone(pod), (pod,), {}, self._levels, gate=self._instance.gate
-                )
-            return
-        yield self._of_marks(band, group, parts.rightful, sources, described, terms, wrong)
+        terms, wrong = _terms(group, parts.rightful, described, lines)
+        if terms.is_gang:
+            found = [self._of_marks(band, group, parts.rightful, sources, described, terms, wrong)]
+        else:
+            found = [self._alone(pod, sources) for pod in parts.rightful]
+        things = _things(lines)
+        yield from (structs.replace(each, groups=things) if things else each for each in found)
+
+    def _alone(self, pod: Pod, sources: Sources) -> Found:
+        missing = sources.chain(pod).missing
+        lacks = f"its {missing} is not known yet" if missing else ""
+        draft = structs.replace(marked.alone(pod), missing=lacks)
+        return found_of(draft, (pod,), {}, self._levels, gate=self._instance.gate)
 
     def _of_marks(
         self,
@@ -269,12 +280,35 @@ def _raised(_key: str, error: Exception) -> str:
     raise error
 
 
+def _lines(pods: Sequence[Pod], sources: Sources) -> dict[str, upstream.Line]:
+    """Kubernetes' own PodGroups that the pods name, by name."""
+    space = pods[0].metadata.namespace
+    named = (name for name in upstream.members(pods) if name)
+    return {name: upstream.line_of(name, space, sources.described) for name in named}
+
+
+def _things(lines: Mapping[str, upstream.Line]) -> tuple[Anything, ...]:
+    """The PodGroups, and what gathers them, each once."""
+    found = {each.metadata.uid: each for line in lines.values() for each in line.things}
+    return tuple(found.values())
+
+
 def _terms(
-    group: Group, pods: Sequence[Pod], described: Anything | None
+    group: Group,
+    pods: Sequence[Pod],
+    described: Anything | None,
+    lines: Mapping[str, upstream.Line],
 ) -> tuple[Terms, InputError | None]:
     if group.reference and described is None:
         return Terms(), None
+    named = upstream.members(pods) if lines else {}
+    mine = {name: lines[name] for name in named}
+    missing = next((each.missing for each in mine.values() if each.missing), "")
+    if missing:
+        return Terms(lacking=f"its {missing} is not known yet"), None
     try:
+        if mine:
+            return upstream.terms_of(mine, named), None
         return terms_of(group, pods, described), None
     except InputError as error:
         return Terms(), error

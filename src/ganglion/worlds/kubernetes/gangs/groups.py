@@ -11,8 +11,7 @@ from msgspec import Struct, structs
 from ganglion.model.errors import FieldError, InputError
 from ganglion.model.levels import Level
 from ganglion.worlds.kubernetes import names
-from ganglion.worlds.kubernetes.gangs import markers, reading
-from ganglion.worlds.kubernetes.gangs.kinds import UPSTREAM_VERSIONS
+from ganglion.worlds.kubernetes.gangs import markers, reading, upstream
 from ganglion.worlds.kubernetes.gangs.shape import (
     ANYWHERE,
     MAIN,
@@ -22,6 +21,7 @@ from ganglion.worlds.kubernetes.gangs.shape import (
     of_count,
     ordinal,
 )
+from ganglion.worlds.kubernetes.gangs.terms import Terms
 from ganglion.worlds.kubernetes.objects.meta import Anything, Meta, OwnerReference
 from ganglion.worlds.kubernetes.objects.pod import Pod
 from ganglion.worlds.kubernetes.requests import ask_of
@@ -34,27 +34,28 @@ class Group(Struct, frozen=True):
         source: the label, annotation or field it is named by.
         name: its name within the namespace.
         api_version: of the PodGroup that describes it; empty = its pods do.
+        kind: of the object that describes it.
     """
 
     source: str
     name: str
     api_version: str = ""
+    kind: str = upstream.POD_GROUP
 
     @property
     def reference(self) -> OwnerReference | None:
-        """The PodGroup that describes it; pods do not know its UID."""
+        """The object that describes it; pods do not know its UID."""
         if not self.api_version:
             return None
-        return OwnerReference(self.api_version, "PodGroup", self.name)
+        return OwnerReference(self.api_version, self.kind, self.name)
 
     @property
     def key(self) -> str:
         """Tells it from groups of the same name in other systems."""
         group = self.api_version.partition("/")[0]
-        return f"PodGroup.{group}/{self.name}" if group else f"{self.source}/{self.name}"
+        return f"{self.kind}.{group}/{self.name}" if group else f"{self.source}/{self.name}"
 
 
-UPSTREAM = f"scheduling.k8s.io/{UPSTREAM_VERSIONS[0]}"
 _DESCRIBED = (
     (markers.COSCHEDULING, "scheduling.x-k8s.io/v1alpha1"),
     (markers.VOLCANO, "scheduling.volcano.sh/v1beta1"),
@@ -68,8 +69,8 @@ TIERS = (Level.RACK, Level.BLOCK, Level.ZONE, Level.REGION)
 
 def group_of(pod: Pod) -> Group | None:
     """The group a pod says it is in; its own field first, then ours, then the others' marks."""
-    if pod.spec.scheduling_group and pod.spec.scheduling_group.pod_group_name:
-        return Group("schedulingGroup", pod.spec.scheduling_group.pod_group_name, UPSTREAM)
+    if name := upstream.group_name(pod):
+        return Group(upstream.FIELD, name, upstream.NOMINAL)
     for key in (names.GANG, markers.KUEUE_GROUP):
         if name := _mark(pod, key):
             return Group(key, name)
@@ -83,28 +84,12 @@ def _mark(pod: Pod, key: str) -> str:
     return pod.metadata.labels.get(key) or pod.metadata.annotations.get(key, "")
 
 
-class Terms(Struct, frozen=True):
-    """What is known about the size of a group.
-
-    Attributes:
-        total: pods it has when it is complete; 0 = as many as there are.
-        least: fewest that may start; 0 = all.
-        sets: fewest by set.
-        is_gang: whether its pods need each other at all.
-        said: what its PodGroup says in fields of its own, as annotations.
-        levels: set -> annotations that constrain it.
-    """
-
-    total: int = 0
-    least: int = 0
-    sets: dict[str, int] = {}
-    is_gang: bool = True
-    said: Meta = Meta()
-    levels: dict[str, Meta] = {}
-
-
 def terms_of(group: Group, pods: Sequence[Pod], described: Anything | None) -> Terms:
-    """What a group's pods and its PodGroup say. Raises InputError."""
+    """What a group's pods and its PodGroup say, but for those of Kubernetes itself.
+
+    Raises:
+        InputError: they say nothing, or what cannot be.
+    """
     if described is not None:
         return _TERMS[group.source](described.spec)
     total_key = names.GANG_SIZE if group.source == names.GANG else markers.KUEUE_TOTAL
@@ -132,23 +117,6 @@ def _agreed(group: Group, pods: Sequence[Pod], key: str) -> int:
             f"{pod.metadata.name} says {one}, {other.metadata.name} says {two}"
         )
     return reading.count(next(iter(given), "0"), key)
-
-
-def _upstream(spec: dict[str, Any]) -> Terms:
-    where = "spec.schedulingPolicy"
-    parent = reading.text(spec, "parentCompositePodGroupName")
-    if parent:
-        raise InputError(
-            f"its PodGroup is part of CompositePodGroup {parent}: groups of groups are not read",
-            "make one PodGroup of all pods that start together",
-        )
-    policy = reading.inside(spec, "spec", "schedulingPolicy")
-    gang = reading.inside(policy, where, "gang")
-    limits = reading.inside(spec, "spec", "schedulingConstraints")
-    keys = reading.listing(limits.get("topology"), "spec.schedulingConstraints.topology")
-    said = {names.TOPOLOGY_REQUIRED: reading.text(keys[0], "key")} if keys else {}
-    least = reading.number(gang, "minCount", 1, f"{where}.gang")
-    return Terms(least=least, is_gang="basic" not in policy, said=Meta(annotations=said))
 
 
 def _coscheduling(spec: dict[str, Any]) -> Terms:
@@ -251,7 +219,6 @@ def _kai_levels(found: dict[str, Any]) -> dict[str, str]:
 
 
 _TERMS: Mapping[str, Callable[[dict[str, Any]], Terms]] = {
-    "schedulingGroup": _upstream,
     markers.COSCHEDULING: _coscheduling,
     markers.VOLCANO: _volcano,
     markers.KAI: _kai,
@@ -289,6 +256,11 @@ def _alike(pod: Pod) -> str:
 
 def sets(terms: Terms, pods: Sequence[Pod], seat_of: Callable[[Pod], Seat]) -> list[SetShape]:
     """Sets of the pods that exist, with the fewest of each that may start. Raises InputError."""
+    if terms.parts:
+        mine = upstream.members(pods)
+        return [
+            each for name, part in terms.parts.items() for each in sets(part, mine[name], seat_of)
+        ]
     by_set: dict[str, list[Pod]] = {}
     for pod in pods:
         by_set.setdefault(seat_of(pod).pod_set, []).append(pod)
@@ -302,6 +274,26 @@ def sets(terms: Terms, pods: Sequence[Pod], seat_of: Callable[[Pod], Seat]) -> l
         )
         for name in sorted(by_set)
     ]
+
+
+def levels(terms: Terms, shapes: Sequence[SetShape]) -> dict[str, Meta]:
+    """Set -> what constrains it. Raises FieldError."""
+    found = dict(terms.levels)
+    for name, part in terms.parts.items():
+        mine = [each.name for each in shapes if each.name.startswith(in_group(name))]
+        if len(mine) > 1 and part.said.annotations:
+            raise FieldError(
+                f"pods of {len(mine)} kinds cannot be held to one domain within others",
+                key=f"{upstream.POD_GROUP} {name} {markers.UPSTREAM_LEVEL}",
+                hint="make a PodGroup of each kind",
+            )
+        found.update((each, part.said) for each in mine)
+    return found
+
+
+def in_group(name: str) -> str:
+    """What the sets of a PodGroup begin with that starts together with others."""
+    return f"{name}/"
 
 
 def _equal(name: str, pods: Sequence[Pod]) -> None:

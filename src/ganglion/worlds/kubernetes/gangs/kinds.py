@@ -54,15 +54,10 @@ NOTEBOOK = ("kubeflow.org", "Notebook")
 APP_WRAPPER = ("workload.codeflare.dev", "AppWrapper")
 SPARK_APPLICATION = ("sparkoperator.k8s.io", "SparkApplication")
 UPSTREAM_GROUP = ("scheduling.k8s.io", "PodGroup")
+UPSTREAM_COMPOSITE = ("scheduling.k8s.io", "CompositePodGroup")
 COSCHEDULING_GROUP = ("scheduling.x-k8s.io", "PodGroup")
 VOLCANO_GROUP = ("scheduling.volcano.sh", "PodGroup")
 KAI_GROUP = ("scheduling.run.ai", "PodGroup")
-
-UPSTREAM_VERSIONS = ("v1beta1", "v1alpha2", "v1alpha3", "v1")
-"""Versions of Kubernetes' own groups: servers of 1.36 and of 1.37 have none in common.
-
-The first is asked for first; an object is known by its name in whichever the server has.
-"""
 
 KUBEFLOW: Mapping[Ident, str] = {
     ("kubeflow.org", "PyTorchJob"): "pytorchReplicaSpecs",
@@ -103,6 +98,7 @@ KINDS: Mapping[Ident, Resource] = dict(
         _of(APP_WRAPPER, "appwrappers", SPEC_SUSPEND, *_WRAPPED),
         _of(SPARK_APPLICATION, "sparkapplications", SPEC_SUSPEND, POD),
         _of(UPSTREAM_GROUP, "podgroups"),
+        _of(UPSTREAM_COMPOSITE, "compositepodgroups"),
         _of(COSCHEDULING_GROUP, "podgroups"),
         _of(VOLCANO_GROUP, "podgroups"),
         _of(KAI_GROUP, "podgroups"),

@@ -1,21 +1,22 @@
 """Gangs that pods name themselves."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec import Struct, structs
 
 from ganglion.model.errors import InputError
 from ganglion.model.workload import Kind
-from ganglion.worlds.kubernetes.gangs import groups
+from ganglion.worlds.kubernetes.gangs import groups, upstream
 from ganglion.worlds.kubernetes.gangs.chain import Chain, ident
 from ganglion.worlds.kubernetes.gangs.draft import Draft
 from ganglion.worlds.kubernetes.gangs.found import Owner
-from ganglion.worlds.kubernetes.gangs.groups import Group, Terms
+from ganglion.worlds.kubernetes.gangs.groups import Group
 from ganglion.worlds.kubernetes.gangs.home import pod_key
 from ganglion.worlds.kubernetes.gangs.owned import Chains, owner_of
 from ganglion.worlds.kubernetes.gangs.rules import family_of
 from ganglion.worlds.kubernetes.gangs.said import created_ms
 from ganglion.worlds.kubernetes.gangs.shape import MAIN, Seat, of_count
+from ganglion.worlds.kubernetes.gangs.terms import Terms
 from ganglion.worlds.kubernetes.objects.meta import Anything, Meta
 from ganglion.worlds.kubernetes.objects.pod import Pod
 
@@ -58,6 +59,18 @@ def split(pods: Sequence[Pod], chains: Chains, described: Anything | None) -> Sp
     strangers = {pod.metadata.uid for pod in known if _root(pod, chains(pod)) != root}
     mine = tuple(pod for pod in pods if pod.metadata.uid not in strangers)
     return _divided(pods, mine, _whose(first, chains(first)))
+
+
+def split_inner(parts: Split, chains: Chains, lines: Mapping[str, upstream.Line]) -> Split:
+    """Tell strangers in each of several PodGroups that start together."""
+    own, others, whose = set[str](), list(parts.strangers), [parts.whose]
+    for name, pods in upstream.members(parts.rightful).items():
+        inner = split(pods, chains, lines[name].group)
+        own.update(pod.metadata.uid for pod in inner.rightful)
+        others += inner.strangers
+        whose.append(inner.whose)
+    in_order = tuple(pod for pod in parts.rightful if pod.metadata.uid in own)
+    return Split(in_order, tuple(others), " and ".join(dict.fromkeys(filter(None, whose))))
 
 
 def _divided(pods: Sequence[Pod], mine: tuple[Pod, ...], whose: str) -> Split:
@@ -125,20 +138,23 @@ def draft_of(
         group: as its pods name it.
         pods: its living pods, by name.
         chains: their makers.
-        described: its PodGroup; None = it has none, or that is not known yet.
+        described: what describes it; None = nothing does, or that is not known yet.
         terms: what is said about its size.
         known: what it was when it was last complete.
     """
 
     def seat_of(pod: Pod) -> Seat:
         chain = chains(pod)
-        if chain.owner is None:
-            return groups.seat(pod, None)
-        family = family_of(ident(chain.owner), pod)
-        return groups.seat(pod, family.seat(pod, chain.below) if family.ranked else None)
+        family = family_of(ident(chain.owner), pod) if chain.owner else None
+        made = family.seat(pod, chain.below) if family and family.ranked else None
+        seat = groups.seat(pod, made)
+        if group.kind != upstream.COMPOSITE:
+            return seat
+        inside = groups.in_group(upstream.group_name(pod))
+        return structs.replace(seat, pod_set=f"{inside}{seat.pod_set}")
 
     shapes = tuple(groups.sets(terms, pods, seat_of))
-    if known and len(pods) < (terms.least or terms.total):
+    if known and (terms.lacking or len(pods) < (terms.least or terms.total)):
         # Pods that are missing come back; their sets are known from when they were there.
         shapes = known.shapes
     chain = chains(pods[0])
@@ -151,12 +167,12 @@ def draft_of(
         shapes=shapes,
         seat_of=seat_of,
         layers=(terms.said, *(each.metadata for each in things if each is not None)),
-        levels=terms.levels,
+        levels=groups.levels(terms, shapes),
         owner=_owner(pods, chains, described),
         created_ms=created_ms(described.metadata) if described else 0,
         least=terms.least,
         total=terms.total,
-        missing=_missing(key, group, pods, chains, described),
+        missing=_missing(key, group, pods, chains, described) or terms.lacking,
         top=chain.top.metadata if chain.top else Meta(),
     )
 
@@ -165,7 +181,7 @@ def _missing(
     key: str, group: Group, pods: Sequence[Pod], chains: Chains, described: Anything | None
 ) -> str:
     if group.reference and described is None:
-        return f"its PodGroup {key.partition('/')[0]}/{group.name} is not known yet"
+        return f"its {group.kind} {key.partition('/')[0]}/{group.name} is not known yet"
     unknown = next((chains(pod).missing for pod in pods if chains(pod).missing), None)
     return f"its {unknown} is not known yet" if unknown else ""
 

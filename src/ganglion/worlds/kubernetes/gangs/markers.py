@@ -62,5 +62,14 @@ KAI_PREFERRED: Final = "kai.scheduler/topology-preferred-placement"
 QUEUES: Final = (names.QUEUE, names.KUEUE_QUEUE, KAI_QUEUE, VOLCANO_QUEUE)
 """Where the queue is named; an earlier one overrides."""
 
-REQUIRED: Final = (names.TOPOLOGY_REQUIRED, KUEUE_REQUIRED, KAI_REQUIRED, LWS_EXCLUSIVE)
+UPSTREAM_LEVEL: Final = "spec.schedulingConstraints.topology"
+"""Field of a PodGroup, passed on as if it were an annotation of that name."""
+
+REQUIRED: Final = (
+    names.TOPOLOGY_REQUIRED,
+    KUEUE_REQUIRED,
+    KAI_REQUIRED,
+    LWS_EXCLUSIVE,
+    UPSTREAM_LEVEL,
+)
 PREFERRED: Final = (names.TOPOLOGY_PREFERRED, KUEUE_PREFERRED, KAI_PREFERRED)
