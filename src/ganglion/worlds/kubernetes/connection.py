@@ -9,7 +9,7 @@ from ganglion.worlds.kubernetes.act.statuses import SetStatus, StatusWriter
 from ganglion.worlds.kubernetes.api.client import SILENCE_S, Api
 from ganglion.worlds.kubernetes.api.config import Endpoint
 from ganglion.worlds.kubernetes.api.tally import Call
-from ganglion.worlds.kubernetes.brain.orders import Answer, Changed, Order
+from ganglion.worlds.kubernetes.brain.orders import Answer, Changed, Describe, Order
 from ganglion.worlds.kubernetes.gangs.instance import FIRST, Instance
 from ganglion.worlds.kubernetes.hands import Hands
 from ganglion.worlds.kubernetes.objects.meta import Anything
@@ -121,10 +121,12 @@ class Connection:
     def give(self, orders: Sequence[Order]) -> None:
         """Have orders carried out; from any thread."""
         assert self._hands
-        self._hands.give(orders)
+        told = [each for each in orders if isinstance(each, Describe)]
+        self.write_statuses([SetStatus(each.path, each.version, each.patch) for each in told])
+        self._hands.give([each for each in orders if not isinstance(each, Describe)])
 
     def write_statuses(self, wanted: Sequence[SetStatus]) -> None:
-        """Have the status of queues and policies written; from any thread."""
+        """Have the status of objects written; from any thread."""
         assert self._statuses
         self._statuses.give(wanted)
 

@@ -1,4 +1,4 @@
-"""Writing the status of queues and policies."""
+"""Writing the status of queues, policies and PodGroups."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence

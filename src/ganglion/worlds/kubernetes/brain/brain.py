@@ -29,6 +29,7 @@ from ganglion.worlds.kubernetes.brain.orders import (
     Answer,
     BindDone,
     Changed,
+    Describe,
     EvictBlocked,
     EvictDone,
     Note,
@@ -144,7 +145,7 @@ class Brain:
 
     def cluster_of(self, order: Order) -> str:
         """The cluster to which an order is to be written."""
-        if isinstance(order, Note | Unsuspend):
+        if isinstance(order, Note | Unsuspend | Describe):
             return order.cluster
         return self.scene.site_of(order.gang).name
 

@@ -1,5 +1,6 @@
 """What the brain asks to be written, and the answers that it gets."""
 
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
 
@@ -140,7 +141,23 @@ class Note(Struct, frozen=True):
     warning: bool = False
 
 
-Order = Bind | ChooseNode | Nominate | Evict | Spare | Unsuspend | Say | Note
+class Describe(Struct, frozen=True):
+    """Change the status of an object.
+
+    Attributes:
+        cluster: where it is.
+        path: of the object.
+        version: resourceVersion that the change was worked out for; another one is left alone.
+        patch: of the status, as a merge patch (RFC 7386).
+    """
+
+    cluster: str
+    path: str
+    version: str
+    patch: Mapping[str, Any]
+
+
+Order = Bind | ChooseNode | Nominate | Evict | Spare | Unsuspend | Say | Note | Describe
 
 
 class How(StrEnum):

@@ -8,6 +8,7 @@ from msgspec import Struct
 from ganglion.engine.record import WAITING
 from ganglion.model.plan import Phase
 from ganglion.worlds.kubernetes.brain.attempt import Stage
+from ganglion.worlds.kubernetes.brain.group_status import GroupTeller
 from ganglion.worlds.kubernetes.brain.noting import note
 from ganglion.worlds.kubernetes.brain.orders import Say
 from ganglion.worlds.kubernetes.brain.scene import Scene
@@ -44,9 +45,11 @@ class Teller:
         self._told: dict[str, dict[_Why, _Told]] = {}
         self._round: list[str] = []
         self._crowded: dict[str, None] = {}
+        self._groups = GroupTeller()
 
     def heed(self, scene: Scene, gang: str) -> None:
         """See whether a gang that something happened to has a place for all of its pods."""
+        self._groups.heed(scene, gang)
         found, attempt = scene.founds.get(gang), scene.attempts.get(gang)
         if found and attempt and (found.spare or len(found.members) > len(attempt.pods)):
             self._crowded[gang] = None
@@ -64,8 +67,11 @@ class Teller:
             gang = self._round.pop()
             found = scene.founds.get(gang)
             if found:
+                if found.groups:
+                    self._groups.look(scene, gang, why(scene, gang), now)
                 for sort, message, pods in _reasons(scene, gang, found):
                     self._tell(scene, gang, sort, message, pods, now)
+        self._groups.tell(scene, now)
 
     def is_done(self) -> bool:
         """Whether nothing is left of this round."""
@@ -89,6 +95,7 @@ class Teller:
     def _forget(self, scene: Scene) -> None:
         for gang in [each for each in self._told if each not in scene.founds]:
             del self._told[gang]
+        self._groups.forget(scene)
 
 
 def _is_news(known: _Told, message: str, now: int, retell_ms: int) -> bool:
