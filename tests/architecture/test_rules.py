@@ -19,7 +19,7 @@ from tools.archlint.purity import (
 )
 from tools.archlint.shape import LONGER_ALLOWED, MOST_LINES, too_long, undocumented, unexplained
 from tools.archlint.source import ROOT, Finding, Source, parse, sources
-from tools.archlint.words import HOSTS, UNFINISHED, banned_words, tracked
+from tools.archlint.words import HOSTS, PLAIN, UNFINISHED, banned_words, plain_words, tracked
 
 Rule = Callable[[list[Source]], Iterator[Finding]]
 ENGINE = "src/ganglion/engine/bad.py"
@@ -149,6 +149,38 @@ def test_a_banned_word_is_found(tmp_path: Path, word: str) -> None:
 def test_a_picture_is_no_text(tmp_path: Path) -> None:
     (tmp_path / "a.png").write_bytes(b"\x89PNG\xff\xfe")
     assert list(banned_words([tmp_path / "a.png"], tmp_path)) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ('"""Nobody may stop it."""', 1),
+        ('"""M."""\nLIMIT = 3\n"""So\nmany are kept."""', 3),
+        ('"""M."""\n\ndef f():\n    """F.\n\n    A gang is told to stop.\n    """', 6),
+        ('"""M."""\nx = 1  # whoever asks', 2),
+        ('"""M."""\n# pods come to count', 2),
+    ],
+)
+def test_a_vague_word_in_prose_is_found(text: str, line: int) -> None:
+    assert [each.line for each in plain_words([parse(ENGINE, text)])] == [line]
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        (ENGINE, 'NOBODY = "nobody"'),
+        (ENGINE, '"""The message `x` has so manyfold uses."""'),
+        ("src/ganglion/elsewhere/x.py", '"""Nobody may stop it."""'),
+        ("src/ganglion/engineering.py", '"""Nobody may stop it."""'),
+    ],
+)
+def test_names_messages_and_other_packages_may_use_vague_words(path: str, text: str) -> None:
+    assert list(plain_words([parse(path, text)])) == []
+
+
+def test_packages_with_plain_words_exist() -> None:
+    modules = {source.module for source in sources()}
+    assert {f"ganglion.{name}" for name in PLAIN} <= modules
 
 
 def test_exceptions_name_modules_and_functions_that_exist_and_give_a_reason() -> None:

@@ -10,7 +10,7 @@ from tools.archlint.prose import prose_decides
 from tools.archlint.purity import floats, hidden_state, impure_imports, impure_names
 from tools.archlint.shape import too_long, undocumented, unexplained
 from tools.archlint.source import Finding, sources
-from tools.archlint.words import banned_words, tracked
+from tools.archlint.words import banned_words, plain_words, tracked
 
 RULES = (
     impure_imports,
@@ -26,6 +26,7 @@ RULES = (
     too_long,
     undocumented,
     unexplained,
+    plain_words,
 )
 
 

@@ -1,11 +1,14 @@
-"""Words that have no place in any file of the project."""
+"""Words that have no place in any file of the project, and those that its prose does without."""
 
+import ast
 import re
 import subprocess
 from collections.abc import Iterator
+from io import StringIO
 from pathlib import Path
+from tokenize import COMMENT, generate_tokens
 
-from tools.archlint.source import ROOT, Finding
+from tools.archlint.source import PACKAGE, ROOT, Finding, Source
 
 # Put together from halves, so that this file may be checked too.
 HOSTS = tuple(
@@ -30,6 +33,36 @@ _BANNED = re.compile(
 )
 _CASED = frozenset(UNFINISHED)
 
+PLAIN = (
+    "compat",
+    "engine",
+    "files",
+    "ledger",
+    "lifecycle",
+    "model",
+    "scenarios",
+)
+"""Packages and modules, below the top one, whose docstrings and comments keep `plain_words`."""
+
+VAGUE = (
+    "whoever",
+    "whomever",
+    "nobody",
+    "somebody",
+    "anybody",
+    "everybody",
+    "so many",
+    "so much",
+    "(?:is|are|was|were|be|been|being) told",
+    "(?:go|goes|going|went) about",
+    "look(?:s|ed|ing)? after",
+    "(?:come|comes|came|coming) to count",
+    "to the notice",
+)
+"""Patterns of words that hide who does something, or how many there are."""
+
+_VAGUE = re.compile(rf"\b(?:{'|'.join(VAGUE)})\b".replace(" ", r"\s+"), re.IGNORECASE)
+
 
 def tracked(root: Path = ROOT) -> list[Path]:
     """Return the files of the checkout that belong to the project."""
@@ -53,3 +86,33 @@ def banned_words(files: list[Path], root: Path = ROOT) -> Iterator[Finding]:
                 line = text.count("\n", 0, found.start()) + 1
                 path = file.relative_to(root).as_posix()
                 yield Finding(path, line, "words", f"{word!r} has no place here")
+
+
+def plain_words(files: list[Source]) -> Iterator[Finding]:
+    """Docstrings and comments of `PLAIN` name the subject, the request and the number."""
+    for source in files:
+        below = source.module.removeprefix(f"{PACKAGE}.")
+        is_plain = any(f"{below}.".startswith(f"{plain}.") for plain in PLAIN)
+        # Few files hold such a word at all: only those are read token by token.
+        if is_plain and _VAGUE.search(source.text):
+            yield from _vague(source)
+
+
+def _vague(source: Source) -> Iterator[Finding]:
+    for first, text in _prose(source):
+        for found in _VAGUE.finditer(text):
+            line = first + text.count("\n", 0, found.start())
+            word = " ".join(found[0].split())
+            message = f"{word!r}: name the subject, the request or the number"
+            yield Finding(source.path, line, "plain", message)
+
+
+def _prose(source: Source) -> Iterator[tuple[int, str]]:
+    """Docstrings, also those of attributes, and comments, each with its first line."""
+    for node in source.nodes:
+        value = node.value if isinstance(node, ast.Expr) else None
+        if isinstance(value, ast.Constant) and isinstance(value.value, str):
+            yield value.lineno, value.value
+    for token in generate_tokens(StringIO(source.text).readline):
+        if token.type == COMMENT:
+            yield token.start[0], token.string

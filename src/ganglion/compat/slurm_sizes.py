@@ -21,7 +21,7 @@ TASKS = frozenset({"cpus-per-task", "ntasks-per-node", "ntasks"})
 
 
 class Sizes(Struct):
-    """What the size options come to.
+    """The result of the size options.
 
     Attributes:
         values: path in the workload file -> value.
@@ -81,7 +81,7 @@ class _Sizing:
         if "ntasks-per-node" in self.given:
             count = -(-ntasks // self._number("ntasks-per-node", 1))
         else:
-            # Without anything said per node, tasks may lie anywhere: one small pod each.
+            # Without any size per node, tasks may lie anywhere: one small pod each.
             count = 1 if PER_NODE & self.given.keys() or not self.srun else ntasks
         return count, count
 

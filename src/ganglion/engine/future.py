@@ -339,7 +339,7 @@ class Future:
 
         Going by age, and not by the order among equals, bounds the wait of all gangs, however
         many shorter ones may come. A reservation costs the others time, so it is made only for a
-        gang that has nearly waited for as long as it would where nobody overtakes.
+        gang that has nearly waited for as long as it would where no gang overtakes.
         """
         state = self._ground.state
         if self._policy.backfill is Backfill.CONSERVATIVE:

@@ -112,6 +112,6 @@ def _free(state: ClusterState) -> list[int]:
 def _ground(
     ranks: Sequence[int], sight: Sight, slots: int, pods: int, free: Sequence[int]
 ) -> Ground:
-    """The emptiest of some nodes; a gang of so many pods lies on no more nodes than that."""
+    """The emptiest of some nodes; a gang of `slots` pods lies on at most as many nodes."""
     chosen = nlargest(slots + NODES, ranks, key=lambda rank: (free[rank], -rank))
     return Ground(chosen, sight, slots, sum(free[rank] for rank in chosen[:pods]))

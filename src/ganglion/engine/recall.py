@@ -2,10 +2,10 @@
 
 A place is kept on what is free, beside everything that is reserved; where that is not enough,
 on what gangs hold that would leave in time and may be stopped for it by the rules anyway.
-Nobody is stopped when a place is kept: that is what it is for. It is held within quota like
-work that may not be stopped, as nobody can take it back.
+No gang is stopped when a place is kept: only waking stops gangs. The place is held within quota
+like work that may not be stopped, as it cannot be taken back.
 
-Who wakes has its place at once: whoever is in its way is told to stop, or to shrink, and it
+A gang that wakes has its place at once: gangs in its way are asked to stop, or to shrink, and it
 starts when they have left, after the time of its contract at the latest. Neither the rules of
 queues nor plugins are asked again.
 """
@@ -167,7 +167,7 @@ def _over_others(
 
 
 def _leaves_in_time(state: ClusterState, record: GangRecord, place: Placement) -> bool:
-    """Whether all that was told to stop there is gone in time, however long it takes."""
+    """Whether all that was asked to stop there is gone in time, however long it takes."""
     nodes = dict.fromkeys(pod.node for pod in place.pods)
     leaving = {gang for node in nodes for gang in state.leaving.get(node, ())}
     return all(state.kept.would_lend(record, state.records[gang].gang) for gang in leaving)
@@ -181,7 +181,7 @@ def _means_suffice(state: ClusterState, kept: Kept) -> bool:
 
 
 def _take_back(state: ClusterState, kept: Kept, plan: Plan) -> None:
-    """Have whoever is in the way leave, and promise the place to its owner."""
+    """Have the gangs in the way leave, and promise the place to its owner."""
     cause = Cause(CauseKind.RECALLED, gang=kept.record.gang.id)
     stopped = list[GangRecord]()
     for gang, pods in in_the_way(state, kept).items():
@@ -217,7 +217,7 @@ def _shrink(
 
 
 def _move(state: ClusterState, stopped: list[GangRecord], plan: Plan) -> None:
-    """Whoever fits elsewhere goes on there."""
+    """Gangs that fit elsewhere go on there."""
     for record in sorted(stopped, key=_seniority):
         place = seek(state, record, plan.at, TRIED)[1]
         if place and record.placement:

@@ -33,24 +33,24 @@ class GangRecord(Struct):
         phase: where in its life it is.
         attempt: number of the present or last attempt; 0 = none yet.
         placement: where the present attempt runs; None when it holds nothing.
-        leaving: pods that were told to stop and are still there; the tree counts them no more.
+        leaving: pods that were asked to stop and are still there; the tree counts them no more.
         promise: the place it starts in once all that leaves there has left; the tree counts
-            it, and nobody else gets it.
+            it, and no other gang gets it.
         reason: why it waits apart from its lane (held, dependency, back-off); None = no such.
         not_before: time before which it may not start.
         placed_at, started, ended_at: times in ms; 0 = not yet.
         committed_at: up to when the present attempt's work is safe; 0 = none of it.
-        stopping_at: when it was told to stop; 0 = it was not.
+        stopping_at: when it was asked to stop; 0 = it was not.
         preempted: how often it was stopped for others.
-        moved_at: when it was last told to stop to go on elsewhere; 0 = never.
+        moved_at: when it was last asked to stop to go on elsewhere; 0 = never.
         resized_at: when it last grew or shrank, growth in place apart; 0 = never in this attempt.
         attained: service in attempts that are over, in thousandths of GPUs x ms.
-        outcome: how it ended for good; None while it lives.
+        outcome: how it ended for good; None until then.
         failures: attempts that failed by themselves.
         exit_code: exit code of the last attempt.
-        message: what its world said of the last attempt.
+        message: what its world reported of the last attempt.
         cause: why it is being stopped; None = it is not.
-        held_for: why it is held; None = it was not said.
+        held_for: why it is held; None = not given.
         charged: what its placement uses, by flavor.
         pledged: what its promise uses, by flavor.
         number: gangs that were submitted up to it.

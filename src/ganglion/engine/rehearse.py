@@ -122,7 +122,7 @@ def change(state: ClusterState, before: Gang, after: Gang, now: int) -> tuple[li
 
 
 def ends(records: Iterable[GangRecord], now: int) -> list[ev.Event]:
-    """What happens when gangs come to their end."""
+    """What happens when gangs end."""
     succeeded = ev.Outcome.SUCCEEDED
     return [ev.GangEnded(now, each.gang.id, each.attempt, succeeded) for each in records]
 

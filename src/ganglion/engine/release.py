@@ -39,11 +39,11 @@ def to_release(state: ClusterState, gangs: Sequence[str], count: int) -> list[st
     Then those that start, then those that run; among these, one after the other as if those
     before had left:
 
-    1. whoever is on a node that takes nobody any more;
-    2. nobody who is the last one in its rack while another rack has two;
-    3. whose place would let the first of those that wait for room start, then the second, ..;
-    4. who leaves most whole GPUs free on one node, then who empties nodes;
-    5. who has most siblings in its rack, then the one placed last.
+    1. gangs on a node that accepts no pods any more;
+    2. never the last one in its rack while another rack has two;
+    3. those whose place would let the first of those that wait for room start, then the second..;
+    4. those that leave most whole GPUs free on one node, then those that empty nodes;
+    5. those with most siblings in their rack, then the one placed last.
 
     Args:
         state: left as it is.
@@ -119,7 +119,7 @@ class _Farewell:
         self._worths: dict[Hashable, Worth] = {}
 
     def choose(self, count: int) -> list[str]:
-        """The first so many."""
+        """The first `count` of them."""
         if count <= 0 or not self._left:
             return []
         chosen: list[str] = []

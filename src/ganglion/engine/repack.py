@@ -1,13 +1,13 @@
 """Consolidation: running gangs are moved so that one fits that finds no place.
 
 Only preemptible gangs are moved, each as a whole and at the size it has, and only when every
-one of them has a new place before anybody is touched. The gain is the waiting gang's GPUs over
+one of them has a new place before any is stopped. The gain is the waiting gang's GPUs over
 the policy's horizon; the moves must cost less. The cheapest moves win, then the fewest.
 An elastic gang that runs gets room for one more slice in the same way; the gain is the GPUs of
 the slice.
 
 Every move lets a waiting gang start or a running one grow, and a gang that was moved stays
-where it is for the horizon: without news moving comes to an end.
+where it is for the horizon: without news moving ends.
 """
 
 from collections import Counter
@@ -43,7 +43,7 @@ SEARCHES = 4
 """Gangs for which a search may fail in one sweep (of one cycle, unless there is too much work)."""
 
 WEIGHED = 16
-"""So many gangs that are weighed for a move cost as much work as a node priced."""
+"""Gangs weighed for a move that together cost as much work as one node priced."""
 
 RETRIES = 12
 """Gangs without another place that are passed over in one search."""
@@ -195,7 +195,7 @@ class Mover:
         """Whether moves could help, by arithmetic alone: enough is free, but not together."""
         if not self._state.policy.repack.consolidate or not self._may_search or not milli:
             return False
-        if asker.gang.spare:  # nobody is disturbed for it
+        if asker.gang.spare:  # no other gang is disturbed for it
             return False
         if reason.never or reason.token not in ABOUT_ROOM:
             return False
@@ -292,7 +292,7 @@ class Mover:
         return True
 
     def _settle(self, asker: GangRecord, taken: list[Unit], tentative: Tentative) -> Trade | Unit:
-        """Seat the asker, then everybody else anew; else whom there is no other place for."""
+        """Seat the asker, then all others anew; else return the one that has no other place."""
         units = self._thin(asker, taken, tentative)
         place = self._seat(asker)
         assert place

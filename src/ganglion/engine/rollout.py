@@ -125,7 +125,7 @@ class Ledger:
         return all(self._room[bound] >= waiter.need.total for bound in waiter.bounds)
 
     def charge(self, queue: str, bounds: Iterable[str], milli: int) -> None:
-        """A gang of the queue uses so much more."""
+        """A gang of the queue uses `milli` thousandths more."""
         for name in self._paths.get(queue, ()):
             self._used[name] += milli if name else 0
         for bound in bounds:
@@ -143,7 +143,7 @@ class Ledger:
 
 
 class Rollout:
-    """One draw, played forward as far as somebody asks.
+    """One draw, played forward as far as callers ask.
 
     Attributes:
         at: the time reached, in ms.
@@ -160,7 +160,7 @@ class Rollout:
         runners: what runs.
         waiters: what waits and is played through, the first of each queue first.
         ledger: what queues use; changed.
-        strict: queues in which nobody overtakes.
+        strict: queues in which no gang overtakes.
     """
 
     def __init__(
@@ -195,7 +195,7 @@ class Rollout:
         self._least = self._smallest()
 
     def until(self, gangs: Iterable[str]) -> None:
-        """Play on until all these gangs have started, or nothing more can be said.
+        """Play on until all these gangs have started, or nothing more is known.
 
         Nothing starts before something ends: what could start now has started.
         """

@@ -1,6 +1,6 @@
 """Whom Kueue's rules let a gang have stopped.
 
-Within the queue: whoever its rule says. Across queues: only where use goes beyond what is
+Within the queue: the gangs that its rule names. Across queues: only where use goes beyond what is
 owned, at every queue between the victim and the one both have in common, and only as long as
 it does. A gang whose own subtree owns what it asks for takes it back whatever the victims'
 priority; otherwise its queue's rules decide, and whether it may borrow itself meanwhile.
@@ -58,7 +58,7 @@ class Asker(NamedTuple):
     Attributes:
         record: the gang.
         wants: what it would use.
-        needs: cells of which it does not get enough without stopping somebody.
+        needs: cells of which it does not get enough without stopping others.
         now: the time in ms.
     """
 

@@ -43,7 +43,7 @@ class ShareRules:
         self._search: _Search | None = None
 
     def hopeless(self, state: Holdings, asker: GangRecord, now: int) -> Reason | None:
-        """Why nobody may be stopped for this gang, by arithmetic alone; None = perhaps."""
+        """Why no gang may be stopped for this one, by arithmetic alone; None = perhaps."""
         search = self._searching(state, asker, now)
         if search.waits:
             return Reason(Token.POLICY, "it may not have others stopped for it yet")
@@ -83,7 +83,7 @@ class ShareRules:
         return by_price(pools, search.may_take, search.key, search.alike)
 
     def next_ripe(self, state: Holdings, asker: GangRecord, now: int) -> int | None:
-        """When somebody has run long enough to be stopped for the gang's share; None = unknown."""
+        """When a gang has run long enough to be stopped for this one's share; None = unknown."""
         search = self._searching(state, asker, now)
         return None if search.waits else search.next_ripe()
 
@@ -126,7 +126,7 @@ class _Search:
         self.is_fluid = self.in_order or self._by_queue
         self._branches: dict[str, _Branch] = {}
         self._grades: dict[str, Grade] = {}
-        # What was said of units while no use changed, by what they have in common.
+        # Verdicts on units while no use changed, by what the units have in common.
         self._judged: tuple[int, dict[Hashable, bool]] = (-1, {})
 
     def pools(self, useful: Useful) -> dict[str, list[Unit]]:
@@ -146,7 +146,7 @@ class _Search:
         return {queue: units_here for queue, units_here in pools.items() if units_here}
 
     def _cause(self, record: GangRecord, known: dict[Hashable, CauseKind]) -> CauseKind:
-        """Why a gang might be taken as things stand; `known` is what was said of others."""
+        """Why a gang might be taken as things stand; `known` holds the causes of others."""
         if record.gang.spare:
             return CauseKind.CLEARED
         branch = self._branch(record.gang.queue)

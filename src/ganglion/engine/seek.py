@@ -22,7 +22,7 @@ ABOUT_ROOM = (Token.CAPACITY, Token.TOPOLOGY)
 
 
 class Outcome(NamedTuple):
-    """What a gang would come to.
+    """What would become of a gang.
 
     Attributes:
         placement: where it would start; None = nowhere now.
@@ -104,7 +104,7 @@ class Dealer:
         return self._trader.wait_until
 
     def next_ripe(self, record: GangRecord) -> int | None:
-        """When somebody has run long enough to be stopped for a gang, in ms; None = unknown."""
+        """When a gang has run long enough to be stopped for this one, in ms; None = unknown."""
         state = self._state
         return (
             self._rules.next_ripe(state, record, self._now) if state.policy.evict.enabled else None

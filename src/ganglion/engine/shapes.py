@@ -12,7 +12,7 @@ from ganglion.model.resources import WHOLE, GpuRequest, PodRequest
 from ganglion.model.workload import Constraints, Gang
 
 SHARED = "*"
-"""Tenancy of pods that share their node with anybody."""
+"""Tenancy of pods that share their node with pods of any tenant."""
 
 
 class Shape(Struct, frozen=True, cache_hash=True):

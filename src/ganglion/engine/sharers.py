@@ -312,7 +312,7 @@ class Sharers:
         return pool.level(record, 0)
 
     def next_turn(self) -> int | None:
-        """When a cycle may come to another decision by time-sharing, in ms; None = unknown."""
+        """When a cycle may make another decision by time-sharing, in ms; None = unknown."""
         found = (at for pool in self._pools.values() for at in (pool.due_at, pool.overdue_at))
         return min((at for at in found if at is not None), default=None)
 

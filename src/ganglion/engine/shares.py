@@ -20,7 +20,7 @@ class Shares:
         tree: the queues and who lies under whom.
         queues: by name.
         usage: queue -> flavor (and `*`) -> in use, subtree included; nothing of zeros.
-        fixed: the same, of gangs that nobody may stop.
+        fixed: the same, of gangs that may not be preempted.
         users: leaf -> user -> flavor (and `*`) -> in use; users without use are left out.
         version: grows whenever a queue or its use changes.
     """
@@ -128,11 +128,11 @@ class Shares:
         return self._bounds.passed(ask, free)
 
     def beyond_user(self, queue: str, flavor: str, more: Usage, user: str) -> Passed | None:
-        """The limit of a user that so much more would pass here or above; None = none."""
+        """The limit of a user that `more` would pass here or above; None = none."""
         return self._bounds.beyond_user(Ask(self.tree.path(queue), flavor, more, True, user))
 
     def beyond(self, queue: str, flavor: str, more: Usage, user: str) -> bool:
-        """Whether so much more that nobody may stop would pass a bound of a queue or one above."""
+        """Whether `more` that may not be preempted would pass a bound of a queue or one above."""
         ask = Ask(self.tree.path(queue), flavor, more, False, user)
         return self._bounds.beyond(ask) is not None
 

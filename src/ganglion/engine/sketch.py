@@ -10,14 +10,14 @@ from ganglion.engine.shapes import Shape
 from ganglion.model.placement import PodPlacement
 
 NOBODY = "-"
-"""Tenancy of a node on which two tenants would meet: nobody may join either."""
+"""Tenancy of a node on which two tenants would meet: no pod may join either."""
 
 
 class Sketch:
     """Lets pods leave and come in the tree alone, then puts every node back exactly.
 
     Unlike a `Tentative` it may let pods come where others still are, as plans for different
-    times overlap; such a node then shows less room than nothing, and takes nobody.
+    times overlap; such a node then shows less room than nothing, and accepts no pods.
 
     Args:
         state: as it was, once `restore` has been called.
@@ -64,7 +64,7 @@ class Sketch:
         return [pod for pod in pods if pod.node in self._tree.index]
 
     def shut(self, ranks: Mapping[int, None]) -> None:
-        """Exactly these nodes take nobody, beside those that do not anyway."""
+        """Exactly these nodes accept no pods, beside those that do not anyway."""
         for rank in [each for each in self._shut if each not in ranks]:
             del self._shut[rank]
             self._put(rank, self._condition(rank)._replace(open=True))

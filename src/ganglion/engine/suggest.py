@@ -1,4 +1,4 @@
-"""Changes that would start a gang, each one tried before it is told."""
+"""Changes that would start a gang, each one tried before it is suggested."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -108,7 +108,7 @@ def sketch(state: ClusterState, gang: Gang) -> GangRecord:
 
 
 TryOut = Callable[[Gang], Outcome]
-"""What a changed gang would come to now."""
+"""What would become of a changed gang now."""
 
 
 def try_out(state: ClusterState, now: int, gang: Gang) -> Outcome:

@@ -62,7 +62,7 @@ class Supply:
         self._sums = {grade: sum(e.milli for e in each) for grade, each in self._parts.items()}
 
     def bound(self, milli: int) -> Bound | None:
-        """The least that it costs to free so much; None = so much cannot be freed.
+        """The least that it costs to free `milli`; None = that much cannot be freed.
 
         Args:
             milli: thousandths of GPUs, more than 0.

@@ -16,7 +16,7 @@ HasPlace = Callable[[], bool]
 
 
 def user_limit_passed(state: Holdings, record: GangRecord, cells: Cells) -> Passed | None:
-    """The limit of its user that a gang would pass with so much more; None = none.
+    """The limit of its user that a gang would pass with `cells` more; None = none.
 
     Limits of users are not Kueue's; work of the same user is stopped for them by its rules.
     """

@@ -33,7 +33,7 @@ class TurnRules:
         self._made = -1
 
     def hopeless(self, state: Holdings, asker: GangRecord, now: int) -> Reason | None:
-        """Why nobody may be stopped for this gang, by arithmetic alone; None = perhaps."""
+        """Why no gang may be stopped for this one, by arithmetic alone; None = perhaps."""
         reason = self._inner.hopeless(state, asker, now)
         if reason is None or reason.token is Token.POLICY:
             return reason
@@ -52,7 +52,7 @@ class TurnRules:
         return self._inner.top(state, asker, queue, now)
 
     def next_ripe(self, state: Holdings, asker: GangRecord, now: int) -> int | None:
-        """When somebody has run long enough to be stopped for the gang's share; None = unknown."""
+        """When a gang has run long enough to be stopped for this one's share; None = unknown."""
         return self._inner.next_ripe(state, asker, now)
 
     def victims(

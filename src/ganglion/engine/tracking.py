@@ -18,7 +18,7 @@ PRIOR = (100, 250, 400, 600, 800, 1000, 1000, 1300, 1600, 2000, 3000)
 """Ratios assumed before any is seen; they leave the window as true ones come."""
 
 LATE = (3, 2)
-"""A wait that passes its bound counts as so many times the bound, as a fraction."""
+"""A wait that passes its bound counts as this multiple of the bound, as a fraction."""
 
 APART = 8
 """Of waits foretold within this part of their length, one teaches: they share their errors."""

@@ -1,4 +1,4 @@
-"""A trade: a place, whoever has to leave for it, and what that costs."""
+"""A trade: a place, the gangs that have to leave for it, and what that costs."""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -11,11 +11,11 @@ from ganglion.engine.victims import Unit
 from ganglion.model.placement import Placement
 
 LARGE = 4
-"""A victim that holds more than so many times what the asker asks for is out of proportion."""
+"""A victim that holds more than this multiple of the asker's request is out of proportion."""
 
 
 class Trade(NamedTuple):
-    """A place, and whoever has to leave for it.
+    """A place, and the gangs that have to leave for it.
 
     Attributes:
         placement: where the gang starts.
@@ -64,7 +64,7 @@ def _displaced(trade: Trade) -> int:
 
 
 def cost_of(units: Sequence[Unit], moved: int, *, classless: bool) -> Cost:
-    """What victims cost, so many of which go on elsewhere at once."""
+    """What victims cost, `moved` of which go on elsewhere at once."""
     worst = max(unit.hurts for unit in units)
     price = sum(unit.price for unit in units)
     age = -sum(unit.record.gang.submitted for unit in units)

@@ -27,7 +27,7 @@ class Trial:
         self._pods: list[list[PodPlacement]] = []
 
     def begin(self, sets: int) -> None:
-        """Start with no pods in any of so many sets."""
+        """Start with no pods in any of `sets` sets."""
         self._pods = [[] for _ in range(sets)]
 
     def in_domain(

@@ -18,10 +18,10 @@ from ganglion.model.policy import Escalation
 from ganglion.model.workload import Gang
 
 NEAR = 4
-"""A gang is urgent when its slack is no more than so many times its run time."""
+"""A gang is urgent when its slack is no more than this multiple of its run time."""
 
 MOST = 2
-"""A run time counts as at most one part in so many of the time between submit and deadline.
+"""A run time counts as at most one part in this number of the time from submit to deadline.
 
 A person who gives a deadline expects it to be kept: means of learnt run times say otherwise of
 every short run of a program that also has long ones.

@@ -70,7 +70,7 @@ Useful = Callable[[Unit], bool]
 def may_stop(state: Holdings, victim: GangRecord, favoured: Gang, now: int) -> bool:
     """Whether plugins let a gang be stopped for another; one that is set apart is left alone.
 
-    What a plugin raises is about the victim: whoever else asks would meet it, too.
+    What a plugin raises is about the victim: any other asker would meet it, too.
     """
     if victim.fault:
         return False
@@ -87,7 +87,7 @@ class Rules(Protocol):
     """Who may take from whom, and in which order."""
 
     def hopeless(self, state: Holdings, asker: GangRecord, now: int) -> Reason | None:
-        """Why nobody may be stopped for this gang, by arithmetic alone; None = perhaps."""
+        """Why no gang may be stopped for this one, by arithmetic alone; None = perhaps."""
 
     def allows(self, state: Holdings, asker: GangRecord, unit: Unit, now: int) -> bool:
         """Whether a unit may still be taken as usage stands now, just before it is."""
@@ -96,7 +96,7 @@ class Rules(Protocol):
         """The highest priority of what might be taken of a queue as usage stands."""
 
     def next_ripe(self, state: Holdings, asker: GangRecord, now: int) -> int | None:
-        """When somebody has run long enough to be stopped for the gang's share; None = unknown."""
+        """When a gang has run long enough to be stopped for this one's share; None = unknown."""
 
     def victims(
         self, state: Holdings, asker: GangRecord, now: int, useful: Useful

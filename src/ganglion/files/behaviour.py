@@ -1,4 +1,4 @@
-"""Sections that say how a workload lives, into the structs that the engine and worlds know."""
+"""Sections on a workload's behaviour, into the structs that the engine and worlds know."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Rules between the keys that say how a workload lives."""
+"""Rules between the keys of a workload's behaviour."""
 
 from collections.abc import Iterator
 from math import prod
@@ -119,4 +119,4 @@ BEHAVIOUR = (
     *(_schedule, _replicas, _scale, _hints, _standby),
     *(_trials, _search, _parallel, _early_stop),
 )
-"""What must hold between the keys that say how a workload lives."""
+"""What must hold between the keys of a workload's behaviour."""

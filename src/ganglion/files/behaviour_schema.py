@@ -1,4 +1,4 @@
-"""Sections of a workload file that say how it lives: scaling, idleness, searches, schedules."""
+"""Sections of a workload file on its behaviour: scaling, idleness, searches, schedules."""
 
 from ganglion.files import fields as f
 from ganglion.files.mapping import Mapping, described

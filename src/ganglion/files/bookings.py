@@ -56,7 +56,7 @@ Domains = Annotated[
 
 
 class BookingFile(Mapping):
-    """Nodes that are kept for somebody, or for nobody, from one time to another."""
+    """Nodes that are kept for some queues and users, or for none, from one time to another."""
 
     name: f.Name = described("unique among the bookings")
     nodes: Hosts = described("names of nodes", ())

@@ -29,9 +29,9 @@ NOBODY = Preemption(preempt=Victims.NEVER, reclaim=Victims.NEVER, borrowing=Vict
 
 
 def kueue() -> Policy:
-    """As Kueue in its classic mode: whoever borrows least first, one gang per queue and cycle.
+    """As Kueue in its classic mode: least borrowing first, one gang per queue and cycle.
 
-    Nobody is preempted unless a queue says so; gangs that run are never moved.
+    No gang is preempted unless a queue allows it; gangs that run are never moved.
     """
     return Policy(
         order=Order.FIFO,
@@ -69,7 +69,7 @@ def kai() -> Policy:
 def slurm_like() -> Policy:
     """As Slurm with backfill and priority/multifactor: first come, first served by priority.
 
-    Nobody is preempted unless a queue says so.
+    No gang is preempted unless a queue allows it.
     """
     return Policy(
         order=Order.FIFO,

@@ -55,7 +55,7 @@ def word_of(words: type[W], others: dict[str, str] | None = None) -> Callable[[o
 
 
 def either(yes: tuple[str, ...], no: str) -> Callable[[object], bool]:
-    """Make a parser of a truth value that may be said by these words."""
+    """Make a parser of a truth value that these words may express."""
 
     def parse(value: object) -> bool:
         word = value.strip().lower() if isinstance(value, str) else value

@@ -171,7 +171,7 @@ def _like(pattern: str) -> str:
 
 
 def _filed(row: Row[Any]) -> Filed:
-    """A row as it lies there; what cannot be read of it is made up, and said in `flaw`."""
+    """A row as it lies there; what cannot be read of it is made up, and named in `flaw`."""
     flaw, (name, queue, user) = "", (str(each or "") for each in (row.name, row.queue, row.user))
     try:
         workload = _DECODE.decode(_bytes(row.body))
@@ -204,7 +204,7 @@ def _check(row: Row[Any]) -> None:
 
 
 def _bytes(value: object) -> bytes:
-    """An edit by hand may have left text where bytes belong."""
+    """A manual edit may have left text where bytes belong."""
     return value if isinstance(value, bytes) else str(value or "").encode()
 
 

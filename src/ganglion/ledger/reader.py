@@ -29,7 +29,7 @@ from ganglion.model.events import Event
 PAGE = 5_000
 """Events read at once."""
 
-# An edit by hand may have left text where bytes belong.
+# A manual edit may have left text where bytes belong.
 _ROW = select(
     events.c.seq,
     events.c.at,

@@ -205,9 +205,9 @@ class Filed(Struct, frozen=True):
         document: the canonical workload file as JSON.
         workload: what was understood.
         request_hash: digest of the request that made it.
-        ended: when it ended in ms; None while it lives.
-        state: the state it ended in; empty while it lives.
-        detail: everything there is to show about it as JSON; empty while it lives.
+        ended: when it ended in ms; None before.
+        state: the state it ended in; empty before.
+        detail: everything there is to show about it as JSON; empty before it ends.
         flaw: what cannot be read of the row, in which case `workload` is made up; empty = nothing.
     """
 

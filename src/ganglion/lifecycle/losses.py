@@ -1,7 +1,7 @@
 """What the end of an attempt has cost: work that was done and has to be done again.
 
-The figure is worked out once, by whoever hears of the end, and written into the event; every
-view adds up what is written.
+The figure is computed once, by the component that records the end, and written into the event;
+every view adds up what is written.
 """
 
 from msgspec import Struct
@@ -18,7 +18,7 @@ class Span(Struct):
     Attributes:
         started: when all its pods ran; 0 = they never did.
         committed: up to when its work is known to be safe; 0 = none was reported.
-        told: when it was told to stop; 0 = it was not.
+        told: when it was asked to stop; 0 = it was not.
         placement: the pods it had last.
     """
 
@@ -53,8 +53,8 @@ def lost_gpu_ms(
 
     An attempt that reports its checkpoints has lost what it did since the last one. One that
     reports none is believed to keep its contract: to have saved at the last multiple of its
-    interval, or, where it saves only when told, after it was told. Who was killed, or was not
-    told, did not come to do the latter.
+    interval, or, where it saves only when asked to stop, after the request. An attempt that was
+    killed, or was not asked, did not save.
 
     Args:
         span: the attempt.

@@ -18,7 +18,7 @@ from msgspec import Struct
 PPM = 1_000_000
 
 ENVELOPE = ((1, 3), (5, 3), (30, 0), (60, -2))
-"""(minutes, nodes): the maximum of so many minutes counts with so many nodes more."""
+"""(minutes, nodes): the maximum of these minutes counts with this number of nodes more."""
 
 
 class Peak:

@@ -1,4 +1,4 @@
-"""Gangs that hold a promise: whom they wait for, and how that is said."""
+"""Gangs that hold a promise: which gangs they wait for, and the reason that users see."""
 
 from ganglion.engine.promise import blockers
 from ganglion.engine.state import ClusterState
@@ -15,7 +15,7 @@ def waits_for(state: ClusterState, gang: str) -> tuple[str, ...]:
 
 
 def reason_of(state: ClusterState, gang: str) -> Reason | None:
-    """Why a gang waits, promises included; None = it does not, or nobody knows yet."""
+    """Why a gang waits, promises included; None = it does not, or the reason is unknown yet."""
     if state.record(gang).phase is not Phase.RESERVED:
         return state.reason(gang)
     names = waits_for(state, gang)

@@ -30,7 +30,7 @@ MOST_DOUBLINGS = 6
 """A back-off doubles until it is 64 times the first."""
 
 ENDLESS = 1 << 30
-"""Restarts of a replica whose service does not limit them, and after what nobody limits."""
+"""Restarts of a replica whose service does not limit them, and after causes without a limit."""
 
 _BY_ITSELF = (Outcome.SUCCEEDED, Outcome.FAILED)
 
@@ -139,7 +139,7 @@ def _after(event: GangEnded, before: int, limit: int, retry: Retry) -> GangEnded
 
 
 def _within(event: GangEnded, cause: str, before: int, limit: int) -> GangEnded:
-    """Requeue within the budget; the end of a budget is said, beside what ended the attempt."""
+    """Requeue within the budget; report the end of a budget beside what ended the attempt."""
     if before < limit:
         return replace(event, requeue=True)
     if not limit:

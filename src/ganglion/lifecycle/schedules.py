@@ -22,7 +22,7 @@ class Due(Struct, frozen=True):
 
     Attributes:
         date: the newest date that has come, in ms.
-        missed: earlier ones that nobody acted upon.
+        missed: earlier ones that were not acted upon.
         late: whether it came too long ago to be made up for.
         skipped: the first of the missed ones.
         again: whether it came before, as the clock was put back since.
@@ -54,7 +54,7 @@ class Answer(Struct, frozen=True):
 MOST_NAMED = 5
 """Missed dates that are named."""
 BACK_MS = 60_000
-"""A clock that is corrected by less is not said to be put back: no date comes again for that."""
+"""A clock that is corrected by less does not count as put back: no date comes again for that."""
 MOST_COUNTED = 100
 """Missed dates that are counted; there may be a year of minutes."""
 

@@ -1,7 +1,7 @@
 """From a number of replicas that is wanted to what has to be done with each of them.
 
-A replica is a gang of its own. It waits, starts, runs; is drained, then told to stop; a service
-without any keeps one that sleeps, on hold, so that somebody is there to be woken.
+A replica is a gang of its own. It waits, starts, runs; is drained, then asked to stop; a service
+without any keeps one that sleeps, on hold, so that a request finds one to wake.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -28,7 +28,7 @@ class Part(StrEnum):
     LEAVING = "leaving"
     """It is being stopped for good, or was."""
     BROKEN = "broken"
-    """It ended for good by itself; nobody takes its seat."""
+    """It ended for good by itself; no other replica takes its index."""
 
 
 class Replica(Struct, frozen=True):
@@ -79,7 +79,7 @@ def replica(record: GangRecord, *, draining: int = 0, left: bool = False) -> Rep
     Args:
         record: the gang.
         draining: since when it drains, in ms; 0 = it does not.
-        left: whether it ended because nobody wanted it any more.
+        left: whether it ended because it was not wanted any more.
     """
     part = _part(record, draining, left)
     since = draining if part is Part.DRAINING else record.placed_at
@@ -109,8 +109,8 @@ def shift(
     Args:
         replicas: all of them, by index.
         wanted: how many should be active.
-        worst: gangs, whoever should go first in front.
-        best: those that stand by, whoever should be woken first in front.
+        worst: gangs, the one that should go first in front.
+        best: those that stand by, the one that should be woken first in front.
     """
     if not lives(replicas):
         return Shift()
@@ -171,7 +171,7 @@ def drained(
 
     Args:
         replicas: all of them.
-        busy: gang -> whether it has, or may still get, requests; None = nobody knows.
+        busy: gang -> whether it has, or may still get, requests; None = unknown.
         now: the time, in ms.
         drain_ms: how long requests may take.
     """

@@ -98,9 +98,9 @@ class Scaling(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
         down: most that go at a time.
         hold_down_ms: only what was too many for so long goes; with `start_within_ms` what is too
             many fades, and a fifth of it is left after so long.
-        idle_ms: with floor 0, the last replica goes after so long without a request.
+        idle_ms: with floor 0, the last replica goes after this time without a request.
         cold_start_ms: from decision to the first answer; 0 = it is learnt.
-        start_within_ms: requests should be begun within so long; 0 = nobody said.
+        start_within_ms: requests should be begun within this time; 0 = not given.
         start_milli: thousandths of them that should.
         hints: load that is known beforehand.
         drain_ms: how long a replica may finish its requests before it is stopped.
@@ -169,7 +169,7 @@ class Access(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     """Who reaches a service or workspace beside its owner.
 
     Attributes:
-        anyone: whether nobody is asked who they are.
+        anyone: whether users need not identify themselves.
         users: names of users of the machine.
         groups: names of groups of the machine, all of whose members may.
     """
@@ -200,7 +200,7 @@ class EarlyStop(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=T
         metric: the name under which trials report it.
         maximise: whether more is better.
         first: step of the first rung.
-        factor: rungs are this factor apart, and one in so many goes on at each.
+        factor: rungs are this factor apart, and one in `factor` goes on at each.
     """
 
     metric: str
@@ -210,7 +210,7 @@ class EarlyStop(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=T
 
 
 class Overlap(StrEnum):
-    """What happens when the one before still lives as the next one is due."""
+    """What happens when the one before has not ended as the next one is due."""
 
     FORBID = "forbid"
     ALLOW = "allow"
@@ -237,7 +237,7 @@ class Notify(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     """Whom to tell of what happens to a workload.
 
     Attributes:
-        on: what is told: `end`, `failure`, `start`, `preemption`.
+        on: what users are notified of: `end`, `failure`, `start`, `preemption`.
         mail: addresses.
         command: shell line that the server runs as its own user, if its owner allows that.
         webhook: URLs that are sent JSON; `secret:NAME` stands for one that is kept by name.

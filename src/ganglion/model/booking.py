@@ -4,7 +4,7 @@ from msgspec import Struct
 
 
 class Booking(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Nodes that are kept for somebody, or for nobody, from one time to another.
+    """Nodes that are kept for some queues and users, or for none, from one time to another.
 
     A gang may start on a booked node only if it ends before the booking begins, by its time
     limit, or if the booking is for it. What runs when a booking is made runs on, unless the
@@ -14,11 +14,11 @@ class Booking(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
         name: unique.
         nodes: names of the nodes.
         begin, end: times in ms.
-        queues: queues whose gangs may use the nodes meanwhile; empty = nobody (maintenance).
+        queues: queues whose gangs may use the nodes meanwhile; empty = none (maintenance).
         users: users who may use them meanwhile; empty = any of the queues.
         reason: for people.
         clears: gangs that it is not for are moved off the nodes, each after a checkpoint, and are
-            stopped when it begins. Floors of workloads hold; a booking for nobody takes the
+            stopped when it begins. Floors of workloads hold; a booking for no queue takes the
             nodes away at its begin all the same.
     """
 

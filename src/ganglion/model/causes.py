@@ -112,8 +112,8 @@ class Cause(Struct, frozen=True, omit_defaults=True):
         nodes: that are lost or closed.
         devices: that are gone, by node.
         number: the priority or the version that was in force before.
-        text: what somebody else said. Where the sentence of the kind has no place for it, it is
-            the whole sentence, as an earlier version wrote it.
+        text: what another component reported. Where the sentence of the kind has no place for
+            it, it is the whole sentence, as an earlier version wrote it.
         standing: of a trial that was given up.
         because: the cause behind this one.
     """

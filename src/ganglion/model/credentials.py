@@ -49,7 +49,7 @@ def _is_random(value: str) -> bool:
 
 
 def redacted_text(text: str) -> str:
-    """A text without the credentials that can be told by their shape."""
+    """A text without the credentials that can be recognized by their shape."""
     return _SHAPE.sub(REDACTED, text)
 
 

@@ -126,8 +126,8 @@ class PlaceKept(_Event, frozen=True, tag="place_kept"):
 class StartPlanned(_Event, frozen=True, tag="start_planned"):
     """Decision: a blocked gang's reservation; None takes it back.
 
-    It starts there by then at the latest, and nobody may start who would be in its way.
-    `start_ms` is the time told, `end_ms` when it ends at the latest; `cause` says why a
+    It starts there by then at the latest, and no gang may start that would be in its way.
+    `start_ms` is the announced time, `end_ms` when it ends at the latest; `cause` says why a
     reservation was moved to a later time. `drains` says that the times are guesses: the place
     is kept until it is free, however late that is.
     """
@@ -174,7 +174,7 @@ class GangResized(_Event, frozen=True, tag="gang_resized"):
 
 
 class PodsLeft(_Event, frozen=True, tag="pods_left"):
-    """All pods that a resized gang was told to stop are gone."""
+    """All pods that a resized gang was asked to stop are gone."""
 
     gang: str
     attempt: int
@@ -183,8 +183,8 @@ class PodsLeft(_Event, frozen=True, tag="pods_left"):
 class CheckpointCommitted(_Event, frozen=True, tag="checkpoint_committed"):
     """Work up to `at` is safe: a restart goes on from there.
 
-    `step` and `path` are as the program said, who resumes gets them back; 0 and empty = it
-    did not say.
+    `step` and `path` are as the program reported them, and an attempt that resumes gets them
+    back; 0 and empty = it did not report them.
     """
 
     gang: str
@@ -201,7 +201,7 @@ class GangStarted(_Event, frozen=True, tag="gang_started"):
 
 
 class GangStopping(_Event, frozen=True, tag="gang_stopping"):
-    """The gang was told to stop.
+    """The gang was asked to stop.
 
     Its place may be promised to others at once, who start when it has left.
     """
@@ -216,7 +216,7 @@ class GangEnded(_Event, frozen=True, tag="gang_ended"):
 
     `requeue` says whether the gang waits again, not before `not_before`. A gang that never
     started ends with attempt 0. `lost_gpu_ms` is the work that was thrown away, in GPU-ms.
-    `killed` = it had been told to leave and was still there when its grace was over.
+    `killed` = it had been asked to leave and was still there when its grace was over.
     `cause` names what the outcome alone does not tell: `oom`, `gpu`, `crash_loop`, `node`.
     """
 
@@ -240,7 +240,7 @@ class PolicySet(_Event, frozen=True, tag="policy_set"):
         user: who set it.
         cause: how it came into force.
         text: the policy file as it was written.
-        queues: the whole queue tree that came with it; None = it said nothing about queues.
+        queues: the whole queue tree that came with it; None = it does not mention queues.
             The queues themselves are set by events of their own.
     """
 
@@ -268,7 +268,7 @@ class GangSetApart(_Event, frozen=True, tag="gang_set_apart"):
     """Decision: the gang is left out of decisions, as the engine failed over it: a defect.
 
     It waits, or runs on untouched, until it is changed, its attempt ends, or the policy
-    changes. `stage` is the part of the cycle that failed, `error` what it said.
+    changes. `stage` is the part of the cycle that failed, `error` its message.
     """
 
     gang: str

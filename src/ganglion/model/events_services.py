@@ -9,7 +9,7 @@ class ServiceScaled(Event, frozen=True, tag="service_scaled"):
 
     `draining` are all gangs that get no more requests from now on, and stop once they have
     answered those they have. `held_until`: until then, in ms, the number stays whatever load
-    asks for, as a person gave it; 0 = it does not, -1 = what was said before holds.
+    asks for, as a person gave it; 0 = it does not, -1 = what was given before holds.
     """
 
     workload: str

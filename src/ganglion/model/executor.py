@@ -48,7 +48,7 @@ class Term(Struct, frozen=True):
 def is_one_home(known: Executor, here: Executor) -> bool:
     """Whether both are the same home, perhaps restarted or moved.
 
-    Two machines are told apart only where both have an id.
+    Two machines are distinguished only where both have an id.
     """
     return known.home == here.home and (_one_boot(known, here) or not _apart(known, here))
 

@@ -60,7 +60,7 @@ def cordon_of(reason: str, known: CordonKind | None = None) -> CordonKind | None
 
     Args:
         reason: of the cordon; empty = there is none.
-        known: what the writer said; None = an earlier version, which said it in the reason.
+        known: what the writer gave; None = an earlier version, which gave it in the reason.
     """
     if not reason or known:
         return known if reason else None

@@ -30,7 +30,7 @@ class Entitlement(StrEnum):
     KAI = "kai"
     """As KAI-Scheduler: below share, below quota, queue priority, dominant share, queue age."""
     QUOTA = "quota"
-    """As Kueue: whoever borrows least first; only what is above quota can be reclaimed."""
+    """As Kueue: the queue that borrows least first; only what is above quota can be reclaimed."""
     DOMINANT = "dominant"
     """As Kueue with fair sharing: the smallest weighted share of what is borrowed first."""
 
@@ -74,7 +74,7 @@ class Rights(StrEnum):
     """What a queue is charged for the kept place of a gang that sleeps."""
 
     QUOTA = "quota"
-    """All of it, as for work that nobody may stop: waking never lacks quota."""
+    """All of it, as for work that may not be preempted: waking never lacks quota."""
     NOTHING = "nothing"
     """Nothing until it is woken; then its queue must have room for it like for any start."""
 
@@ -83,7 +83,7 @@ class Evict(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
     """Whom to stop, and when.
 
     Attributes:
-        enabled: whether anybody is stopped for another at all.
+        enabled: whether any gang is stopped for another at all.
         victims: which victims are preferred.
         restart_ms: time a gang needs to be back at work after a restart.
         dead_zone_permille: a queue is not reclaimed from while it is over its entitlement by no
@@ -134,7 +134,7 @@ class Repack(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
         consolidate: whether preemptible gangs are moved so that a waiting one fits.
         horizon_ms: a move must gain more GPU time within this than it costs.
         moves: most gangs moved for one that waits.
-        empty_nodes: whether gangs are moved off nearly empty nodes when nobody waits.
+        empty_nodes: whether gangs are moved off nearly empty nodes when no gang waits.
     """
 
     consolidate: bool = True
@@ -150,7 +150,7 @@ class Usage(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
         half_life_ms: past use counts half after so long; 0 = only present use counts.
         levels: `queue`, `user`, or both: what past use is compared among.
         correction_permille: how strongly past use lowers a queue's weight in the division of
-            what nobody is guaranteed (KAI: kValue), in thousandths; 0 = not at all.
+            what no queue is guaranteed (KAI: kValue), in thousandths; 0 = not at all.
     """
 
     half_life_ms: int = 0
@@ -226,7 +226,7 @@ class Policy(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
         preemption: what gangs may do to others where their queue does not say.
         evict, future, repack, usage, failures: see there.
         repair: whether the pods that a gang lost with a node are replaced while the rest goes on.
-        timeshare: whether gangs that save when they are told to stop share time with their equals
+        timeshare: whether gangs that save when they are asked to stop share time with their equals
             where their queue does not say; not with the order `fifo`.
         elastic: whether elastic gangs grow into idle GPUs after their start.
         sleeping: what a queue is charged for the kept places of gangs that sleep.

@@ -16,7 +16,7 @@ class Victims(StrEnum):
     """Whom a waiting gang may have stopped, compared by priority."""
 
     NEVER = "never"
-    """Nobody."""
+    """No gang."""
     LOWER = "lower"
     """Gangs of lower priority."""
     LOWER_OR_NEWER = "lower_or_newer"
@@ -80,7 +80,7 @@ class Queue(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
         limit: most it may ever use by flavor; a flavor left out is unlimited.
         lend_limit: most of its unused quota that others may use; left out = all of it.
         user_limit: most that one user may use in it by flavor; left out = unlimited.
-        over_quota_weight: weight in the division of what nobody is guaranteed, in thousandths
+        over_quota_weight: weight in the division of what no queue is guaranteed, in thousandths
             of a unit where it comes from a decimal; 0 = none of it.
         priority: order of over-quota division; higher first.
         max_pending: most workloads that may wait here; 0 = no bound.

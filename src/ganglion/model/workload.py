@@ -20,7 +20,7 @@ class Kind(StrEnum):
 
 
 SPARE = -1
-"""Priority of gangs that use only what nobody else waits for, and leave as soon as anybody does;
+"""Priority of gangs that use only what no other gang waits for, and leave as soon as one does;
 users give 0..100."""
 
 
@@ -204,7 +204,7 @@ class Workload(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
         retry: restarts.
         after: names of workloads that must have succeeded before.
         after_any: names of workloads that must have ended before, well or not.
-        singleton: waits until no earlier workload of the same name and user lives.
+        singleton: waits until all earlier workloads of the same name and user have ended.
         schedule: submitted anew by the clock; None = once.
         held: submitted but not to be considered yet.
         replicas: gangs of a service; where it scales, those it has now.
@@ -214,14 +214,14 @@ class Workload(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
         search: how trials are drawn from `params`; None = all combinations.
         parallel: most trials of a sweep at once; 0 = no bound.
         parallel_min: trials at once that its team's priority holds for; further ones, up to
-            `parallel`, use only what nobody else waits for; 0 = all of them are equal.
+            `parallel`, use only what no other gang waits for; 0 = all of them are equal.
         early_stop: which trials are given up before their end; None = none.
         idle_timeout_ms: a workspace idle that long is suspended; 0 = never.
         idle: how idleness is found out and what is kept of a workspace.
         access: who reaches a service or workspace beside its owner.
         run: what to execute.
         labels: free-form, for people.
-        notify: whom to tell of what happens to it; None = nobody, unless the home says so.
+        notify: whom to notify of what happens to it; None = no one, unless the home sets it.
     """
 
     name: str
@@ -284,10 +284,10 @@ class Gang(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
         index: its number among its siblings.
         parallel: most siblings that may run at once; 0 = no bound.
         name: name of its workload, by which run times are learnt; empty = not known.
-        floor: siblings that nobody may stop for the sake of others: a victim is taken only
+        floor: siblings that may not be stopped for the sake of others: a victim is taken only
             from what runs above; 0 = all may be.
         recall_ms: it sleeps: its place is kept for it and lent meanwhile to gangs that save and
-            leave within this many ms of being told; 0 = it is awake.
+            leave within this many ms of being asked to; 0 = it is awake.
         replace: pods that it loses with a node or GPU are replaced while the rest goes on.
         spread: whether it stays apart from its siblings; None = gangs of services do.
         deadline_ms: when it should have ended; 0 = no matter when.
@@ -328,5 +328,5 @@ class Gang(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
 
     @property
     def spare(self) -> bool:
-        """Whether it uses only what nobody else waits for."""
+        """Whether it uses only what no other gang waits for."""
         return self.priority < 0

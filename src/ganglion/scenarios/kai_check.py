@@ -1,4 +1,4 @@
-"""Mistakes in scenarios in KAI's words that types cannot see: names that nobody has."""
+"""Mistakes in scenarios in KAI's words that types cannot see: names of nothing."""
 
 from collections.abc import Collection, Iterable
 
@@ -11,7 +11,7 @@ from ganglion.scenarios.source import wrong
 
 
 def check(case: kai.Case, scenario: Scenario) -> None:
-    """Check that every name is somebody's and nobody's is another's. Raises FieldError."""
+    """Check that every name exists and is unique. Raises FieldError."""
     nodes = _unique(scenario, "nodes", [each.name for each in case.nodes])
     queues = _unique(scenario, "queues", [each.name for each in case.queues])
     _unique(scenario, "jobs", [each.name for each in case.jobs])

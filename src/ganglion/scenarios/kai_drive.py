@@ -1,6 +1,6 @@
 """Drives the engine through a scenario in KAI's words, cycle by cycle.
 
-Between cycles, whoever was told to stop leaves and waits again with the age it had.
+Between cycles, gangs that were asked to stop leave and wait again with the age they had.
 """
 
 from collections.abc import Iterator
@@ -159,7 +159,7 @@ def _key(task: TaskAt) -> tuple[str, int]:
 
 
 def _placing(policy: Policy, config: kai.Config) -> Policy:
-    """Where pods go; whoever spreads them does not consolidate."""
+    """Where pods go; a policy that spreads them does not consolidate."""
     if config.node_placement != "spread":
         return policy
     repack = replace(policy.repack, consolidate=False)

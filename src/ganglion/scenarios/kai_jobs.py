@@ -226,7 +226,7 @@ def is_whole(gang: Gang, tasks: list[TaskAt]) -> bool:
 
 
 class _Devices:
-    """Hands out the devices of nodes to what runs already."""
+    """Assigns the devices of nodes to what runs already."""
 
     def __init__(self, case: kai.Case) -> None:
         self._units = {node.name: node.gpu_memory_units for node in case.nodes}

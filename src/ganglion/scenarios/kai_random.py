@@ -8,13 +8,13 @@ from ganglion.scenarios.kai_drive import Drive, History
 from ganglion.scenarios.model import Result, Scenario
 
 AFTER = 5
-"""Cycles after settling in which nobody may be stopped any more."""
+"""Cycles after settling in which no job may be stopped any more."""
 
 
 def outlast(scenario: Scenario, case: kai.Case, origin: kai.Final, policy: Policy) -> Result:
     """Run a random cluster.
 
-    It passes when no invariant breaks, nobody is stopped or started once it should have
+    It passes when no invariant breaks, no job is stopped or started once it should have
     settled, and no job that may not be stopped is.
     """
     drive, history = Drive(case, policy), History()

@@ -135,7 +135,7 @@ def _causes(outcome: Outcome, expect: said.Expect) -> Iterator[str]:
 
 
 def _reason(expect: said.Expect, outcome: Outcome) -> Iterator[str]:
-    """Words differ, but whoever waits is told the same numbers."""
+    """Words differ, but the reason of a gang that waits has the same numbers."""
     numbers = set(_NUMBER.findall(expect.reason))
     told = [set(_NUMBER.findall(reason)) for reason in outcome.reasons.values()]
     if not any(numbers <= each for each in told) and numbers:

@@ -72,7 +72,7 @@ NONE = "no flavor"
 
 
 class Seats:
-    """Hands out the nodes and devices that running workloads begin with."""
+    """Assigns the nodes and devices that running workloads begin with."""
 
     def __init__(self, nodes: dict[str, Node]) -> None:
         self._nodes = nodes

@@ -21,7 +21,7 @@ class Outcome(Struct):
 
     Attributes:
         admitted: gangs that started in the first cycle.
-        stopped: gangs that were told to stop in it, with the cause.
+        stopped: gangs that were asked to stop in it, with the cause.
         pending: gangs that waited at the beginning and still do after it.
         reasons: why they wait.
         first: placements after it, of all gangs that run or started.
@@ -76,7 +76,7 @@ def _first(state: ClusterState, setup: Setup, plan: Plan, outcome: Outcome) -> N
 
 
 def _settle(state: ClusterState, setup: Setup, plan: Plan, outcome: Outcome) -> bool:
-    """Whoever was told to stop leaves and waits again; repeat until nothing changes."""
+    """Gangs that were asked to stop leave and wait again; repeat until nothing changes."""
     quiet = 0
     limit = 20 + 6 * len(setup.gangs)
     for number in range(1, limit):

@@ -164,7 +164,7 @@ class Cluster(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class OtherPod(Struct, frozen=True, forbid_unknown_fields=True):
-    """A pod that nobody here manages."""
+    """A pod that this scheduler does not manage."""
 
     name: str
     node: str = ""
@@ -174,7 +174,7 @@ class OtherPod(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Settled(Struct, frozen=True, forbid_unknown_fields=True):
-    """The end of it all; None: not said."""
+    """The final state; None = not given."""
 
     running: tuple[str, ...] | None = None
     pending: tuple[str, ...] | None = None

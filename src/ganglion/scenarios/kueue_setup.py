@@ -1,4 +1,4 @@
-"""A scenario in Kueue's words as events: what was before, and what the first cycle is told."""
+"""A scenario in Kueue's words as events: what was before, and what the first cycle receives."""
 
 from collections.abc import Iterator
 
@@ -16,7 +16,7 @@ from ganglion.scenarios.kueue_nodes import Ground
 from ganglion.scenarios.kueue_queues import DEFAULT_QUEUE, Rank, milli, queues_of
 
 OTHERS = "~others"
-"""Queue of the pods that nobody here manages."""
+"""Queue of the pods that this scheduler does not manage."""
 
 PRESENT = ("Running", "Pending")
 """Phases in which a bound pod uses its node."""
@@ -29,7 +29,7 @@ class Setup(Struct):
         policy: to decide by.
         ground: its nodes and levels.
         before: events that have happened.
-        news: events that the first cycle is told.
+        news: events that the first cycle receives.
         gangs: ids of the scenario's gangs, in the order of the file.
         waiting: those of them that wait at the beginning.
     """

@@ -147,7 +147,7 @@ def _wrong(message: str, cls: Any, path: Path, document: Document) -> FieldError
 
 
 def _fields(cls: Any, steps: list[str]) -> tuple[str, ...]:  # noqa: ANN401 - any type msgspec reads
-    """Names of the fields of the struct that lies so many steps inside a type."""
+    """Names of the fields of the struct that lies `steps` inside a type."""
     for step in steps:
         inside = (each for each in (cls, *get_args(cls)) if hasattr(each, "__struct_fields__"))
         struct = next(inside, None)

@@ -63,7 +63,7 @@ class Offers:
         return total
 
     def _table(self, target: Target, need: Ints) -> Ints:
-        """int64[levels, 1001] for devices of which the forms need so much."""
+        """int64[levels, 1001] for devices of which the forms need `need`."""
         of_pod = np.where(target.count == 1, need, NEVER)[target.form]
         sizes = np.unique(of_pod[of_pod < NEVER])
         fits = target.cpu <= self.levels[:, None]

@@ -10,7 +10,7 @@ from ganglion.model.resources import WHOLE
 
 
 def prices(target: Target, supply: Mapping[str, int]) -> dict[str, int]:
-    """Price of a device by type, in thousandths of a device; 0 where nobody names the type.
+    """Price of a device by type, in thousandths of a device; 0 where no pod names the type.
 
     It is the load by name: what typical pods that name the type ask of each such device,
     over what all typical pods ask of each device of the fleet. Pods that name several types load

@@ -7,7 +7,7 @@ from ganglion.engine.scores.bestfit import left_on_device
 from ganglion.model.resources import WHOLE, PodRequest
 
 PARTS = 1000
-"""Parts of a node that are told apart."""
+"""Parts of a node that are distinguished."""
 
 
 class SpreadScore:

@@ -100,7 +100,7 @@ def _ints(values: Iterable[int]) -> Ints:
 
 
 def _parts(capacity: Iterable[int], classes: Sequence[NodeClass], devices: Ints) -> Ints:
-    """int64[C, M]: of each node's capacity as much as so many of its devices are of all."""
+    """int64[C, M]: of each node's capacity the part that `devices` of its devices are of all."""
     all_devices = _ints(max(len(each.devices), 1) for each in classes)
     part: Ints = _ints(capacity)[:, None] * devices // all_devices[:, None]
     return part

@@ -19,7 +19,7 @@ SECRET = "secret:"
 """What stands before the name of a secret that holds a URL."""
 _URL = re.compile(r"https?://[^\s/@]+(/\S*)?")
 HAPPENINGS = ("end", "failure", "start", "preemption")
-"""What people may be told of."""
+"""What people may be notified of."""
 CAUSES = ("failure", "node_failure", "preemption", "start_failure")
 CAUSE_ALIASES = {"error": "failure", "interruption": "preemption", "preempted": "preemption"}
 KIND_ALIASES = {
@@ -80,7 +80,7 @@ def parse_causes(value: object) -> tuple[str, ...]:
 
 
 def parse_happenings(value: object) -> tuple[str, ...]:
-    """Return what is told, each once."""
+    """Return what people are notified of, each once."""
     one = one_of(HAPPENINGS, {"begin": "start", "fail": "failure", "requeue": "preemption"})
     items = value if isinstance(value, list) else [value]
     return tuple(dict.fromkeys(one(item) for item in items))

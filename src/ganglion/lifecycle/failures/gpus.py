@@ -1,4 +1,4 @@
-"""Whether a GPU may be given to anybody, by what its driver says of it.
+"""Whether a GPU may be given to a gang, by what its driver reports of it.
 
 Sources: NVIDIA's catalogue of Xid errors; the errors that its device plugin for Kubernetes
 takes for the programs' own; NVML's flags of row remapping.
@@ -26,7 +26,7 @@ WORDS: Mapping[int, str] = {
 
 
 class Reading(Struct, frozen=True):
-    """What a driver said of one GPU.
+    """What a driver reported of one GPU.
 
     Attributes:
         present: whether it answers.
@@ -47,7 +47,7 @@ class Condition(Struct):
     """What is remembered of one GPU.
 
     Attributes:
-        sick: why nobody gets it; empty = it is well.
+        sick: why no gang gets it; empty = it is well.
         uncorrected: uncorrectable memory errors that were seen.
         since: when it was last seen sick, in ms.
     """
@@ -75,7 +75,7 @@ def fault_of(reading: Reading, before: Condition) -> str:
 def judge(reading: Reading, before: Condition, now: int, settle_ms: int) -> Condition:
     """What to think of a GPU after a reading.
 
-    Whoever was sick is well again once nothing was wrong for `settle_ms`: an error that the
+    A sick GPU is well again once nothing was wrong for `settle_ms`: an error that the
     next program would meet again comes back, and the quarantine of its node counts that.
     """
     fault = fault_of(reading, before)

@@ -1,7 +1,7 @@
-"""Looks after the nodes of a fleet: shuts those that fail, keeps spares, hints at slow ones.
+"""Manages the nodes of a fleet: shuts those that fail, keeps spares, hints at slow ones.
 
 Everything it remembers follows from events. What it decides are events again: cordons, whose
-reasons begin with the words below so that they are told from a person's, and alarms.
+reasons begin with the words below so that they differ from a person's, and alarms.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -74,7 +74,7 @@ class Guard:
         self._dirty = True
 
     def _cordoned(self, event: ev.NodeCordoned) -> None:
-        """Whoever opens a quarantined node before its time says that it is well."""
+        """A person who opens a quarantined node before its time vouches that it is well."""
         self._dirty = True
         before, self._cordons[event.name] = (
             self._cordons.get(event.name),
@@ -190,7 +190,7 @@ class Guard:
         )
 
     def _is_given_up(self, gone: int | None, now: int) -> bool:
-        """Whether a node was lost so long ago that nobody waits for it to come back."""
+        """Whether a node was lost so long ago that it is no longer expected back."""
         return gone is not None and now - gone > self._watch.settings.quarantine_ms
 
 

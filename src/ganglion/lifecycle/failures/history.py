@@ -10,7 +10,7 @@ from ganglion.model.events import GangEnded, Outcome
 __all__ = ["CRASH_LOOP", "GPU", "NODE", "OOM", "History", "cause_of"]
 
 QUICK_MS = 10_000
-"""An attempt that fails within so long of its start has not come to work."""
+"""An attempt that fails within this time of its start has not begun to work."""
 
 BY_OUTCOME: Mapping[Outcome, str] = {
     Outcome.FAILED: "failure",

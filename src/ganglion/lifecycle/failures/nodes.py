@@ -17,12 +17,12 @@ from ganglion.model import events as ev
 from ganglion.model.policy import Failures
 
 CRASHES = 3
-"""Programs that fail on a node alone weigh less than what it does itself: so many count as one."""
+"""Programs that fail on a node alone weigh less than its own failures: this many count as one."""
 SAID = 100
 """Most characters of a failed start that a reason quotes."""
 
 _WELL = (ev.Outcome.SUCCEEDED, ev.Outcome.TIMED_OUT)
-"""Ends of programs that came to work."""
+"""Ends of programs that did work."""
 
 
 class Shut(Struct, frozen=True):
@@ -115,7 +115,7 @@ class Watch:
         known = self._programs.pop if not event.requeue else self._programs.get
         by = known(event.gang, ("", workload))
         if len(nodes) != 1:
-            return  # which of several nodes is to blame cannot be told
+            return  # which of several nodes is to blame is unknown
         node, failed = nodes[0], event.outcome in (ev.Outcome.FAILED, ev.Outcome.START_FAILED)
         if failed and event.cause == NODE:
             why = f"it could not start programs, the last time: {event.message[:SAID]}"

@@ -1,6 +1,6 @@
 """Whether a program ended because memory ran out; standard library only.
 
-An exit code of 137 says that somebody sent SIGKILL. Where it was not us, the kernel's own count
+An exit code of 137 says that some process sent SIGKILL. Where it was not us, the kernel's own count
 of what it killed for want of memory tells whether it was the kernel.
 """
 

@@ -36,8 +36,8 @@ class Quarantine:
             what: its name.
             why: what it did, in words that go on from "as".
             now: the time in ms.
-            by: whose misfortune it was; one that fails again and again is counted once, since
-                it may be at fault itself. Empty = nobody's, it always counts.
+            by: the gang that met the failure; one that fails again and again is counted once,
+                since it may be at fault itself. Empty = no gang; the failure always counts.
         """
         recent = [each for each in self._strikes.get(what, ()) if now - each[0] < self._window]
         if by and any(each == by for _, each in recent):

@@ -1,4 +1,4 @@
-"""Nodes that are kept free so that whoever loses one finds another at once.
+"""Nodes that are kept free so that a gang that loses one finds another at once.
 
 A spare is an empty, healthy node that takes nothing new. When a node is lost or shut, one
 spare is given free for it, in the same rack if there is one there; when the fleet is whole
@@ -21,7 +21,7 @@ class Host(Struct, frozen=True):
         place: names of the domains around it, the widest first.
         empty: whether nothing runs there.
         spare: whether it is kept free at present.
-        missing: whether it is lost or shut, and so needs somebody to stand in.
+        missing: whether it is lost or shut, and so needs a spare to replace it.
     """
 
     name: str

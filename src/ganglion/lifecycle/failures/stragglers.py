@@ -1,4 +1,4 @@
-"""Hints at nodes that are slow though they work: nobody is stopped for them.
+"""Hints at nodes that are slow though they work: no gang is stopped for them.
 
 A gang goes at the pace of its slowest rank. When several gangs get on clearly slower with a
 node than they did without it, the node is worth a look.
@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from msgspec import Struct, field
 
 SLOWER_PERMILLE = 1_300
-"""A step that takes so much of its usual time is slow."""
+"""A step that takes this part of its usual time, in thousandths, is slow."""
 
 LEAST_STEPS = 20
 """Steps over which a pace is measured."""
@@ -76,7 +76,7 @@ class Stragglers(Struct):
         self.slow.pop(node, None)
 
     def hint(self, node: str) -> str:
-        """What is to be said of a node; empty = nothing."""
+        """What to report of a node; empty = nothing."""
         found = self.slow.get(node, {})
         if len(found) < ENOUGH:
             return ""

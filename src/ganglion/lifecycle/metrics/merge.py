@@ -10,22 +10,22 @@ from ganglion.lifecycle.metrics.page import Buckets, Page
 from ganglion.model.behaviour import Signal
 
 QUANTILE = 0.9
-"""Latencies are told as their p90."""
+"""Latencies are reported as their p90."""
 
 QUORUM = 2
-"""One in so many ready replicas must answer; the others are taken to be like them."""
+"""One in this many ready replicas must answer; the others are taken to be like them."""
 
 MEANS = (Signal.KV_CACHE,)
-"""Signals of which the mean is told; of the others the sum."""
+"""Signals of which the mean is reported; of the others the sum."""
 
 
 class Pages(Struct, frozen=True):
-    """What the replicas of a service said at one time.
+    """What the replicas of a service reported at one time.
 
     Attributes:
         at: when, in ms.
         pages: replica -> its page.
-        silent: replica -> why it said nothing.
+        silent: replica -> why it reported nothing.
     """
 
     at: int
@@ -38,7 +38,7 @@ class Merged(Struct, frozen=True):
 
     Attributes:
         values: signal -> thousandths of its unit; None = too little is known.
-        lost: who says nothing, and why; empty = nobody.
+        lost: which replicas report nothing, and why; empty = none.
         wrong: what cannot be true; empty = nothing.
     """
 

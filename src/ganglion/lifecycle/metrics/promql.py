@@ -14,7 +14,7 @@ RANGE = "1m"
 def query_of(signal: Signal, addresses: Iterable[str], own: str = "") -> str:
     """The query for a signal; empty = there is none.
 
-    Replicas are told apart by the label `instance`, which holds their address where Prometheus
+    Replicas are distinguished by the label `instance`, which holds their address where Prometheus
     scrapes them itself.
 
     Args:

@@ -2,7 +2,7 @@
 
 Programs err and lie. A time that lies ahead or before the attempt counts as the time of
 writing; steps that go backwards, paths outside and values that are no numbers raise an alarm,
-once each; and however often a program reports, only so much is written down for ever.
+once each; and however often a program reports, the amount written down for ever is bounded.
 """
 
 import posixpath
@@ -15,9 +15,9 @@ from ganglion.model.events import AlarmSet, CheckpointCommitted, Event, MetricRe
 QUIET_MS = 10_000
 """Least time between two reports of checkpoints of one attempt: each is written down for ever."""
 BURST = 30
-"""Metrics that are told at once..."""
+"""Metrics that are published at once..."""
 METRIC_MS = 5_000
-"""...and after them one in so many ms: of each name the newest."""
+"""...and after them one per this time, in ms: of each name the newest."""
 ALARM_MS = 60_000
 """Least time between two words about one alarm of one attempt."""
 SKEW_MS = 60_000
@@ -38,8 +38,8 @@ class Activity(Struct, frozen=True):
     """Whether a program works, by its own word.
 
     Attributes:
-        busy: what it said last; None = it never said.
-        said: when it said so, in ms.
+        busy: what it reported last; None = it never did.
+        said: when it reported so, in ms.
         heard: when it reported anything at all, in ms; 0 = never.
     """
 
@@ -49,21 +49,21 @@ class Activity(Struct, frozen=True):
 
 
 class Memory(Struct):
-    """What was heard of one attempt and what of it was told.
+    """What was heard of one attempt and what of it was published.
 
     Attributes:
-        saved: the newest checkpoint with a step or path that was not told yet.
+        saved: the newest checkpoint with a step or path that was not published yet.
         marked: likewise one of which only the time is known.
         step: of the newest checkpoint.
         committed: its time, in ms.
-        told: when a checkpoint was told last, in ms.
+        told: when a checkpoint was published last, in ms.
         steps: the last step that each pod saved.
-        metrics: the newest value of each name that was not told yet.
+        metrics: the newest value of each name that was not published yet.
         names: every metric's name.
-        tokens: metrics that may be told at once, in thousandths.
+        tokens: metrics that may be published at once, in thousandths.
         filled: when these were counted, in ms.
         alarms: code -> message that stands.
-        said: code -> message that was told last, and when.
+        said: code -> message that was published last, and when.
         strange: metrics whose last value was not a number.
     """
 
@@ -224,7 +224,7 @@ class Hearing:
             memory.alarms.pop(NOT_A_NUMBER, None)
 
     def _due_alarms(self, now: int, *, over: bool) -> list[Event]:
-        """Those that came or went; one that comes and goes all the time is told now and then."""
+        """Those that came or went; one that comes and goes all the time is published rarely."""
         memory, events = self._memory, list[Event]()
         for alarm in {**memory.said, **memory.alarms}:
             message = memory.alarms.get(alarm, "")

@@ -39,7 +39,7 @@ def watch(passed: Pass, reading: Reading) -> None:
 
 
 def takes_ms(passed: Pass) -> int:
-    """How long a request runs, on average; 0 = nobody knows yet."""
+    """How long a request runs, on average; 0 = unknown yet."""
     return passed.ran // passed.done if passed.done >= 100_000 else 0
 
 

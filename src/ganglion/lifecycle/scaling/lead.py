@@ -13,10 +13,10 @@ LONGEST_MS = 1_800_000
 """Load is not foretold for longer."""
 
 CALM_MS = 150_000
-"""Stretches of load that are compared are at least so long: shorter ones differ by chance."""
+"""Stretches of load that are compared are at least this long: shorter ones differ by chance."""
 
 REMEMBERED = 20
-"""So many of the last starts are learnt from."""
+"""Number of the last starts that are learnt from."""
 
 
 def lead(scaling: Scaling, started_ms: Sequence[int]) -> int:

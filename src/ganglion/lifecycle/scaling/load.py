@@ -49,7 +49,7 @@ def _eased(
     ready: int,
     lead_ms: int,
 ) -> dict[Signal, int]:
-    """Backlogs are weighed only where the owner said what is late: else they count as they are."""
+    """Backlogs are weighed only where the owner set what is late: else they count as they are."""
     shares = [each.milli for each in scaling.targets if each.signal is Signal.REQUESTS]
     if memory.promise is None or not shares:
         return values
@@ -82,7 +82,7 @@ def _panic(scaling: Scaling, memory: Memory, now: int, load: int, ready: int) ->
 
 
 def _silent(scaling: Scaling, samples: list[Sample]) -> dict[Signal, int]:
-    """Latencies that nobody measured as there are no requests: as good as they can be."""
+    """Latencies that were not measured as there are no requests: as good as they can be."""
     if not quiet(samples):
         return {}
     known = {signal for sample in samples for signal in sample.values}

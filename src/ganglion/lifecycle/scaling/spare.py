@@ -3,7 +3,7 @@
 Load that consists of many independent requests varies by about its square root (Halfin and Whitt,
 "Heavy-traffic limits for queues with many exponential servers", Operations Research 29, 1981).
 How many square roots a service needs depends on how long its replicas take to start, how long
-its requests run and how they bunch; nobody knows that beforehand, so it is learnt from the
+its requests run and how they bunch; that is not known beforehand, so it is learnt from the
 requests that began late: too many, and there is more to spare; too few, and there is less.
 """
 
@@ -28,7 +28,7 @@ FEWEST = 20_000
 
 
 def spare(milli: int, unit: int, spare_micro: int) -> int:
-    """What to keep beside a load: so many of its square roots, and one unit and a half.
+    """What to keep beside a load: a multiple of its square root, and one unit and a half.
 
     Args:
         milli: load, in thousandths.

@@ -20,7 +20,7 @@ class Trouble(Struct, frozen=True):
 
     Attributes:
         text: what is wrong, as part of a sentence.
-        alarm: code; empty = it is no reason to call anybody.
+        alarm: code; empty = it is no reason for an alarm.
         blind: nothing may be decided; otherwise only nothing may go.
     """
 

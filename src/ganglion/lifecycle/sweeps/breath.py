@@ -1,7 +1,7 @@
 """Which trials of a sweep have its own priority, and which are spare.
 
 A sweep of `parallel: 4..64` has at most four trials with the priority of its team; the others
-are spare: they use what nobody else waits for and leave as soon as anybody does. When a trial
+are spare: they use what no other gang waits for and leave as soon as one does. When a trial
 with the sweep's own priority ends, a spare one takes its turn, if possible one that runs.
 """
 

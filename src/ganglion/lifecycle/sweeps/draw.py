@@ -9,7 +9,7 @@ ROUNDS = 4
 def drawn(nth: int, total: int, seed: int) -> int:
     """The nth number drawn from 0..total-1; another one for every n below `total`.
 
-    A Feistel network permutes the numbers of so many bits as `total` needs; whoever lands
+    A Feistel network permutes the numbers of as many bits as `total` needs; a number that lands
     beyond `total` walks on along the cycle. The same on every machine and for ever.
 
     Source: Black and Rogaway, "Ciphers with Arbitrary Finite Domains", CT-RSA 2002.

@@ -1,8 +1,8 @@
 """Which trials are given up early: asynchronous successive halving by reported metric.
 
-Trials are compared at rungs: the step `first`, then `factor` times as far, and so on. Whoever
-comes to a rung goes on if it is among the best 1/`factor` of those that came there so far;
-nobody waits for the others. The first `factor` - 1 at a rung always go on.
+Trials are compared at rungs: the step `first`, then `factor` times as far, and so on. A trial
+that reaches a rung goes on if it is among the best 1/`factor` of those that reached it so far;
+no trial waits for the others. The first `factor` - 1 at a rung always go on.
 
 Source: Li et al., "A System for Massively Parallel Hyperparameter Tuning", MLSys 2020, in the
 variant that stops trials where that paper pauses them, as Ray Tune and Syne Tune offer it.
@@ -33,7 +33,7 @@ class Ladder(Struct):
     """How far the trials of one sweep have come.
 
     Attributes:
-        rungs: step -> who came there.
+        rungs: step -> what trials reported there.
         reached: trial -> the highest rung it was compared at.
     """
 
@@ -65,7 +65,7 @@ def climb(
     """Take in what a trial reports; the verdict, if it is to be given up.
 
     Reports between rungs, and of rungs that the trial passed before (it was preempted and
-    began again), change nothing. Whoever skips rungs counts at each of them.
+    began again), change nothing. A trial that skips rungs counts at each of them.
 
     Args:
         ladder: changed in place.

@@ -1,1 +1,1 @@
-"""Workspaces sleep while nobody uses them: idle, busy or unknown, and never acted upon unknown."""
+"""Workspaces sleep while not in use: idle, busy or unknown, and never acted upon unknown."""

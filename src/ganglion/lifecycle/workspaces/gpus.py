@@ -2,7 +2,7 @@
 
 Utilisation that says only whether some kernel ran is not enough, and neither is memory in use:
 frameworks keep what they once took. A device on which others compute too tells of the
-workspace only while it is quiet as a whole; then nobody on it does anything.
+workspace only while it is quiet as a whole; then no program on it does anything.
 """
 
 from collections.abc import Sequence
@@ -21,8 +21,8 @@ class GpuReading(Struct, frozen=True):
     Attributes:
         at: when it was read, in ms.
         span_ms: the time it tells of, up to `at`.
-        engine_milli: most of the time that any engine was busy, in thousandths; None = not told.
-        bytes_per_s: most that moved over PCIe, both directions; None = not told.
+        engine_milli: most of the time that any engine was busy, in thousandths; None = unknown.
+        bytes_per_s: most that moved over PCIe, both directions; None = unknown.
         memory_mib: memory in use.
         name: what people call it: `GPU 3`.
     """
@@ -41,7 +41,7 @@ def gpu_sight(
     """What all devices of a workspace tell together.
 
     Args:
-        readings: one per device; None = nobody tells of it.
+        readings: one per device; None = there is none of it.
         idle: below what a device does nothing.
         at: when they were asked for, in ms.
         shared: whether others compute on the same devices.

@@ -39,7 +39,7 @@ class Attached(Struct, frozen=True):
         at: when it was looked, in ms.
         typed: when a key was last pressed in any of its terminals, in ms; 0 = there are none.
         connections: established connections to its port.
-        listens: whether it has a port that people use and nobody else tells about.
+        listens: whether it has a port that people use and no other witness reports on.
     """
 
     at: int
@@ -69,11 +69,11 @@ def process_sight(usage: Usage | None, at: int) -> Sight:
 def people_sight(attached: Attached | None, at: int, span_ms: int) -> Sight:
     """What terminals and connections amount to.
 
-    Behind a connection somebody may be reading, which cannot be seen: that is in doubt. Where
-    nobody is connected nobody is there.
+    Behind a connection a user may be reading, which cannot be seen: that is in doubt. Without a
+    connection no user is there.
 
     Args:
-        attached: who is there; None = it cannot be said.
+        attached: what was found there; None = unknown.
         at: when it was looked, in ms.
         span_ms: time since the last look.
     """

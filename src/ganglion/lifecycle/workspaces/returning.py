@@ -1,4 +1,4 @@
-"""The rights of whoever comes back, and how much one person may have awake."""
+"""The rights of a workspace that comes back, and how much one person may have awake."""
 
 from collections.abc import Iterable
 

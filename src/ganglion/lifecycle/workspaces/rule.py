@@ -21,7 +21,7 @@ LOOKS = 10
 SOONEST_MS = 500
 """...but never sooner than this after the look before."""
 LEAST_MS = 60_000
-"""Nobody is warned who has not been idle for so long."""
+"""Least time that a workspace has been idle before it is warned."""
 
 
 class Act(StrEnum):
@@ -30,7 +30,7 @@ class Act(StrEnum):
     NOTHING = "nothing"
     WARN = "warn"
     TAKE_BACK = "take back"
-    """The warning: it is used again, or nobody knows any more whether it is."""
+    """The warning: it is used again, or whether it is used is unknown."""
     SUSPEND = "suspend"
 
 
@@ -65,7 +65,7 @@ class Pace(Struct, frozen=True):
 
     Attributes:
         stale_ms: a look that is older speaks for the present no longer.
-        least_ms: nobody is warned who has not been idle for so long.
+        least_ms: least time that a workspace has been idle before it is warned.
     """
 
     stale_ms: int = STALE_MS
@@ -83,8 +83,8 @@ def step(
     """Decide about one workspace that runs.
 
     It is warned once it has been idle for all of its timeout but the time of warning, suspended
-    when that is over and it was idle all along. Whoever was warned has the whole time of
-    warning. When anything moves, or anybody who has to vouch cannot, the warning is taken back.
+    when that is over and it was idle all along. A warned workspace has the whole time of
+    warning. When anything moves, or a required witness cannot vouch, the warning is taken back.
 
     Args:
         workload: the workspace.

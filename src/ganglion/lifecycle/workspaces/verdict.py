@@ -13,11 +13,11 @@ class Answer(StrEnum):
     """Whether a workspace was used within a time that is over."""
 
     IDLE = "idle"
-    """Everybody who has to vouches for all of that time, and nothing moved."""
+    """Every required witness vouches for all of that time, and nothing moved."""
     BUSY = "busy"
-    """Somebody saw something move."""
+    """A witness saw something move."""
     UNKNOWN = "unknown"
-    """Nobody saw anything move, but not everybody can vouch for that. Never acted upon."""
+    """No witness saw anything move, but not all can vouch for that. Never acted upon."""
 
 
 class Finding(Struct, frozen=True):
@@ -43,7 +43,7 @@ def judge(
 
     Args:
         memory: what its witnesses saw.
-        required: who has to vouch; whoever has looked at all has to as well.
+        required: which witnesses have to vouch; any that has looked at all has to as well.
         now: the time in ms.
         window_ms: how long back, in ms.
         stale_ms: a look this old no longer speaks for the present.

@@ -19,7 +19,7 @@ from ganglion.model.events import (
 from ganglion.model.workload import Gang, Kind
 
 REGRET_MS = 600_000
-"""Whoever takes a workspace up again so soon after it went was wronged."""
+"""A suspension was wrong when a user resumes the workspace within this time."""
 GPU_MILLI = 1_000
 
 
@@ -29,11 +29,11 @@ class Ward(Struct):
     Attributes:
         gang: as submitted.
         attempt: the last attempt that was placed.
-        started: when that came to run; 0 = it does not.
-        stopping: whether it was told to stop.
+        started: when that began to run; 0 = it does not.
+        stopping: whether it was asked to stop.
         warned: the warning that stands.
         held: since when it is suspended; 0 = it is not.
-        idle: whether it was suspended for being idle, and not by somebody.
+        idle: whether it was suspended for being idle, and not by a user.
         away: since when it holds nothing, being suspended; 0 = it does.
         returning: whether it was resumed and has not started since.
     """
@@ -50,7 +50,7 @@ class Ward(Struct):
 
     @property
     def runs(self) -> bool:
-        """Whether it is to be looked after."""
+        """Whether idleness is to be watched: it runs and is not being stopped."""
         return bool(self.started) and not self.stopping
 
     @property
@@ -69,7 +69,7 @@ class Tally(Struct):
     Attributes:
         warnings: warnings given.
         idle: workspaces suspended because they were idle.
-        asked: likewise because somebody asked for it.
+        asked: likewise because a user asked for it.
         resumed: taken up again.
         wrongful: of the idle ones, those taken up again within `REGRET_MS`.
         returned_gpu_ms: GPU-ms not held while workspaces slept, of those that sleep no more.

@@ -7,5 +7,5 @@ down_revision = "0001"
 
 
 def upgrade() -> None:
-    """Names of live workloads are checked by whoever takes them in."""
+    """Names of live workloads are checked by the code that accepts them."""
     op.drop_index("one_live_workload_of_a_name", "workloads")
