@@ -214,11 +214,23 @@ class Market:
 
     def _cheapest(self, rank: int) -> Offer | None:
         here = [unit for unit in self._by_node[rank] if self._is_there(unit)]
-        here.sort(key=lambda unit: (self._weigh(unit, rank), unit.record.gang.id))
-        start = self._room(rank, ())
-        sets = [(unit,) for unit in here if self._room(rank, (unit,)) > start]
-        several = self._exact(rank, here, start) or self._greedy(rank, here, start)
-        offers = [Offer(self._cost(units, rank), rank, units) for units in (*sets, *several)]
+        if not here:
+            return None
+        name = self._state.tree.names[rank]
+        freed = {unit.key: _freed(unit, name) for unit in here}
+        here.sort(key=lambda unit: (*self._weigh(unit, freed[unit.key]), unit.record.gang.id))
+        start, need = self._room(rank, ()), self._need(rank)
+        by_cost = sorted((self._cost((unit,), rank), at) for at, unit in enumerate(here))
+        for cost, at in by_cost:
+            if freed[here[at].key] >= need and self._room(rank, (here[at],)) > start:
+                offers = [Offer(cost, rank, (here[at],))]
+                break
+        else:
+            offers = []
+        # Several cost more than the cheapest of them alone.
+        if not offers or offers[0].cost != by_cost[0][0]:
+            several = self._exact(rank, here, start) or self._greedy(rank, here, start)
+            offers += [Offer(self._cost(units, rank), rank, units) for units in several]
         return min(offers, key=lambda offer: offer.cost) if offers else None
 
     def _exact(self, rank: int, here: list[Unit], start: int) -> list[tuple[Unit, ...]]:
@@ -282,17 +294,24 @@ class Market:
         """A victim's price, shared among the nodes where it makes room for a wanted pod."""
         if self._slots == 1:
             return unit.price
-        name = self._state.tree.names[rank]
-        here = gpu_milli(tuple(pod for pod in unit.pods if pod.node == name))
+        return self._share(unit, _freed(unit, self._state.tree.names[rank]))
+
+    def _share(self, unit: Unit, here: int) -> int:
+        """The same where it frees so many thousandths of GPUs."""
+        if self._slots == 1:
+            return unit.price
         part = unit.price * here // max(unit.gpu_milli, 1)
         return max(part, unit.price // self._slots)
 
-    def _weigh(self, unit: Unit, rank: int) -> tuple[Grade, int, int]:
+    def _weigh(self, unit: Unit, here: int) -> tuple[Grade, int, int]:
         """Order of taking: class, surplus before whole gangs, price per GPU freed here."""
-        name = self._state.tree.names[rank]
-        here = gpu_milli(tuple(pod for pod in unit.pods if pod.node == name))
         grade = () if self._classless else unit.hurts
-        return (grade, unit.whole, self._local(unit, rank) * 1000 // max(here, 1))
+        return (grade, unit.whole, self._share(unit, here) * 1000 // max(here, 1))
+
+
+def _freed(unit: Unit, node: str) -> int:
+    """Thousandths of GPUs that a unit frees on a node."""
+    return gpu_milli(tuple(pod for pod in unit.pods if pod.node == node))
 
 
 def as_one_pod(demand: Demand) -> Shape:

@@ -21,7 +21,7 @@ class Totals:
         self._flavors: tuple[int, tuple[str, ...]] = (0, ())
         self._with: tuple[int, dict[tuple[str, ...], tuple[str, ...]]] = (0, {})
         self._version = (-1, -1)
-        self._free: dict[str, int] = {}
+        self._devices: dict[str, Visible] = {}
         self._sums: dict[Visible, _Sum] = {}
         self._present: dict[int, tuple[int, bool]] = {}
 
@@ -86,24 +86,24 @@ class Totals:
 
     def free_gpu(self, flavor: str) -> int:
         """Thousandths of GPUs free on open nodes of a flavor; `*` = of all."""
-        self._sync()
-        found = self._free.get(flavor)
-        if found is None:
-            known, classes = self._table.known, self._table.classes
-            found = self._free[flavor] = sum(
-                count * sum(known[each].usable)
-                for each, count in self._tree.counts.items()
-                if known[each].open
-                and flavor in (ANY_FLAVOR, classes[known[each].node_class].flavor)
+        known = self._devices.get(flavor)
+        classes = self._table.classes
+        if known is None or len(known) != len(classes):
+            known = self._devices[flavor] = tuple(
+                tuple(range(len(each.devices))) if flavor in (ANY_FLAVOR, each.flavor) else ()
+                for each in classes
             )
-        return found
+        return self._sum(known)
 
     def free_for(self, shapes: Sequence[Shape]) -> int:
         """Thousandths free of devices that the first GPU shape may use."""
         shape = next((each for each in shapes if each.request.gpu.count), None)
         if shape is None:
             return self.free_gpu(ANY_FLAVOR)
-        visible = self._visible(self._table.sight(shape))
+        return self._sum(self._visible(self._table.sight(shape)))
+
+    def _sum(self, visible: Visible) -> int:
+        """Thousandths free of some devices of every class, in all."""
         held = self._sums.get(visible)
         if held is None:
             if len(self._sums) == SUMS:
@@ -113,18 +113,13 @@ class Totals:
 
     def present(self) -> Mapping[int, tuple[int, bool]]:
         """Per node class that occurs: how many nodes there are, whether any is open."""
-        self._sync()
-        if not self._present:
+        if self._version != self._tree.version:
+            self._version, self._present = self._tree.version, {}
             for each, count in self._tree.counts.items():
                 condition = self._table.known[each]
                 before, is_open = self._present.get(condition.node_class, (0, False))
                 self._present[condition.node_class] = (before + count, is_open or condition.open)
         return self._present
-
-    def _sync(self) -> None:
-        """Forget the sums once a node has changed."""
-        if self._version != self._tree.version:
-            self._version, self._free, self._present = self._tree.version, {}, {}
 
     def _visible(self, sight: Sight) -> Visible:
         """Devices that a shape may use, by node class: most shapes have these in common."""
@@ -145,21 +140,25 @@ class _Sum:
     def __init__(self, tree: Tree, visible: Visible) -> None:
         self._tree, self._visible = tree, visible
         self._epoch, self._cursor = -1, 0
+        self._of: dict[int, int] = {}
         self._parts: list[int] = []
         self._total = 0
 
     def now(self) -> int:
         """The sum as things stand."""
-        tree, parts = self._tree, self._parts
+        tree, parts, known = self._tree, self._parts, self._of
         changes = tree.changes
         if self._epoch != tree.epoch or len(changes) - self._cursor > len(tree.nodes):
             self._epoch = tree.epoch
-            by_condition = {each: self._free(each) for each in tree.counts}
-            self._parts = [by_condition[each] for each in tree.conditions]
+            self._of = {each: self._free(each) for each in tree.counts}
+            self._parts = [self._of[each] for each in tree.conditions]
             self._total = sum(self._parts)
         else:
             for rank in changes[self._cursor :]:
-                free = self._free(tree.conditions[rank])
+                condition = tree.conditions[rank]
+                free = known.get(condition)
+                if free is None:
+                    free = known[condition] = self._free(condition)
                 self._total += free - parts[rank]
                 parts[rank] = free
         self._cursor = len(changes)
