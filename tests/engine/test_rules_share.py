@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from ganglion.engine.cycle import cycle
 from ganglion.engine.record import GangRecord
 from ganglion.engine.rules_share import ShareRules
 from ganglion.engine.state import ClusterState
@@ -11,9 +12,9 @@ from ganglion.model.placement import Placement, PodPlacement
 from ganglion.model.policy import Entitlement, Evict, Policy, VictimOrder
 from ganglion.model.queue import Preemption, Queue, Victims
 from ganglion.model.reasons import Token
-from ganglion.model.resources import Amount
-from ganglion.model.workload import Gang
-from tests.engine.build import gang, node, state_of
+from ganglion.model.resources import Amount, GpuRequest, PodRequest
+from ganglion.model.workload import Gang, PodSet
+from tests.engine.build import gang, node, state_of, submit
 
 NEWEST = Evict(victims=VictimOrder.NEWEST)
 KAI = Policy(
@@ -192,3 +193,24 @@ def test_others_are_taken_from_before_the_own_queue() -> None:
     runs(state, "mine", "b", gpus=4, priority=1)
     found = grades(state, asks(state, gang("x", queue="b", gpus=4, priority=50)))
     assert found["theirs"] < found["mine"]
+
+
+def test_who_is_owed_one_flavor_stops_nobody_for_a_place_in_another() -> None:
+    """Its victim would be owed that place in turn, and so for ever."""
+    red, blue = {"H100": Amount(gpu_milli=8_000)}, {"T4": Amount()}
+    queues = (Queue("red", quota=red), Queue("blue", quota=blue))
+    state = state_of(node("a", 4), node("b", 4, kind="T4"), queues=queues)
+    both = tuple(
+        PodSet(kind, request=PodRequest(gpu=GpuRequest(gpus, types=(kind,))))
+        for kind, gpus in (("H100", 4), ("T4", 2))
+    )
+    rest = PodRequest(gpu=GpuRequest(2, types=("T4",)))
+    fixed = gang("fixed", queue="blue", request=rest, preemptible=False)
+    plan = submit(state, gang("wide", queue="red", pod_sets=both), fixed)
+    cycle(state, [GangStarted(2, each.gang.id, each.attempt) for each in plan.starts], 2)
+    assert (
+        submit(state, gang("narrow", queue="blue", gpus=3, preemptible=False), now=NOW).stops == []
+    )
+    owed = gang("owed", queue="blue", request=rest)
+    assert [each.gang for each in submit(state, owed, now=NOW + 1).stops] == ["wide/0"]
+    assert state.records["owed/0"].promise.pods[0].node == "b"  # type: ignore[union-attr]

@@ -38,6 +38,7 @@ from ganglion.engine.trade import (
     is_judged,
     is_out_of_proportion,
     needed_before,
+    unclaimed,
 )
 from ganglion.engine.victims import Rules, Unit
 from ganglion.model.placement import Placement
@@ -275,9 +276,11 @@ class Trader:
         tentative, before = Tentative(self._state), self._growth.use_of(asker)
         try:
             taken = take(tentative)
-            return self._settle(asker, taken, tentative, before) if taken else None
+            found = self._settle(asker, taken, tentative, before) if taken else None
         finally:
             tentative.undo()
+        strange = found and unclaimed(self._state, self._rules, asker, found, self._now)
+        return None if strange else found
 
     def _settle(
         self, asker: GangRecord, taken: list[Unit], tentative: Tentative, before: Use

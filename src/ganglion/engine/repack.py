@@ -33,7 +33,7 @@ from ganglion.engine.record import SETTLED, GangRecord
 from ganglion.engine.state import ClusterState
 from ganglion.engine.stock import Stock
 from ganglion.engine.tentative import Tentative
-from ganglion.engine.trade import Trade
+from ganglion.engine.trade import Trade, unclaimed
 from ganglion.engine.victims import Rules, Unit, may_stop
 from ganglion.model.causes import CauseKind
 from ganglion.model.placement import Placement
@@ -249,9 +249,18 @@ class Mover:
             finally:
                 tentative.undo()
             if isinstance(found, Trade):
-                return found
+                other = self._unclaimed(asker, found)
+                if other is None:
+                    return found
+                found = other
             market.drop(found)
         return None
+
+    def _unclaimed(self, asker: GangRecord, trade: Trade) -> Unit | None:
+        """A victim that may not be stopped for the flavors that the asker gets."""
+        if self._rules is None:
+            return None
+        return unclaimed(self._state, self._rules, asker, trade, self._now)
 
     def _take(
         self, asker: GangRecord, market: Market, tentative: Tentative, gain: int

@@ -7,7 +7,7 @@ own; or when the asker stays within its quota there and the other is above its q
 Source: the semantics of KAI-Scheduler's reclaim and preempt actions, as documented there.
 """
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Collection, Hashable, Iterator
 from typing import NamedTuple
 
 from ganglion.engine import price
@@ -60,9 +60,11 @@ class ShareRules:
             evidence={"asked_milli": wanted, "free_milli": free, "takeable_milli": takeable},
         )
 
-    def allows(self, state: Holdings, asker: GangRecord, unit: Unit, now: int) -> bool:
+    def allows(
+        self, state: Holdings, asker: GangRecord, unit: Unit, now: int, gets: Collection[str] = ()
+    ) -> bool:
         """Whether a unit may still be taken as usage stands now, just before it is."""
-        return self._searching(state, asker, now).may_take(unit)
+        return self._searching(state, asker, now).may_take(unit, gets)
 
     def top(self, state: Holdings, asker: GangRecord, queue: str, now: int) -> int:
         """The highest priority of what might be taken of a queue as usage stands."""
@@ -196,8 +198,12 @@ class _Search:
             found += self.running.milli(queue, top)
         return found
 
-    def may_take(self, unit: Unit) -> bool:
-        """Whether a unit may be taken as things stand."""
+    def may_take(self, unit: Unit, gets: Collection[str] = ()) -> bool:
+        """Whether a unit may be taken as things stand.
+
+        A gang that lies in several flavors is taken only for a claim to a flavor that the asker
+        gets: for another one's sake its queue could take it back in turn.
+        """
         branch = self._branch(unit.record.gang.queue)
         if unit.record.gang.spare:
             return not self.asker.gang.spare
@@ -208,7 +214,10 @@ class _Search:
             self._judged = version, {}
         unripe = unit.whole and self._fair.is_unripe(unit.record)
         flavors, known = self._flavors_of(unit), self._judged[1]
-        alike = (self._alike(unit, flavors), unripe) if len(flavors) == 1 else unit.key
+        alike: Hashable = (self._alike(unit, flavors), unripe)
+        if len(flavors) > 1:
+            flavors = [each for each in flavors if each in gets] or flavors
+            alike = (unit.key, *flavors)
         if alike not in known:
             known[alike] = any(self._may_reclaim(branch, unit, each) for each in flavors)
         return known[alike]

@@ -5,7 +5,7 @@ at a higher level (see `quantum` and `sharers`) and past the time for which each
 its place; it is priced like any other victim.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 from ganglion.engine import price
@@ -41,11 +41,13 @@ class TurnRules:
         free = state.totals.free_for(asker.shapes)
         return None if held and held + free >= asked(asker).gpu_milli else reason
 
-    def allows(self, state: Holdings, asker: GangRecord, unit: Unit, now: int) -> bool:
+    def allows(
+        self, state: Holdings, asker: GangRecord, unit: Unit, now: int, gets: Collection[str] = ()
+    ) -> bool:
         """Whether a unit may still be taken as usage stands now, just before it is."""
         if unit.whole and not state.floors.spares(unit.record):
             return False
-        return unit.cause is CauseKind.YIELDED or self._inner.allows(state, asker, unit, now)
+        return unit.cause is CauseKind.YIELDED or self._inner.allows(state, asker, unit, now, gets)
 
     def top(self, state: Holdings, asker: GangRecord, queue: str, now: int) -> int:
         """The highest priority of what might be taken of a queue as usage stands."""

@@ -4,10 +4,11 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from ganglion.engine.growth import BY_RIGHT
+from ganglion.engine.holdings import Holdings
 from ganglion.engine.quota import asked
 from ganglion.engine.record import GangRecord
 from ganglion.engine.stock import Cost
-from ganglion.engine.victims import Unit
+from ganglion.engine.victims import Rules, Unit
 from ganglion.model.placement import Placement
 
 LARGE = 4
@@ -70,6 +71,32 @@ def cost_of(units: Sequence[Unit], moved: int, *, classless: bool) -> Cost:
     age = -sum(unit.record.gang.submitted for unit in units)
     count = len(units)
     return (() if classless else worst, price, count - moved, count, age)
+
+
+def unclaimed(
+    state: Holdings, rules: Rules, asker: GangRecord, trade: Trade, now: int
+) -> Unit | None:
+    """A victim that the asker may not take for the flavors that it gets; None = there is none.
+
+    Only victims that lie in several flavors are taken before that is known.
+
+    Args:
+        state: as it is before the trade.
+        rules: who may take from whom.
+        asker: the gang that gets the place.
+        trade: what was worked out for it.
+        now: the time in ms.
+    """
+    tree, moved = state.tree, {record.gang.id for record, _ in trade.moves}
+    several = [
+        unit
+        for unit in trade.units
+        if unit.cause in BY_RIGHT
+        and unit.record.gang.id not in moved
+        and len({tree.flavors[tree.index[pod.node]] for pod in unit.pods}) > 1
+    ]
+    gets = state.usage_of(asker, trade.placement) if several else {}
+    return next((e for e in several if not rules.allows(state, asker, e, now, gets)), None)
 
 
 def needed_before(unit: Unit, kept: list[Unit]) -> bool:

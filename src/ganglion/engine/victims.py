@@ -1,6 +1,6 @@
 """Victims: what may be taken from running gangs, and by which rules."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import NamedTuple, Protocol
 
 from ganglion.engine.holdings import Holdings
@@ -89,8 +89,18 @@ class Rules(Protocol):
     def hopeless(self, state: Holdings, asker: GangRecord, now: int) -> Reason | None:
         """Why no gang may be stopped for this one, by arithmetic alone; None = perhaps."""
 
-    def allows(self, state: Holdings, asker: GangRecord, unit: Unit, now: int) -> bool:
-        """Whether a unit may still be taken as usage stands now, just before it is."""
+    def allows(
+        self, state: Holdings, asker: GangRecord, unit: Unit, now: int, gets: Collection[str] = ()
+    ) -> bool:
+        """Whether a unit may still be taken as usage stands now, just before it is.
+
+        Args:
+            state: the fleet and the queues.
+            asker: the gang that it would be taken for.
+            unit: what would be taken.
+            now: the time in ms.
+            gets: flavors that the asker's place uses, where that is known; empty = any.
+        """
 
     def top(self, state: Holdings, asker: GangRecord, queue: str, now: int) -> int:
         """The highest priority of what might be taken of a queue as usage stands."""
