@@ -1,4 +1,4 @@
-"""`backfill-swf`: what may overtake whom, on a batch log with its users' estimates.
+"""`backfill-swf`: which jobs may overtake which, on a batch log with its users' estimates.
 
 The open part of MetaCentrum's log of 2013 (59 days) on one pool of 1,280 processors, other days of
 it, or HPC2N's log. Every textbook discipline also runs in a replay without the engine. See

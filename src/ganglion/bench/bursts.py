@@ -48,7 +48,7 @@ MOST_CYCLES = 400
 
 
 class BurstFigures(Struct, frozen=True):
-    """What came of one burst.
+    """Result of one burst.
 
     Attributes:
         gangs: gangs that arrived at once.

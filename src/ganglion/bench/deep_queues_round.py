@@ -1,4 +1,4 @@
-"""One drain of deep queues, and what came of it."""
+"""One drain of deep queues, and its result."""
 
 import asyncio
 from collections import Counter

@@ -58,7 +58,7 @@ _PRODUCTS = {H100: "NVIDIA-H100-80GB-HBM3", L40S: "NVIDIA-L40S"}
 _PRODUCT = "nvidia.com/gpu.product"
 _RACK = "topology.kubernetes.io/rack"
 _L40S_OF_13 = 3  # 300 of 1,300 nodes
-_SPARE_PERCENT = 15  # room beyond what fits, so that leftovers on single nodes decide nothing
+_SPARE_PERCENT = 15  # capacity beyond what fits, so that leftovers on single nodes decide nothing
 
 
 class Crew(Struct, frozen=True):
@@ -123,7 +123,7 @@ def work(nodes: int, gangs: int, seed: int) -> Work:
     """Make the whole of it up.
 
     Raises:
-        InputError: the nodes have no room for that number of gangs.
+        InputError: the nodes cannot hold that number of gangs.
     """
     chance = random.Random(seed)
     others = nodes * _L40S_OF_13 // 13

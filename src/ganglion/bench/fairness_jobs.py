@@ -15,7 +15,7 @@ MINUTE, HOUR = 60_000, 3_600_000
 NODES = 4
 GPUS = NODES * GPUS_PER_NODE
 SPAN_MS = 24 * HOUR
-"""Jobs arrive for so long, and the cluster is watched for so long."""
+"""How long jobs arrive and the cluster is watched, in ms."""
 
 WARM_UP_MS = 4 * HOUR
 """What queues hold before counts for nothing."""

@@ -95,7 +95,7 @@ class Timeout:
     """Goes when nothing that this rule looks at has happened for the whole timeout.
 
     Args:
-        used: whether a minute counts as use; None = it cannot be said, and begins anew.
+        used: whether a minute counts as use; None = unknown, and begins anew.
     """
 
     def __init__(self, used: Callable[[Minute, int], bool | None]) -> None:

@@ -94,7 +94,7 @@ POLICY_NOTES: dict[str, tuple[str, ...]] = {
     "default, unshared and -charged: a restart costs 7 s for one GPU, 30 s up to eight, 60 s"
     " beyond.": ("default", "unshared", *(name for name in TEXTBOOK if name.endswith("-charged"))),
 }
-"""What has to be said where one of these policies ran."""
+"""Note printed where one of these policies ran."""
 
 SYNTHETIC_NOTE = "Synthetic jobs: no published figure applies. Give --traces DIR for the real ones."
 

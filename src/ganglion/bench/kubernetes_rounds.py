@@ -19,7 +19,7 @@ PACED = 400
 GANGS = 100
 GANG_SIZE = 64
 GANG_NODES = GANGS * GANG_SIZE * 3 // 5 // GPUS_PER_NODE
-"""Room for three in five gangs: some have to wait."""
+"""Capacity for three in five gangs: some have to wait."""
 PODS_PER_NODE = 10
 
 _READY_S = 120.0
@@ -147,7 +147,7 @@ def _latency(field: Field, paced: Pods) -> Figures:
 
 
 async def gangs(field: Field, rival: Rival, seed: int | None) -> Figures:
-    """`GANGS` gangs of `GANG_SIZE` pods arrive, and there is room for three in five of them.
+    """`GANGS` gangs of `GANG_SIZE` pods arrive, and three in five of them fit.
 
     Args:
         field: where.
@@ -186,7 +186,7 @@ async def gangs(field: Field, rival: Rival, seed: int | None) -> Figures:
 
 
 def _full(field: Field) -> bool:
-    """Whether there is no room for one more gang: every bound pod has a GPU."""
+    """Whether no other gang fits: every bound pod has a GPU."""
     return field.gpus - len(field.bound) < GANG_SIZE
 
 

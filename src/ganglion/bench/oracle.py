@@ -1,4 +1,4 @@
-"""An oracle that knows all durations and says whom to stop for whom.
+"""An oracle that knows all durations and says which jobs to stop for which.
 
 Shortest-remaining-first policies, as papers replay them, look at all jobs again at every
 arrival and end, and preemption costs nothing. The oracle only names victims; where anything
@@ -132,7 +132,7 @@ class _Turn:
         return [number for other, number in self._worst if other > rank]
 
     def _cheapest(self, gpus: int, worse: Sequence[int]) -> list[int]:
-        """The worst jobs, as few as needed, that make room for `gpus`; empty = they cannot."""
+        """The worst jobs, as few as needed, that free `gpus`; empty = they cannot."""
         nodes, each = _shape(gpus)
         free = list(self._free)
         roomy = sum(room >= each for room in free)
@@ -168,7 +168,7 @@ def _shape(gpus: int) -> tuple[int, int]:
 
 
 def _seats(free: Sequence[int], gpus: int) -> Seats | None:
-    """Best fit: the fullest nodes that have room, the first among equals."""
+    """Best fit: the fullest nodes where it fits, the first among equals."""
     nodes, each = _shape(gpus)
     if nodes == 1:
         room = min((room for room in free if room >= each), default=None)

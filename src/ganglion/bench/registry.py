@@ -1,4 +1,4 @@
-"""The benchmarks by name, and what each of them is given and hands back.
+"""The benchmarks by name, and what each of them gets and returns.
 
 A benchmark is one module with a `BENCH`; nothing of it is imported before it is asked for.
 """

@@ -86,7 +86,7 @@ class _Replay:
             self._start(job, self._seats_for(job.size, self._free), now)
 
     def _backfill(self, head: Rigid, now: int) -> None:
-        """Start what ends before the head's reservation, or leaves it room beside."""
+        """Start what ends before the head's reservation, or leaves it enough GPUs."""
         shadow, later = self._reservation(head)
         while True:
             limits = {}

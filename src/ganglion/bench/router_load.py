@@ -74,7 +74,7 @@ async def at_rate(
 
     Args:
         session: connections.
-        url: whom to ask.
+        url: of the server to ask.
         per_s: how many a second, on average.
         end: set when it is enough; those under way are waited for.
         seed: the same seed gives the same moments.

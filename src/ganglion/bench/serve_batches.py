@@ -59,7 +59,7 @@ class Batches:
         rules: decisions, lateness and cold starts.
         model: how fast a replica is.
         first: replicas that are ready at the beginning.
-        watch_ms: for so long the policy is asked and not obeyed.
+        watch_ms: how long the policy is asked and not obeyed.
     """
 
     def __init__(

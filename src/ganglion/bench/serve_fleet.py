@@ -50,7 +50,7 @@ class Policy(Protocol):
         """How many replicas there should be."""
 
     def started(self, took_ms: int) -> None:
-        """A replica became ready, so long after it was decided on."""
+        """A replica became ready, that long after the decision."""
 
 
 class Rules(Struct, frozen=True):

@@ -91,7 +91,7 @@ USUAL = ("ganglion", "reactive", "hpa", "knative", *map(curve_name, CURVE), "ora
 WITHOUT_MODELS = ("fixed", "learnt")
 
 WORKLOADS = (*WITHOUT_MODELS, "any-model", "affinity")
-"""How replicas start and who serves whom."""
+"""How replicas start and which of them serves a request."""
 
 
 class _Setting(Struct, frozen=True):

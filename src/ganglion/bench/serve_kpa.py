@@ -22,7 +22,7 @@ class KpaSettings(Struct, frozen=True):
         panic_threshold: panic begins where this many times the ready replicas are wanted.
         up_rate, down_rate: most and fewest replicas, as multiples of the ready ones.
         down_delay_ms: the most that was wanted within this time counts.
-        zero_grace_ms: the last replica stays so long after the window is empty.
+        zero_grace_ms: how long the last replica stays after the window is empty.
     """
 
     target: float = 0.7

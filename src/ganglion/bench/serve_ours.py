@@ -28,5 +28,5 @@ class Ours:
         return self.scaler.desired(seen.now, seen.ready, seen.starting).replicas
 
     def started(self, took_ms: int) -> None:
-        """A replica became ready, so long after it was decided on."""
+        """A replica became ready, that long after the decision."""
         self.scaler.started(took_ms)

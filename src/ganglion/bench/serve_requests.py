@@ -15,7 +15,7 @@ COPIES = 20
 """Every request of the trace stands for this number."""
 
 SPREAD_MS = 600_000
-"""Its copies arrive within so long, each at a time of its own."""
+"""Time, in ms, within which its copies arrive, each at a time of its own."""
 
 HOUR = 3_600_000
 DAY = 24 * HOUR

@@ -42,7 +42,7 @@ from ganglion.worlds.simulated.metrics.records import quantile
 MODEL = Model()
 COPIES = 10
 SPREAD_MS = 60_000
-"""Copies of a request arrive within so long of it."""
+"""Time, in ms, within which copies of a request arrive."""
 RULES = Rules(every_ms=15_000, late_ms=2_000)
 WATCH_MS = 300_000
 """Time in which each scaler watches and keeps the replicas: all windows are filled then."""

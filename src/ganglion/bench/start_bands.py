@@ -50,7 +50,7 @@ Bound = tuple[float, float]
 
 
 class Answer(Struct):
-    """What was said of one gang at one time.
+    """What was predicted for one gang at one time.
 
     Attributes:
         gang, at, position: which, when (ms), and its place in the order.

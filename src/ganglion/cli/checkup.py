@@ -92,7 +92,7 @@ def home_modes(home: Path, _environ: Mapping[str, str]) -> Iterator[Finding]:
 
 
 def disk(home: Path, _environ: Mapping[str, str]) -> Iterator[Finding]:
-    """There is room for the ledger, logs and checkpoints."""
+    """The disk has space for the ledger, logs and checkpoints."""
     place = next(path for path in (home, *home.parents) if path.exists())
     free, left = shutil.disk_usage(place).free, os.statvfs(place)
     status = FAIL if free < NO_ROOM else WARN if free < LEAST_FREE else OK

@@ -232,7 +232,7 @@ def _print_group(who: str, equal: "list[Explained]") -> None:
 
 
 def _cost(equal: "list[Explained]") -> list[tuple[str, Text]]:
-    """What making room for others has cost them so far."""
+    """What yielding to others has cost them so far."""
     times = sum(one.preemptions for one in equal)
     lost = sum(one.lost_gpu_ms for one in equal)
     return [("Preempted", Text(preempted(times, lost)))] if times else []

@@ -157,7 +157,7 @@ def _onward(connected: socket.socket, far: "WebSocketSession") -> None:
 
 
 def _back(far: "WebSocketSession", connected: socket.socket) -> None:
-    """Hand on what the pod writes, up to its end."""
+    """Forward what the pod writes, up to its end."""
     from httpx2.websockets import HTTPXWSException
 
     with contextlib.suppress(OSError, HTTPXWSException):

@@ -5,7 +5,7 @@
 3. Columns are left out from the right, those that say how a row fares (`stays`) last.
 4. Where only identifiers are left, they are folded to the width.
 
-So no identifier is cut, and no line is wider than there is room.
+So no identifier is cut, and no line is wider than allowed.
 """
 
 from collections.abc import Callable, Iterator, Sequence

@@ -1,4 +1,4 @@
-"""What differs between two policies, for eyes."""
+"""What differs between two policies, as text for people."""
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""Every command by name: where it lives, what it is for, in which section it is listed.
+"""Every command by name: its module, what it is for, in which section it is listed.
 
 This table is all that `ganglion --help` reads; a command's module is imported only when
 that command runs, so that help and completion start fast.

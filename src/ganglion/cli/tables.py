@@ -1,4 +1,4 @@
-"""Lists: a table for eyes, JSON, YAML or CSV for programs, from the same rows."""
+"""Lists: a table for people, JSON, YAML or CSV for programs, from the same rows."""
 
 import csv
 import shutil
@@ -55,7 +55,7 @@ def table_of(columns: Sequence[Column[T]], rows: Sequence[T], *, whole: bool = F
 
 
 def room() -> int:
-    """Return the width of the terminal; a pipe has room for everything."""
+    """Return the width of the terminal; a pipe has no limit."""
     return shutil.get_terminal_size().columns if screen.is_tty() else UNBOUNDED
 
 
@@ -68,7 +68,7 @@ def print_list(
         items: the rows.
         columns: what to show of them.
         form: `table`, `wide`, `json`, `yaml` or `csv`.
-        empty: said on stderr in place of an empty table.
+        empty: printed on stderr in place of an empty table.
     """
     print_pages([items], columns, form, empty=empty)
 
@@ -94,7 +94,7 @@ def print_pages(
 def _lines(pages: Iterable[Sequence[T]], columns: Sequence[Column[T]], width: int) -> Iterator[str]:
     """Yield the lines of all pages.
 
-    Where there is room for everything, columns only grow from page to page; else headings are
+    Where the width is not limited, columns only grow from page to page; else headings are
     repeated where the columns of a page differ from those before.
     """
     colour = is_coloured()

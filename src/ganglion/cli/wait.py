@@ -195,7 +195,7 @@ def reached(view: "WorkloadDetail", goal: str) -> bool:
 def _read(
     events: "Iterator[EventView]", news: "queue.SimpleQueue[EventView | EnvironmentFault]"
 ) -> None:
-    """Hand events on; the last thing handed on is why they ended."""
+    """Pass events on; the last item is why they ended."""
     try:
         for event in events:
             news.put(event)
@@ -208,7 +208,7 @@ def _read(
 def _touched(
     news: "queue.SimpleQueue[EventView | EnvironmentFault]", patience_s: float | None
 ) -> set[str]:
-    """Wait for events; return the workloads that all those at hand are about.
+    """Wait for events; return the workloads that all those received are about.
 
     Raises:
         queue.Empty: none came in time.

@@ -58,7 +58,7 @@ class Session:
             self._socket.send_bytes(bytes((channel,)) + payload)
 
     def send(self, data: bytes) -> None:
-        """Hand in input."""
+        """Send input."""
         for at in range(0, len(data), PIECE):
             self._send(STDIN, data[at : at + PIECE])
 

@@ -98,7 +98,7 @@ def jobs(scene: Scene) -> Table:
 
 
 def promises(checks: list[Check]) -> Table:
-    """Return the table of what was promised and what came of it."""
+    """Return the table of what was promised and what happened."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     table.add_column("")
     table.add_column("PROMISE", overflow="fold")

@@ -1,4 +1,4 @@
-"""The second half: how services, workspaces, sweeps and training live."""
+"""The second half: services, workspaces, sweeps and training through their lives."""
 
 import re
 from collections.abc import Iterator, Sequence

@@ -125,7 +125,7 @@ def _token(headers: Mapping[str, str]) -> str:
 
 
 def is_named(access: Access, uid: int | None) -> bool:
-    """Whether a user of this machine is the owner or one of those whom `access` names."""
+    """Whether a user of this machine is the owner or one of those that `access` names."""
     if uid is None:
         return False
     if uid in access.users:

@@ -17,7 +17,7 @@ class Refusal(Exception):
         code: stable, for programs.
         message: what is wrong, for a person.
         hint: what to do about it.
-        retry_after_s: when to come again; 0 = not said.
+        retry_after_s: when to come again; 0 = not given.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Callers' connections: as many as there is room for, and none that keeps the router waiting."""
+"""Callers' connections: as many as the limit allows, and none that keeps the router waiting."""
 
 import asyncio
 from http import HTTPStatus
@@ -89,7 +89,7 @@ class Caller(web.RequestHandler):
         return self._user
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Begin, unless there is no room."""
+        """Begin, unless the limit is reached."""
         assert isinstance(transport, asyncio.Transport)
         address = str((transport.get_extra_info("peername") or ("",))[0])
         if not self._bounds.gate.enter(address):
@@ -101,7 +101,7 @@ class Caller(web.RequestHandler):
         self._arm()
 
     def connection_lost(self, exc: BaseException | None) -> None:
-        """It is gone, and leaves room for another one."""
+        """It is gone; another one may connect."""
         self._disarm()
         if self._address is not None:
             self._bounds.gate.leave(self._address)

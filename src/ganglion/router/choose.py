@@ -35,7 +35,7 @@ class Wish(Struct, frozen=True):
 
     Attributes:
         key: requests with equal keys go to the same replica where that is wise; empty = none.
-        model: the model it asks for; empty = not said.
+        model: the model it asks for; empty = not given.
         opens: whether a user opens a page with it, and not a page that is open asks for more.
         tried: replicas that lost it before; they are asked again only when there is no other.
     """

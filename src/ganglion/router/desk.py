@@ -156,7 +156,7 @@ class Desk:
         self.tally.waiting.add(now, -1)
 
     def give_back(self, replica: Replica, now: int) -> None:
-        """A granted request is over, whatever came of it."""
+        """A granted request is over, with any result."""
         replica.running -= 1
         self.tally.running.add(now, -1)
         if not replica.running:
@@ -216,7 +216,7 @@ class Desk:
         ticket.grant(replica)
 
     def began(self, now: int, took_ms: int) -> None:
-        """The first byte of an answer's body came so long after its request."""
+        """Record how long after its request the first byte of an answer's body came."""
         self.tally.first.add(now, took_ms)
         self.tally.late += bool(self.service.late_ms) and took_ms > self.service.late_ms
 

@@ -26,7 +26,7 @@ class Errand:
 
     Args:
         session: connections to replicas.
-        service: whom it is for.
+        service: which service it is for.
         request: as it came.
         path: what replicas are asked for, with the query, percent-encoded.
         prefix: what was taken off the path.

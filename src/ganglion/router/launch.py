@@ -42,7 +42,7 @@ def adopt_or_start(home: Path, host: str, port: int) -> Record:
 
 
 def answers(home: Path, found: Record) -> bool:
-    """Whether that router lives and is the one that wrote the record."""
+    """Whether that router runs and is the one that wrote the record."""
     try:
         with control(home, found) as client:
             return client.get("/stats", timeout=ANSWER_S).status_code == httpx2.codes.OK

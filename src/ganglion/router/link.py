@@ -22,7 +22,7 @@ from ganglion.transport.http import Unproven
 PORT = 7078
 """Where routers listen by default."""
 READ_S = 1.0
-"""Stats are at most that old while the router lives."""
+"""Stats are at most that old while the router runs."""
 PAUSE_S = 0.25
 """Between two attempts to reach a router."""
 GIVE_UP_S = 5.0
@@ -35,7 +35,7 @@ class Reading(msgspec.Struct, frozen=True):
     """The last that was heard of the router.
 
     Attributes:
-        stats: what it said.
+        stats: its last report.
         age_ms: how long ago; nothing was ever heard = since the link was made.
     """
 

@@ -71,7 +71,7 @@ async def serving(
     finish_s: float = FINISH_S,
     bounds: Bounds | None = None,
 ) -> AsyncIterator[web.SockSite]:
-    """Callers are answered; at the end what they have is finished first, for so long."""
+    """Callers are answered; at the end open requests may finish first, for `finish_s`."""
     server = Callers(
         front.handle,
         bounds or Bounds(Gate(limits.affordable(2 * MOST_CALLERS) // 2)),

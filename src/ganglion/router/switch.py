@@ -66,7 +66,7 @@ class Switch:
         self._told = asyncio.Event()
 
     async def fed(self, wait_ms: int) -> None:
-        """Return when there is a table, or after so long."""
+        """Return when there is a table, or after the given time."""
         if not self._fed.is_set():
             await _at_most(self._fed, wait_ms)
 
@@ -76,7 +76,7 @@ class Switch:
         return self._news
 
     async def news_beyond(self, seen: int, wait_ms: int) -> None:
-        """Return when there is news beyond `seen`, or after so long."""
+        """Return when there is news beyond `seen`, or after the given time."""
         if self._news == seen:
             await _at_most(self._told, wait_ms)
 

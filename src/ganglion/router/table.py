@@ -66,7 +66,7 @@ class Access(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
 
     Attributes:
         key: secret that lets a caller in as a token, and that tickets and cookies are made with;
-            empty = anyone may reach it.
+            empty = any user may reach it.
         users: numbers of users of this machine who need no token.
         groups: names of groups of this machine whose members need none.
     """

@@ -13,7 +13,7 @@ class Outcome(StrEnum):
     """How a request ended."""
 
     DONE = "done"
-    """A replica answered, whatever it said."""
+    """A replica answered, with any status."""
     REFUSED = "refused"
     """429: too many wait already."""
     UNSERVED = "unserved"
@@ -51,7 +51,7 @@ class Times:
         self.buckets = [0] * (len(BUCKETS_S) + 1)
 
     def add(self, now: int, took_ms: float) -> None:
-        """It took so long once more."""
+        """Count one more duration."""
         self.lately.add(now, took_ms)
         self.sum_s += took_ms / 1000
         self.buckets[bisect_left(BUCKETS_S, took_ms / 1000)] += 1

@@ -31,7 +31,7 @@ class Tunnel:
 
     Args:
         session: connections to replicas.
-        service: whom it is for.
+        service: which service it is for.
         request: the caller's handshake.
         path: what replicas are asked for, with the query, percent-encoded.
         prefix: what was taken off the path.
@@ -140,7 +140,7 @@ class Ended(Struct, frozen=True):
 
 
 async def both_ways(near: End, far: End) -> None:
-    """Pass messages on until one side ends; then both are ended as it said."""
+    """Pass messages on until one side ends; then both are ended with its code and reason."""
     ways = {
         asyncio.create_task(_one_way(near, far)): (far, near),
         asyncio.create_task(_one_way(far, near)): (near, far),

@@ -89,7 +89,7 @@ class Upload(Payload):
         """The next bytes; empty = that was all.
 
         Raises:
-            TimeoutError: the caller said nothing for too long, and no answer has begun.
+            TimeoutError: the caller sent nothing for too long, and no answer has begun.
         """
         limit_s = None if self._answered else self._silent_s
         try:

@@ -1,4 +1,4 @@
-"""Times of the last minute, in little room: quantiles within 5 %, whatever the number."""
+"""Times of the last minute, in little memory: quantiles within 5 %, whatever the number."""
 
 from bisect import bisect_left
 from collections.abc import Iterable
@@ -30,7 +30,7 @@ class Window:
         self._epochs = [-1] * SLOTS
 
     def add(self, now: int, took_ms: float) -> None:
-        """Something took so long; `now` never goes back, in ms."""
+        """Record one duration; both in ms, and `now` never goes back."""
         epoch = now // SLOT_MS
         at = epoch % SLOTS
         if self._epochs[at] != epoch:

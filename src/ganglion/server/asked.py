@@ -88,7 +88,7 @@ class Inbox:
         self._asked.put(asked)
 
     def gather(self, patience_s: float) -> list[Asked]:
-        """Wait for a command, at most so long; return all there are."""
+        """Wait for a command, at most the given time; return all there are."""
         gathered = list[Asked | None]()
         try:
             gathered.append(self._asked.get(timeout=patience_s))

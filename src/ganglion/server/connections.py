@@ -57,7 +57,7 @@ class Joined:
 
 
 class Connection(H11Protocol):
-    """Takes callers on a Unix socket who are this user, and over TCP as many as there is room for.
+    """Takes callers on a Unix socket who are this user, and over TCP as many as the limit allows.
 
     Callers on the Unix socket are not counted: a flood of others does not keep them out.
     """
@@ -70,7 +70,7 @@ class Connection(H11Protocol):
     _dropped = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn declares it
-        """Begin, unless there is no room, or another user calls."""
+        """Begin, unless the limit is reached, or another user calls."""
         connected: socket.socket = transport.get_extra_info("socket")
         if connected.family == socket.AF_UNIX:
             uid = unix.peer_uid(connected)
@@ -90,7 +90,7 @@ class Connection(H11Protocol):
         self._arm(self.headers_s)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """It is gone, and leaves room for another one."""
+        """It is gone; another one may connect."""
         self._disarm()
         if self._address:
             self.gate.leave(self._address)
@@ -113,7 +113,7 @@ class Connection(H11Protocol):
         self._wait_for_rest()
 
     def handle_websocket_upgrade(self, event: h11.Request) -> None:
-        """Hand the connection to the protocol of WebSockets; its end leaves room."""
+        """Hand the connection to the protocol of WebSockets; its end frees its place."""
         super().handle_websocket_upgrade(event)
         heir = self.transport.get_protocol()
         if self._address and heir is not self:

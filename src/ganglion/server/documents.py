@@ -110,7 +110,7 @@ def _causes(said: Mapping[str, Any]) -> Fields:
 
 
 def _guard(fields: Fields) -> Fields:
-    """At first, the reasons of cordons alone said on whose account nodes are cordoned."""
+    """In early ledgers only the reason of a cordon says on whose account a node is cordoned."""
     kinds = {
         name: cordon_of(each) if type(each) is str else each
         for name, each in fields["_cordons"].items()

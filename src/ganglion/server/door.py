@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ganglion.router.link import Reading
 
 STALE_MS = 5_000
-"""What a router said longer ago tells nothing about now."""
+"""Age beyond which what a router reported says nothing about now."""
 RETRY_S = 10.0
 """Pause between two attempts to start a router."""
 
@@ -23,10 +23,10 @@ log = structlog.get_logger(__name__)
 
 
 class Heard(Struct, frozen=True):
-    """The last that a router said.
+    """The last report of a router.
 
     Attributes:
-        boot: which process of the router said it; empty = none ever did.
+        boot: which process of the router sent it; empty = none ever did.
         age_ms: how long ago.
         settled: whether it routes by the newest table.
         services: by name, those that it routes since they are in the table: what it says of an
@@ -116,7 +116,7 @@ class Door:
         """Have the services of one keeper routed from now on, beside those of others.
 
         Args:
-            owner: whose they are; replaces what the same owner said before.
+            owner: whose they are; replaces what the same owner gave before.
             services: with their replicas.
         """
         with self._lock:
@@ -129,7 +129,7 @@ class Door:
                 self._thread.start()
 
     def heard(self) -> Heard:
-        """The last that the router said."""
+        """The last report of the router."""
         with self._lock:
             if self._link is None:
                 return Heard()

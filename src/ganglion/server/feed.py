@@ -27,7 +27,7 @@ MOST_BEHIND = 10_000
 BEAT_S = 15.0
 """How often a silent stream shows that it lives."""
 STUCK_S = 30.0
-"""A consumer that takes nothing for so long is dropped."""
+"""Time without reading after which a consumer is dropped."""
 
 
 class Feed:

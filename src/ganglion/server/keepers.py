@@ -67,7 +67,7 @@ class _Seat(Struct):
         due: when it is to be asked, in ms; None = when something happens.
         news: whether anything has happened since it was asked.
         pause_ms: how long it is left alone at present; 0 = it works.
-        broken: what it said as it failed; empty = it works.
+        broken: the message of its failure; empty = it works.
         deaf: whether it missed an event, so that it must not be asked before a replay.
     """
 

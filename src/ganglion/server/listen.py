@@ -29,7 +29,7 @@ class Listener(uvicorn.Server):
         ready: called once clients can connect.
         leaving: called when the end begins, so that endless answers end.
         most: callers over TCP at once; one address may have half of them. Fewer where the limit
-            of open files has no room for them.
+            of open files is too low for them.
     """
 
     def __init__(

@@ -73,7 +73,7 @@ class Loads:
         Args:
             entry: the service; it scales.
             ready: replicas that answer requests.
-            heard: the last that the router said.
+            heard: the last report of the router.
             now: the time, in ms.
         """
         routed = self._router.reading(entry.id, entry.workload.name, heard, now)
@@ -94,7 +94,7 @@ class Loads:
         return load
 
     def _merged(self, service: str, found: Found, ready: set[str], router: Reading) -> Load:
-        """What replicas or Prometheus said, and what waits at the router beside."""
+        """What replicas or Prometheus reported, and what waits at the router beside."""
         by_pages = bool(found.pages.pages or found.pages.silent)
         merged = self._of_pages(service, found, ready) if by_pages else of_answers(found)
         if merged.values is None:

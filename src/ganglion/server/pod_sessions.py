@@ -181,7 +181,7 @@ def close_all(draft: Draft) -> None:
 
 
 async def all_ended(here: Context, seconds: float) -> None:
-    """Wait until the ends of all sessions are recorded, at most so long."""
+    """Wait until the ends of all sessions are recorded, at most the given time."""
     if here.ending:
         await asyncio.wait(here.ending, timeout=seconds)
 

@@ -160,7 +160,7 @@ def keep(draft: Draft, file: PolicyFile, user: str) -> None:
 
 
 def owns_queues(mind: Mind) -> bool:
-    """Whether a policy has said what the queues are, so that no other file does."""
+    """Whether a policy has defined the queues, so that no other file does."""
     return any(each.queues is not None for each in mind.book.policies)
 
 

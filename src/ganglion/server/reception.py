@@ -33,7 +33,7 @@ class Entrance(Protocol):
         """Route these from now on."""
 
     def heard(self) -> Heard:
-        """The last that the router said."""
+        """The last report of the router."""
 
 
 class Reception:

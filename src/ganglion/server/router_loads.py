@@ -22,7 +22,7 @@ class RouterLoads:
         Args:
             service: its id; another one of the same name counts anew.
             name: the service's name.
-            heard: the last that the router said.
+            heard: the last report of the router.
             now: the time, in ms.
         """
         stats, at = heard.services.get(name), now - heard.age_ms

@@ -191,7 +191,7 @@ def explain_workload(here: Here, ref: str) -> schemas.Why:
 
 
 def _cost(mind: Mind, gang: str) -> dict[str, int]:
-    """What making room for others has cost a gang so far."""
+    """What yielding to others has cost a gang so far."""
     trail = mind.book.trails[gang]
     return {"preemptions": trail.preemptions, "lost_gpu_ms": trail.lost_gpu_ms}
 

@@ -53,7 +53,7 @@ def _relieve(draft: Draft, entry: Entry) -> None:
 
 
 def _finds_no_place(draft: Draft, gang: str) -> bool:
-    """Whether a replica waits for nothing but room, as far as was found out."""
+    """Whether a replica waits for nothing but capacity, as far as was found out."""
     record = draft.state.records[gang]
     if record.phase is not Phase.PENDING or record.reason:
         return False

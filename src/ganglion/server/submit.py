@@ -1,4 +1,4 @@
-"""Accepting a workload: everything that can be wrong with it is said before it is taken."""
+"""Accepting a workload: everything that can be wrong with it is checked before it is taken."""
 
 from collections.abc import Collection, Mapping
 from functools import partial

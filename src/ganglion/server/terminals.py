@@ -157,7 +157,7 @@ def _ending(said: bytes) -> Ending:
 
 
 async def _onward(caller: WebSocket, writer: asyncio.StreamWriter) -> bool:
-    """Hand on what the caller says; returns whether the pod takes no more, else the caller left."""
+    """Forward the caller's input; returns whether the pod takes no more; else the caller left."""
     try:
         while True:
             writer.write(framed(await _bytes(caller)))
@@ -180,7 +180,7 @@ async def _bytes(caller: WebSocket) -> bytes:
 
 
 async def _back(reader: asyncio.StreamReader, caller: WebSocket) -> bytes:
-    """Hand on what a pod says; returns the status that it ended with, empty = there was none."""
+    """Forward what a pod sends; returns the status that it ended with, empty = there was none."""
     last = b""
     with contextlib.suppress(WebSocketDisconnect, RuntimeError):
         while body := await receive(reader):

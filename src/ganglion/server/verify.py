@@ -18,7 +18,7 @@ from ganglion.server.replay import ignored, take
 CUT = "the ledger was cut here, and begins with it"
 EQUAL = "equal to the replay"
 OTHER_VERSION = "another version wrote it, and this one replays the events otherwise: "
-"""How what may be said of a snapshot begins that is no flaw."""
+"""Beginning of a finding about a snapshot that is no flaw."""
 
 
 class SnapshotVerdict(Struct, frozen=True):

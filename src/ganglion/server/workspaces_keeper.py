@@ -32,7 +32,7 @@ class WorkspaceKeeper:
 
     Args:
         eyes: look at workspaces.
-        pace: how long the word of a witness holds.
+        pace: how long an observation holds.
         reception: has workspaces routed, and wakes those that are opened; None = neither is done.
 
     Attributes:

@@ -16,15 +16,15 @@ import structlog
 from ganglion.transport.refusals import BUSY
 
 FULL = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
-"""Errors that say that there is no room for one more connection."""
+"""Errors of a limit that allows no more connections."""
 PAUSE_S = 1.0
-"""After so long asyncio accepts again, when it was given one of them."""
+"""Time after which asyncio accepts again when it got one of them."""
 
 log = structlog.get_logger(__name__)
 
 
 class Listening(socket.socket):
-    """A socket that keeps one file open, to have room for callers whom it refuses."""
+    """A socket that keeps one file open, so that it can accept callers to refuse them."""
 
     def __init__(self, *args: Any, **others: Any) -> None:  # noqa: ANN401 - as `socket.socket`
         super().__init__(*args, **others)
@@ -32,7 +32,7 @@ class Listening(socket.socket):
         self._spare = _opened()
 
     def accept(self) -> tuple[socket.socket, Any]:
-        """Return the next caller; those for whom there is no file are refused on the way.
+        """Return the next caller; those for which there is no file are refused on the way.
 
         Raises:
             BlockingIOError: no other caller waits, or none can be looked at now.

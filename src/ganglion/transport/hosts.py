@@ -50,7 +50,7 @@ def is_own(host: str, address: str) -> bool:
 
 
 def split(authority: str) -> tuple[str, int]:
-    """Host, in lower case and without brackets, and port of a `Host` header; 80 = not said."""
+    """Host, in lower case and without brackets, and port of a `Host` header; 80 = not given."""
     host, colon, port = authority.lower().rpartition(":")
     if not colon or not port.isascii() or not port.isdigit():
         host, port = authority.lower(), "80"

@@ -40,7 +40,7 @@ def raise_file_limit() -> int:
 
 
 def affordable(wanted: int) -> int:
-    """How many callers the limit of open files leaves room for, at most `wanted`."""
+    """How many callers the limit of open files allows, at most `wanted`."""
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return max(FEWEST, min(wanted, files - BACKLOG - RESERVE))
 
@@ -53,7 +53,7 @@ class Gate:
 
     Attributes:
         inside: callers now.
-        refused: callers that found no room.
+        refused: callers refused at the limit.
     """
 
     def __init__(self, most: int) -> None:
@@ -62,7 +62,7 @@ class Gate:
         self._by_address: Counter[str] = Counter()
 
     def enter(self, address: str) -> bool:
-        """Let a caller in; False = there is no room for it."""
+        """Let a caller in; False = the limit is reached."""
         key = _network(address)
         if self.inside >= self.most or self._by_address[key] >= self.most_each:
             self.refused += 1

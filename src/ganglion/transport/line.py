@@ -59,7 +59,7 @@ class Line:
         except BaseException:
             connection.close()
             raise
-        if connection.sock is not None:  # the server said that it goes on
+        if connection.sock is not None:  # the server keeps it open
             connection.idle_since = time.monotonic()
             if len(self._idle) < KEPT:
                 self._idle.append(connection)

@@ -1,4 +1,4 @@
-"""What the cause of a stop says: how the attempt ends, for whom, and which trade it was part of."""
+"""What the cause of a stop says: how the attempt ends, for which gang, in which trade."""
 
 from collections.abc import Mapping
 from enum import StrEnum

@@ -17,7 +17,7 @@ class Bridge:
         self._thread.start()
 
     def call(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run to the end and return or raise what comes of it; Ctrl-C cancels it."""
+        """Run to the end and return or raise the result; Ctrl-C cancels it."""
         future = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
             return future.result()

@@ -53,7 +53,7 @@ class ClusterClient:
     """A connection to a cluster; its methods are those of `ganglion.client.Client`.
 
     Args:
-        endpoint: which cluster, as whom.
+        endpoint: which cluster, with which credentials.
         namespace: where workloads are; empty = that of the endpoint.
         timeout_s: longest time for one request, in seconds.
 

@@ -51,7 +51,7 @@ class Lives:
         sight: what the scheduler knows.
         may: whether we lead.
         clock: the time in ms since 1970.
-        pace: how long the word of those holds who look at workspaces.
+        pace: how long the observations of workspaces hold.
         instance: of several schedulers, the one whose objects it reconciles.
     """
 

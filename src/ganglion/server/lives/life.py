@@ -1,4 +1,4 @@
-"""How an object of a cluster lives: what its owner said when it was made."""
+"""How an object of a cluster is managed: what its owner set when it was made."""
 
 from collections.abc import Iterator, Mapping
 from textwrap import indent
@@ -23,7 +23,7 @@ KEYS = {
 
 
 class Life(Struct, frozen=True):
-    """How an object lives.
+    """How an object is managed.
 
     Attributes:
         kind: what it is.

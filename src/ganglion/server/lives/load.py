@@ -24,14 +24,14 @@ class Load(Struct, frozen=True):
 
 
 class History(Struct):
-    """What one service's pods said of late."""
+    """What one service's pods reported of late."""
 
     pages: deque[Pages]
     since: float = 0.0
 
     @classmethod
     def empty(cls) -> "History":
-        """Nothing was said yet."""
+        """Nothing was reported yet."""
         return cls(deque(maxlen=REMEMBERED))
 
 

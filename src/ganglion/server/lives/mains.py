@@ -33,7 +33,7 @@ class Kept(Struct, frozen=True):
     Attributes:
         collection: path of its kind.
         main: the object.
-        life: how it lives.
+        life: how it is managed.
     """
 
     collection: str

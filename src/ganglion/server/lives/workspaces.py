@@ -42,7 +42,7 @@ class Workspaces:
 
     Args:
         eyes: look at workspaces.
-        pace: how long the word of a witness holds.
+        pace: how long an observation holds.
     """
 
     def __init__(self, eyes: Eyes, pace: Pace | None = None) -> None:

@@ -292,7 +292,7 @@ class Hands:
         return list(dict.fromkeys(each.spec.node_name for each in pods if each))
 
     async def _mark(self, order: Evict) -> None:
-        """Mark victims, so that the scheduler that takes over knows for whom they go."""
+        """Mark victims, so that the scheduler that takes over knows for which gang they go."""
 
         async def write(index: int) -> Outcome:
             return await self._mark_one(order.pods[index], order.beneficiary)

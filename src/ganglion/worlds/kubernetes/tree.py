@@ -35,7 +35,7 @@ class QueueTree:
         instance: whose objects count.
 
     Attributes:
-        latest: what they said last.
+        latest: the last configuration read from them.
     """
 
     def __init__(

@@ -75,7 +75,7 @@ class Attempts:
         return bool(self._ledger) and term is not None and term["ledger"] != self._ledger
 
     def _set_aside(self, gang: str, attempt: int) -> None:
-        """Make room for an attempt where one of another ledger, killed before, has its name.
+        """Free the name of an attempt where one of another ledger, killed before, has its name.
 
         Raises:
             OSError: the home cannot be written.

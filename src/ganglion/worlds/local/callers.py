@@ -50,7 +50,7 @@ class Callers:
             self._listener.setblocking(False)
 
     def wait(self, wakeups: Wakeups, seconds: float) -> set[int]:
-        """Wait for signals, at most so long, and return their numbers; take callers meanwhile."""
+        """Wait for signals, at most `seconds`, and return their numbers; take callers meanwhile."""
         listeners = [self._listener] if self._listener else []
         woken, callers, _ = wakeups.select(seconds, listeners, ())
         for listener in callers:

@@ -24,7 +24,7 @@ from ganglion.worlds.local.seats import Seat, Table
 ADDRESS = "127.0.0.1"
 """Every node of this world is this machine."""
 HANDED_ON = ("SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT")
-"""Signals that torchrun hands on to its workers by itself."""
+"""Signals that torchrun forwards to its workers by itself."""
 HARMLESS = ("SIGURG", "SIGWINCH", "SIGCHLD", "SIGCONT")
 """Signals that end no process."""
 OWNED = ("PET_", "GANGLION_", "SLURM_", "TORCHELASTIC_", "OMPI_", "PMI_", "PMIX_")
@@ -56,7 +56,7 @@ class Facts(Struct, frozen=True):
         name: the workload's name.
         master_port: port for the rendezvous on rank 0's node.
         service_port: port a service should listen on.
-        checkpoint_dir: where checkpoints live.
+        checkpoint_dir: where checkpoints are kept.
         run_dir: this attempt's run directory.
         gpus: node name -> its devices in the node's order.
     """
@@ -91,7 +91,7 @@ def rank_env(gang: Gang, table: Table, run: Run, seat: Seat, facts: Facts) -> di
 
 
 def _handled(name: str) -> dict[str, str]:
-    """What has torchrun hand the signal of the contract on; of those it does not know it dies."""
+    """Variables that make torchrun forward the contract's signal: an unknown one ends it."""
     full = _signal_name(name)
     if full in HANDED_ON or full in HARMLESS:
         return {}

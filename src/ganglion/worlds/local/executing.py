@@ -97,7 +97,7 @@ class Command:
     """The command while it runs.
 
     Args:
-        caller: whom it is for.
+        caller: which caller it is for.
         plan: what the supervisor says of it.
         wakeups: signals to wait for.
     """
@@ -168,7 +168,7 @@ class Command:
                 self._typed += END_OF_INPUT if self._plan["tty"] else b""
 
     def _type(self) -> None:
-        """Hand the input on, as far as the command takes it."""
+        """Forward the input, as far as the command takes it."""
         if self._typed and self._ends.input >= 0:
             try:
                 del self._typed[: os.write(self._ends.input, self._typed)]

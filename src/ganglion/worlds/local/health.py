@@ -18,7 +18,7 @@ from ganglion.worlds.local.nvml import BINDING, says_absent, told
 EVERY_S = 10.0
 """How often every GPU is asked."""
 SETTLE_MS = 600_000
-"""A GPU that was sick is well again once nothing was wrong for so long."""
+"""A GPU that was sick is well again once nothing was wrong for this time, in ms."""
 
 SILENT = 3
 """Looks in a row without an answer after which a GPU counts as one that does not answer."""

@@ -40,11 +40,11 @@ class Gpus(Protocol):
 
 
 class Speaker(Protocol):
-    """An attempt whose programs may speak for themselves."""
+    """An attempt whose programs may report their own activity."""
 
     @property
     def activity(self) -> Activity:
-        """What they said."""
+        """Their reports."""
 
 
 class Place(Struct, frozen=True):
@@ -82,7 +82,7 @@ class LocalOnlooker:
 
     Args:
         place: the attempt.
-        speaker: tells what its programs said of themselves.
+        speaker: tells what its programs reported of themselves.
         clock: the time in ms.
         gpus: who tells of its GPUs.
     """

@@ -112,7 +112,7 @@ class Process:
             raise StartError(said, CANNOT_RUN, passing=True) from None
 
     def ended(self, status: int) -> None:
-        """Take note of its end from a wait status; a signal N counts as exit code 128 + N."""
+        """Record its end from a wait status; a signal N counts as exit code 128 + N."""
         code = os.waitstatus_to_exitcode(status)
         self._popen.returncode = code
         self.code = code if code >= 0 else 128 - code

@@ -133,7 +133,7 @@ class ReportFiles:
 
     @property
     def activity(self) -> Activity:
-        """Whether they work, by their own word."""
+        """Whether they work, by their own reports."""
         return self._hearing.activity
 
     def look(self, pods: list[Record], now: int, *, over: bool = False) -> list[Event]:

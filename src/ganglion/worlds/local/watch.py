@@ -64,7 +64,7 @@ class Watched:
         """Start its supervisor now; `look` does so too, wherever it finds that none came to work.
 
         Raises:
-            OSError: the machine has no room for another process.
+            OSError: the machine cannot start another process.
         """
         self._spawn()
 
@@ -128,7 +128,7 @@ class Watched:
 
     @property
     def activity(self) -> Activity:
-        """Whether its programs work, by their own word."""
+        """Whether its programs work, by their own reports."""
         return self._reports.activity
 
     def _departures(self, now: int) -> Iterator[Event]:

@@ -206,13 +206,13 @@ class LocalWorld:
                 ) from error
 
     def endpoint(self, gang: str) -> str | None:
-        """`address:port` where a gang's service was asked to listen; None if it does not live."""
+        """`address:port` where a gang's service was asked to listen; None if it does not run."""
         for watched in self._attempts.of(gang):
             return f"{ADDRESS}:{watched.spec['service_port']}"
         return None
 
     def activity(self, gang: str) -> Activity | None:
-        """Whether a gang's programs work, by their own word; None if it does not live."""
+        """Whether a gang's programs work, by their own reports; None if it does not run."""
         for watched in self._attempts.of(gang):
             return watched.activity
         return None
@@ -226,7 +226,7 @@ class LocalWorld:
                 log.warning("cannot tell", gang=gang, error=str(error))
 
     def onlooker(self, gang: str, idle: Idle) -> Onlooker | None:
-        """Who looks whether a workspace is used; None if it does not live."""
+        """What observes whether a workspace is used; None if it does not run."""
         for watched in self._attempts.of(gang):
             seat = place_of(watched.run, watched.spec, self._ground.gpus, idle)
             return LocalOnlooker(seat, watched, self._clock)

@@ -68,7 +68,7 @@ def nodes_for(jobs: Sequence[SimJob], per_node: int, *, gpus: bool) -> int:
     """How many nodes carry a trace at 90 % mean load.
 
     The mean demand is the work of all jobs over the time in which they are submitted; the
-    cluster also has room for the largest job and at least two nodes.
+    cluster also fits the largest job and at least two nodes.
 
     Args:
         jobs: the trace.

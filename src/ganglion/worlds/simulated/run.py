@@ -24,7 +24,7 @@ from ganglion.worlds.simulated.scenario import Scenario
 from ganglion.worlds.simulated.world import SimulatedWorld
 
 PATIENCE = 64
-"""Cycles in which nothing came of waking up, after which a run that is otherwise over ends."""
+"""Cycles in which waking up changed nothing, after which a run that is otherwise over ends."""
 
 
 class Progress(Protocol):

@@ -1,4 +1,4 @@
-"""What is said on pods: that they are victims, and why they wait.
+"""Conditions written on pods: that they are victims, and why they wait.
 
 A victim is marked before it is evicted, in one write with two parts:
 
@@ -101,8 +101,8 @@ def _target(reason: str, message: str, clock: Clock) -> dict[str, str]:
 def unschedulable(pod: Pod, message: str, now_ms: int) -> dict[str, Any] | None:
     """Return what to change so that a pod says why it waits; None = nothing.
 
-    Nothing is said on pods that are bound, gated, leaving or over, and nothing twice. The time
-    of the transition is left as it is while the status stays False.
+    No condition is written on pods that are bound, gated, leaving or over, and none twice. The
+    time of the transition is left as it is while the status stays False.
     """
     wait = pod.condition(SCHEDULED)
     said = (wait.status, wait.reason, wait.message) if wait else ()

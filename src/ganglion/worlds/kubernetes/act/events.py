@@ -68,7 +68,7 @@ class Recorder:
         """Events that were never written."""
 
     def record(self, event: Happened) -> None:
-        """Take note of what happened."""
+        """Record what happened."""
         with self._lock:
             series = self._shelf.add(event, self._clock())
             if series.name in self._queued:

@@ -85,7 +85,7 @@ class Outcome(Struct, frozen=True):
 
     Attributes:
         verdict: in one word.
-        message: what the server said, for people.
+        message: the server's answer, for people.
         node: where the pod is bound; empty when it is not, or was not looked at.
         retry_after_s: when to try again, in seconds; 0 = the server did not say.
     """

@@ -39,7 +39,7 @@ class Suspendable(Protocol):
 
 
 class Switch(Struct, frozen=True):
-    """The state of an owner's switch: whether it is on, and for whom we put it on."""
+    """The state of an owner's switch: whether it is on, and for which gang we put it on."""
 
     is_on: bool
     ours: str

@@ -33,7 +33,7 @@ class Api:
     """One cluster, within one event loop.
 
     Args:
-        endpoint: which cluster, as whom.
+        endpoint: which cluster, with which credentials.
         in_flight: requests at a time; more wait. Streams are not counted.
         timeout_s: longest time for one request, from sending it to the end of the answer.
 

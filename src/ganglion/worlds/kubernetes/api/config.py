@@ -1,4 +1,4 @@
-"""Which cluster, as whom: from a kubeconfig, or from inside a pod."""
+"""Which cluster, with which credentials: from a kubeconfig, or from inside a pod."""
 
 import os
 from pathlib import Path

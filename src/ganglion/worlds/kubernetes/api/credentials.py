@@ -39,7 +39,7 @@ class Proof(Struct, frozen=True):
 
 
 class Credentials(Protocol):
-    """Source of proof; asked before each request, so the answer has to be at hand."""
+    """Source of proof; asked before each request, so the answer must be quick."""
 
     async def proof(self) -> Proof:
         """Return what to send with a request."""

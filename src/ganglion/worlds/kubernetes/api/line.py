@@ -33,7 +33,7 @@ class Line:
     """Talks to one API server.
 
     Args:
-        endpoint: which, and as whom.
+        endpoint: which, with which credentials.
         in_flight: requests at a time.
         timeout_s: longest time for one.
     """

@@ -32,10 +32,10 @@ class Head(Struct, frozen=True):
 
     Attributes:
         status: HTTP status.
-        length: bytes of the body; -1 = not said.
+        length: bytes of the body; -1 = not given.
         chunked: the body comes in chunks.
         last: no request may follow on this connection.
-        retry_after: seconds to wait as digits; empty when not said.
+        retry_after: seconds to wait as digits; empty when not given.
     """
 
     status: int

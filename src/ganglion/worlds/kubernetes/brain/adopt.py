@@ -322,7 +322,7 @@ def _resume_victim(scene: Scene, gang: str, wards: set[str], now: int) -> None:
 
 
 def _promise_again(scene: Scene, judge: Judge, gang_id: str, now: int) -> None:
-    """Give a gang the promise that its pods speak of, if it can be kept."""
+    """Give a gang the promise that its pods name, if it can be kept."""
     site, found = scene.site_of(gang_id), scene.founds[gang_id]
     admit(scene, judge, site, gang_id, now)
     record = scene.record(gang_id)

@@ -1,7 +1,7 @@
 """A gang that was not ready in time keeps off the nodes where it was not, while others will do.
 
 The nodes are closed to its next try alone, and no gang is stopped for it meanwhile. If no other
-node has room, or an hour has passed, it may go back: nodes are suspected here, not blamed.
+node has capacity, or an hour has passed, it may go back: nodes are suspected here, not blamed.
 """
 
 from collections.abc import Mapping

@@ -90,7 +90,7 @@ class Dynamic:
             self._kinds[bound.site.name].drop(gang)
 
     def renew(self, site: Site, looks: Callable[[str], bool]) -> set[str]:
-        """Find out anew which nodes are closed to whom.
+        """Find out anew which nodes are closed to which pods.
 
         Args:
             site: in which cluster.

@@ -122,7 +122,7 @@ class Judge:
             self._filter.rules.pop((gang, name), None)
 
     def refresh(self, scene: Scene, now: int) -> None:
-        """Find out which nodes are closed to whom, as things are now."""
+        """Find out which nodes are closed to which pods now."""
         self._budgets.open(scene)
 
         def looks(gang: str) -> bool:

@@ -1,7 +1,7 @@
 """Which nodes are closed to which pods now, computed once for all pods that are alike.
 
 Pods are alike if nothing that is asked for distinguishes them: of their labels and the values
-of these only those count that their own rules, or the anti-affinity of pods that run, speak of.
+of these only those count that their own rules, or the anti-affinity of pods that run, name.
 So what ten thousand pods of a kind cost from turn to turn is what one of them costs.
 """
 
@@ -100,7 +100,7 @@ class Kinds:
         return any(next(each.patterns(), None) for each in self._kinds)
 
     def renew(self, looks: Callable[[str], bool]) -> set[str]:
-        """Find out anew what is closed to whom.
+        """Find out anew what is closed to which pods.
 
         Args:
             looks: whether a gang still looks for a place.
@@ -119,7 +119,7 @@ class Kinds:
         return changed
 
     def _reread(self) -> set[str]:
-        """Pods that run speak of other labels than before: other pods may be alike."""
+        """Pods that run name other labels than before: other pods may be alike."""
         words, self._words = self._words, self._site.crowd.guards.words()
         if words == self._words:
             return set()

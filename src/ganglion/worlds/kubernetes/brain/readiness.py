@@ -16,10 +16,10 @@ from ganglion.worlds.kubernetes.gangs.found import Found
 from ganglion.worlds.kubernetes.objects.pod import ContainerStatus, Pod
 
 STEADY_MS = 60_000
-"""So long all pods have to be ready together."""
+"""How long all pods have to be ready together."""
 MOST_DOUBLINGS = 6
 SUSPECT_MS = 3_600_000
-"""So long a node is remembered on which a gang did not become ready."""
+"""How long a node is remembered on which a gang did not become ready."""
 
 _STARTING = frozenset(("ContainerCreating", "PodInitializing"))
 

@@ -1,4 +1,4 @@
-"""Victims that a disruption budget keeps where they are: in the end they are let live.
+"""Victims that a disruption budget keeps where they are: in the end they run on.
 
 Budgets are looked at before victims are chosen, so this happens only when one was made, or used
 up, in between, or the API server says no for another reason. The gang promised the place looks
@@ -21,7 +21,7 @@ SPARED = 5
 
 
 def revive_blocked(scene: Scene, now: int) -> None:
-    """Let those live that were asked to leave for long enough."""
+    """Let those run on that were asked to leave for long enough."""
     over = [gang for gang, until in scene.spared.items() if until <= now]
     for gang in over:
         del scene.spared[gang]

@@ -57,7 +57,7 @@ class Scene(Struct):
         suspects: node -> namespace of a gang that was not ready on it -> when, in ms.
         awaited: gangs without pods that are to be made anew -> since when, in ms.
         blocked: gangs of which a disruption budget keeps pods from leaving -> since when.
-        spared: gangs that could not be evicted and are let live -> until when they are, in ms.
+        spared: gangs that could not be evicted and run on -> until when they are spared, in ms.
         resumed: UIDs of owners that we suspended and resumed -> when, in ms.
         complaints: gang -> why it is not even considered.
         apart: objects that are left out, as they are out of bounds or what evaluates them failed:

@@ -18,7 +18,7 @@ from ganglion.model.queue import Preemption
 from ganglion.worlds.kubernetes.config.tenants import KEYS, terms_of
 
 LONGEST = 1_800
-"""Characters of a message about one object; that its status has room for more is left to it."""
+"""Characters of a message about one object; shorter than its status allows."""
 REMEMBERED = 8192
 """Specs that are not read again while they stay as they are."""
 

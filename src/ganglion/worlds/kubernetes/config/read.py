@@ -32,7 +32,7 @@ from ganglion.worlds.kubernetes.config.verdicts import Candidate, Reason, Verdic
 from ganglion.worlds.kubernetes.objects.meta import Anything
 
 IN_FORCE = "default"
-"""Name of the `Policy` that decides, where nothing else is said."""
+"""Name of the `Policy` that decides, by default."""
 
 CHECKS = (above_parent, overcommitted, below_quota, lent_beyond_quota, entitled_to_nothing)
 """What is doubtful between queues; objects change one at a time, so that it stops nothing."""

@@ -8,7 +8,7 @@ from ganglion.worlds.kubernetes.discover.numbers import number
 from ganglion.worlds.kubernetes.gpu_resources import FOREIGN_RESOURCES
 
 SHARED_RESOURCE = ".shared"
-"""What the plugin adds to the name of a resource whose devices it hands out more than once."""
+"""What the plugin adds to the name of a resource whose devices it allocates more than once."""
 
 MPS, SLICED = "mps", "time-slicing"
 
@@ -17,7 +17,7 @@ FOREIGN_ANNOTATIONS = ("hami.io/node-nvidia-register", "volcano.sh/node-vgpu-reg
 
 
 class Sharing(Struct, frozen=True):
-    """How a plugin hands out one device more than once.
+    """How a plugin allocates one device more than once.
 
     Attributes:
         strategy: `time-slicing`, `mps`, or empty where every device goes to one pod.

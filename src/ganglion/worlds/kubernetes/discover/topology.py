@@ -141,7 +141,7 @@ def _level(name: str) -> Level:
 
 
 def _told(labels: Mapping[str, str], sources: Sources) -> dict[Level, str]:
-    """The levels that settings speak of, empty where their labels are absent."""
+    """The levels that settings name, empty where their labels are absent."""
     return {
         level: _first(labels, [key for key, each in sources.keys.items() if each is level])
         for level in sources.keys.values()

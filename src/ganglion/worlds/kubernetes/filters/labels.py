@@ -1,4 +1,4 @@
-"""Nodes as the engine sees them: by those labels alone that some rule speaks of.
+"""Nodes as the engine sees them: by those labels alone that some rule names.
 
 Nodes that no rule can tell apart get equal labels and so fall into one class, which keeps the
 classes few on clusters where every node has a name and dozens of labels of its own.
@@ -43,7 +43,7 @@ class Words(Struct, frozen=True):
 
 
 class Mentioned(Struct, frozen=True):
-    """What rules speak of: labels, and taints by key; and the counted resources that pods take."""
+    """What rules name: labels, and taints by key; and the counted resources that pods take."""
 
     labels: dict[str, Words] = field(default_factory=dict)
     taints: dict[str, Words] = field(default_factory=dict)
@@ -57,7 +57,7 @@ class Mentioned(Struct, frozen=True):
 
 
 def mentioned_by(rules: Iterable[Rule], counted: frozenset[str] = frozenset()) -> Mentioned:
-    """What these rules speak of, beside the counted resources that pods take."""
+    """What these rules name, beside the counted resources that pods take."""
     labels: dict[str, Words] = {}
     taints: dict[str, Words] = {}
     for rule in dict.fromkeys(rules):
@@ -75,7 +75,7 @@ def labels_of(
 
     Args:
         node: the node.
-        mentioned: what living rules speak of.
+        mentioned: what rules in use name.
         barred: identifiers of the sets of closed nodes that it is in.
     """
     found = dict(_told(_named(node), mentioned))

@@ -12,7 +12,7 @@ EVERY_ADDRESS = "0.0.0.0"
 
 
 Words = frozenset[tuple[str, str]]
-"""Labels of pods that rules speak of: (label, value), and (label, "") for each of the labels."""
+"""Labels of pods that rules name: (label, value), and (label, "") for each of the labels."""
 
 
 class Pattern(Struct, frozen=True, cache_hash=True):
@@ -114,7 +114,7 @@ class Needs(Struct, frozen=True, cache_hash=True):
         )
 
     def words(self) -> Words:
-        """The labels of pods that these rules speak of."""
+        """The labels of pods that these rules name."""
         return frozenset(word for each in self.patterns() for word in each.words())
 
 

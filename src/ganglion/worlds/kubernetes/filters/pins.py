@@ -131,7 +131,7 @@ def _made_where(made_by: StorageClass) -> Iterator[Clause]:
 def _room_for(
     claim: PersistentVolumeClaim, made_by: StorageClass, volumes: Volumes
 ) -> Iterator[Clause]:
-    """Where there is room, for drivers that say so."""
+    """Where there is capacity, for drivers that report it."""
     size = claim.spec.resources.requests.get("storage")
     driver = volumes.drivers.get(made_by.provisioner)
     if size is None or driver is None or not driver.spec.storage_capacity:

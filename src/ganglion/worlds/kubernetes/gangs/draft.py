@@ -24,7 +24,7 @@ class Draft(Struct, frozen=True):
         kind: what sort of workload its owner's kind suggests.
         shapes: its sets.
         seat_of: where a pod says it belongs.
-        layers: metadata that speaks for the whole gang, nearest to the pods first.
+        layers: metadata that applies to the whole gang, nearest to the pods first.
         levels: set -> metadata that constrains it, besides that of its pods.
         owner: who answers for it.
         created_ms: when it was made; 0 = when its oldest pod was.

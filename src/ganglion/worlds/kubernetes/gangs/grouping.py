@@ -104,7 +104,7 @@ class Grouping:
         self._stale.update(self._bands)
 
     def touch(self, namespace: str) -> None:
-        """What is said of a namespace has changed: its gangs are looked at again."""
+        """Labels or annotations of a namespace have changed: its gangs are looked at again."""
         self._dirty.update(key for key in self._found if key.startswith(f"{namespace}/"))
 
     def take_dirty(self) -> set[str]:

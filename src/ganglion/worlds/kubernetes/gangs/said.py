@@ -87,7 +87,7 @@ class Said(Struct, frozen=True):
             raise FieldError(error.problem, key=key, hint=error.hint) from None
 
     def ready_within(self) -> int | None:
-        """How long it has to become ready, in ms; None when nothing is said. Raises FieldError."""
+        """How long it has to become ready, in ms; None when it is not given. Raises FieldError."""
         is_said = bool(self.get(names.READY_WITHIN)[1])
         return self.duration(names.READY_WITHIN) if is_said else None
 
@@ -129,7 +129,7 @@ class Said(Struct, frozen=True):
             raise FieldError(error.problem, key=key, hint=error.hint) from None
 
     def checkpoint(self, grace_s: int | None) -> Checkpoint | None:
-        """The contract; None when nothing is said about one. Raises FieldError.
+        """The contract; None when there is none. Raises FieldError.
 
         Args:
             grace_s: how long the pods have between SIGTERM and SIGKILL; None = Kubernetes' 30.

@@ -114,7 +114,7 @@ class CSINode(Object, frozen=True):
 
 
 class CSIDriverSpec(Object, frozen=True):
-    """`spec` of a driver; `storage_capacity` = it says where it has how much room."""
+    """`spec` of a driver; `storage_capacity` = it reports its capacity by place."""
 
     storage_capacity: bool = False
 
@@ -127,7 +127,7 @@ class CSIDriver(Object, frozen=True):
 
 
 class CSIStorageCapacity(Object, frozen=True):
-    """How much room there is for volumes of a class on the nodes that match."""
+    """Capacity for volumes of a class on the nodes that match."""
 
     metadata: Meta = Meta()
     storage_class_name: str = ""

@@ -58,7 +58,7 @@ async def workspaces(api: Api, namespace: str, ref: str) -> Seen:
 async def loss(api: Api, namespace: str, seen: Seen) -> str:
     """What a workspace loses by being suspended, and what it keeps, for people.
 
-    What its processes have in hand only the scheduler sees; of the files its volumes tell.
+    What its processes work on only the scheduler sees; which files stay follows from its volumes.
     """
     kept: set[str] = set()
     for main in seen.mains:
@@ -103,7 +103,7 @@ async def resume(api: Api, namespace: str, seen: Seen, counts: Mapping[str, int]
         api: the cluster.
         namespace: where it is.
         seen: the workspace.
-        counts: name of an object -> how many pods it has; 1 where nothing is said.
+        counts: name of an object -> how many pods it has; 1 by default.
 
     Raises:
         Conflict: it is not suspended.

@@ -9,7 +9,7 @@ FAILED_CREATE = "FailedCreate"
 
 
 class Event(Object, frozen=True):
-    """Something that was said about an object."""
+    """An event about an object."""
 
     metadata: Meta = Meta()
     reason: str = ""
@@ -17,7 +17,7 @@ class Event(Object, frozen=True):
 
 
 async def trouble_of(api: Api, namespace: str, seen: Seen) -> str:
-    """What was said last about pods that could not be made; empty = nothing.
+    """The last message about pods that could not be made; empty = nothing.
 
     Args:
         api: the cluster.
