@@ -15,7 +15,7 @@
             break
 
 Only the standard library is imported, and without Ganglion everything works as well: nothing is
-reported, `resume` finds nothing, and `should_stop` goes by the signal alone. Programs in other
+reported, `resume` finds nothing, and `should_stop` follows the signal alone. Programs in other
 languages find the same in their environment; see docs/checkpoints.md.
 """
 

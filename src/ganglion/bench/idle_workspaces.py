@@ -1,4 +1,4 @@
-"""How much GPU time of idle notebooks comes back, and who is wronged by it.
+"""How much GPU time of idle notebooks comes back, and which users are wronged by it.
 
 Truth is known, because the activity is made: see `ganglion.bench.idle_people`.
 """

@@ -1,4 +1,4 @@
-"""Who is measured on the same API server: kube-scheduler as it comes, kube-scheduler tuned, us.
+"""Schedulers measured on the same API server: kube-scheduler as it comes, kube-scheduler tuned, us.
 
 kube-scheduler's configuration: https://kubernetes.io/docs/reference/scheduling/config/.
 """
@@ -109,4 +109,4 @@ RIVALS = {
         Rival(SCHEDULER, SCHEDULER),
     )
 }
-"""Name -> who, in the order in which they are shown."""
+"""Name -> contender, in the order in which they are shown."""

@@ -48,7 +48,7 @@ async def flow(
 
     Args:
         field: where.
-        rival: who schedules.
+        rival: the scheduler.
         nodes: how many there are.
         count: pods of the backlog, and of the burst.
         make: makes a pod from its name, its scheduler and its number.
@@ -151,7 +151,7 @@ async def gangs(field: Field, rival: Rival, seed: int | None) -> Figures:
 
     Args:
         field: where.
-        rival: who schedules.
+        rival: the scheduler.
         seed: of the order in which their pods are created; None = one gang after the other.
 
     Returns:

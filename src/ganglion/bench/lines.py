@@ -1,4 +1,4 @@
-"""Who is first in a line among those that are short enough."""
+"""The first job of a queue among those that are short enough."""
 
 from collections.abc import Hashable, Sequence
 from typing import Generic, Protocol, TypeVar

@@ -126,7 +126,7 @@ def cluster(source: Source, policy: str, rng: Random) -> ClusterState:
 def attempt(
     state: ClusterState, gang: Gang, *, learn: bool = False
 ) -> tuple[Condition, Condition] | None:
-    """Submit a pod; it starts for ever, or is sent away.
+    """Submit a pod; it starts without an end, or is refused.
 
     Args:
         state: the cluster.

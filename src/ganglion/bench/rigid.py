@@ -22,7 +22,7 @@ def starts_of(
         jobs: in order of submission; all fit the empty pool.
         pool: where they run. Conservative backfilling counts its GPUs and sees no nodes.
         overtaking: what may overtake.
-        first: who is ahead; for conservative backfilling always the oldest.
+        first: the order of jobs; for conservative backfilling always the oldest.
     """
     if overtaking is Overtaking.CONSERVATIVE:
         return conservative(jobs, pool.nodes * pool.per_node)

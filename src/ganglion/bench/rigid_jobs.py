@@ -15,7 +15,7 @@ class Overtaking(StrEnum):
 
 
 class First(StrEnum):
-    """Who is ahead."""
+    """The order of jobs."""
 
     OLDEST = "oldest"
     SHORTEST = "shortest"

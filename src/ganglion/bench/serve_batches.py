@@ -55,7 +55,7 @@ class Batches:
 
     Args:
         prompts: by time of arrival.
-        policy: who scales it.
+        policy: its scaler.
         rules: decisions, lateness and cold starts.
         model: how fast a replica is.
         first: replicas that are ready at the beginning.

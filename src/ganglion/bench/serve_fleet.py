@@ -82,7 +82,7 @@ class Replica(Struct):
 
 
 class Idle(Protocol):
-    """Replicas with nothing to do, and who of them takes which request."""
+    """Replicas with nothing to do, and which of them takes which request."""
 
     def add(self, replica: Replica) -> None:
         """It has nothing to do."""
@@ -154,9 +154,9 @@ class Fleet:
 
     Args:
         requests: by time of arrival.
-        policy: who scales it.
+        policy: its scaler.
         rules: how it works.
-        idle: who takes which request.
+        idle: which replica takes which request.
     """
 
     def __init__(

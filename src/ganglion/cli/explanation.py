@@ -1,4 +1,4 @@
-"""How a wait is explained: one sentence, the evidence, who is ahead, what would help."""
+"""How a wait is explained: one sentence, the evidence, which gangs are ahead, what would help."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -118,7 +118,7 @@ def _suggestion(one: Suggestion) -> str:
 
 
 def _holders(explanation: Explanation) -> list[tuple[str, Text]]:
-    """Who runs where it could."""
+    """The gangs that run where it could."""
     if not explanation.holders:
         return []
     more = explanation.holder_count - len(explanation.holders)

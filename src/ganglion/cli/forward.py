@@ -86,7 +86,7 @@ def _own(client: "Client", job: str) -> Way:
 
 
 def _listen(way: Way) -> socket.socket:
-    """Listen on a local port; who has one that is in use is named."""
+    """Listen on a local port; the process that has one in use is named."""
     from ganglion.server.address import bind
 
     try:

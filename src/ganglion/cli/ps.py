@@ -71,7 +71,7 @@ def progress(view: "WorkloadBase") -> str:
 
 
 def _reason(view: "WorkloadBase") -> str:
-    """Return why it waits; one that has been promised a place waits for those who leave it.
+    """Return why it waits; one that has been promised a place waits for those that leave it.
 
     What needs a person goes before that.
     """

@@ -195,7 +195,7 @@ class Client(Policies):
             after: `next` of the page before.
             filters: what they have to be.
         """
-        # Servers before cursors know `after`, and would send the first page for ever.
+        # Servers before cursors know `after`, and would send the first page again and again.
         params = {"all": ended or None, **body_of(filters), "limit": limit, "after": after}
         return self._http.call("GET", "/workloads", WorkloadPage, params=params)
 
@@ -353,7 +353,7 @@ class Client(Policies):
         return self._http.call("GET", "/gpus", CapacityPage).items
 
     def events(self, after: int = 0, *, follow: bool = True) -> Iterator[EventView]:
-        """Yield what happened after event number `after`, then what happens, for ever.
+        """Yield what happened after event number `after`, then what happens, without end.
 
         Args:
             after: number of an event; 0 = from the beginning.

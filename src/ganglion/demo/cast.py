@@ -1,4 +1,4 @@
-"""Who plays: the queues and the workloads of the demo, from the files beside this module."""
+"""The queues and the workloads of the demo, from the files beside this module."""
 
 from importlib.resources import files
 from typing import Any

@@ -64,7 +64,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 def identity(env: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """Return who and where this process is, from Ganglion's environment variables."""
+    """Return the identity and place of this process, from Ganglion's environment variables."""
     return {name.lower(): env[name] for name in IDENTITY if name in env} | {"pid": str(os.getpid())}
 
 

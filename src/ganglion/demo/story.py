@@ -62,7 +62,7 @@ class Story:
         return self.checks
 
     def close(self) -> None:
-        """Stop what would run for ever."""
+        """Stop what would run without end."""
         self.board.say("The service and the workspace are told to stop.")
         for name in ENDLESS:
             self.client.cancel(self.ids[name][0])

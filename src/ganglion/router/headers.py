@@ -11,7 +11,7 @@ from ganglion.router.access import without_secrets
 MODEL = "X-Ganglion-Model"
 """Header with which a request says what model it asks for."""
 REPLICA = "X-Ganglion-Replica"
-"""Header of an answer that says who gave it."""
+"""Header of an answer that names its source."""
 
 HOP = frozenset(
     {"connection", "expect", "keep-alive", "proxy-authorization", "proxy-connection"}

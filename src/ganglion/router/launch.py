@@ -85,7 +85,7 @@ def _start(home: Path, host: str, port: int) -> Record:
             process = _spawn(home, host, port, out.fileno())
     except OSError as error:
         raise EnvironmentFault(f"cannot write {log}: {error.strerror}") from error
-    # A thread has to wait for its end, whenever that is, or its entry stays for ever.
+    # A thread has to wait for its end, whenever that is, or it stays a zombie.
     threading.Thread(target=process.wait, name="router-end", daemon=True).start()
     deadline = time.monotonic() + START_S
     while process.poll() is None and time.monotonic() < deadline:

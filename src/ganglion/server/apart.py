@@ -1,4 +1,4 @@
-"""Gangs that are set apart, as the engine failed over them: who they are, and in one sentence."""
+"""Gangs that are set apart, as the engine failed over them: their ids, and one sentence."""
 
 from collections.abc import Mapping
 
@@ -13,7 +13,7 @@ Apart = dict[str, str]
 
 
 def apart_after(apart: Apart, event: Event) -> Apart:
-    """Who is set apart once an event has been taken in."""
+    """The gangs set apart once an event has been taken in."""
     if isinstance(event, GangSetApart):
         return apart | {event.gang: f"{event.stage}: {event.error}"}
     if isinstance(event, PolicySet):

@@ -55,7 +55,7 @@ class Show(Struct, frozen=True):
     Attributes:
         scheduler: has been started.
         audience: what it tells of its turns.
-        leader: says who leads; empty = not known.
+        leader: names the process that leads; empty = not known.
         told: set when it is to end.
         ready: called once clients can connect.
         endpoints: its clusters by name.

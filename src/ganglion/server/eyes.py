@@ -25,7 +25,7 @@ class Seen(Struct, frozen=True):
     """What is known of one attempt.
 
     Attributes:
-        required: who has to vouch.
+        required: the sources that have to confirm.
         look: the last look; None = there was none yet.
     """
 

@@ -71,7 +71,7 @@ class Feed:
         self._wake()
 
     def _wake(self) -> None:
-        # Those who wait count themselves before they look at the head, which was set before this.
+        # Readers that wait count themselves before they read the head, which was set before this.
         if self._waiting and self._loop and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._ring)
 
@@ -112,7 +112,7 @@ class Feed:
             )
 
     async def stream(self, after: int, *, follow: bool = True) -> AsyncIterator[bytes]:
-        """Events above `after` in the form of server-sent events, for ever if `follow` is set."""
+        """Events above `after` in the form of server-sent events, endless if `follow` is set."""
         live = False
         yield b": events\n\n"
         while True:

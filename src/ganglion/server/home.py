@@ -132,7 +132,7 @@ def _write(path: Path, content: bytes) -> None:
 
 
 def holder_of(port: int) -> str:
-    """Who listens on a TCP port, as `python (pid 42)`; empty when that cannot be known."""
+    """The process that listens on a TCP port, as `python (pid 42)`; empty when unknown."""
     try:
         for found in psutil.net_connections("tcp"):
             if found.status == psutil.CONN_LISTEN and found.laddr and found.laddr[1] == port:

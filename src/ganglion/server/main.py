@@ -221,7 +221,7 @@ def _trimmed(stack: ExitStack, home: Home, service: Service) -> LedgerRetention:
 def _notifier(
     stack: ExitStack, home: Home, ledger: Ledger, clock: Callable[[], int], reach: Reach
 ) -> Notifier:
-    """Who tells people of what happens; ends with the stack."""
+    """The notifier of users; ends with the stack."""
     made = Notifier(home.root, ledger, clock, reach)
     stack.callback(made.close)
     made.start()

@@ -166,7 +166,7 @@ class Heads:
         async def heads(message: Message) -> None:
             nonlocal started
             if started:
-                # Ends answers that would go on for ever, as those of events.
+                # Ends answers without an end of their own, as those of events.
                 raise _Enough
             started = message["type"] == "http.response.start"
             await send(message)

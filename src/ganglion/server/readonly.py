@@ -39,7 +39,7 @@ class Standby(EnvironmentFault):
 
 
 class Source(Protocol):
-    """Who keeps the state.
+    """The part that keeps the state.
 
     A workload of a cluster has the namespace as its user, `namespace/name` as its name, and an id
     that begins with the namespace. Workloads that are over are not kept.
@@ -93,8 +93,8 @@ def make_readonly_app(source: Source, elsewhere: Callable[[], str] = _nowhere) -
     """Build the application.
 
     Args:
-        source: who keeps the state.
-        elsewhere: who keeps it while `source` does not, as `a leads`; empty = `source` does. Until
+        source: the part that keeps the state.
+        elsewhere: what keeps it while `source` does not, as `a leads`; empty = `source` does. Until
             then views answer 503 and probes as ever: it stands by.
     """
     app = FastAPI(

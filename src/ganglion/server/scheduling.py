@@ -109,7 +109,7 @@ def schedule(
 
 
 def _leader(lead: Lead | None) -> Callable[[], str]:
-    """Says who leads; empty = not known."""
+    """Names the process that leads; empty = not known."""
     return lambda: lead.holder if lead else ""
 
 

@@ -283,7 +283,7 @@ def _busy(entry: Entry, gang: str, heard: Heard) -> bool | None:
 def _doubts(draft: Draft, service: str, found: Desired, load: Load) -> dict[str, str]:
     """Alarms about what is known of a service's load."""
     if found.alarm:
-        # Without news, the alarm before stands: reasons tell times, which change for ever.
+        # Without news, the alarm before stands: reasons tell times, which change all the time.
         why = load.wrong or load.lost
         words = f"held: {why}" if why else said(draft, service, found.alarm)
         return {found.alarm: words or found.reason}

@@ -82,7 +82,7 @@ class SweepsKeeper:
                     self._noted(event, sweep)
 
     def tend(self, draft: Draft) -> None:
-        """Judge what was reported, stop who was given up, and fill what became free."""
+        """Judge what was reported, stop trials that were given up, and fill what became free."""
         for workload in list(self._due):
             sweep = self._sweeps[workload]
             self._judge(draft, workload, sweep)

@@ -71,7 +71,7 @@ class WorkspaceKeeper:
         return seen.look if seen else None
 
     def use_of(self, gang: str) -> str:
-        """Whether a workspace is used, and who says so; empty = not watched. From any thread."""
+        """Whether a workspace is used, and what shows it; empty = not watched. From any thread."""
         ward = self.wards.get(gang)
         watch = self._watches.get((gang, ward.attempt)) if ward and ward.runs else None
         if watch is None or watch.found is None:

@@ -1,4 +1,4 @@
-"""Who looks whether a workspace is used: what every world offers of it."""
+"""Observers of whether a workspace is used, which every world offers."""
 
 from typing import Protocol
 
@@ -11,7 +11,7 @@ class Onlooker(Protocol):
 
     @property
     def required(self) -> frozenset[Witness]:
-        """Who has to vouch before the workspace may be called idle; may grow."""
+        """Sources that have to confirm before the workspace may be called idle; may grow."""
 
     def look(self) -> Look:
         """What can be seen now. One that cannot see returns a doubt; never raises."""

@@ -1,4 +1,4 @@
-"""`ganglion submit --context`: what is said about a cluster, and what a dry run prints."""
+"""`ganglion submit --context`: the notes on a cluster, and what a dry run prints."""
 
 import sys
 from collections.abc import Sequence

@@ -116,5 +116,5 @@ class Mains:
 
 
 def _scheduler(main: Main) -> str:
-    """Who places its pods; kinds with other templates say it by a label."""
+    """The scheduler that places its pods; kinds with other templates say it by a label."""
     return main.metadata.labels.get(INSTANCE) or main.spec.template.spec.scheduler_name

@@ -34,7 +34,7 @@ class Candidate:
         lease_s: how long others leave us the Lease after we last confirmed it, in seconds.
 
     Attributes:
-        holder: who held it when we last looked; empty = none, or not looked yet.
+        holder: the candidate that held it when we last looked; empty = none, or not looked yet.
     """
 
     def __init__(self, api: Api, namespace: str, name: str, identity: str, lease_s: float) -> None:

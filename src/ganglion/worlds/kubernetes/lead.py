@@ -1,4 +1,4 @@
-"""Who of several schedulers decides: the one that holds a Lease.
+"""Which of several schedulers decides: the one that holds a Lease.
 
 The lead is kept in a thread with an event loop and connections of its own, so that neither a
 long decision nor a burst of requests can keep it from confirming the Lease. That it still holds
@@ -20,7 +20,7 @@ from ganglion.worlds.kubernetes.candidate import Candidate, clock_s
 
 
 class Lead:
-    """Wants the lead, holds it, and loses it, once: who lost it starts anew with another.
+    """Wants the lead, holds it, and loses it, once: after a loss a process starts with another.
 
     Others take the Lease no sooner than `lease_s` after it was last confirmed. We count from when
     we began to confirm, and only `renew_s`: the difference is for clocks that run at different
@@ -90,7 +90,7 @@ class Lead:
 
     @property
     def holder(self) -> str:
-        """Who held the Lease when we last looked; empty = none, or not known yet."""
+        """The candidate that held the Lease when we last looked; empty = none, or not known yet."""
         return self._candidate.holder if self._candidate else ""
 
     def stop(self, release: bool = True) -> None:

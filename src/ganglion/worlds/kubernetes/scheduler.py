@@ -67,7 +67,7 @@ class Scheduler:
         turned: called after every turn, in the deciding thread.
         policy_name: name of the `Policy` object that decides.
         outdated: called in the deciding thread when the policy names other plugins than before:
-            who starts anew has them.
+            a process that starts anew has them.
         clock: the time in ms since 1970; only waits and reports depend on it.
         silence_s: silence after which a watch is taken for dead, in seconds.
 

@@ -1,4 +1,4 @@
-"""Those who want to run something in an attempt's pods, as its supervisor meets them.
+"""Clients that run something in an attempt's pods, as its supervisor serves them.
 
 Standard library only.
 """

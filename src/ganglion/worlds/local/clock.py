@@ -1,7 +1,7 @@
 """The time of a server: as steady as a monotonic clock, and close to the wall clock.
 
 Durations are differences of this time, so a wall clock that is set must not change them. What has
-to happen at a date (schedules) goes by the wall clock, which is reported beside it.
+to happen at a date (schedules) follows the wall clock, which is reported beside it.
 """
 
 import threading

@@ -205,7 +205,7 @@ class Command:
                 self._code = code if code >= 0 else 128 - code
 
     def _drain(self) -> None:
-        """Pass on what was written before the end; others may keep the streams open for ever."""
+        """Pass on what was written before the end; others may keep the streams open without end."""
         give_up = time.monotonic() + LAST_S
         for end in list(self._ends.outputs):
             while time.monotonic() < give_up and not self._caller.gone and self._pass_on(end):

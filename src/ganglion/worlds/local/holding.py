@@ -28,7 +28,7 @@ LAST_S = 2.0
 
 
 class Terminal:
-    """A terminal and those who look at it.
+    """A terminal and its viewers.
 
     Args:
         master: its file descriptor.

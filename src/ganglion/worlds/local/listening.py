@@ -8,7 +8,7 @@ from ganglion.worlds.local.leftovers import processes_of
 
 
 class Listener(Enum):
-    """Who takes connections at a port."""
+    """The process that takes connections at a port."""
 
     NOBODY = "nobody"
     ATTEMPT = "attempt"
@@ -17,7 +17,7 @@ class Listener(Enum):
 
 
 def listener(run: Path, port: int) -> Listener:
-    """Say who takes TCP connections at a port of this machine.
+    """Find the process that takes TCP connections at a port of this machine.
 
     Args:
         run: run directory of the attempt.

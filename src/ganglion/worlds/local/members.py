@@ -14,7 +14,7 @@ from ganglion.worlds.local.withheld import SecretsGone, credentials_of
 
 
 class Members:
-    """Who belongs to an attempt.
+    """The pods that belong to an attempt.
 
     An order to run on other pods is a whole list of pods with a number. Pods left out are asked
     to stop and have their grace; when all of them are gone, `left.json` says up to which order.

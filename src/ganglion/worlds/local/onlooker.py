@@ -72,7 +72,7 @@ class Place(Struct, frozen=True):
 
 
 def gpus_of(environ: Mapping[str, str] = os.environ) -> Gpus:
-    """Who tells of this machine's GPUs."""
+    """The source of readings of this machine's GPUs."""
     url = environ.get(DCGM_URL, "")
     return DcgmGpus(url) if url else NvmlGpus()
 
@@ -84,7 +84,7 @@ class LocalOnlooker:
         place: the attempt.
         speaker: tells what its programs reported of themselves.
         clock: the time in ms.
-        gpus: who tells of its GPUs.
+        gpus: the source of readings of its GPUs.
     """
 
     def __init__(

@@ -17,8 +17,8 @@ One directory per attempt, `runs/<workload id>/<index>/<attempt>/`:
 - `stop`          what the job itself may read: why it is being stopped
 - `leave`         the job makes it when it has saved and need not be waited for
 - `hostfile`      nodes and slots for MPI
-- `callers.sock`  where who wants to run something in a pod connects to the supervisor
-- `terminal.sock` where who wants to look at the terminal of rank 0 connects
+- `callers.sock`  where clients that run something in a pod connect to the supervisor
+- `terminal.sock` where viewers of the terminal of rank 0 connect
 
 Only the standard library is imported here, because the supervisor imports this module.
 """

@@ -1,4 +1,4 @@
-"""Who sits where in a gang: pods, and the ranks of their processes."""
+"""Seats in a gang: pods, and the ranks of their processes."""
 
 from collections.abc import Iterator, Mapping
 from itertools import count

@@ -340,7 +340,7 @@ def supervise(run: Path) -> None:
     spec = records.read(run / records.SPEC)
     if spec is None or host.exists(run / records.START) or host.exists(run / records.EXIT):
         return
-    if Fence(spec).closed:  # who raises it looks at the lock afterwards, so none slips through
+    if Fence(spec).closed:  # its writer checks the lock afterwards, so none slips through
         return
     _limit_files(spec.get("open_files", 0))
     wakeups = Wakeups()

@@ -24,7 +24,7 @@ class Timing(Struct, frozen=True):
             the whole grace. Without a checkpoint contract they are gone at once.
         save_on_stop: gangs that save periodically save also when they are asked to stop. Those
             with a contract without interval always do.
-        report_checkpoints: every checkpoint is reported; else the engine goes by the interval.
+        report_checkpoints: every checkpoint is reported; else the engine uses the interval.
         backoff_ms: wait after a failed start; doubles with each failure, up to 64 times.
         most_restarts: a job that was interrupted more often than this ends as failed.
         replace_ms: time without work after lost pods were replaced beside those that live.
@@ -140,7 +140,7 @@ class Attempt:
     def ends(self) -> tuple[int, bool] | None:
         """When it will end if nothing changes, in ms, and whether its work is done then.
 
-        None = it runs for ever.
+        None = it runs without end.
         """
         assert self.work
         limit = self.begun + self.job.gang.time_limit_ms if self.job.gang.time_limit_ms else None

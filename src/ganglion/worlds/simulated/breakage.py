@@ -18,7 +18,7 @@ Kill = Callable[[str, int | None], None]
 
 
 class Breakage:
-    """Nodes and devices: who is up, and what fails next.
+    """Nodes and devices: which are up, and which fail next.
 
     A node that comes back has all its devices usable. Failures to come do not keep a run
     going; repairs under way do, since a gang may wait for them.

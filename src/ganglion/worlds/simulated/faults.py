@@ -145,7 +145,7 @@ class Dice:
         return _exponential(self._nodes, self.faults.node_mtbf_ms // self._times(node))
 
     def crash_ms(self, pods: int) -> int:
-        """How long a program of that number of pods runs until it crashes; 0 = for ever."""
+        """How long a program of that number of pods runs until it crashes; 0 = it never crashes."""
         if not self.faults.crash_mtbf_ms:
             return 0
         return _exponential(self._crashes, self.faults.crash_mtbf_ms // max(pods, 1))

@@ -213,7 +213,7 @@ class _Loop:
     def _plan_wake(self, now: int) -> None:
         """Ask again when the time alone may change something.
 
-        A run is over although gangs would wake up for ever: when no gang waits, or when all that
+        A run is over although gangs would wake up without end: when no gang waits, or when all that
         still happened for long was that they woke up.
         """
         wakes = (self.state.next_wake(), self.warden.next_due(now) if self.warden else None)

@@ -1,6 +1,6 @@
 """Pods under several disruption budgets, which the eviction API refuses to judge.
 
-The API answers 500 for them, for ever. Leaving such pods alone would let any user put work out
+The API answers 500 for them, always. Leaving such pods alone would let any user put work out
 of reach of preemption with a second budget; ignoring the budgets would break promises made to
 their owners. So all of them are read, and the pod is deleted only if every one allows it, by
 the rules that the eviction API has for one. What this batch took is remembered, since the

@@ -81,7 +81,7 @@ class Recorder:
                 self.dropped += 1
 
     async def run(self, idle_s: float = 0.25) -> None:
-        """Write what was recorded, for ever; looks for more every `idle_s` seconds."""
+        """Write what was recorded, until cancelled; looks for more every `idle_s` seconds."""
         while True:
             await self.flush()
             await asyncio.sleep(max(idle_s, self._bucket.wait_ms() / 1000))

@@ -1,4 +1,4 @@
-"""Suspending who would make evicted pods anew, and resuming only what we suspended.
+"""Suspending owners that would make evicted pods anew, and resuming only what we suspended.
 
 Switch and mark are one write: an owner is suspended by us if, and only if, it has the
 annotation `ganglion.dev/suspended-for` with the gang that benefits. An owner that its user had
@@ -111,7 +111,7 @@ async def resume_owner(
     *,
     seen: Anything | None = None,
 ) -> Outcome:
-    """Resume an owner if it was we who suspended it; UNCHANGED when it was not.
+    """Resume an owner if we suspended it; UNCHANGED when it was not.
 
     Args:
         api: the cluster's.

@@ -45,6 +45,6 @@ class Promises(Generic[T]):
         self._tasks.pop(gang, None)
 
     async def _wait(self, tasks: Sequence["asyncio.Future[None]"]) -> None:
-        # Who waits may be cancelled, as a victim that is spared; the write goes on.
+        # The task that waits may be cancelled, as a victim that is spared; the write goes on.
         for task in tasks:
             await asyncio.shield(task)

@@ -20,7 +20,7 @@ class SetStatus(Struct, frozen=True):
 
     Attributes:
         path: of the object.
-        version: resourceVersion that the change was worked out for; another one is left alone.
+        version: resourceVersion that the change was computed for; another one is left alone.
         patch: of the status, as a merge patch (RFC 7386).
     """
 
@@ -64,6 +64,6 @@ class StatusWriter:
         try:
             await self._api.patch(f"{wanted.path}/status", body, Patch.MERGE)
         except (Absent, Conflict):
-            pass  # it is gone, or another than we saw: worked out anew from what it is now
+            pass  # it is gone, or another than we saw: computed anew from what it is now
         except EnvironmentFault as error:
             log.warning("status not written", path=wanted.path, why=error.message)

@@ -155,7 +155,7 @@ class Api:
             body: what to change, in the form given.
             form: how the body is meant.
             kind: type of the answer; None = the answer is thrown away.
-            manager: who owns the fields, as `ganglion`; needed for `Patch.APPLY`.
+            manager: the owner of the fields, as `ganglion`; needed for `Patch.APPLY`.
             force: take fields from other managers; only for `Patch.APPLY`.
             params: query.
             tries: how often it may be sent.

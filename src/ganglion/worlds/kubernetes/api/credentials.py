@@ -1,4 +1,4 @@
-"""Who we are, as the headers of a request: tokens, files of tokens, programs that print them."""
+"""Our identity, as the headers of a request: tokens, files of tokens, programs that print them."""
 
 import asyncio
 import os
@@ -27,7 +27,7 @@ _TTY_HINT = "sign in by hand first, then start this again"
 
 
 class Proof(Struct, frozen=True):
-    """What proves who we are.
+    """What proves our identity.
 
     Attributes:
         header: value of the `Authorization` header; empty = none.

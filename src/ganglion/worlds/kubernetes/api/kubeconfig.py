@@ -35,7 +35,7 @@ class Plugin(UserExec, kw_only=True):
 
 
 class Person(User, kw_only=True):
-    """Who asks, and how that is proved."""
+    """A user, and the proof of its identity."""
 
     exec: Plugin | None = None
     acts_as: str | None = field(name="as", default=None)

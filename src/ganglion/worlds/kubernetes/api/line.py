@@ -1,4 +1,4 @@
-"""Requests as bytes, with who we are; answers, or the exceptions they stand for."""
+"""Requests as bytes, with credentials; answers, or the exceptions they stand for."""
 
 import asyncio
 import re

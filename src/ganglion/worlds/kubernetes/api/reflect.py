@@ -126,7 +126,7 @@ class Reflector(Generic[T]):
         return self._path
 
     async def run(self) -> None:
-        """List and watch for ever; ends by cancellation only."""
+        """List and watch until cancelled."""
         while True:
             before = self._lines
             try:

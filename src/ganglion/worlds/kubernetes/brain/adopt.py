@@ -90,7 +90,7 @@ def adopt(scene: Scene, judge: Judge, now: int) -> None:
 
 
 def claim_everything(scene: Scene) -> None:
-    """Pods of ours that are bound do not count as strangers while nodes are described."""
+    """Pods of ours that are bound do not count as foreign pods while nodes are described."""
     for site in scene.sites.values():
         for uid, pod in site.pods.items():
             if pod.spec.node_name and site.instance.places(pod):
@@ -98,7 +98,7 @@ def claim_everything(scene: Scene) -> None:
 
 
 def _disclaim_others(scene: Scene) -> None:
-    """Whatever could not be adopted counts as a stranger."""
+    """Whatever could not be adopted counts as a foreign pod."""
     for site in scene.sites.values():
         for uid, pod in site.pods.items():
             if uid not in scene.seated and pod.spec.node_name and site.instance.places(pod):

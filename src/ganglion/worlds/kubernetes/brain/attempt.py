@@ -44,7 +44,7 @@ class Attempt(Struct):
         ends: UID -> phase in which its pod ended, or "" for one that was deleted.
         cause: why it leaves; None = it does not.
         running: whether the engine knows that it runs.
-        owner: who makes its pods anew.
+        owner: the object that makes its pods anew.
         dropping: UIDs of pods that leave while the others go on.
         refused: vacant places whose node did not admit the pod.
         claims: claims whose volumes are still to be made -> since when, in ms.

@@ -27,7 +27,7 @@ class Avoidance:
         self.nodes: dict[str, frozenset[str]] = {}
 
     def renew(self, scene: Scene, now: int) -> list[str]:
-        """Find out anew who avoids what; gangs for which that has changed."""
+        """Compute anew which gangs avoid which nodes; returns gangs for which that has changed."""
         before = self.nodes
         self.nodes = {
             gang: known.nodes

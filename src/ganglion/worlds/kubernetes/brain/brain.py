@@ -126,7 +126,7 @@ class Brain:
             site.settle()
 
     def stand_by(self) -> None:
-        """Keep no news that only one who decides has to hear: another decides, maybe for weeks."""
+        """Keep no news that only the leader needs: another may lead for weeks."""
         for site in self.sites.values():
             site.news, site.gone_pods, site.refused = [], [], []
         self._answers = []

@@ -36,7 +36,7 @@ class _Bound(Struct, frozen=True):
 class Dynamic:
     """Dynamic rules of gangs, as a Permit plugin of the engine.
 
-    Which nodes are closed to a gang is worked out when it found no place pod by pod; only then
+    Which nodes are closed to a gang is computed when it found no place pod by pod; only then
     does the engine have to know of it, to tell why and to stop others for it.
 
     Args:
@@ -115,7 +115,7 @@ class Dynamic:
         self._are_watched = any(each.ask_about_pods() for each in self._kinds.values())
 
     def settle(self, plan: Plan) -> None:
-        """A cycle is over: who was permitted but did not start holds nothing."""
+        """A cycle is over: a gang that was permitted but did not start holds nothing."""
         self._is_open, self.unsure = False, set()
         started = {each.gang.id for each in plan.starts}
         for gang in self._asked:

@@ -1,7 +1,7 @@
 """What Kubernetes' own PodGroups say of themselves, as kube-scheduler would have them say it.
 
 One condition: True from the time that the pods of the gang have nodes, and for ever after; False
-with `Unschedulable` while it waits, with `SchedulerError` if it is refused. Nothing is said while
+with `Unschedulable` while it waits, with `SchedulerError` if it is refused. None is written while
 pods are missing.
 """
 

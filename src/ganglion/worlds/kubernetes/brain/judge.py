@@ -136,7 +136,7 @@ class Judge:
             if self._stocks.get(name) != site.volumes.version:
                 self._stocks[name] = site.volumes.version
                 self._restocked(scene, site)
-            # Who was protected may be a victim now: the engine asks again only if notified.
+            # A protected gang may be a victim now: the engine asks again only if notified.
             scene.state.freed += site.rebudgeted()
         self.describe(scene)
 

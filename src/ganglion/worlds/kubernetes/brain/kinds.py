@@ -27,7 +27,7 @@ class _Kind(Struct):
         mark: of the nodes that are closed to them; empty = none.
         nodes: these nodes.
         stuck: gangs for which it has to be known; as long as there are none, nothing is.
-        is_known: whether it has been worked out.
+        is_known: whether it has been computed.
     """
 
     seats: dict[Seat, None] = field(default_factory=dict)
@@ -40,7 +40,7 @@ class _Kind(Struct):
 class Kinds:
     """The kinds of pods of one cluster that look for a place.
 
-    What is closed to a kind is worked out from turn to turn only while some gang of it needs it.
+    What is closed to a kind is computed from turn to turn only while some gang of it needs it.
 
     Args:
         site: the cluster.
@@ -133,7 +133,7 @@ class Kinds:
         return {seat[0] for seat in seats if before.get(seat, "") != self.mark(*seat)}
 
     def _forget_others(self, kind: _Kind, looks: Callable[[str], bool]) -> None:
-        """Leave out those who came first and found a place; one that looks is enough to go on."""
+        """Leave out those that came first and found a place; one that looks is enough to go on."""
         for gang, _ in list(kind.seats):
             if looks(gang):
                 return

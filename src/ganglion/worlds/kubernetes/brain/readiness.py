@@ -25,7 +25,7 @@ _STARTING = frozenset(("ContainerCreating", "PodInitializing"))
 
 
 def within_ms(scene: Scene, found: Found) -> int:
-    """How long a gang has to become ready, in ms; 0 = for ever.
+    """How long a gang has to become ready, in ms; 0 = no limit.
 
     The policy's time is for gangs of several pods that an owner makes anew. Services load models
     and workspaces are waited for by people: they have a time only where they name one.

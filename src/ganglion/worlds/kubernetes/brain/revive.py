@@ -25,7 +25,7 @@ def revive_blocked(scene: Scene, now: int) -> None:
     over = [gang for gang, until in scene.spared.items() if until <= now]
     for gang in over:
         del scene.spared[gang]
-    scene.state.freed += bool(over)  # who was spared may be asked again
+    scene.state.freed += bool(over)  # a gang that was spared may be asked again
     for gang, since in list(scene.blocked.items()):
         attempt = scene.attempts.get(gang)
         if attempt is None or attempt.stage is not Stage.LEAVING:

@@ -63,8 +63,8 @@ class Scene(Struct):
         apart: objects that are left out, as they are out of bounds or what evaluates them failed:
             kind and name -> why.
         touched: gangs to be looked at in this turn.
-        tenancy: who may submit to which queue.
-        unsure: gangs of which it is yet to be worked out what keeps them from nodes.
+        tenancy: which namespaces may submit to which queue.
+        unsure: gangs of which it is yet to be computed what keeps them from nodes.
     """
 
     settings: Settings

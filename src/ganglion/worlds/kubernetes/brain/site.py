@@ -58,7 +58,7 @@ class Site:
         catalog: the types of device that its nodes have.
         asks: what its pods take.
         troubles: what was wrong with objects, by object.
-        owners, suspended: who makes pods, and those of them that we have suspended, by UID.
+        owners, suspended: objects that make pods, and those that we have suspended, by UID.
         budgets: disruption budgets by namespace and UID.
     """
 
@@ -339,7 +339,7 @@ class Site:
             return Ask()
 
     def _count(self, uid: str) -> None:
-        """Whether a pod counts as a stranger on its node, or what it has grown by does."""
+        """Whether a pod, or what it has grown by, counts as foreign on its node."""
         pod = self.pods.get(uid)
         if pod is None or not pod.spec.node_name:
             return

@@ -1,4 +1,4 @@
-"""Who may submit to which queue, and what may be claimed there.
+"""Which namespaces may submit to which queue, and what may be claimed there.
 
 Any user who may create pods in a namespace may write any label on them, so what a label claims
 is judged by what only administrators write: `Queue` objects, and labels of namespaces.

@@ -46,7 +46,7 @@ class Configuration(Struct, frozen=True):
         queues: the whole tree, parents before their children.
         file: the policy as it was written; None = the built-in one decides.
         verdicts: what became of every object, by kind and name.
-        tenancy: who may submit to which queue.
+        tenancy: which namespaces may submit to which queue.
     """
 
     policy: Policy

@@ -1,4 +1,4 @@
-"""What a `Queue` says about who may submit to it: `spec.namespaces`, `spec.max_priority`.
+"""Which namespaces may submit to a `Queue`: `spec.namespaces`, `spec.max_priority`.
 
 namespaces: {names: [team-a], selector: {matchLabels: {team: a}}}
 max_priority: 50

@@ -13,7 +13,7 @@ class Fabric(Struct, frozen=True):
     Of three tiers of switches the two nearest to the nodes are used.
 
     Attributes:
-        source: who writes them.
+        source: the program that writes them.
         rack: the nearest tier.
         block: the tier above; empty where there is none.
         scope: label within whose value the others count, where they are mere numbers.

@@ -29,7 +29,7 @@ class Openness:
 
     Args:
         needs: of the pod.
-        crowd: who is on the nodes; what changes afterwards is not seen.
+        crowd: the pods on the nodes; what changes afterwards is not seen.
         fleet: the nodes.
     """
 
@@ -81,7 +81,7 @@ def bar_id(nodes: Iterable[str]) -> str:
 
 
 def _least(reasons: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """One reason per node that does not depend on who came first."""
+    """One reason per node that does not depend on which pod came first."""
     found: dict[str, str] = {}
     for node, why in reasons:
         if node not in found or why < found[node]:

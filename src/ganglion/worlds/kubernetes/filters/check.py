@@ -32,7 +32,7 @@ def check(
 
     Args:
         members: pods, each with its node.
-        crowd: who is on the nodes; unchanged afterwards. Members in it are taken out first.
+        crowd: the pods on the nodes; unchanged afterwards. Members in it are taken out first.
         fleet: the nodes.
         gone: uids of pods that will have left by then.
         needs: of one of the pods.

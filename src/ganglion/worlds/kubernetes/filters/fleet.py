@@ -61,7 +61,7 @@ class Fleet:
             self._memory.clear()
 
     def remembered(self, question: Hashable, answer: Callable[[], T]) -> T:
-        """The answer to a question about nodes alone, worked out again only when they change."""
+        """The answer to a question about nodes alone, computed again only when they change."""
         if question not in self._memory:
             if len(self._memory) >= _QUESTIONS:
                 self._memory.clear()

@@ -22,7 +22,7 @@ def levels_of(
     Args:
         needs: what each of the pods needs.
         count: how many pods.
-        crowd: who is on the nodes.
+        crowd: the pods on the nodes.
         fleet: the nodes.
         levels: node label -> the level whose domains its values name, `node` for host names.
     """

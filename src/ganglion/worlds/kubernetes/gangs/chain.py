@@ -1,4 +1,4 @@
-"""Who made a pod, and who made that, up to the last kind that is understood."""
+"""The owner of a pod, its owner, and so on, up to the last kind that is understood."""
 
 from collections.abc import Callable
 

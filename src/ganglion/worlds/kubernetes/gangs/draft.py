@@ -26,7 +26,7 @@ class Draft(Struct, frozen=True):
         seat_of: where a pod says it belongs.
         layers: metadata that applies to the whole gang, nearest to the pods first.
         levels: set -> metadata that constrains it, besides that of its pods.
-        owner: who answers for it.
+        owner: the object that answers for it.
         created_ms: when it was made; 0 = when its oldest pod was.
         deadline_s: limits to its run time that fields of its owner set.
         least: pods of a group that must exist; 0 = what the sets say.

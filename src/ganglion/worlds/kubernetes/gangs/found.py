@@ -9,7 +9,7 @@ from ganglion.worlds.kubernetes.objects.pod import Pod
 
 
 class Owner(Struct, frozen=True):
-    """The object that answers for a gang: who is suspended, resumed or cancelled.
+    """The object that answers for a gang: it is suspended, resumed or cancelled.
 
     Attributes:
         api_version: as `batch/v1`.
@@ -89,10 +89,10 @@ class Found(Struct, frozen=True):
         spare: living pods without a seat, as those in excess of what is wanted.
         lacking: why it cannot be considered yet, for people; empty = it is complete.
         refused: why it will never be considered as it is; empty = nothing is wrong.
-        owner: who answers for it; None = pods without an owner.
+        owner: the object that answers for it; None = pods without an owner.
         created_ms: when it was created, in ms since 1970; pods that are made anew change nothing.
         time_limit_ms: most it may run; 0 = no limit.
-        ready_within_ms: how long it has to become ready; 0 = for ever, None = as the policy says.
+        ready_within_ms: how long it has to become ready; 0 = no limit, None = as the policy says.
         deadline_ms: when it should have ended, in ms since 1970; 0 = no matter when.
         expected_ms: how long its maker expects it to run; 0 = unknown.
         checkpoint: contract; None = its work is lost when stopped.

@@ -139,7 +139,7 @@ def draft_of(
         pods: its living pods, by name.
         chains: their makers.
         described: what describes it; None = nothing does, or that is not known yet.
-        terms: what is said about its size.
+        terms: what its annotations say about its size.
         known: what it was when it was last complete.
     """
 

@@ -17,7 +17,7 @@ class Seating:
     Args:
         shapes: the sets there are.
         seat_of: where a pod says it belongs.
-        held: where living pods sat before; who could sit anywhere stays there.
+        held: where living pods sat before; a pod that could sit anywhere stays there.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class Seating:
     def _pass(
         self, wishes: list[tuple[Seat, Pod]], place: Callable[[Seat, Pod, SetShape], int]
     ) -> list[tuple[Seat, Pod]]:
-        """Seat those who can be placed this way; returns the others."""
+        """Seat those that can be placed this way; returns the others."""
         left = []
         for wish, pod in wishes:
             shape = self._shapes.get(wish.pod_set)
@@ -94,7 +94,7 @@ def _number(wish: Seat, shape: SetShape) -> int:
 
 
 def _first_come(each: tuple[Seat, Pod]) -> tuple[bool, int, int, str, str]:
-    """Who is on a node keeps it; then by rank, age and name."""
+    """A pod on a node keeps it; then by rank, age and name."""
     wish, pod = each
     meta = pod.metadata
     return (not pod.spec.node_name, wish.block, wish.index, meta.creation_timestamp, meta.name)

@@ -1,6 +1,6 @@
 """What no cluster has and no pod needs: numbers beyond these are mistakes, or worse.
 
-The API server takes any quantity below 2^63 and any text in an annotation. What is worked out
+The API server takes any quantity below 2^63 and any text in an annotation. What is computed
 from them takes time and memory by their size, so what is out of bounds is refused by name.
 """
 

@@ -1,4 +1,4 @@
-"""Leases: who of several holds something, and when that was last confirmed."""
+"""Leases: which of several holds something, and when that was last confirmed."""
 
 from ganglion.worlds.kubernetes.objects.meta import Meta, Object
 

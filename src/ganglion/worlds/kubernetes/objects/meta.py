@@ -10,7 +10,7 @@ class Object(Struct, frozen=True, rename="camel", omit_defaults=True):
 
 
 class OwnerReference(Object, frozen=True):
-    """Who made an object; the one with `controller` answers for it."""
+    """The owner of an object; the one with `controller` answers for it."""
 
     api_version: str = ""
     kind: str = ""

@@ -1,4 +1,4 @@
-"""A workload as controllers and their pods: who makes which pods, and how they are numbered."""
+"""A workload as controllers and their pods: which one makes which pods, and their numbers."""
 
 from itertools import accumulate
 from math import prod
