@@ -34,13 +34,26 @@ _BANNED = re.compile(
 _CASED = frozenset(UNFINISHED)
 
 PLAIN = (
+    "__main__",
+    "bench",
+    "checkpoint",
+    "cli.cluster",
+    "client",
+    "collector",
     "compat",
+    "demo",
     "engine",
+    "extensions",
     "files",
     "ledger",
     "lifecycle",
     "model",
+    "repeats",
     "scenarios",
+    "server",
+    "tracing",
+    "transport",
+    "worlds",
 )
 """Packages and modules, below the top one, whose docstrings and comments keep `plain_words`."""
 
