@@ -209,7 +209,7 @@ class _Season:
             return False
         nodes = nodes_for(state, record, asker, grower.pods)
         fixed = {record.gang.id, *self._moved, *(unit.record.gang.id for unit, _ in self._taken)}
-        # Who grows now, or has a place kept for it, has counted on the nodes that it is on.
+        # A gang that grows now, or has a place kept for it, relies on the nodes that it is on.
         fixed |= {
             name
             for name, each in self._growers.items()
@@ -359,7 +359,7 @@ def _standing(state: ClusterState, now: int) -> ShareStanding | KaiStanding:
 
 
 def _claimants(state: ClusterState) -> Iterator[GangRecord]:
-    """Of those that wait in each queue, who asks for least, and who is most important."""
+    """Of those that wait in each queue, the one asking for least, and the most important one."""
     by_queue: dict[str, list[GangRecord]] = {}
     for lane in state.lanes:
         key = lane.head()

@@ -1,7 +1,7 @@
-"""Whom to stop, and where to start in their place, decided together.
+"""Which gangs to stop, and where to start in their place, decided together.
 
 For each candidate domain the cheapest set of victims is sought whose removal lets the whole
-gang be placed: node by node by price (`market`), or in the fixed order of the rules. Who is
+gang be placed: node by node by price (`market`), or in the fixed order of the rules. A victim
 not needed is then dropped again. Where a limit or a quota blocks the gang, victims under that
 bound are taken first (`means`). Domains compare by (highest class hurt, price, number
 disturbed). No gang is stopped before the whole asking gang was proven placeable.

@@ -245,7 +245,7 @@ class Future:
         return None if refused else held.placement
 
     def _put_first(self, record: GangRecord) -> None:
-        """Let a gang with a reservation go before its equals, who are not to have its place."""
+        """Let a gang with a reservation go before its equals, which are not to have its place."""
         lanes, gang = self._ground.state.lanes, record.gang
         lane = lanes.of(gang.id)
         head = lane.head() if lane else None
@@ -335,7 +335,7 @@ class Future:
         return policy.reservations if easy else CONSERVATIVE_DEPTH
 
     def _first(self, record: GangRecord, now: int) -> GangRecord | None:
-        """Who gets the next reservation: of the highest priority, who waits for longest.
+        """Which gang gets the next reservation: of the highest priority, the one waiting longest.
 
         Going by age, and not by the order among equals, bounds the wait of all gangs, however
         many shorter ones may come. A reservation costs the others time, so it is made only for a
@@ -392,7 +392,7 @@ class Future:
         return not most or self._held.below(highest) is None
 
     def _slot(self, record: GangRecord) -> list[Reservation] | None:
-        """Who gives up a reservation so that a gang may have one; None = it gets none."""
+        """Reservations given up so that a gang may have one; None = it gets none."""
         most = self._most()
         if len(self._held) < most:
             return []

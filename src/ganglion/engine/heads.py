@@ -1,8 +1,8 @@
 """The first gangs of all queues side by side, as Kueue does it.
 
-All heads are nominated as things stood at the beginning; then they are taken in order, and who
-does not fit any more after those before is left for the next cycle. With `heads_only` that is
-all; else the next gang of a queue follows the one before. The order is: who borrows
+All heads are nominated as things stood at the beginning; then they are taken in order, and one
+that does not fit any more after those before is left for the next cycle. With `heads_only` that is
+all; else the next gang of a queue follows the one before. The order is: the gang that borrows
 from the nearest queue above first, then priority, then age; or by dominant share, level by
 level, as it would be with the gang running.
 

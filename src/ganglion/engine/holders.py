@@ -1,4 +1,4 @@
-"""Who holds what a waiting gang needs."""
+"""Which gangs hold what a waiting gang needs."""
 
 from collections.abc import Callable, Sequence
 from typing import TypeVar

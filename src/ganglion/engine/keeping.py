@@ -233,7 +233,7 @@ class KeptPlaces:
     ) -> bool:
         """Whether these places on a node are free or lent to gangs that leave in time.
 
-        Whenever time is up for some, all who give borrowers no longer must have their places.
+        When time is up for some, all that give borrowers at most as much must have their places.
 
         Args:
             node: a node.

@@ -247,7 +247,7 @@ def ended(state: Holdings, event: ev.GangEnded) -> bool:
         record.attained = attained(record, event.at)
         state.release(record)
     elif event.outcome not in (ev.Outcome.CANCELLED, ev.Outcome.STOPPED_EARLY):
-        # Only who wants a gang no more ends one that waits: anything else is old news of its
+        # Only a user who gives a gang up ends one that waits: anything else is old news of its
         # last attempt.
         return False
     record.exit_code, record.message = event.exit_code, event.message

@@ -37,7 +37,7 @@ class Nomination(NamedTuple):
     Attributes:
         record: the gang.
         assignment: its flavors.
-        victims: who must be stopped first.
+        victims: gangs that must be stopped first.
         reason: why it can neither start nor have others stopped; None = it can.
         waits_for_room: it would fit if others left, but none of them may be stopped.
     """

@@ -17,7 +17,7 @@ _NOBODY: Mapping[str, Sequence[PodPlacement]] = {}
 
 
 class Occupants:
-    """Pods that count in the tree, by gang and by node; told of every one that comes or goes.
+    """Pods that count in the tree, by gang and by node; notified of every one that comes or goes.
 
     Attributes:
         records: gangs that hold pods.

@@ -1,4 +1,4 @@
-"""Who goes next: the standing of its queue and its priority, then age."""
+"""Which gang goes next: the standing of its queue and its priority, then age."""
 
 from collections.abc import Iterator
 from heapq import heapify, heappop, heappush, heapreplace

@@ -18,7 +18,7 @@ def better_later(
     lose; one that saves before then loses no more than a restart.
 
     Args:
-        asker: who waits.
+        asker: the gang that waits.
         units: its victims.
         now: the time in ms.
         most_ms: longest wait.

@@ -1,4 +1,4 @@
-"""The queue tree itself: who lies under whom, and in which order queues were made."""
+"""The queue tree itself: which queue lies under which, and in which order queues were made."""
 
 from collections.abc import Iterator, Mapping
 

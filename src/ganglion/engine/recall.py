@@ -41,7 +41,7 @@ Leaving = dict[str, dict[PodPlacement, None]]
 
 
 def wake(state: ClusterState, plan: Plan) -> None:
-    """Give back what is kept in vain, and let those who wake take their places."""
+    """Give back what is kept in vain, and let gangs that wake take their places."""
     for kept in _beyond_means(state):
         _give_back(state, kept, CauseKind.BEYOND_MEANS, plan)
     for kept in state.kept:
@@ -66,7 +66,7 @@ def keep(state: ClusterState, plan: Plan, *, before_others: bool) -> None:
     Args:
         state: the fleet.
         plan: decisions are added to it.
-        before_others: only for those who would go before all that waits in their queue.
+        before_others: only for those that would go before all that waits in their queue.
     """
     for record in sorted(_placeless(state), key=_seniority):
         if before_others and not _is_first(state, record):
@@ -116,7 +116,7 @@ def _seniority(record: GangRecord) -> tuple[int, int, int, str]:
 
 
 def _is_first(state: ClusterState, record: GangRecord) -> bool:
-    """Whether all that waits in its queue is less important: of equals, who is awake goes first."""
+    """Whether all that waits in its queue is less important: among equals, the awake go first."""
     queue, priority = record.gang.queue, record.gang.priority
     return all(lane.queue != queue or lane.priority < priority for lane in state.lanes)
 
@@ -236,7 +236,7 @@ def in_the_way(state: ClusterState, kept: Kept) -> Leaving:
 
 
 def _leavers(state: ClusterState, kept: Kept, node: str, known: Leaving) -> list[GangRecord]:
-    """Who leaves one node: those that do so anyway, those on its devices, then the cheapest."""
+    """Gangs that leave one node: those that do anyway, those on its devices, then the cheapest."""
     restart, now = state.policy.evict.restart_ms, state.clock
 
     def order(borrower: tuple[bool, GangRecord]) -> tuple[bool, bool, int, int, str]:

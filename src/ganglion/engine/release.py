@@ -63,7 +63,7 @@ def to_release(state: ClusterState, gangs: Sequence[str], count: int) -> list[st
 def to_wake(state: ClusterState, gangs: Sequence[str], count: int) -> list[str]:
     """Gangs that sleep and are back first and cheapest, the first one first.
 
-    Whose place is free goes before those whose borrowers lose least; who has no place is last.
+    Gangs whose place is free go first, then those whose borrowers lose least; without a place last.
 
     Args:
         state: left as it is.
@@ -136,7 +136,7 @@ class _Farewell:
         return chosen
 
     def _next(self, tentative: Tentative) -> _Seat:
-        """Who goes next. Whom others wait for is asked anew each time, as long as that may be."""
+        """The next one to go; which gangs others wait for is found anew while searches remain."""
         if self._searches:
             self._worths = {}
         several = max(self._homes.values()) > 1

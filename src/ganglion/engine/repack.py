@@ -330,7 +330,7 @@ class Mover:
         return unit.cause is CauseKind.MOVED or unit.record.gang.id in self._bound
 
     def _turn(self, unit: Unit) -> tuple[bool, int, str]:
-        """Who is placed anew first: who must be, then the largest."""
+        """Which gang is placed anew first: those that must be, then the largest."""
         return (not self._must_move(unit), -unit.gpu_milli, unit.record.gang.id)
 
     def _thin(self, asker: GangRecord, taken: list[Unit], tentative: Tentative) -> list[Unit]:

@@ -40,7 +40,7 @@ class Reservation(Struct, frozen=True):
 
 
 def seniority(record: GangRecord) -> tuple[int, int, str]:
-    """Of the highest priority, who waits for longest goes first."""
+    """Of the highest priority, the gang that waits for longest goes first."""
     return (-record.gang.priority, record.gang.submitted, record.gang.id)
 
 

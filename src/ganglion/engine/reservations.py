@@ -1,4 +1,4 @@
-"""Who holds a reservation, and who has to respect it."""
+"""Which gangs hold reservations, and which have to respect them."""
 
 from collections.abc import Iterable, Iterator
 

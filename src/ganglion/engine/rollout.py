@@ -281,7 +281,7 @@ class Rollout:
         self._shadow, self._beside = NEVER, 0
         if self._first is None or self._first.gang in self.starts:
             self._first = self._senior()
-        # Whom a limit keeps waiting needs no room yet.
+        # A gang that a limit keeps waiting needs no room yet.
         if self._first is None or not self._ledger.allows(self._first):
             return
         free, missing = self._pool.left, self._first.need.total

@@ -33,8 +33,8 @@ from ganglion.model.workload import SPARE
 class ShareRules:
     """Rules for the entitlements `share` and `kai`.
 
-    What queues deserve is worked out once per cycle: stopping and starting changes who holds
-    what, not what was asked for.
+    What queues deserve is worked out once per cycle: stopping and starting changes what
+    gangs hold, not what was asked for.
     """
 
     def __init__(self) -> None:

@@ -136,7 +136,7 @@ class Pool:
             each.pop(gang, None)
 
     def compare(self, now: int) -> None:
-        """Say what first come, first served would do with the newest, and who is late by that."""
+        """Find what first come, first served would do with the newest, and which are late by it."""
         begun = (*self.running.values(), *self.returning.values())
         held = sum(_milli(each.gang) for each in self.running.values())
         self.fifo.look([attained(each, now) for each in begun], held, len(self.live), now)
@@ -335,7 +335,7 @@ class Sharers:
             pool.due_at = pool.next_turn(sorted(levels.get(key, ())), now)
 
     def refresh(self, now: int) -> None:
-        """Apply new levels, say who is overdue and who had a turn; at the beginning of a cycle."""
+        """Apply new levels, note which gangs are overdue or had a turn; as a cycle begins."""
         for key, pool in self._pools.items():
             changed = pool.returning if pool.relearnt else {}
             pool.relearnt = False

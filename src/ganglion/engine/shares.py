@@ -17,7 +17,7 @@ class Shares:
     """The queue tree with what each queue uses.
 
     Attributes:
-        tree: the queues and who lies under whom.
+        tree: the queues and which of them lies under which.
         queues: by name.
         usage: queue -> flavor (and `*`) -> in use, subtree included; nothing of zeros.
         fixed: the same, of gangs that may not be preempted.

@@ -19,7 +19,7 @@ _NOTHING = Usage()
 
 
 class ShareStanding:
-    """Ours: who stays within what its queue deserves, then priority, then the smaller share.
+    """Ours: gangs within what their queue deserves first, then priority, then the smaller share.
 
     Level by level from the root, a queue that stays within what it deserves with this gang
     goes before one that does not. Shares are use relative to what is deserved; where use

@@ -1,4 +1,4 @@
-"""A trade carried out: victims told to stop, the asker and those that move promised places."""
+"""A trade carried out: victims asked to stop, the asker and those that move promised places."""
 
 from collections.abc import Iterable
 

@@ -50,7 +50,7 @@ def victims_for(
     Args:
         state: the fleet and the queues.
         borrowing: reads the queues.
-        asker: who asks.
+        asker: the gang that asks.
         has_place: asked when quota suffices; None = quota is all that counts.
     """
     by = by_share if state.policy.entitlement is Entitlement.DOMINANT else by_priority

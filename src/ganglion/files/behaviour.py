@@ -103,5 +103,5 @@ def awaited(after: tuple[str, ...], *, well: bool) -> tuple[str, ...]:
 
 
 def notify_of(given: NotifyFile | None) -> Notify | None:
-    """Whom to tell."""
+    """Whom to notify."""
     return None if given is None else Notify(**dict(given))

@@ -113,7 +113,7 @@ class ScheduleFile(Mapping):
 
 
 class NotifyFile(Mapping):
-    """Whom to tell of what happens to it."""
+    """Whom to notify of what happens to it."""
 
     on: f.Happenings = described("what is told: end, failure, start, preemption", ("end",))
     mail: f.Addresses = described("mail addresses", ())

@@ -74,7 +74,7 @@ class Ledger(Reader):
 
         Args:
             target: path of a SQLite file, or a database URL.
-            progress: told how far a long migration is.
+            progress: called with how far a long migration is.
 
         Raises:
             InputError: a URL of something that cannot hold a ledger.

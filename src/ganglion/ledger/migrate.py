@@ -14,7 +14,7 @@ def migrate(connection: Connection, where: str, progress: Progress = silent) -> 
     Args:
         connection: that writes.
         where: the database as messages name it.
-        progress: told how far a long migration is.
+        progress: called with how far a long migration is.
 
     Raises:
         EnvironmentFault: a newer version of Ganglion wrote the database, or it refuses.

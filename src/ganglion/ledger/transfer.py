@@ -77,7 +77,7 @@ def exported(
     Args:
         reader: of the ledger.
         file: JSON lines; a name that ends in `.gz` is compressed.
-        progress: told how far it is.
+        progress: called with how far it is.
         until: only what happened up to a snapshot, without workloads; None = everything.
 
     Raises:
@@ -166,7 +166,7 @@ class _Import:
     Args:
         connection: writes, inside a transaction.
         file: for messages.
-        progress: told how far it is.
+        progress: called with how far it is.
     """
 
     def __init__(self, connection: Connection, file: Path, progress: Progress) -> None:

@@ -234,7 +234,7 @@ class Schedule(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
 
 
 class Notify(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Whom to tell of what happens to a workload.
+    """Whom to notify of what happens to a workload.
 
     Attributes:
         on: what users are notified of: `end`, `failure`, `start`, `preemption`.

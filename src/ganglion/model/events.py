@@ -141,7 +141,7 @@ class StartPlanned(_Event, frozen=True, tag="start_planned"):
 
 
 class StartExpected(_Event, frozen=True, tag="start_expected"):
-    """Decision: the band in which a waiting gang is expected to start, as told to its user.
+    """Decision: the band in which a waiting gang is expected to start, as announced to its user.
 
     Times in ms; half of the gangs start by `p50_ms`, nine of ten by `p90_ms`. `raw_ms` is the
     wait that was computed before past bands corrected it. All of them 0 = unknown; `guesses`
@@ -203,7 +203,7 @@ class GangStarted(_Event, frozen=True, tag="gang_started"):
 class GangStopping(_Event, frozen=True, tag="gang_stopping"):
     """The gang was asked to stop.
 
-    Its place may be promised to others at once, who start when it has left.
+    Its place may be promised to others at once, which start when it has left.
     """
 
     gang: str

@@ -10,7 +10,7 @@ from ganglion.model.workload import Kind
 
 
 class Order(StrEnum):
-    """Who goes first among waiting gangs of equal priority."""
+    """Which gang goes first among waiting ones of equal priority."""
 
     FAIR = "fair"
     """Queues that use the smallest part of what they deserve first, then the oldest gang."""
@@ -213,7 +213,7 @@ class Policy(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     """How the engine decides.
 
     Attributes:
-        order: who goes first among equals in priority.
+        order: which gang goes first among equals in priority.
         strict: whether a gang that cannot start keeps all later ones of its queue waiting.
         heads_only: look at one gang per queue and cycle, as Kueue does.
         placement: how the place of a gang is looked for.

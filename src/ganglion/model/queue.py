@@ -13,7 +13,7 @@ ANY_FLAVOR = "*"
 
 
 class Victims(StrEnum):
-    """Whom a waiting gang may have stopped, compared by priority."""
+    """Which gangs a waiting one may have stopped, compared by priority."""
 
     NEVER = "never"
     """No gang."""

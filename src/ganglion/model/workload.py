@@ -104,10 +104,10 @@ class Checkpoint(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
     """The checkpoint contract of a workload.
 
     Attributes:
-        interval_ms: how often it saves; 0 = only when told.
+        interval_ms: how often it saves; 0 = only when asked.
         signal: signal that asks it to save and leave.
         grace_ms: how long it may take between the signal and SIGKILL.
-        path: where checkpoints live; empty = Ganglion's own folder for the workload.
+        path: where checkpoints are; empty = Ganglion's own folder for the workload.
         must_resume: it fails, in place of starting over, when it has saved but none of its
             checkpoints is there any more.
     """

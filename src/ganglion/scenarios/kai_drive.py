@@ -191,7 +191,7 @@ class History(Struct):
     """What happened in a run of cycles.
 
     Attributes:
-        evicted: tasks told to stop, cycle by cycle.
+        evicted: tasks asked to stop, cycle by cycle.
         moved: tasks that were moved, cycle by cycle.
     """
 

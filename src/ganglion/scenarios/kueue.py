@@ -56,7 +56,7 @@ def _outdone(case: said.Case, clusters: dict[str, said.Cluster], policy: Policy)
 
 
 def _priced(case: said.Case, clusters: dict[str, said.Cluster], policy: Policy) -> Iterator[str]:
-    """A better end told in prose is a choice of policy: whose loss is smallest goes first."""
+    """A better end given in prose is a choice of policy: the smallest loss goes first."""
     priced = replace(policy, evict=replace(policy.evict, victims=VictimOrder.PRICE_FIRST))
     outcome = play(setup(case, clusters, priced))
     theirs = case.kueue_settled.evicted if case.kueue_settled else ()

@@ -34,7 +34,7 @@ class Borrowing(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Preemption(Struct, frozen=True, forbid_unknown_fields=True):
-    """Whom the workloads of a queue may have stopped."""
+    """Which workloads those of a queue may have stopped."""
 
     within_queue: Within = "Never"
     reclaim_within_cohort: Reclaim = "Never"

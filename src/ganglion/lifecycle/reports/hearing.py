@@ -180,7 +180,7 @@ class Hearing:
                 " that goes back on purpose says rewind",
             )
         if not saved.rewind and 0 < saved.step <= memory.step:
-            return  # another pod, or the same one, has told of it, or of a later one
+            return  # another pod, or the same one, has reported it, or a later one
         memory.step = saved.step or memory.step
         if saved.rewind:
             memory.step = saved.step

@@ -19,7 +19,7 @@ class Kernel(Struct, frozen=True):
 
     Attributes:
         state: as its server says: `idle`, `busy`, `starting`...
-        last_activity: when it last did anything, in ms; 0 = not told.
+        last_activity: when it last did anything, in ms; 0 = unknown.
         connections: browsers that are connected to it.
     """
 
@@ -50,7 +50,7 @@ def kernel_sight(found: Notebooks | None, at: int) -> Sight:
     """What the server amounts to as a witness.
 
     Args:
-        found: what it told; None = it did not answer.
+        found: what it answered; None = it did not answer.
         at: when it was asked, in ms.
     """
     if found is None:

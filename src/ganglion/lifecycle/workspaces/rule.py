@@ -89,7 +89,7 @@ def step(
     Args:
         workload: the workspace.
         memory: what its witnesses saw.
-        required: who has to vouch.
+        required: which witnesses have to vouch.
         warned: the warning that stands; None = there is none.
         now: the time in ms.
         pace: how long the word of a witness holds.

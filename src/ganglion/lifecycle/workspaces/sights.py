@@ -28,7 +28,7 @@ class Sight(Struct, frozen=True):
     """What one witness saw with one look; times in ms.
 
     Attributes:
-        witness: who looked.
+        witness: which one looked.
         at: when.
         since: it vouches for everything from here to `at`.
         moved: when it last saw something move; 0 = not since `since`. `at` = right now.
@@ -45,7 +45,7 @@ class Sight(Struct, frozen=True):
 
 
 def doubtful(witness: Witness, at: int, why: str) -> Sight:
-    """A look that told nothing."""
+    """A look without a result."""
     return Sight(witness, at, doubt=why)
 
 
@@ -56,7 +56,7 @@ class Vouch(Struct, frozen=True):
         at: its last look.
         since: beginning of the time it vouches for.
         moved: when something last moved, ever; 0 = it has seen nothing move.
-        doubt: why its last look told nothing; empty = it did.
+        doubt: why its last look had no result; empty = it had one.
         said: what it saw when something last moved.
     """
 
