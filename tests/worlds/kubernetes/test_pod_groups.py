@@ -11,10 +11,13 @@ import pytest
 from tests.controlplane.build import NEXT, PINNED
 from tests.controlplane.cluster import Cluster
 from tests.worlds.kubernetes import workloads as w
+from tests.worlds.kubernetes.crds import definitions
 from tests.worlds.kubernetes.gangs.test_upstream import ZONE, every, gang, pods
+from tests.worlds.kubernetes.rbac import Right, without
 from tests.worlds.kubernetes.scheduling import scheduling
 
 from ganglion.bench.controlplane_flags import Options
+from ganglion.worlds.kubernetes.gangs.kinds import JOB_SET
 from ganglion.worlds.kubernetes.scheduler import Scheduler
 
 Body = w.Body
@@ -233,6 +236,50 @@ def test_jobs_whose_controller_makes_the_group_are_one_gang(each_minor: Start, p
         cluster.add_nodes(1, prefix="more")
         cluster.wait(lambda: len(cluster.bound()) == 3, "the gang")
         settled(cluster, path, status="True")
+
+
+def test_jobs_of_a_job_set_that_have_groups_made_for_them_are_these_gangs(
+    each_minor: Start,
+) -> None:
+    cluster = each_minor(options(JOB_GATES, NEXT))
+    cluster.add_nodes(3)
+    cluster.define(*(each for each in definitions() if each["spec"]["group"] == JOB_SET[0]))
+    (made,) = cluster.create(w.job_set("llm"))
+    head = {"apiVersion": made["apiVersion"], "kind": "JobSet", "name": "llm", "controller": True}
+    owned = {"ownerReferences": [{**head, "uid": made["metadata"]["uid"]}]}
+    sizes = {"driver": 1, "worker": 2}
+    parts = [{"name": name, "schedulingPolicy": gang(count)} for name, count in sizes.items()]
+    whose = {"apiGroup": JOB_SET[0], "kind": "JobSet", "name": "llm"}
+    spec = {"controllerRef": whose, "podGroupTemplates": parts}
+    cluster.create(w.thing("scheduling.k8s.io/v1beta1", "Workload", "llm", spec, **owned))
+    cluster.plane.launch("kube-controller-manager", flags(cluster, JOB_GATES))
+    with scheduling(cluster) as scheduler:
+        for name, count in sizes.items():
+            note = {"scheduling.k8s.io/group-template-name": name}
+            body = w.job(f"llm-{name}", count, annotations=note, **owned)
+            body["spec"]["template"]["spec"]["schedulerName"] = "ganglion"
+            cluster.create(body)
+        cluster.wait(lambda: len(cluster.bound()) == 3, "both gangs", PATIENCE_S)
+        path = served(cluster, "podgroups")
+        groups = [each["metadata"]["name"] for each in cluster.list(path)]
+        assert len(groups) == 2
+        with scheduler.read() as brain:
+            found = {key: len(each.members) for key, each in brain.scene.founds.items()}
+        assert sorted(found.values()) == [1, 2]
+        assert found.keys() == {f"default/PodGroup.scheduling.k8s.io/{name}" for name in groups}
+        settled(cluster, *(f"{path}/{name}" for name in groups), status="True")
+
+
+def test_without_the_right_to_write_their_status_gangs_start_and_groups_say_nothing(
+    each_minor: Start,
+) -> None:
+    cluster = each_minor(options(GATES, PINNED))
+    cluster.add_nodes(2)
+    gone = Right("scheduling.k8s.io", "podgroups/status", "patch")
+    with scheduling(cluster, rights=without(gone)):
+        path = group(cluster, "g", gang(2))
+        cluster.wait_bound(create(cluster, *pods("g", 2)), limit_s=PATIENCE_S)
+        assert said(cluster, path) == []
 
 
 def test_a_server_without_these_groups_works_as_ever(each_minor: Start) -> None:
