@@ -297,7 +297,7 @@ class Market:
         return self._share(unit, _freed(unit, self._state.tree.names[rank]))
 
     def _share(self, unit: Unit, here: int) -> int:
-        """The same where it frees so many thousandths of GPUs."""
+        """The same where it frees `here` thousandths of GPUs."""
         if self._slots == 1:
             return unit.price
         part = unit.price * here // max(unit.gpu_milli, 1)
