@@ -1,5 +1,6 @@
 """What every test relies on: reproducible hypothesis runs, no network, where traces lie."""
 
+import gc
 import ipaddress
 import os
 import socket
@@ -33,6 +34,12 @@ settings.register_profile("dev", deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """Start one and a half workers per core: for a third of their time tests wait."""
+    return (os.cpu_count() or 1) * 3 // 2
+
+
 def pytest_report_header(config: pytest.Config) -> str:
     """Say what it takes to repeat this run."""
     profile = os.environ.get("HYPOTHESIS_PROFILE", "dev")
@@ -61,6 +68,14 @@ def no_network() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         for name in ("connect", "connect_ex"):
             patch.setattr(socket.socket, name, _guarded(getattr(socket.socket, name)))
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def no_frozen_objects() -> Iterator[None]:
+    """Leave servers of this process to the collector; what they freeze would outlive their test."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(gc, "freeze", lambda: None)
         yield
 
 

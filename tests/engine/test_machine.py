@@ -286,7 +286,7 @@ TestEngine.settings = settings(max_examples=examples(150), stateful_step_count=4
 
 def test_long_lives_of_random_fleets() -> None:
     """The same rules in uniformly random order: deeper than examples that shrink well."""
-    for seed in range(examples(60)):
+    for seed in range(examples(24, nightly=1200)):
         rng = Random(seed)
         engine = Engine()
         engine.begin(rng, rng.randint(1, 10), cards=seed % 2 == 1)

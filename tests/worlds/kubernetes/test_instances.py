@@ -70,7 +70,7 @@ def test_a_gate_is_lifted_by_the_one_it_names(both: Cluster) -> None:
         assert both.pods()[name]["spec"]["nodeSelector"] == {"kubernetes.io/hostname": node}
 
 
-def test_queues_belong_to_one_of_them(both: Cluster) -> None:
+def test_queues_belong_to_one_of_them(both: Cluster, quick_figures: None) -> None:
     """Two that wrote the status of one queue would overwrite each other for ever."""
     queue(both, "usual", quota={"*": 2})
     queue(both, "trial", "canary", quota={"*": 2})

@@ -16,7 +16,6 @@ from tests.worlds.kubernetes.rbac import (
 )
 
 from ganglion.extensions import load
-from ganglion.worlds.kubernetes import reports
 from ganglion.worlds.kubernetes.api.config import load as endpoint_of
 from ganglion.worlds.kubernetes.scheduler import Scheduler
 
@@ -78,10 +77,8 @@ def columns(cluster: Cluster, path: str, name: str) -> Object:
 
 
 def test_kubectl_shows_what_a_queue_uses_and_has_waiting(
-    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+    cluster: Cluster, quick_figures: None
 ) -> None:
-    monkeypatch.setattr(reports, "REST_MS", 1_000)
-    monkeypatch.setattr(reports, "LOOK_MS", 500)
     cluster.add_nodes(2, gpus=4, labels={"nvidia.com/gpu.product": "NVIDIA-H100-80GB-HBM3"})
     add(cluster, "Queue", "acme", quota={"H100": 8})
     add(cluster, "Queue", "team", parent="acme", quota={"H100": 8})
@@ -159,7 +156,7 @@ def test_what_was_accepted_counts_before_its_status_says_so(cluster: Cluster) ->
         assert status(cluster, path)["inForce"]["spec"] == {"evict": {"restart": "8m"}}
 
 
-def test_a_queue_moves_once_nothing_runs_in_it(cluster: Cluster) -> None:
+def test_a_queue_moves_once_nothing_runs_in_it(cluster: Cluster, quick_figures: None) -> None:
     cluster.add_nodes(1, gpus=1)
     for name in ("a", "b"):
         add(cluster, "Queue", name)

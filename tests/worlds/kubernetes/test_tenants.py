@@ -63,7 +63,9 @@ def test_nobody_evicts_the_work_of_another_team_by_what_a_pod_claims(
         assert "deletionTimestamp" not in cluster.pods("red")["work"]["metadata"]
 
 
-def test_a_namespace_has_a_queue_and_gets_another(cluster: Cluster, kubelets: Kubelets) -> None:
+def test_a_namespace_has_a_queue_and_gets_another(
+    cluster: Cluster, kubelets: Kubelets, quick_figures: None
+) -> None:
     cluster.add_nodes(1, gpus=4)
     cluster.patch("/api/v1/namespaces/red", {"metadata": {"labels": {QUEUE: "blue"}}})
     with scheduling(cluster):
