@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ganglion.engine.plugins import Ints
+from ganglion.engine.plugins import Ints, Rank
 from ganglion.engine.shapes import Shape, View
 from ganglion.model.resources import WHOLE
 
@@ -65,6 +65,7 @@ class Sight:
         devices: devices of the best way to place one pod.
         needs: int64[C, D], thousandths a pod takes of each device of each class.
         visible: indexes of the devices that the shape may use, by class.
+        ranks: those of the nodes that it may use, among the first `ranked` classes.
         joined, left: the condition after a pod came or went, by condition and devices.
     """
 
@@ -77,6 +78,8 @@ class Sight:
         self.scores: dict[int, int | None] = {}
         self.devices: dict[int, tuple[int, ...]] = {}
         self.needs: Ints = np.zeros((0, 0), dtype=np.int64)
+        self.ranks: dict[Rank, None] = {}
+        self.ranked = 0
         self.joined: dict[tuple[int, tuple[int, ...], int], int] = {}
         self.left: dict[tuple[int, tuple[int, ...], int, bool], int] = {}
 

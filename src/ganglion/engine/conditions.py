@@ -6,7 +6,7 @@ Nodes of one class with the same resources free are interchangeable, so whatever
 conditions, which is what makes a placement cost microseconds.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from copy import copy
 
 from ganglion.engine.columns import Columns
@@ -20,8 +20,8 @@ from ganglion.engine.condition import (
     trimmed,
 )
 from ganglion.engine.devices import room
-from ganglion.engine.plugins import NodeClass, Plugins, Typical
-from ganglion.engine.shapes import Shape, View, look
+from ganglion.engine.plugins import NodeClass, Plugins, Preferring, Rank, Typical
+from ganglion.engine.shapes import Shape, View, look, rank_of
 from ganglion.model.levels import Level
 from ganglion.model.node import Node
 from ganglion.model.resources import WHOLE
@@ -52,6 +52,9 @@ class Conditions:
         self._sights: dict[Shape, Sight] = {}
         self.columns = Columns()
         self._forked = False
+        self._preferring: tuple[tuple[int, Preferring], ...] = tuple(
+            (at, each) for at, each in enumerate(plugins.filters) if isinstance(each, Preferring)
+        )[:1]
 
     def fork(self) -> "Conditions":
         """A table that shares everything with this one until it forgets or is measured anew.
@@ -129,6 +132,22 @@ class Conditions:
         while len(views) <= class_id:
             views.append(look(sight.shape, self.classes[len(views)], self.plugins.filters))
         return views[class_id]
+
+    def preferring(self, shape: Shape) -> Preferring | None:
+        """The plugin by which pods of a shape prefer some nodes to others; None = they do not."""
+        for at, plugin in self._preferring:
+            if plugin.prefers(shape.keys[at]):
+                return plugin
+        return None
+
+    def ranks(self, sight: Sight) -> Sequence[Rank]:
+        """The ranks of the nodes that a shape may use, by what its pods prefer."""
+        for at in range(sight.ranked, len(self.classes)):
+            if not self.view(sight, at).obstacle:
+                rank = rank_of(sight.shape, self.classes[at], self.plugins.filters)
+                sight.ranks[rank] = None
+        sight.ranked = len(self.classes)
+        return tuple(sight.ranks)
 
     def room(self, sight: Sight, condition_id: int) -> int:
         """How many pods of the shape fit on a node in this condition."""

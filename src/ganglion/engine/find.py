@@ -60,31 +60,37 @@ def _placed(
 
     Rules among pods are asked pod by pod where a place regardless of them would not do.
     """
-    indexes, tries, turn = state.indexes, state.policy.tries, state.turn
-    filtering = _filtering(state, record.gang)
-    if demand.single and filtering:
-        with filtering as rules:
-            found = place(indexes, demand, tries, turn, means, rules)
-        if found and not (refused := _refused(state, record.gang, found, now)):
-            return None, found
-    found = place(indexes, demand, tries, turn, means)
-    refused = _refused(state, record.gang, found, now) if found else None
-    if refused and filtering and not demand.single:
-        with filtering as rules:
-            other = place(indexes, demand, tries, turn, means, rules)
-        if other and not _refused(state, record.gang, other, now):
-            return None, other
+    gang, plugin = record.gang, _pod_by_pod(state)
+
+    def search(rules: PodFilter | None = None) -> Placement | None:
+        return place(state.indexes, demand, state.policy.tries, state.turn, means, rules)
+
+    def by_rules(context: AbstractContextManager[PodFilter] | None) -> Placement | None:
+        if context is None:
+            return None
+        with context as rules:
+            found = search(rules)
+        return None if found and _refused(state, gang, found, now) else found
+
+    preferred = by_rules(plugin.preferring(gang)) if plugin else None
+    if preferred:
+        return None, preferred
+    filtering = plugin.filtering(gang) if plugin else None
+    single = by_rules(filtering) if demand.single else None
+    if single:
+        return None, single
+    found = search()
+    refused = _refused(state, gang, found, now) if found else None
+    other = by_rules(filtering) if refused and not demand.single else None
+    if other:
+        return None, other
     if found is None:
         return None
     return (refused, None) if refused else (None, found)
 
 
-def _filtering(state: ClusterState, gang: Gang) -> AbstractContextManager[PodFilter] | None:
-    """The rules among the pods of a gang; None = there are none."""
-    for plugin in state.plugins.permits:
-        if isinstance(plugin, PodByPod):
-            return plugin.filtering(gang)
-    return None
+def _pod_by_pod(state: ClusterState) -> PodByPod | None:
+    return next((each for each in state.plugins.permits if isinstance(each, PodByPod)), None)
 
 
 def _missed(state: ClusterState, record: GangRecord, off: dict[str, Reason]) -> Reason:

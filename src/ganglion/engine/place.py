@@ -5,20 +5,20 @@ level the tightest domain first. A trial takes its shares from the tree for real
 them back if it fails, so that pod sets see each other.
 """
 
-from collections.abc import Callable, Collection, Iterator, Sequence
-from functools import partial
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple, Protocol
 
-from ganglion.engine.condition import Sight
 from ganglion.engine.fits import Fits, Rules
 from ganglion.engine.indexes import Indexes
 from ganglion.engine.plugins import PodFilter
-from ganglion.engine.pod_by_pod import PodByPod, opened
+from ganglion.engine.pod_by_pod import PodByPod
+from ganglion.engine.preferences import steps
 from ganglion.engine.shapes import Shape, excluding, of_type, times
+from ganglion.engine.single_pod import Pod, places_of_pod
 from ganglion.engine.trial import Trial, common
 from ganglion.model.levels import DEPTH, INSIDE_NODE, Level
-from ganglion.model.placement import Placement, PodPlacement
+from ganglion.model.placement import Placement
 from ganglion.model.workload import Gang, PodSet, Slice, Topology
 
 
@@ -92,12 +92,18 @@ def place(
         The placement, or None when no place was found.
     """
     if demand.single:
-        single = _place_pod(indexes, demand, turn, filtering)
-        return single if single and (judge is None or judge.allow(single)) else None
-    for shapes in _uniform(indexes, demand):
-        found = _place_elastic(_Search(indexes, demand, shapes, tries, judge, filtering))
-        if found:
-            return found
+        siblings = demand.siblings if demand.gang.spreads else frozenset()
+        pod = Pod(demand.sets[0].name, demand.shapes[0], siblings)
+        singles = places_of_pod(indexes, pod, turn, filtering)
+        return next((each for each in singles if judge is None or judge.allow(each)), None)
+    is_ordered = filtering is not None and filtering.prefers
+    kept = () if is_ordered else steps(indexes, demand.shapes)
+    for preferred in (*kept, None):
+        for shapes in _uniform(indexes, preferred or demand.shapes):
+            search = _Search(indexes, demand, shapes, tries, judge, filtering)
+            found = _place_elastic(search, is_whole=preferred is not None)
+            if found:
+                return found
     return None
 
 
@@ -112,62 +118,17 @@ class _Search(NamedTuple):
     filtering: PodFilter | None
 
 
-def _place_pod(
-    indexes: Indexes, demand: Demand, turn: int, filtering: PodFilter | None
-) -> Placement | None:
-    tree, sight = indexes.tree, indexes.table.sight(demand.shapes[0])
-    allows = opened(indexes, filtering, demand.sets[0].name) if filtering else None
-    if not indexes.rating.is_cacheable(sight):
-        chosen = indexes.rating.rate_nodes(sight, tree.conditions, turn, allows)
-        return chosen and _one(indexes, demand.sets[0].name, sight, *chosen)
-    rank = _pick(indexes, demand, sight, allows)
-    if rank is None:
-        return None
-    devices = indexes.rating.way(sight, tree.conditions[rank])
-    return _one(indexes, demand.sets[0].name, sight, rank, devices)
-
-
-def _one(
-    indexes: Indexes, name: str, sight: Sight, rank: int, devices: tuple[int, ...]
-) -> Placement:
-    tree = indexes.tree
-    milli = indexes.rating.milli(sight, tree.conditions[rank], devices)
-    pod = PodPlacement(name, 0, tree.names[rank], devices, milli)
-    return Placement((pod,), Level.NODE, tree.names[rank])
-
-
-def _pick(
-    indexes: Indexes, demand: Demand, sight: Sight, allows: Callable[[int], bool] | None
-) -> int | None:
-    """Gangs that spread keep away from their siblings' racks, then nodes; all else packs."""
-    picker = indexes.picker(sight)
-    if demand.gang.spreads and demand.siblings:
-        tree = indexes.tree
-        racks = {tree.parents[rank] for rank in demand.siblings} - {0}
-        beside = {rank for rack in racks for rank in tree.domains[rack].nodes}
-        for avoided in (beside | demand.siblings, set(demand.siblings)):
-            outside = partial(_is_outside, avoided, allows)
-            rank = picker.best_where(outside)
-            if rank is not None:
-                return rank
-    return picker.best_where(allows) if allows else picker.best()
-
-
-def _is_outside(avoided: Collection[int], allows: Callable[[int], bool] | None, rank: int) -> bool:
-    return rank not in avoided and (allows is None or allows(rank))
-
-
-def _uniform(indexes: Indexes, demand: Demand) -> Iterator[Sequence[Shape]]:
+def _uniform(indexes: Indexes, asked: Sequence[Shape]) -> Iterator[Sequence[Shape]]:
     """All GPU pods of a gang get one device type: the first in its list that has room."""
     present = indexes.device_types()
-    allowed = [_types_for(shape, present) for shape in demand.shapes]
+    allowed = [_types_for(shape, present) for shape in asked]
     for kind in max(allowed, key=len):
         yield [
             of_type(shape, kind if kind in types else types[0]) if len(types) > 1 else shape
-            for shape, types in zip(demand.shapes, allowed, strict=True)
+            for shape, types in zip(asked, allowed, strict=True)
         ]
     if not any(allowed):
-        yield demand.shapes
+        yield asked
 
 
 def _types_for(shape: Shape, present: Sequence[str]) -> list[str]:
@@ -176,13 +137,16 @@ def _types_for(shape: Shape, present: Sequence[str]) -> list[str]:
     return [kind for kind in gpu.types or present if kind in present] if gpu.count else []
 
 
-def _place_elastic(search: _Search) -> Placement | None:
-    """The largest size that fits, by bisection between the least and the most pods."""
+def _place_elastic(search: _Search, *, is_whole: bool = False) -> Placement | None:
+    """The largest size that fits, by bisection between the least and the most pods.
+
+    With `is_whole` all pods or none: a gang is not made smaller for what its pods prefer.
+    """
     demand = search.demand
     parts = max(s.count - s.least for s in demand.sets)
     if not parts or (demand.small and not demand.bound):
         return _place_counts(search, demand.counts(0, 1))
-    best = _largest(search, parts)
+    best = _place_counts(search, demand.counts(1, 1)) if is_whole else _largest(search, parts)
     return _first_pods(search, best) if best and demand.small else best
 
 
@@ -227,7 +191,10 @@ def _place_counts(search: _Search, counts: list[int]) -> Placement | None:
         ]
         if any(each.values[0] < count for each, count in zip(fits, counts, strict=True)):
             continue
-        for level in levels_for(indexes, demand.gang):
+        levels = levels_for(indexes, demand.gang)
+        if search.filtering and search.filtering.prefers:
+            levels = [min(levels, key=DEPTH.__getitem__)]
+        for level in levels:
             found = _place_level(search, fits, counts, level)
             if found and (search.judge is None or search.judge.allow(found)):
                 return found

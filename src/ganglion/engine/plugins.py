@@ -5,7 +5,7 @@ groups `ganglion.filters`, `ganglion.scores`, `ganglion.permits`, `ganglion.pree
 Plugins live inside the pure engine: same input, same answer; no clock, I/O or randomness.
 """
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol, runtime_checkable
 
@@ -114,6 +114,24 @@ class Foreseeing(Protocol):
         """Whether what keeps pods with this key off nodes of this class may end by itself."""
 
 
+Rank = tuple[int, ...]
+"""How well a node suits what pods merely prefer, a number for each sort of preference."""
+
+
+@runtime_checkable
+class Preferring(Protocol):
+    """A Filter by which pods prefer some of the nodes that they may use to others."""
+
+    def prefers(self, key: Hashable) -> bool:
+        """Whether pods with this key may prefer some nodes."""
+
+    def rank(self, key: Hashable, node: NodeClass) -> Rank:
+        """How well nodes of this class suit pods with this key."""
+
+    def points(self, ranks: Sequence[Rank]) -> Sequence[int]:
+        """What nodes of these ranks are worth where there are no others; the most is the best."""
+
+
 @runtime_checkable
 class Score(Protocol):
     """Ranks the ways to place a pod; the highest sum of weighted scores wins.
@@ -189,6 +207,13 @@ class PodFilter(Protocol):
     def alike(self, node: str) -> Hashable:
         """Nodes with equal answers are in the same domains of all these rules."""
 
+    @property
+    def prefers(self) -> bool:
+        """Whether nodes have to be put in order by what the pods prefer."""
+
+    def order(self, pod_set: str, nodes: Iterable[str]) -> Iterator[str]:
+        """Nodes, the one that the next pod of a set prefers first; equals stay as they are."""
+
 
 @runtime_checkable
 class PodByPod(Protocol):
@@ -196,6 +221,9 @@ class PodByPod(Protocol):
 
     def filtering(self, gang: Gang) -> AbstractContextManager[PodFilter] | None:
         """The rules of a gang of which no pod is placed yet; None = there are none."""
+
+    def preferring(self, gang: Gang) -> AbstractContextManager[PodFilter] | None:
+        """The same with what its pods prefer for what else runs; None = they prefer nothing."""
 
 
 @runtime_checkable

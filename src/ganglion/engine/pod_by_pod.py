@@ -1,6 +1,7 @@
 """Placing a gang pod by pod, where rules among pods decide which nodes are open to the next."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 
 from ganglion.engine.fits import Rules
 from ganglion.engine.indexes import Indexes
@@ -78,6 +79,27 @@ class PodByPod:
                 yield from ((which, rank) for rank in self._nodes(which))
 
     def _nodes(self, which: int) -> Iterator[int]:
+        """Ranks of nodes for the next pod of a set, the best first."""
+        if not self._filter.prefers:
+            yield from islice(self._open(which), _BREADTH)
+            return
+        tree, name = self._indexes.tree, self._gang.pod_sets[which].name
+        there = list(self._open(which))
+        if self._placed and not self._gang.spreads:
+            last = self._ranks[self._placed[-1]][-1]
+            around = {domain: near for near, domain in enumerate(tree.ancestors(last))}
+            there.sort(key=lambda rank: self._distance(rank, last, around))
+        ordered = self._filter.order(name, (tree.names[rank] for rank in there))
+        yield from [tree.index[node] for node in islice(ordered, _BREADTH)]
+
+    def _distance(self, rank: int, last: int, around: Mapping[int, int]) -> int:
+        """How far up the domain is that a node shares with the pod placed last; -1 = its node."""
+        if rank == last:
+            return -1
+        return next(around[each] for each in self._indexes.tree.ancestors(rank) if each in around)
+
+    def _open(self, which: int) -> Iterator[int]:
+        """The best node for a set of each kind that is open to its next pod."""
         indexes, name = self._indexes, self._gang.pod_sets[which].name
         names, alike = indexes.tree.names, set()
         sight = indexes.table.sight(self._shapes[which])
@@ -92,9 +114,8 @@ class PodByPod:
                 continue
             alike.add(kind)
             yield rank
-            if len(alike) == _BREADTH:
-                return
-            allows = self._filter.opened(name)  # others were placed and taken back since
+            if not self._filter.prefers:  # others were placed and taken back since
+                allows = self._filter.opened(name)
 
     def _keeps_rules(self, which: int, rank: int) -> bool:
         """Whether the engine's own rules let the next pod of a set go to a node."""
@@ -128,9 +149,3 @@ class PodByPod:
         self._ranks[which].pop()
         self._trial.take_back(which)
         self._filter.take_back()
-
-
-def opened(indexes: Indexes, filtering: PodFilter, pod_set: str) -> Callable[[int], bool]:
-    """Whether a node, by rank, is open to the next pod of a set."""
-    names, allows = indexes.tree.names, filtering.opened(pod_set)
-    return lambda rank: allows(names[rank])

@@ -5,7 +5,7 @@ from collections.abc import Hashable
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ganglion.engine.plugins import Filter, Foreseeing, NodeClass, Telling
+from ganglion.engine.plugins import Filter, Foreseeing, NodeClass, Preferring, Rank, Telling
 from ganglion.model.kinds import Weighted
 from ganglion.model.levels import Level
 from ganglion.model.resources import WHOLE, GpuRequest, PodRequest
@@ -26,6 +26,7 @@ class Shape(Struct, frozen=True, cache_hash=True):
         without: flavors that are out of quota.
         keys: answers of the Filter plugins' `key`, in their order.
         scores: Score plugins that rate nodes for it; empty = those of the policy.
+        ranks: ranks of which a node has to have one; empty = any will do.
     """
 
     request: PodRequest
@@ -36,6 +37,7 @@ class Shape(Struct, frozen=True, cache_hash=True):
     without: tuple[str, ...] = ()
     keys: tuple[Hashable, ...] = ()
     scores: tuple[Weighted, ...] = ()
+    ranks: tuple[Rank, ...] = ()
 
     @property
     def shares_a_device(self) -> bool:
@@ -89,6 +91,8 @@ def look(shape: Shape, node: NodeClass, filters: tuple[Filter, ...]) -> View:
     obstacle, passing = _by_rules(shape, node), False
     if not obstacle:
         obstacle, passing = _by_filters(shape, node, filters)
+    if not obstacle and shape.ranks and rank_of(shape, node, filters) not in shape.ranks:
+        obstacle = "another node is preferred"
     if obstacle and not passing:
         return View(obstacle, (), milli)
     devices = tuple(
@@ -103,6 +107,14 @@ def look(shape: Shape, node: NodeClass, filters: tuple[Filter, ...]) -> View:
     if not gpu.count:
         return View("", (), milli)
     return View("" if devices else _no_device(gpu, node), devices, milli)
+
+
+def rank_of(shape: Shape, node: NodeClass, filters: tuple[Filter, ...]) -> Rank:
+    """How well nodes of a class suit what pods of a shape prefer, by the first plugin that says."""
+    for plugin, asked in zip(filters, shape.keys, strict=True):
+        if isinstance(plugin, Preferring):
+            return plugin.rank(asked, node)
+    return ()
 
 
 def times(shape: Shape, count: int, together: Level | None) -> Shape:
@@ -141,6 +153,7 @@ def excluding(shape: Shape, flavors: tuple[str, ...]) -> Shape:
         shape.tenancy,
         flavors,
         shape.keys,
+        ranks=shape.ranks,
     )
 
 
@@ -153,6 +166,7 @@ def _with_request(shape: Shape, request: PodRequest) -> Shape:
         shape.tenancy,
         shape.without,
         shape.keys,
+        ranks=shape.ranks,
     )
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import permutations
+from math import floor, log
 from typing import Any
 
 from ganglion.worlds.kubernetes.objects.affinity import PodTerm, SpreadConstraint
@@ -125,15 +126,21 @@ def balanced(pod: Pod, node: str, nodes: Nodes, placed: Placed, rule: SpreadCons
     if own is None:
         return False
     counts = standing(pod, nodes, placed, rule)
-    blind = not counted(pod, nodes[node], rule)
+    blind = not counted(pod, nodes[node], rule, hard(pod))
     unseen = int(blind and chosen(rule.label_selector, pod.metadata.labels))
     return counts.get(own, 0) + unseen - fewest(counts, rule) <= rule.max_skew
 
 
-def standing(pod: Pod, nodes: Nodes, placed: Placed, rule: SpreadConstraint) -> dict[str, int]:
+def standing(
+    pod: Pod,
+    nodes: Nodes,
+    placed: Placed,
+    rule: SpreadConstraint,
+    rules: Sequence[SpreadConstraint] | None = None,
+) -> dict[str, int]:
     counts: dict[str, int] = {}
     for name, each in nodes.items():
-        if counted(pod, each, rule):
+        if counted(pod, each, rule, hard(pod) if rules is None else rules):
             value = each.metadata.labels[rule.topology_key]
             counts[value] = counts.get(value, 0) + sum(
                 chosen(rule.label_selector, other.metadata.labels)
@@ -145,15 +152,30 @@ def standing(pod: Pod, nodes: Nodes, placed: Placed, rule: SpreadConstraint) -> 
     return counts
 
 
-def counted(pod: Pod, node: Node, rule: SpreadConstraint) -> bool:
+def counted(
+    pod: Pod, node: Node, rule: SpreadConstraint, rules: Sequence[SpreadConstraint]
+) -> bool:
     labels = node.metadata.labels
-    if any(each.topology_key not in labels for each in hard(pod)):
+    if any(each.topology_key not in labels for each in rules):
         return False
-    wanted = pod.spec.node_selector.items()
-    if rule.node_affinity_policy == "Honor" and any(labels.get(k) != v for k, v in wanted):
+    if rule.node_affinity_policy == "Honor" and not _may_go(pod, node):
         return False
     keys = {each.key for each in pod.spec.tolerations}
-    return rule.node_taints_policy != "Honor" or all(t.key in keys for t in node.spec.taints)
+    barring = (t for t in node.spec.taints if t.effect != "PreferNoSchedule")
+    return rule.node_taints_policy != "Honor" or all(t.key in keys for t in barring)
+
+
+def _may_go(pod: Pod, node: Node) -> bool:
+    labels = node.metadata.labels
+    affinity = pod.spec.affinity and pod.spec.affinity.node_affinity
+    required = affinity and affinity.required_during_scheduling_ignored_during_execution
+    return all(labels.get(k) == v for k, v in pod.spec.node_selector.items()) and (
+        not required
+        or any(
+            all(_holds_of_node(each, labels) for each in term.match_expressions)
+            for term in required.node_selector_terms
+        )
+    )
 
 
 def fewest(counts: Mapping[str, int], rule: SpreadConstraint) -> int:
@@ -173,6 +195,104 @@ def near(pod: Pod) -> tuple[PodTerm, ...]:
 def apart(pod: Pod) -> tuple[PodTerm, ...]:
     found = pod.spec.affinity and pod.spec.affinity.pod_anti_affinity
     return found.required_during_scheduling_ignored_during_execution if found else ()
+
+
+def worth(
+    pod: Pod, open_to: Sequence[str], nodes: Nodes, placed: Placed, spaces: Namespaces
+) -> dict[str, int]:
+    """Points of each node that is open to a pod by what it prefers, as the API's words have it."""
+    affinity = {name: _wished(pod, nodes[name]) for name in open_to}
+    taints = {name: _avoided(pod, nodes[name]) for name in open_to}
+    near = {name: _drawn(pod, name, nodes, placed, spaces) for name in open_to}
+    most, worst = max(affinity.values()), max(taints.values())
+    low, high = min(near.values()), max(near.values())
+    even = _evenness(pod, open_to, nodes, placed)
+    return {
+        name: 2 * (100 * affinity[name] // most if most else 0)
+        + 3 * (100 - (100 * taints[name] // worst if worst else 0))
+        + 2 * (int(100 * ((near[name] - low) / (high - low))) if high > low else 0)
+        + 2 * even.get(name, 0)
+        for name in open_to
+    }
+
+
+def _wished(pod: Pod, node: Node) -> int:
+    affinity = pod.spec.affinity and pod.spec.affinity.node_affinity
+    wishes = affinity.preferred_during_scheduling_ignored_during_execution if affinity else ()
+    return sum(
+        each.weight
+        for each in wishes
+        if all(_holds_of_node(e, node.metadata.labels) for e in each.preference.match_expressions)
+    )
+
+
+def _holds_of_node(each: Requirement, labels: Mapping[str, str]) -> bool:
+    if each.operator in ("Gt", "Lt"):
+        if each.key not in labels:
+            return False
+        have, bound = int(labels[each.key]), int(each.values[0])
+        return have > bound if each.operator == "Gt" else have < bound
+    return _holds(each, labels)
+
+
+def _avoided(pod: Pod, node: Node) -> int:
+    worse = [each for each in node.spec.taints if each.effect == "PreferNoSchedule"]
+    return sum(
+        not any(
+            each.key in ("", taint.key)
+            and each.effect in ("", taint.effect)
+            and (each.operator == "Exists" or each.value == taint.value)
+            for each in pod.spec.tolerations
+        )
+        for taint in worse
+    )
+
+
+def _drawn(pod: Pod, node: str, nodes: Nodes, placed: Placed, spaces: Namespaces) -> int:
+    total = 0
+    for other, where in placed:
+        for holder, meant in ((pod, other), (other, pod)):
+            for weight, term in _liked(holder):
+                if same(term.topology_key, node, where, nodes) and means(
+                    term, holder, meant, spaces
+                ):
+                    total += weight
+    return total
+
+
+def _liked(pod: Pod) -> list[tuple[int, PodTerm]]:
+    affinity, found = pod.spec.affinity, []
+    for sign, rules in (
+        (1, affinity.pod_affinity if affinity else None),
+        (-1, affinity.pod_anti_affinity if affinity else None),
+    ):
+        wishes = rules.preferred_during_scheduling_ignored_during_execution if rules else ()
+        found += [(sign * each.weight, each.pod_affinity_term) for each in wishes]
+    return found
+
+
+def _evenness(pod: Pod, open_to: Sequence[str], nodes: Nodes, placed: Placed) -> dict[str, int]:
+    rules = soft(pod)
+    known = [n for n in open_to if all(r.topology_key in nodes[n].metadata.labels for r in rules)]
+    if not rules or not known:
+        return {}
+    crowding = dict.fromkeys(known, 0.0)
+    for rule in rules:
+        domains = {name: nodes[name].metadata.labels[rule.topology_key] for name in known}
+        weight = log(len(set(domains.values())) + 2)
+        counts = standing(pod, nodes, placed, rule, rules)
+        for name, value in domains.items():
+            crowding[name] += counts.get(value, 0) * weight + rule.max_skew - 1
+    rounded = {name: floor(each + 0.5) for name, each in crowding.items()}
+    low, high = min(rounded.values()), max(rounded.values())
+    return {
+        name: 100 * (high + low - each) // high if high else 100 for name, each in rounded.items()
+    }
+
+
+def soft(pod: Pod) -> list[SpreadConstraint]:
+    rules = pod.spec.topology_spread_constraints
+    return [each for each in rules if each.when_unsatisfiable == "ScheduleAnyway"]
 
 
 def same(key: str, one: str, other: str, nodes: Nodes) -> bool:

@@ -1,55 +1,85 @@
-"""The default scheduler and Ganglion in turn on one API server: what one can place both can."""
+"""The default scheduler and Ganglion in turn on one API server: both place the same pods."""
 
+from collections import Counter
 from random import Random
 
 import msgspec
 import pytest
 from tests.controlplane.cluster import Cluster
 from tests.effort import TIMES
+from tests.worlds.kubernetes.filters import slow
 from tests.worlds.kubernetes.filters.dice import (
     KEYS,
     SPACES,
     node_json,
     pod_json,
     some_node_affinity,
+    some_spread,
     some_term,
 )
 from tests.worlds.kubernetes.filters.make import REQUIRED, Json
-from tests.worlds.kubernetes.filters.oracle import copied, judging, takes
+from tests.worlds.kubernetes.filters.oracle import chooses, copied, judging
+from tests.worlds.kubernetes.filters.test_kube_scheduler import Ours
 from tests.worlds.kubernetes.scheduling import scheduling
 
+from ganglion.worlds.kubernetes.objects.node import Node
 from ganglion.worlds.kubernetes.objects.pod import Pod
 
 NODES, CASES = 5, 40
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+WORSE = ("worse", "worst")
 
 
 def some_body(dice: Random, name: str) -> Json:
-    """A pod with required rules, and with wishes that must not matter to whether it fits."""
-    body = pod_json(dice, name, 0.3)
-    affinity = body["spec"]["affinity"]
-    if dice.random() < 0.3:
-        affinity["nodeAffinity"] = {REQUIRED: some_node_affinity(dice)}
+    """A pod with required rules, and with preferences that must not matter to whether it fits."""
+    body = pod_json(dice, name, 0.2)
+    spec, affinity = body["spec"], body["spec"]["affinity"]
+    nodes: Json = {REQUIRED: some_node_affinity(dice)} if dice.random() < 0.2 else {}
     if dice.random() < 0.5:
-        wish = {"weight": dice.randint(1, 100), "podAffinityTerm": some_term(dice)}
-        affinity.setdefault(dice.choice(("podAffinity", "podAntiAffinity")), {})[PREFERRED] = [wish]
-    if dice.random() < 0.5:
-        soft = {"maxSkew": 1, "whenUnsatisfiable": "ScheduleAnyway"}
-        chosen = {"topologyKey": dice.choice(KEYS), "labelSelector": {"matchLabels": {"app": "a"}}}
-        rules = body["spec"].setdefault("topologySpreadConstraints", [])
-        if all(each["topologyKey"] != chosen["topologyKey"] for each in rules):
-            rules.append(soft | chosen)
+        nodes[PREFERRED] = [
+            {"weight": dice.randint(1, 100), "preference": each}
+            for each in some_node_affinity(dice)["nodeSelectorTerms"]
+        ]
+    if nodes:
+        affinity["nodeAffinity"] = nodes
+    for kind in ("podAffinity", "podAntiAffinity"):
+        if dice.random() < 0.4:
+            affinity.setdefault(kind, {})[PREFERRED] = [
+                {"weight": dice.randint(1, 100), "podAffinityTerm": some_term(dice)}
+                for _ in range(dice.choice((1, 2)))
+            ]
+    rules = spec.setdefault("topologySpreadConstraints", [])
+    hard = {each["topologyKey"] for each in rules}
+    for key in dice.sample(KEYS, dice.choice((0, 1, 2))):
+        if key not in hard:
+            soft = some_spread(dice, key) | {"whenUnsatisfiable": "ScheduleAnyway"}
+            soft.pop("minDomains", None)
+            rules.append(soft)
+    if dice.random() < 0.4:
+        tolerated = {"key": dice.choice(WORSE), "operator": "Exists"}
+        effect = {"effect": "PreferNoSchedule"} if dice.random() < 0.5 else {}
+        spec["tolerations"] = [*spec.get("tolerations", ()), tolerated | effect]
     return body
 
 
 def some_nodes(dice: Random) -> list[Json]:
-    """Nodes, some with a taint that keeps nobody off."""
+    """Nodes, some with taints for which others are preferred."""
     found = [node_json(dice, f"n{number}") for number in range(NODES)]
     for each in found:
-        if dice.random() < 0.3:
-            each["spec"]["taints"].append({"key": "worse", "effect": "PreferNoSchedule"})
+        worse = dice.sample(WORSE, dice.choice((0, 0, 1, 2)))
+        each["spec"]["taints"] += [{"key": key, "effect": "PreferNoSchedule"} for key in worse]
         each["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
     return found
+
+
+def preferred(cluster: Cluster, pod: Pod) -> set[str]:
+    """The nodes that suit a pod best of those that it may use, worked out pod against pod."""
+    nodes = slow.by_name(msgspec.convert(cluster.list("/api/v1/nodes"), list[Node]))
+    pods = msgspec.convert(cluster.list("/api/v1/pods"), list[Pod])
+    placed = [(each, each.spec.node_name) for each in pods]
+    open_to = sorted(Ours(cluster).open_to(pod))
+    worth = slow.worth(pod, open_to, nodes, placed, SPACES) if open_to else {}
+    return {name for name in open_to if worth[name] == max(worth.values())}
 
 
 def ours_takes(cluster: Cluster, body: Json) -> str:
@@ -69,21 +99,26 @@ def ours_takes(cluster: Cluster, body: Json) -> str:
 
 
 @pytest.mark.parametrize("seed", range(1 if TIMES == 1 else 50))
-def test_what_one_scheduler_can_place_the_other_can(cluster: Cluster, seed: int) -> None:
+def test_both_schedulers_place_the_same_pods_where_these_prefer_to_be(
+    cluster: Cluster, seed: int
+) -> None:
     for name, labels in SPACES.items():
         cluster.add_namespace(name, **labels)
-    dice, placed, refused = Random(6 + seed), 0, 0
+    dice, seen = Random(6 + seed), Counter[str]()
     cluster.create(*some_nodes(dice))
-    with judging(cluster), scheduling(cluster):
+    with judging(cluster, by_preference=True), scheduling(cluster):
         for number in range(CASES):
             body = some_body(dice, f"p{number}")
-            theirs, _ = takes(cluster, body)
-            node = ours_takes(cluster, body)
-            assert bool(node) == theirs, body
-            placed, refused = placed + bool(node), refused + (not node)
-            if node and number < 30:
+            theirs, pod = chooses(cluster, body)
+            best = preferred(cluster, pod)
+            ours = ours_takes(cluster, body)
+            assert bool(ours) == bool(theirs) == bool(best), body
+            assert {ours, theirs} - {""} <= best, body
+            seen["placed" if ours else "refused"] += 1
+            seen["unique"] += len(best) == 1
+            if ours and number < 30:
                 lasting = copied(body)
-                lasting["spec"]["nodeName"] = node
+                lasting["spec"]["nodeName"] = ours
                 cluster.create(lasting)
-    assert placed
-    assert refused
+    assert seen["refused"]
+    assert seen["unique"] > CASES // 4

@@ -17,6 +17,7 @@ from ganglion.worlds.kubernetes.filters.labels import (
     mentioned_by,
 )
 from ganglion.worlds.kubernetes.filters.rule import Rule, obstacle, rule_of, taint_label, with_bars
+from ganglion.worlds.kubernetes.filters.taste import worse_label
 from ganglion.worlds.kubernetes.filters.volumes import Volumes
 from ganglion.worlds.kubernetes.objects.affinity import Toleration
 from ganglion.worlds.kubernetes.objects.node import Taint
@@ -71,7 +72,9 @@ def test_taints_stay_by_key_and_effect_and_by_value_where_it_is_named() -> None:
     label = taint_label(Taint("team", "", "NoSchedule"))
     assert labels_of(node(taints=[("team", "a", "NoSchedule")]), words) == {label: "a"}
     assert labels_of(node(taints=[("team", "b", "NoSchedule")]), words) == {label: OTHER}
-    assert labels_of(node(taints=[("team", "a", "PreferNoSchedule")]), words) == {}
+    worse = worse_label(Taint("team", "", "PreferNoSchedule"))
+    assert labels_of(node(taints=[("team", "a", "PreferNoSchedule")]), words) == {worse: "a"}
+    assert labels_of(node(taints=[("team", "b", "PreferNoSchedule")]), words) == {worse: OTHER}
 
 
 def test_taints_that_are_tolerated_by_number_keep_it() -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from typing import Any
 
 from msgspec import Struct
 
@@ -18,6 +19,7 @@ from ganglion.worlds.kubernetes.brain.filtering import (
 from ganglion.worlds.kubernetes.brain.kinds import Kinds
 from ganglion.worlds.kubernetes.brain.site import Site
 from ganglion.worlds.kubernetes.filters.check import check
+from ganglion.worlds.kubernetes.filters.guards import Guards
 from ganglion.worlds.kubernetes.filters.levels import levels_of
 from ganglion.worlds.kubernetes.filters.needs import Needs, Resident
 from ganglion.worlds.kubernetes.gangs.found import Found, Member
@@ -25,12 +27,18 @@ from ganglion.worlds.kubernetes.objects.pod import Pod
 
 
 class _Bound(Struct, frozen=True):
-    """A gang that waits or runs: what is known of it, and the needs of each of its pod sets."""
+    """A gang that waits or runs: what is known of it, and the needs of each of its pod sets.
+
+    Attributes:
+        is_choosy: whether it may go to some nodes only, for what else runs.
+        prefers: whether it prefers some of them for that.
+    """
 
     site: Site
     found: Found
     needs: dict[str, Needs]
     is_choosy: bool
+    prefers: bool
 
 
 class Dynamic:
@@ -54,6 +62,7 @@ class Dynamic:
         self._assumed: dict[str, list[str]] = {}
         self._is_open = self._are_watched = False
         self._asked: dict[str, None] = {}
+        self._preferring: dict[str, None] = {}
         self.unsure: set[str] = set()
 
     def learn(self, site: Site, gang: str, found: Found) -> None:
@@ -66,7 +75,12 @@ class Dynamic:
         is_choosy = any(map(Needs.is_choosy, needs.values())) or any(
             site.asks.needs(each.pod).is_choosy() for each in _odd(found)
         )
-        self._known[gang] = _Bound(site, found, needs, is_choosy)
+        prefers = any(map(Needs.prefers, needs.values()))
+        self._known[gang] = _Bound(site, found, needs, is_choosy, prefers)
+        if prefers:
+            self._preferring[gang] = None
+        else:
+            self._preferring.pop(gang, None)
         self._kinds[site.name].put(gang, needs)
         if any(each.least < each.count for each in found.sets):
             self._kinds[site.name].look(gang)  # it grows where nodes are open to it
@@ -85,6 +99,7 @@ class Dynamic:
 
     def unlearn(self, gang: str) -> None:
         """Forget a gang."""
+        self._preferring.pop(gang, None)
         bound = self._known.pop(gang, None)
         if bound:
             self._kinds[bound.site.name].drop(gang)
@@ -112,7 +127,9 @@ class Dynamic:
     def open(self) -> None:
         """A cycle begins: what is permitted now counts for whatever is asked next."""
         self._is_open = True
-        self._are_watched = any(each.ask_about_pods() for each in self._kinds.values())
+        self._are_watched = bool(self._preferring) or any(
+            each.ask_about_pods() for each in self._kinds.values()
+        )
 
     def settle(self, plan: Plan) -> None:
         """A cycle is over: a gang that was permitted but did not start holds nothing."""
@@ -143,23 +160,24 @@ class Dynamic:
         if bound is None or not self._is_minded(bound):
             return None
         self._asked[gang.id] = None
-        return self._filtering(bound)
+        return self._filtering(bound, prefers=False)
+
+    def preferring(self, gang: Gang) -> AbstractContextManager[GangFilter] | None:
+        """The same with what its pods prefer for what else runs; None = they prefer nothing."""
+        bound = self._known.get(gang.id)
+        if bound is None or not (bound.prefers or _is_meant(bound, bound.site.crowd.wishes)):
+            return None
+        return self._filtering(bound, prefers=True)
 
     @contextmanager
-    def _filtering(self, bound: _Bound) -> Iterator[GangFilter]:
+    def _filtering(self, bound: _Bound, *, prefers: bool) -> Iterator[GangFilter]:
         members = [each.pod.metadata.uid for each in bound.found.members]
         with bound.site.crowd.supposing(members) as suppose:
-            yield GangFilter(bound.site, bound.found, suppose)
+            yield GangFilter(bound.site, bound.found, suppose, prefers=prefers)
 
     def _is_minded(self, bound: _Bound) -> bool:
         """Whether it matters to a gang what else runs, or to what runs whether it does."""
-        guards = bound.site.crowd.guards
-        if bound.is_choosy or not guards.is_needed():
-            return bound.is_choosy
-        return any(
-            next(guards.against(Resident("", "", each, dict(each.labels))), None)
-            for each in bound.needs.values()
-        )
+        return bound.is_choosy or _is_meant(bound, bound.site.crowd.guards)
 
     def permit(self, gang: Gang, placement: Placement, now: int) -> Reason | None:
         """None to let a gang start there, or what stands in its way."""
@@ -182,6 +200,14 @@ class Dynamic:
                 site.crowd.put(pod, node, needs(pod))
             self._assumed[gang.id] = [pod.metadata.uid for pod, _ in members]
         return None
+
+
+def _is_meant(bound: _Bound, guards: Guards[Any]) -> bool:
+    """Whether rules of one sort of pods that run are about pods of a gang."""
+    return guards.is_needed() and any(
+        next(guards.against(Resident("", "", each, dict(each.labels))), None)
+        for each in bound.needs.values()
+    )
 
 
 def _odd(found: Found) -> Iterator[Member]:

@@ -1,6 +1,6 @@
 """The rules among the pods of one gang while it is placed pod by pod."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -8,8 +8,10 @@ from ganglion.worlds.kubernetes.brain.site import Site
 from ganglion.worlds.kubernetes.filters.barred import Openness
 from ganglion.worlds.kubernetes.filters.check import in_place
 from ganglion.worlds.kubernetes.filters.needs import Needs, Resident
+from ganglion.worlds.kubernetes.filters.preferences import Preferences
 from ganglion.worlds.kubernetes.filters.reading import resident
 from ganglion.worlds.kubernetes.filters.rule import Rule, obstacle, rule_of
+from ganglion.worlds.kubernetes.filters.taste import taste_of
 from ganglion.worlds.kubernetes.gangs.found import Found
 from ganglion.worlds.kubernetes.objects.pod import Pod
 
@@ -21,10 +23,18 @@ class GangFilter:
         site: the cluster.
         found: the gang.
         suppose: puts a pod on a node for the time being.
+        prefers: whether it counts what the pods prefer.
     """
 
-    def __init__(self, site: Site, found: Found, suppose: Callable[[Resident], None]) -> None:
-        self._site, self._suppose = site, suppose
+    def __init__(
+        self,
+        site: Site,
+        found: Found,
+        suppose: Callable[[Resident], None],
+        *,
+        prefers: bool = False,
+    ) -> None:
+        self._site, self._suppose, self.prefers = site, suppose, prefers
         self._pods = members_by_set(found)
         self._found = found
         self._placed: list[tuple[str, Resident]] = []
@@ -69,12 +79,20 @@ class GangFilter:
         placed = [one for _, one in self._placed]
         return in_place(placed, self._site.crowd, self._site.fleet) is None
 
-    def alike(self, node: str) -> tuple[str | None, ...]:
+    def alike(self, node: str) -> Hashable:
         """Nodes with equal answers are in the same domains of all these rules."""
-        if self._is_uneven:
-            return (node,)
         view = self._site.fleet.views.get(node.removeprefix(self._site.prefix))
-        return tuple(view.labels.get(key) for key in self._keys) if view else (node,)
+        if self._is_uneven or self.prefers or view is None:
+            return node
+        return tuple(view.labels.get(key) for key in self._keys)
+
+    def order(self, pod_set: str, nodes: Iterable[str]) -> Iterator[str]:
+        """Nodes, the one that the next pod of a set prefers first; equals stay as they are."""
+        pod, needs = self._following(pod_set)
+        site = self._site
+        preferences = Preferences(needs, taste_of(pod), site.crowd, site.fleet)
+        found = preferences.order(node.removeprefix(site.prefix) for node in nodes)
+        return (site.prefix + node for node in found)
 
     def _following(self, pod_set: str) -> tuple[Pod, Needs]:
         number = self._counts[pod_set]

@@ -143,6 +143,7 @@ class Judge:
     def describe(self, scene: Scene) -> None:
         """Have nodes described so that all rules can be answered, with those learnt just now."""
         changed, self._changed = self._changed, set()
+        self._filter.are_worse = any(site.fleet.has_worse() for site in scene.sites.values())
         for gang in sorted(changed):
             record = scene.record(gang)
             if record and record.phase is Phase.PENDING:

@@ -168,6 +168,8 @@ class Kinds:
 
     def _plain(self, needs: Needs) -> Needs | None:
         """Needs without what no rule asks for; None = nothing is left to ask."""
+        if needs.prefers():
+            needs = replace(needs, wishes=(), soft=())  # they close no node
         if self._words is None and next(needs.patterns(), None) is None:
             return replace(needs, namespace="", labels=()) if needs.is_choosy() else None
         words = needs.words() | (self._words or frozenset())

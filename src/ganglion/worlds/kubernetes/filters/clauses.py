@@ -34,6 +34,18 @@ def node_clauses(pod: Pod) -> Clauses:
     return tuple(found)
 
 
+def node_wishes(pod: Pod) -> tuple[tuple[Requirements, int], ...]:
+    """Nodes that a pod prefers, each with its weight; terms that can never hold are left out."""
+    affinity = pod.spec.affinity.node_affinity if pod.spec.affinity else None
+    if affinity is None:
+        return ()
+    return tuple(
+        (_alternative(each.preference), each.weight)
+        for each in affinity.preferred_during_scheduling_ignored_during_execution
+        if each.weight and _can_hold(each.preference)
+    )
+
+
 def clause_of(selector: NodeSelector) -> Clause:
     """A node selector; terms that are empty or can never hold are left out."""
     terms = {_alternative(term) for term in selector.node_selector_terms if _can_hold(term)}

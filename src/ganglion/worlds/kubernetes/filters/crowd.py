@@ -34,13 +34,14 @@ class Crowd:
     Attributes:
         namespaces: labels of each namespace.
         volumes: what is known of storage.
-        tallies, guards, ports, counted, mounted: the indexes.
+        tallies, guards, wishes, ports, counted, mounted: the indexes.
     """
 
     def __init__(self, volumes: Volumes | None = None) -> None:
         self.namespaces: dict[str, Mapping[str, str]] = {}
         self.tallies = Tallies(self.namespaces)
-        self.guards = Guards(self.namespaces)
+        self.guards = Guards(self.namespaces, lambda needs: needs.apart)
+        self.wishes = Guards(self.namespaces, lambda needs: needs.wishes)
         self.ports = Ports()
         self.counted = Counted()
         self.volumes = volumes or Volumes()
@@ -49,6 +50,7 @@ class Crowd:
         self._indexes: tuple[Index, ...] = (
             self.tallies,
             self.guards,
+            self.wishes,
             self.ports,
             self.counted,
             self.mounted,

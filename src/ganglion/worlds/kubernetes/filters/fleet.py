@@ -9,6 +9,7 @@ from msgspec import Struct
 from ganglion.worlds.kubernetes.filters.clauses import NODE_NAME
 from ganglion.worlds.kubernetes.filters.labels import all_labels_of
 from ganglion.worlds.kubernetes.filters.taints import BARRING
+from ganglion.worlds.kubernetes.filters.taste import Static, Taste, is_worse
 from ganglion.worlds.kubernetes.gpu_resources import is_gpu_resource
 from ganglion.worlds.kubernetes.objects.node import Node, Taint
 from ganglion.worlds.kubernetes.objects.quantity import units
@@ -79,6 +80,18 @@ class Fleet:
     def lacking(self, key: str) -> list[str]:
         """Names of the nodes without a label."""
         return self.remembered(("lacking", key), lambda: self._lacking(key))
+
+    def ranks(self, taste: Taste) -> Mapping[str, Static]:
+        """Name of each node -> how well it suits a taste."""
+        return self.remembered(
+            taste, lambda: {name: taste.rank(view.asked) for name, view in self.views.items()}
+        )
+
+    def has_worse(self) -> bool:
+        """Whether pods avoid any node for its taints."""
+        return self.remembered(
+            "worse", lambda: any(is_worse(view.asked) for view in self.views.values())
+        )
 
     def domains(self, counts: Mapping[str, int], key: str) -> dict[str, int]:
         """Numbers by node added up by the value of a label; nodes without it do not count."""

@@ -11,8 +11,9 @@ from msgspec import Struct, field
 from ganglion.worlds.kubernetes.filters.clauses import NODE_NAME, requirements_in
 from ganglion.worlds.kubernetes.filters.rule import BARRED, Rule, taint_label
 from ganglion.worlds.kubernetes.filters.selectors import number
-from ganglion.worlds.kubernetes.filters.taints import barring_taints, integer
-from ganglion.worlds.kubernetes.objects.node import Node
+from ganglion.worlds.kubernetes.filters.taints import barring_taints, integer, worse_taints
+from ganglion.worlds.kubernetes.filters.taste import worse_label
+from ganglion.worlds.kubernetes.objects.node import Node, Taint
 
 OTHER = "*"
 """A value that no rule names; no real value looks like it."""
@@ -79,17 +80,22 @@ def labels_of(
         barred: identifiers of the sets of closed nodes that it is in.
     """
     found = dict(_told(_named(node), mentioned))
-    for taint in barring_taints(node):
-        words = mentioned.taints.get(taint.key, Words())
-        compared = words.numbers and integer(taint.value) is not None
-        plain = compared or taint.value in words.values
-        found[taint_label(taint)] = taint.value if plain else OTHER
+    found |= {taint_label(each): _as_told(each, mentioned) for each in barring_taints(node)}
+    found |= {worse_label(each): _as_told(each, mentioned) for each in worse_taints(node)}
     return found | {BARRED + each: "true" for each in sorted(barred)}
 
 
 def all_labels_of(node: Node) -> dict[str, str]:
     """Everything that any rule could ever ask about a node."""
-    return _named(node) | {taint_label(each): each.value for each in barring_taints(node)}
+    worse = {worse_label(each): each.value for each in worse_taints(node)}
+    return _named(node) | {taint_label(each): each.value for each in barring_taints(node)} | worse
+
+
+def _as_told(taint: Taint, mentioned: Mentioned) -> str:
+    """The value of a taint where some rule can tell it from others."""
+    words = mentioned.taints.get(taint.key, Words())
+    compared = words.numbers and integer(taint.value) is not None
+    return taint.value if compared or taint.value in words.values else OTHER
 
 
 def _told(labels: Mapping[str, str], mentioned: Mentioned) -> Iterator[tuple[str, str]]:
@@ -108,7 +114,8 @@ def _named(node: Node) -> dict[str, str]:
 
 
 def _words_on_labels(rule: Rule) -> Iterator[tuple[str, Words]]:
-    for each in requirements_in(rule.clauses):
+    wished = ((wish,) for wish, _ in rule.taste.wishes)
+    for each in requirements_in((*rule.clauses, *wished)):
         if each.operator in ("In", "NotIn"):
             yield each.key, Words(frozenset(each.values))
         else:
@@ -117,7 +124,7 @@ def _words_on_labels(rule: Rule) -> Iterator[tuple[str, Words]]:
 
 
 def _words_on_taints(rule: Rule) -> Iterator[tuple[str, Words]]:
-    for each in rule.tolerations:
+    for each in (*rule.tolerations, *rule.taste.tolerations):
         if each.operator in _NUMBERS:
             yield each.key, Words(numbers=True)
         elif each.operator != "Exists":

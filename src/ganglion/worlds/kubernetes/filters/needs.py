@@ -44,6 +44,12 @@ class Term(Struct, frozen=True, cache_hash=True):
     pattern: Pattern
 
 
+class Wish(Term, frozen=True, cache_hash=True):
+    """Domains with such pods are preferred, or avoided where the weight is less than 0."""
+
+    weight: int
+
+
 class Among(Struct, frozen=True, cache_hash=True):
     """The nodes over which pods are spread.
 
@@ -81,7 +87,7 @@ class HostPort(Struct, frozen=True, order=True):
 
 
 class Needs(Struct, frozen=True, cache_hash=True):
-    """Pods with equal needs may go to the same nodes at the same moment.
+    """Pods with equal needs may go to the same nodes at the same moment, and prefer the same.
 
     Attributes:
         namespace, labels: by which other pods see it.
@@ -91,6 +97,8 @@ class Needs(Struct, frozen=True, cache_hash=True):
         ports: ports of the node that it takes.
         extras: (resource, amount) of local disk and huge pages.
         claims: claims that it mounts.
+        wishes: pods that it would rather be near, or apart from.
+        soft: how it would rather be spread.
     """
 
     namespace: str
@@ -101,6 +109,8 @@ class Needs(Struct, frozen=True, cache_hash=True):
     ports: tuple[HostPort, ...] = ()
     extras: tuple[tuple[str, int], ...] = ()
     claims: tuple[str, ...] = ()
+    wishes: tuple[Wish, ...] = ()
+    soft: tuple[Spread, ...] = ()
 
     def patterns(self) -> Iterator[Pattern]:
         """Which pods these rules are about."""
@@ -112,6 +122,10 @@ class Needs(Struct, frozen=True, cache_hash=True):
         return bool(
             self.near or self.apart or self.spreads or self.ports or self.extras or self.claims
         )
+
+    def prefers(self) -> bool:
+        """Whether these pods prefer some nodes for what else runs there."""
+        return bool(self.wishes or self.soft)
 
     def words(self) -> Words:
         """The labels of pods that these rules name."""

@@ -12,15 +12,24 @@ from ganglion.worlds.kubernetes.filters.needs import (
     Resident,
     Spread,
     Term,
+    Wish,
 )
 from ganglion.worlds.kubernetes.filters.selectors import Selector, selector_of
 from ganglion.worlds.kubernetes.filters.taints import tolerations_of
 from ganglion.worlds.kubernetes.filters.volumes import mounts_of
 from ganglion.worlds.kubernetes.gpu_resources import is_counted, is_gpu_resource
-from ganglion.worlds.kubernetes.objects.affinity import PodAffinity, PodTerm, SpreadConstraint
+from ganglion.worlds.kubernetes.objects.affinity import (
+    Affinity,
+    PodAffinity,
+    PodTerm,
+    SpreadConstraint,
+)
 from ganglion.worlds.kubernetes.objects.meta import LabelSelector, Requirement
 from ganglion.worlds.kubernetes.objects.pod import Container, Pod, PodSpec
 from ganglion.worlds.kubernetes.requests import ask_of
+
+HARD, SOFT = "DoNotSchedule", "ScheduleAnyway"
+"""What happens where a constraint on spreading is not met."""
 
 
 def needs_of(pod: Pod) -> Needs:
@@ -38,10 +47,12 @@ def needs_of(pod: Pod) -> Needs:
         tuple(sorted(pod.metadata.labels.items())),
         _terms(pod, affinity.pod_affinity if affinity else None),
         _terms(pod, affinity.pod_anti_affinity if affinity else None),
-        tuple(_spreads(pod)) if pod.spec.topology_spread_constraints else (),
+        tuple(_spreads(pod, HARD)) if pod.spec.topology_spread_constraints else (),
         tuple(sorted(set(_ports(pod.spec)))),
         tuple(extras),
         tuple(sorted({each.claim for each in mounts_of(pod)})) if pod.spec.volumes else (),
+        tuple(_wishes(pod, affinity)) if affinity else (),
+        tuple(_spreads(pod, SOFT)) if pod.spec.topology_spread_constraints else (),
     )
 
 
@@ -66,6 +77,14 @@ def _terms(pod: Pod, affinity: PodAffinity | None) -> tuple[Term, ...]:
         return ()
     required = affinity.required_during_scheduling_ignored_during_execution
     return tuple(dict.fromkeys(_term(pod, each) for each in required))
+
+
+def _wishes(pod: Pod, affinity: Affinity) -> Iterator[Wish]:
+    for sign, rules in ((1, affinity.pod_affinity), (-1, affinity.pod_anti_affinity)):
+        preferred = rules.preferred_during_scheduling_ignored_during_execution if rules else ()
+        for each in preferred:
+            term = _term(pod, each.pod_affinity_term)
+            yield Wish(term.key, term.pattern, sign * each.weight)
 
 
 def _term(pod: Pod, term: PodTerm) -> Term:
@@ -98,14 +117,12 @@ def _by_keys(
             yield Requirement(key, operator, (pod.metadata.labels[key],))
 
 
-def _spreads(pod: Pod) -> Iterator[Spread]:
-    hard = [
-        each
-        for each in pod.spec.topology_spread_constraints
-        if each.when_unsatisfiable == "DoNotSchedule"
-    ]
-    keys = tuple(sorted({each.topology_key for each in hard}))
-    for each in hard:
+def _spreads(pod: Pod, otherwise: str) -> Iterator[Spread]:
+    """The constraints with one word for what happens where they are not met."""
+    rules = pod.spec.topology_spread_constraints
+    same = [each for each in rules if each.when_unsatisfiable == otherwise]
+    keys = tuple(sorted({each.topology_key for each in same}))
+    for each in same:
         selector = _keyed(pod, each.label_selector, each.match_label_keys, "In")
         if not selector.requirements:
             # A selector of everything counts no pod, which is how the default scheduler reads it.

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from ganglion.worlds.kubernetes.filters.clauses import Clause, Clauses, node_clauses, spelled, unmet
 from ganglion.worlds.kubernetes.filters.pins import pins_of
 from ganglion.worlds.kubernetes.filters.taints import Tolerations, tolerated, tolerations_of
+from ganglion.worlds.kubernetes.filters.taste import Taste, common, taste_of
 from ganglion.worlds.kubernetes.filters.volumes import Volumes
 from ganglion.worlds.kubernetes.objects.node import Taint
 from ganglion.worlds.kubernetes.objects.pod import Pod
@@ -25,6 +26,7 @@ class Rule(Struct, frozen=True, cache_hash=True):
         impossible: why no node will do for now; empty = some may.
         bars: identifiers of sets of nodes that are closed to these pods.
         pins: those of the clauses that only volumes demand.
+        taste: which of the nodes they prefer.
     """
 
     clauses: Clauses = ()
@@ -32,6 +34,7 @@ class Rule(Struct, frozen=True, cache_hash=True):
     impossible: str = ""
     bars: tuple[str, ...] = ()
     pins: Clauses = ()
+    taste: Taste = Taste()
 
 
 def rule_of(pod: Pod, volumes: Volumes) -> Rule:
@@ -40,7 +43,7 @@ def rule_of(pod: Pod, volumes: Volumes) -> Rule:
     own = dict.fromkeys(node_clauses(pod))
     more = tuple(each for each in dict.fromkeys(pins.clauses) if each not in own)
     tolerations = tolerations_of(pod.spec.tolerations)
-    return Rule((*own, *more), tolerations, pins.trouble, (), more)
+    return Rule((*own, *more), tolerations, pins.trouble, (), more, taste_of(pod))
 
 
 def shared(rules: Sequence[Rule]) -> Rule:
@@ -55,6 +58,7 @@ def shared(rules: Sequence[Rule]) -> Rule:
         next((each.impossible for each in rules if each.impossible), ""),
         tuple(sorted({bar for each in rules for bar in each.bars})),
         tuple(dict.fromkeys(clause for each in rules for clause in each.pins)),
+        common([each.taste for each in rules]),
     )
 
 

@@ -28,7 +28,7 @@ class Standing(Struct, frozen=True):
 
 def standing(spread: Spread, crowd: Crowd, fleet: Fleet) -> Standing:
     """How the pods of a constraint are spread now."""
-    nodes = fleet.remembered(spread.among, lambda: _counting(spread.among, fleet))
+    nodes = counting(spread.among, fleet)
     domains = fleet.remembered(("domains", spread.among), lambda: len(set(nodes.values())))
     counts = crowd.tallies.domains((spread.pattern,), spread.among, nodes)
     few = len(counts) < domains or domains < spread.min_domains
@@ -73,6 +73,11 @@ class Balance:
         if spread not in self._standings:
             self._standings[spread] = standing(spread, self._crowd, self._fleet)
         return self._standings[spread]
+
+
+def counting(among: Among, fleet: Fleet) -> dict[str, str]:
+    """Name of each node that counts -> its domain; the same object while nodes stay."""
+    return fleet.remembered(among, lambda: _counting(among, fleet))
 
 
 def _counting(among: Among, fleet: Fleet) -> dict[str, str]:

@@ -8,7 +8,9 @@ from ganglion.worlds.kubernetes.objects.node import Node, Taint
 
 UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
 BARRING = ("NoSchedule", "NoExecute")
-"""Effects that keep new pods off; `PreferNoSchedule` does not."""
+"""Effects that keep new pods off."""
+WORSE = ("PreferNoSchedule",)
+"""The effect by which other nodes are preferred."""
 
 Tolerations = tuple[Toleration, ...]
 
@@ -25,15 +27,22 @@ def barring_taints(node: Node) -> tuple[Taint, ...]:
     return tuple(found)
 
 
-def tolerations_of(tolerations: Iterable[Toleration]) -> Tolerations:
-    """What decides where pods may start, in one form.
+def worse_taints(node: Node) -> tuple[Taint, ...]:
+    """Taints for which pods prefer other nodes."""
+    return tuple(Taint(t.key, t.value, t.effect) for t in node.spec.taints if t.effect in WORSE)
+
+
+def tolerations_of(
+    tolerations: Iterable[Toleration], effects: tuple[str, ...] = BARRING
+) -> Tolerations:
+    """What decides about taints of some effects where pods may start, in one form.
 
     For how long a taint is tolerated matters to pods that run already.
     """
     found = {
         Toleration(t.key, t.operator or "Equal", t.value, t.effect)
         for t in tolerations
-        if not t.effect or t.effect in BARRING
+        if not t.effect or t.effect in effects
     }
     return tuple(sorted(found, key=lambda t: (t.key, t.operator, t.value, t.effect)))
 

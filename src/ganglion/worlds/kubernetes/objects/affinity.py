@@ -16,10 +16,18 @@ class NodeSelector(Object, frozen=True):
     node_selector_terms: tuple[NodeTerm, ...] = ()
 
 
+class PreferredNodes(Object, frozen=True):
+    """Nodes that match are preferred by a weight of 1 to 100."""
+
+    weight: int = 0
+    preference: NodeTerm = NodeTerm()
+
+
 class NodeAffinity(Object, frozen=True):
-    """Node affinity; what is only preferred is not read."""
+    """Node affinity."""
 
     required_during_scheduling_ignored_during_execution: NodeSelector | None = None
+    preferred_during_scheduling_ignored_during_execution: tuple[PreferredNodes, ...] = ()
 
 
 class PodTerm(Object, frozen=True):
@@ -33,10 +41,18 @@ class PodTerm(Object, frozen=True):
     mismatch_label_keys: tuple[str, ...] = ()
 
 
+class PreferredPods(Object, frozen=True):
+    """Domains with such pods are preferred, or avoided, by a weight of 1 to 100."""
+
+    weight: int = 0
+    pod_affinity_term: PodTerm = PodTerm()
+
+
 class PodAffinity(Object, frozen=True):
-    """Pod affinity or anti-affinity; what is only preferred is not read."""
+    """Pod affinity or anti-affinity."""
 
     required_during_scheduling_ignored_during_execution: tuple[PodTerm, ...] = ()
+    preferred_during_scheduling_ignored_during_execution: tuple[PreferredPods, ...] = ()
 
 
 class Affinity(Object, frozen=True):
