@@ -68,12 +68,14 @@ test: lint
 	$(BIN)/python tools/import_budget.py
 	HYPOTHESIS_PROFILE=ci $(BIN)/pytest -n auto --maxprocesses 4 --dist loadgroup --hypothesis-seed=$(SEED)
 
-# Nightly: another seed every time (SEED_OF_NIGHT=N repeats one), and every published figure.
+# Nightly: another seed every time (SEED_OF_NIGHT=N repeats one), an hour of faults on a real API
+# server, and every published figure.
 SEED_OF_NIGHT ?= $(shell date +%Y%m%d)
 
 soak: $(VENV)/.dev
 	$(BIN)/python -m tests.controlplane.build --minor 1.37
 	GANGLION_SOAK=20 HYPOTHESIS_PROFILE=ci $(BIN)/pytest -n auto --maxprocesses 4 --dist loadgroup --hypothesis-seed=$(SEED_OF_NIGHT)
+	$(BIN)/python -m tests.soak --seed $(SEED_OF_NIGHT)
 	$(BIN)/python -m tools.soak $(if $(TRACES),--traces $(TRACES))
 
 # $(call traced,FOLDER) names the folder of one source, where TRACES is given.

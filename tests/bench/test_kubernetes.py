@@ -13,6 +13,7 @@ from ganglion.bench.controlplane_flags import Options
 from ganglion.bench.kubernetes import BENCH, turns
 from ganglion.bench.kubernetes_field import Field
 from ganglion.bench.kubernetes_mixed import mixed_labels, mixed_pod
+from ganglion.bench.kubernetes_reclaim import reclaim
 from ganglion.bench.kubernetes_rivals import RIVALS
 from ganglion.bench.kubernetes_rounds import Figures, Measure, fill, flow, gangs, restart
 from ganglion.bench.programs import ASSETS, BINARY, Programs, find
@@ -159,3 +160,13 @@ def test_a_scheduler_that_ends_is_not_waited_for(plane: ControlPlane) -> None:
     with pytest.raises(EnvironmentFault, match="kube-scheduler ended") as caught:
         _measured(plane, 1, lambda field: flow(field, wrong, 1, 2))
     assert "parallelism" in caught.value.hint
+
+
+@pytest.mark.parametrize("name", ["bare", "ganglion"])
+def test_jobs_are_suspended_for_an_urgent_gang_and_the_time_is_taken(
+    plane: ControlPlane, name: str
+) -> None:
+    figures = _measured(plane, 4, lambda field: reclaim(field, RIVALS[name], 4))
+    assert figures["victims"] == 4
+    assert 0 < figures["first_s"] <= figures["last_s"] <= figures["bound_s"]
+    assert figures["gone_s"] <= figures["bound_s"]

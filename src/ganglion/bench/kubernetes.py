@@ -9,6 +9,7 @@ from ganglion.bench.controlplane import ControlPlane
 from ganglion.bench.controlplane_flags import Options
 from ganglion.bench.kubernetes_field import GPUS_PER_NODE, Field
 from ganglion.bench.kubernetes_mixed import APPLICATIONS, ZONES, mixed_labels, mixed_pod
+from ganglion.bench.kubernetes_reclaim import HELD, reclaim
 from ganglion.bench.kubernetes_rivals import BARE, RIVALS, Rival
 from ganglion.bench.kubernetes_rounds import (
     GANG_NODES,
@@ -34,6 +35,7 @@ from ganglion.bench.registry import (
     compared,
 )
 from ganglion.model.errors import InputError
+from ganglion.worlds.kubernetes.names import SCHEDULER
 
 Measure = Callable[[Field, Rival, int], Awaitable[Figures]]
 """Measures one scheduler; the last is the number of the round, from 0."""
@@ -60,6 +62,14 @@ _SCALE: Forms = {
     "cpu s": ("cpu_s", "{:.1f}"),
     "rss MiB": ("rss_mib", "{:.0f}"),
 }
+_RECLAIM: Forms = {
+    "victims": ("victims", "{:.0f}"),
+    "first s": ("first_s", "{:.2f}"),
+    "last s": ("last_s", "{:.2f}"),
+    "gone s": ("gone_s", "{:.2f}"),
+    "bound s": ("bound_s", "{:.2f}"),
+    "cpu s": ("cpu_s", "{:.2f}"),
+}
 _PARTIAL = "partial: gangs with some of their pods bound; their GPUs are stuck."
 _NOTES = {
     "flow": (
@@ -84,6 +94,12 @@ _NOTES = {
     "gangs-queued": (
         f"The same with all pods of a gang created before those of the next. {_PARTIAL}",
     ),
+    "reclaim": (
+        "From the creation of the last pod of an urgent gang. first, last: Jobs seen suspended."
+        " gone: the last pod of those was gone. bound: the last pod of the gang was bound.",
+        "bare: the client suspends the Jobs and binds the gang: what the server, the client and"
+        " the Job controller need.",
+    ),
     "scale": (
         "ready: from the start of the process to the first binding of a new pod, on a cluster"
         " with these nodes and bound pods. cpu: until then.",
@@ -104,6 +120,8 @@ def run(options: BenchOptions, progress: Progress) -> Report:
 
 
 def _takes_part(rival: Rival, mode: str) -> bool:
+    if mode == "reclaim":
+        return rival.name in (BARE, SCHEDULER)
     if rival.name == BARE:
         return mode in ("flow", "mixed")
     return not rival.gates or mode.startswith("gangs")
@@ -177,6 +195,19 @@ async def _all_gangs(
     return _report(mode, title, _GANGS, rounds, {"nodes": nodes, "pods": GANGS * GANG_SIZE})
 
 
+async def _reclaim(
+    plane: ControlPlane, rivals: Sequence[Rival], options: BenchOptions, progress: Progress
+) -> Report:
+    nodes = options.nodes or 500
+
+    async def one(field: Field, rival: Rival, _: int) -> Figures:
+        return await reclaim(field, rival, nodes)
+
+    rounds = await _in_turns(plane, rivals, options.seeds, [{}] * nodes, one, progress)
+    title = f"A gang for half of {nodes} nodes of 8 GPUs, which Jobs of {HELD} GPUs fill"
+    return _report("reclaim", title, _RECLAIM, rounds, {"nodes": nodes})
+
+
 async def _scale(
     plane: ControlPlane, rivals: Sequence[Rival], options: BenchOptions, progress: Progress
 ) -> Report:
@@ -241,6 +272,7 @@ _MODES = {
     "mixed": _mixed,
     "gangs": _gangs,
     "gangs-queued": _queued,
+    "reclaim": _reclaim,
     "scale": _scale,
 }
 

@@ -86,7 +86,7 @@ class Field:
         """
         own = labels or [{}] * count
         bodies = [_node(f"node-{index}", own[index]) for index in range(count)]
-        await self._each(bodies, lambda body: self.api.create(NODES, body))
+        await self.each(bodies, lambda body: self.api.create(NODES, body))
         self.gpus += count * GPUS_PER_NODE
 
     async def add_groups(self, names: Sequence[str], size: int) -> None:
@@ -97,7 +97,7 @@ class Field:
             {**head, "metadata": {"name": name}, "spec": {"schedulingPolicy": policy}}
             for name in names
         ]
-        await self._each(bodies, lambda body: self.api.create(GROUPS, body))
+        await self.each(bodies, lambda body: self.api.create(GROUPS, body))
 
     async def clear(self) -> None:
         """Remove everything but nodes and the scheduler's lead, and forget what was noted.
@@ -105,7 +105,7 @@ class Field:
         Pods go by the API server, one revision each: watchers may be cut off at any revision,
         and would lose what is left of one in which thousands went.
         """
-        await self._each(list(self.sent), self._remove)
+        await self.each(list(self.sent), self._remove)
         await asyncio.to_thread(self.plane.wipe, _KEPT)
         self.sent, self.bound = {}, {}
 
@@ -115,7 +115,7 @@ class Field:
 
     async def create(self, pods: Sequence[dict[str, Any]]) -> None:
         """Create pods as fast as the server takes them."""
-        await self._each(pods, self.create_one)
+        await self.each(pods, self.create_one)
 
     async def create_one(self, pod: dict[str, Any]) -> None:
         """Create one pod."""
@@ -132,9 +132,12 @@ class Field:
 
     async def bind(self, pods: Sequence[dict[str, Any]], nodes: int) -> None:
         """Bind pods to one node after the other, without asking a scheduler where."""
-        names = [pod["metadata"]["name"] for pod in pods]
+        await self.bind_names([pod["metadata"]["name"] for pod in pods], nodes)
+
+    async def bind_names(self, names: Sequence[str], nodes: int) -> None:
+        """The same for pods that another client has created, by name."""
         bindings = [_binding(name, f"node-{i % nodes}") for i, name in enumerate(names)]
-        await self._each(bindings, self._bind_one)
+        await self.each(bindings, self._bind_one)
 
     async def create_and_bind(self, pods: Sequence[dict[str, Any]], nodes: int) -> None:
         """Create pods and bind each as soon as it is there."""
@@ -145,7 +148,7 @@ class Field:
             name = pod["metadata"]["name"]
             await self._bind_one(_binding(name, places[name]))
 
-        await self._each(pods, one)
+        await self.each(pods, one)
 
     async def _bind_one(self, binding: dict[str, Any]) -> None:
         await self.api.create(f"{PODS}/{binding['metadata']['name']}/binding", binding)
@@ -179,7 +182,8 @@ class Field:
                 return
             await asyncio.sleep(_LOOK_S)
 
-    async def _each(self, items: Sequence[_T], do: Callable[[_T], Awaitable[None]]) -> None:
+    async def each(self, items: Sequence[_T], do: Callable[[_T], Awaitable[None]]) -> None:
+        """Do something for each item, `IN_FLIGHT` of them at any time."""
         left = iter(items)
 
         async def work() -> None:

@@ -1,7 +1,7 @@
 """Gangs come and go while the API server fails at random: nothing is overbooked, torn or left.
 
-A few dozen pods on every change; 5,000 over an hour by `make soak`. The seed is in the name of
-the test.
+A few dozen pods on every change, more by `make soak`, which also runs `python -m tests.soak`:
+5,000 pods over an hour. The seed is in the name of the test.
 """
 
 import time
@@ -31,8 +31,8 @@ from tests.worlds.kubernetes.troubled import (
 from ganglion.worlds.kubernetes.brain.brain import Brain
 
 AT_LENGTH = effort.TIMES > 1
-PODS = 5_000 if AT_LENGTH else 80
-LASTS_S = 3_600 if AT_LENGTH else 60
+PODS = 800 if AT_LENGTH else 80
+LASTS_S = 600 if AT_LENGTH else 60
 NODES, GPUS = 8, 4
 WAITING = 24
 """Most pods that have not ended, so that there is always a queue."""
@@ -198,7 +198,7 @@ def test_churn_under_faults_overbooks_tears_and_leaves_nothing(
                 churn.go_on()
                 assert not torn.too_long()
                 time.sleep(0.05)
-        assert churn.made >= (1_000 if AT_LENGTH else PODS), "too slow to say anything"
+        assert churn.made >= (200 if AT_LENGTH else PODS), "too slow to say anything"
         churn.most = churn.made
 
         def is_done() -> bool:

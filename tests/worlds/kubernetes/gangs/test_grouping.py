@@ -5,6 +5,7 @@ from time import perf_counter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import structs
+from tests.controlplane import manifests
 from tests.effort import examples
 from tests.worlds.kubernetes import workloads as w
 from tests.worlds.kubernetes.controllers import job_pod, unfold
@@ -18,9 +19,11 @@ from tests.worlds.kubernetes.gangs.scene import (
     seats,
 )
 
+from ganglion.model.levels import Level
 from ganglion.worlds.kubernetes.gangs.found import Found
 from ganglion.worlds.kubernetes.gangs.grouping import Grouping
 from ganglion.worlds.kubernetes.objects.pod import Pod
+from ganglion.worlds.kubernetes.requests import ask_of
 
 
 def test_a_pod_whose_owner_is_not_known_yet_waits_for_it() -> None:
@@ -304,3 +307,99 @@ def test_fifty_thousand_pods_cost_each_as_much_as_the_first() -> None:
     assert len(grouping.take_dirty()) == 1
     one_of_them = perf_counter() - begin
     assert one_of_them < all_of_them / 50
+
+
+def test_a_large_gang_is_not_put_together_again_while_its_pods_are_bound_and_run() -> None:
+    looks = 0
+
+    def levels(_key: str) -> Level:
+        nonlocal looks
+        looks += 1
+        return Level.RACK
+
+    grouping = Grouping(lambda _ref, _namespace: None, levels)
+    near = {"ganglion.dev/topology-required": "example.com/row"}
+    bodies = manifests.gang("g", 8, annotations=near)
+    for number, body in enumerate(bodies):
+        grouping.put(pod({**body, "metadata": {**body["metadata"], "uid": f"u{number}"}}))
+    (key,) = grouping.all_keys()
+    sets, before = _found(grouping, key).sets, looks
+    assert before
+    states: list[Body] = [
+        {"nominatedNodeName": "n"},
+        {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]},
+    ]
+    for version, status in enumerate(states):
+        for number, body in enumerate(bodies):
+            meta = {**body["metadata"], "uid": f"u{number}", "resourceVersion": f"{version}"}
+            spec = {**body["spec"], "nodeName": f"n{number}"}
+            grouping.put(pod({**body, "metadata": meta, "spec": spec, "status": status}))
+            assert grouping.take_dirty() >= {key}
+        members = _found(grouping, key).members
+        assert [each.pod.spec.node_name for each in members] == [f"n{i}" for i in range(8)]
+        assert {each.pod.status.phase for each in members} == {status.get("phase", "Pending")}
+    assert (_found(grouping, key).sets, looks) == (sets, before)
+    changed = {**bodies[0]["metadata"], "uid": "u0", "labels": {"ganglion.dev/gang": "another"}}
+    grouping.put(pod({**bodies[0], "metadata": changed}))
+    assert len(grouping.all_keys()) == 2
+
+
+def _found(grouping: Grouping, key: str) -> Found:
+    found = grouping.found(key)
+    assert found
+    return found
+
+
+@given(st.data())
+@settings(max_examples=examples(25))
+def test_pods_that_change_make_the_gangs_that_they_would_make_anew(data: st.DataObject) -> None:
+    bodies = manifests.gang("g", 3) + manifests.gang("h", 2) + [manifests.pod("p")]
+    now = {body["metadata"]["name"]: body for body in bodies}
+    followed = Grouping(lambda _ref, _namespace: None)
+    for _ in range(data.draw(st.integers(1, 12))):
+        name = data.draw(st.sampled_from(sorted(now)))
+        body = now[name] = data.draw(_changed(now[name]))
+        followed.put(pod(_told(body)))
+        if data.draw(st.booleans()):
+            followed.all_keys()
+    anew = Grouping(lambda _ref, _namespace: None)
+    known = followed._metas
+    for name in sorted(now, key=lambda each: not now[each]["spec"].get("nodeName")):
+        if (body := _told(now[name]))["metadata"]["uid"] in known:
+            anew.put(pod(body))
+    assert followed.all_keys() == anew.all_keys()
+    for key in anew.all_keys():
+        one, other = _found(followed, key), _found(anew, key)
+        assert (one.lacking, one.refused, one.queue) == (other.lacking, other.refused, other.queue)
+        assert _people(one) == _people(other)
+        asked = [[(s.name, s.count, ask_of(s.request)) for s in each.sets] for each in (one, other)]
+        assert asked[0] == asked[1]
+
+
+def _told(body: Body) -> Body:
+    return {**body, "metadata": {**body["metadata"], "uid": f"uid-{body['metadata']['name']}"}}
+
+
+def _people(found: Found) -> list[Pod]:
+    pods = [*(each.pod for each in found.members), *found.spare]
+    return sorted(pods, key=lambda each: each.metadata.name)
+
+
+@st.composite
+def _changed(draw: st.DrawFn, body: Body) -> Body:
+    meta, spec, status = body["metadata"], body["spec"], body.get("status", {})
+    what = draw(st.sampled_from(["node", "phase", "nominated", "queue", "given", "gate"]))
+    if what == "node":
+        spec = {**spec, "nodeName": draw(st.sampled_from(["n0", "n1"]))}
+    elif what == "phase":
+        status = {**status, "phase": draw(st.sampled_from(["Running", "Pending"]))}
+    elif what == "nominated":
+        status = {**status, "nominatedNodeName": draw(st.sampled_from(["", "n2"]))}
+    elif what == "queue":
+        meta = {**meta, "labels": {**meta["labels"], "ganglion.dev/queue": "team"}}
+    elif what == "given":
+        given_ = {"name": "main", "allocatedResources": {"cpu": draw(st.sampled_from("27"))}}
+        status = {**status, "containerStatuses": [given_]}
+    else:
+        spec = {**spec, "schedulingGates": [{"name": "example.com/other"}]}
+    return {**body, "metadata": meta, "spec": spec, "status": status}

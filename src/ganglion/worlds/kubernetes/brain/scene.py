@@ -59,6 +59,7 @@ class Scene(Struct):
         blocked: gangs of which a disruption budget keeps pods from leaving -> since when.
         spared: gangs that could not be evicted and run on -> until when they are spared, in ms.
         resumed: UIDs of owners that we suspended and resumed -> when, in ms.
+        emptied: UIDs of owners that we suspended and whose pods are gone -> since when, in ms.
         complaints: gang -> why it is not even considered.
         apart: objects that are left out, as they are out of bounds or what evaluates them failed:
             kind and name -> why.
@@ -85,6 +86,7 @@ class Scene(Struct):
     blocked: dict[str, int] = field(default_factory=dict)
     spared: dict[str, int] = field(default_factory=dict)
     resumed: dict[str, int] = field(default_factory=dict)
+    emptied: dict[str, int] = field(default_factory=dict)
     complaints: dict[str, str] = field(default_factory=dict)
     apart: dict[tuple[str, str], str] = field(default_factory=dict)
     touched: set[str] = field(default_factory=set)

@@ -10,7 +10,7 @@ from ganglion.worlds.kubernetes.gangs import marked, owned, upstream
 from ganglion.worlds.kubernetes.gangs.build import found_of
 from ganglion.worlds.kubernetes.gangs.chain import Lookup, Wanted
 from ganglion.worlds.kubernetes.gangs.draft import Draft
-from ganglion.worlds.kubernetes.gangs.found import Found
+from ganglion.worlds.kubernetes.gangs.found import Found, Member
 from ganglion.worlds.kubernetes.gangs.groups import Group, terms_of
 from ganglion.worlds.kubernetes.gangs.home import Home, home_of
 from ganglion.worlds.kubernetes.gangs.instance import FIRST, Instance
@@ -36,6 +36,10 @@ class _Band(Struct):
     found: dict[str, Found] = field(default_factory=dict)
     needs: frozenset[Need] = frozenset()
     missing: frozenset[Wanted] = frozenset()
+
+    def is_whole(self) -> bool:
+        """Whether every pod has a seat that it keeps."""
+        return all(not (e.lacking or e.refused or e.spare) for e in self.found.values())
 
 
 class Grouping:
@@ -69,6 +73,7 @@ class Grouping:
         self._needed_by: dict[Need, set[str]] = {}
         self._wanted_by: dict[Wanted, set[str]] = {}
         self._stale: set[str] = set()
+        self._exchanged: set[str] = set()
         self._dirty: set[str] = set()
         self._found: dict[str, Found] = {}
 
@@ -80,6 +85,8 @@ class Grouping:
         self._ours.add(uid)
         known = uid in self._metas
         self._metas[uid] = pod.metadata
+        if known and self._exchange(pod):
+            return
         if not known:
             self._changed((uid,))
         if pod.is_over or pod.is_leaving:
@@ -132,6 +139,18 @@ class Grouping:
         for need in needs:
             self._stale.update(self._needed_by.get(need, ()))
 
+    def _exchange(self, pod: Pod) -> bool:
+        """Take a pod in the place of its former self, if its gang stays as it is."""
+        uid = pod.metadata.uid
+        band = self._bands.get(self._band_of.get(uid, ""))
+        if band is None or uid in band.unsettled or not _asks_as(band.pods[uid], pod):
+            return False
+        if pod.spec.node_name != band.pods[uid].spec.node_name and not band.is_whole():
+            return False  # a pod with a node has the first choice of seats
+        band.pods[uid] = pod
+        self._exchanged.add(band.key)
+        return True
+
     def _settle(self, pod: Pod) -> None:
         """Put a pod into the band it belongs to."""
         uid = pod.metadata.uid
@@ -173,7 +192,16 @@ class Grouping:
             for uid in sorted(band.unsettled):
                 self._settle(band.pods[uid])
             self._stale.discard(band.key)
+            self._exchanged.discard(band.key)
             self._rebuild(band)
+        exchanged, self._exchanged = sorted(self._exchanged), set()
+        for each in exchanged:
+            band = self._bands[each]
+            for key, old in band.found.items():
+                band.found[key] = found = _with_latest(old, band.pods)
+                if self._found.get(key) is old:
+                    self._found[key] = found
+            self._dirty.update(band.found)
 
     def _sources(self) -> Sources:
         return Sources(self._owners, self._metas.get)
@@ -274,6 +302,39 @@ class Grouping:
             band.draft = draft
             band.held = _held(found)
         return found
+
+
+def _asks_as(old: Pod, new: Pod) -> bool:
+    """Whether a pod still says and asks what it did: only its node or its state has changed."""
+    if new.is_over or new.is_leaving or _given(old) != _given(new):
+        return False
+    version, node = new.metadata.resource_version, new.spec.node_name
+    about = structs.replace(old.metadata, resource_version=version)
+    return about == new.metadata and structs.replace(old.spec, node_name=node) == new.spec
+
+
+def _given(pod: Pod) -> tuple[object, ...]:
+    """The part of a pod's state that says what it takes."""
+    status = pod.status
+    containers = (*status.container_statuses, *status.init_container_statuses)
+    return (
+        status.allocated_resources,
+        status.resources,
+        pod.condition("PodResizePending"),
+        [(each.name, each.allocated_resources, each.resources) for each in containers],
+    )
+
+
+def _with_latest(found: Found, pods: Mapping[str, Pod]) -> Found:
+    """A gang with its pods as they are now."""
+    members = tuple(
+        each
+        if (pod := pods[each.pod.metadata.uid]) is each.pod
+        else Member(pod, each.pod_set, each.index)
+        for each in found.members
+    )
+    spare = tuple(pods[each.metadata.uid] for each in found.spare)
+    return structs.replace(found, members=members, spare=spare)
 
 
 def _raised(_key: str, error: Exception) -> str:
