@@ -51,12 +51,13 @@ def plane(control_plane: ControlPlane, monkeypatch: pytest.MonkeyPatch) -> Contr
 def test_all_pods_are_bound_and_the_time_is_taken(plane: ControlPlane, name: str) -> None:
     figures = _measured(plane, 4, lambda field: flow(field, RIVALS[name], 4, 20))
     assert figures.keys() == {
-        *("backlog_s", "burst_s", "p50_ms", "p99_ms", "cpu_ms", "api_cpu_ms", "rss_mib")
+        *("backlog_s", "burst_s", "p50_ms", "p99_ms", "cpu_ms", "api_cpu_ms", "rss_mib", "events")
     }
     assert 0 < figures["p50_ms"] <= figures["p99_ms"]
     assert figures["backlog_s"] > 0
     assert figures["burst_s"] > 0
     assert (figures["rss_mib"] > 0) == (name != "bare")
+    assert figures["events"] <= 20
 
 
 @pytest.mark.parametrize("name", ["ganglion", "kube-scheduler"])
@@ -72,6 +73,7 @@ def test_pods_of_applications_with_rules_are_bound(plane: ControlPlane, name: st
         plane.wipe()
     assert figures["backlog_s"] > 0
     assert 0 < figures["p50_ms"] <= figures["p99_ms"]
+    assert 0 < figures["events"] <= 60
 
 
 @pytest.mark.parametrize("seed", [1, None])

@@ -48,6 +48,7 @@ _FLOW: Forms = {
     "cpu ms/pod": ("cpu_ms", "{:.1f}"),
     "api cpu ms/pod": ("api_cpu_ms", "{:.1f}"),
     "rss MiB": ("rss_mib", "{:.0f}"),
+    "events": ("events", "{:.0f}"),
 }
 _GANGS: Forms = {
     "whole": ("whole", "{:.0f}"),
@@ -76,7 +77,8 @@ _NOTES = {
         "backlog: pods bound a second when all wait already, the start of the process included."
         " burst: when they are created meanwhile, as fast as the API server takes them.",
         f"p50, p99: creation to binding at {PACE_PER_S:.0f} pods a second. cpu, rss: of the"
-        " scheduler; api cpu: of the API server, creation and watches included.",
+        " scheduler; api cpu: of the API server, creation and watches included. events: Scheduled"
+        " events written by the end of the burst.",
         "bare: the client that creates a pod binds it: what the API server and client can do.",
         "Medians of rounds; in each round everybody runs once, on the same API server and nodes.",
     ),

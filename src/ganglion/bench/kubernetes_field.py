@@ -19,6 +19,7 @@ GPU = "nvidia.com/gpu"
 GPUS_PER_NODE = 8
 PODS = "/api/v1/namespaces/default/pods"
 NODES = "/api/v1/nodes"
+EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"
 GROUPS = "/apis/scheduling.k8s.io/v1alpha2/namespaces/default/podgroups"
 IN_FLIGHT = 32
 _KEPT = ("/registry/minions/", "/registry/leases/")
@@ -35,6 +36,14 @@ class _Place(Object, frozen=True):
 class _Pod(Object, frozen=True):
     metadata: Meta
     spec: _Place
+
+
+class _Event(Object, frozen=True):
+    reason: str = ""
+
+
+class _Events(Object, frozen=True):
+    items: tuple[_Event, ...] = ()
 
 
 class Field:
@@ -172,6 +181,11 @@ class Field:
                 message = f"{len(left)} pods are not bound after {limit_s:g} s, as {min(left)}"
                 raise EnvironmentFault(message, by.last_lines() if by else "")
             await asyncio.sleep(_LOOK_S)
+
+    async def events(self, reason: str) -> int:
+        """How many events of a reason there are."""
+        found = await self.api.get(EVENTS, _Events)
+        return sum(each.reason == reason for each in found.items)
 
     async def settled(self, quiet_s: Callable[[], float], limit_s: float) -> None:
         """Wait until no pod was bound for `quiet_s()` seconds, `limit_s` at most."""

@@ -10,7 +10,7 @@ from ganglion.bench.controlplane import ControlPlane
 from ganglion.bench.kubernetes_field import GPUS_PER_NODE, Field, pod
 from ganglion.bench.kubernetes_rivals import BARE, RIVALS, Rival
 from ganglion.bench.programs import Process
-from ganglion.worlds.kubernetes.names import GANG
+from ganglion.worlds.kubernetes.names import GANG, SCHEDULED
 from ganglion.worlds.kubernetes.names import GANG_SIZE as SIZE
 from ganglion.worlds.simulated.metrics.records import quantile
 
@@ -54,11 +54,12 @@ async def flow(
         make: makes a pod from its name, its scheduler and its number.
 
     Returns:
-        `backlog_s`: pods bound per second when all of them wait, from the start of the process
-        to the last binding. `burst_s`: the same for pods that come meanwhile, from the first
-        creation to the last binding; `cpu_ms` and `api_cpu_ms`: CPU milliseconds per pod of
-        that, of the scheduler and of the API server (with the creation); `rss_mib`: memory of
-        the scheduler after it. `p50_ms` and `p99_ms`: creation to binding, at `PACE_PER_S`.
+        `backlog_s`: pods bound per second when all of them wait, from the start of the process to
+        the last binding. `burst_s`: the same for pods that come meanwhile, from the first creation
+        to the last binding; `cpu_ms` and `api_cpu_ms`: CPU milliseconds per pod of that, of the
+        scheduler and of the API server (with the creation); `events`: `Scheduled` events that were
+        written by its end; `rss_mib`: memory of the scheduler after it. `p50_ms` and `p99_ms`:
+        creation to binding, at `PACE_PER_S`.
     """
     await field.clear()
     if rival.name == BARE:
@@ -89,7 +90,8 @@ async def _burst(field: Field, by: Process, crowd: Pods) -> Figures:
     before = field.plane.part(_API_SERVER).cpu_s()
     await field.create(crowd)
     await field.all_bound(_names(crowd), _LIMIT_S, by)
-    return _throughput(field, crowd, before)
+    found = _throughput(field, crowd, before)
+    return found | {"events": await field.events(SCHEDULED)}
 
 
 async def _pace(field: Field, by: Process, paced: Pods) -> Figures:
@@ -118,7 +120,7 @@ async def _bare(field: Field, nodes: int, count: int, make: Make) -> Figures:
     for each in paced:
         await field.create_and_bind([each], nodes)
     await field.all_bound(_names(paced), _LIMIT_S, None)
-    return found | _latency(field, paced) | {"cpu_ms": 0, "rss_mib": 0}
+    return found | _latency(field, paced) | {"cpu_ms": 0, "rss_mib": 0, "events": 0}
 
 
 async def _make_room(field: Field, count: int) -> None:
