@@ -1,7 +1,7 @@
 """Owners that were suspended while their pods left go on once the gang that they left for runs.
 
 Resuming hundreds of them at once, and the pods that their controllers make then, would delay the
-victims that are still to be told and the bindings of the gang that they leave for.
+victims that are still to go and the bindings of the gang that they leave for.
 """
 
 from ganglion.worlds.kubernetes.brain.attempt import Stage
