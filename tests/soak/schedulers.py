@@ -98,7 +98,7 @@ class Schedulers:
             each.kill()
 
     def kill(self, name: str, rest_s: float) -> None:
-        """kill -9; it is started again after so many seconds."""
+        """kill -9; it is started again after `rest_s` seconds."""
         with self._lock:
             self._resting[name] = time.monotonic() + rest_s
             self._running[name].kill()

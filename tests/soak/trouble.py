@@ -19,7 +19,7 @@ from tests.soak.schedulers import Schedulers
 AWAY = {"key": "node.kubernetes.io/unreachable", "effect": "NoExecute"}
 NODES, PODS = "/api/v1/nodes", "/api/v1/namespaces/default/pods"
 PROCESS_EVERY, NODE_EVERY = 40, 60
-"""One in so many troubles is about a process or the lead; about a node."""
+"""One in 40 troubles is about a process or the lead, one in 60 about a node."""
 
 
 def writes(request: Request) -> bool:
