@@ -213,8 +213,9 @@ class Kubelets:
         )
 
     async def _finish(self, pod: Object, code: int) -> None:
-        await self._say(pod, _ended(pod, code))
+        # What it held is free before a kubelet says so: another pod may come at once.
         self._held.pop(pod["metadata"]["uid"], None)
+        await self._say(pod, _ended(pod, code))
 
     async def _stop(self, pod: Object) -> None:
         meta = pod["metadata"]
