@@ -76,6 +76,23 @@ def test_a_wrong_wish_is_refused_before_anything_starts(
     assert not (home / "console.log").exists()
 
 
+def test_what_is_wrong_in_files_and_flags_is_told_at_once(
+    ganglion: Ganglion, home: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "queues.yaml").write_text("queues:\n- {name: red, quota: {H100: lots}}\nzebra: 1\n")
+    (tmp_path / "policy.yaml").write_text("order: fiar\nbackfill: {enabled: perhaps}\n")
+    files = ("--queues", str(tmp_path / "queues.yaml"), "--policy", str(tmp_path / "policy.yaml"))
+    for more in ((), ("--foreground",)):
+        done = ganglion("up", *files, "--nodes", "0", *more)
+        assert (done.code, done.out) == (2, "")
+        for said in (
+            *("0 nodes are not between", "queues.yaml:2", "queues.yaml:3", "unknown key `zebra`"),
+            *("policy.yaml:1", "`fiar`", "policy.yaml:2"),
+        ):
+            assert said in done.err, said
+    assert not (home / "console.log").exists()
+
+
 def test_a_cluster_file_and_flags_about_nodes_exclude_each_other(
     ganglion: Ganglion, tmp_path: Path
 ) -> None:

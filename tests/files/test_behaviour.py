@@ -171,10 +171,10 @@ def test_dependencies_and_schedules_reach_the_workload() -> None:
         ("idle_timeout: 1h\nschedule: 0 3 * * *", "schedule", "no schedule"),
         ("params: {a: 0..9}\nsearch: 11", "search", "more than the 10"),
         ("params: {a: 1}\ntrials: [{a: 1}]", "trials", "beside `params`"),
-        ("trials: [{a: 1}, {b: 1}]", "trials", "other parameters"),
+        ("trials: [{a: 1}, {b: 1}]", "trials[1]", "other parameters"),
         ("trials: []", "trials", "at least one"),
         ("params: {a: 0..9}\nearly_stop: {metric: loss, factor: 1}", "early_stop.factor", "stops"),
-        ("after: [sometimes:b]", "after", "not a dependency"),
+        ("after: [sometimes:b]", "after[0]", "not a dependency"),
         ("retry: {limits: {cosmic: 1}}", "retry.limits.cosmic", "not known"),
     ],
 )

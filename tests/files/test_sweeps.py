@@ -56,7 +56,7 @@ def test_a_search_may_draw_from_more_than_could_be_tried() -> None:
         ("params: {a: 0..3}\nparallel: 1..2\npreemptible: false", "parallel", "may stop", "one"),
         ("params: {a: 0..3}\nearly_stop: {metric: m, factor: 1}", "early_stop.factor", "", ""),
         ("trials: []", "trials", "at least one trial", ""),
-        ("trials: [{a: 1}, {b: 1}]", "trials", "other parameters", ""),
+        ("trials: [{a: 1}, {b: 1}]", "trials[1]", "other parameters", ""),
         ("trials: [{a: 1}]\nparams: {a: 1}", "trials", "cannot stand beside", "keep one"),
         ("kind: sweep", "kind", "needs `params`", ""),
     ],

@@ -29,6 +29,31 @@ def matches(lines: list[str], expected: list[str]) -> bool:
 
 WORKLOADS = [
     (
+        "run: [x, {a: 1}, [y]]\nenv:\n- A-B=1\n- OK=1\n- OK=2\n- {C: 1}\n"
+        "after: [Not A Name, b, 'sometimes:c']\ntrials: [{a: 1}, {b: 1}, {}]\n"
+        "retry: {on: [explosion, preemption, flood]}\n"
+        "notify: {mail: [nobody, a@b.c, '@x'], webhook: [x]}\n"
+        "node_selector: {zone: [a, {b: 1}], rack: [[c]]}",
+        [
+            "1:10 run[1]: expected text",
+            "1:18 run[2]: expected text",
+            "3:3 env[0]: `A-B` is not the name",
+            "5:3 env[2]: the variable `OK` is given twice",
+            "6:3 env[3]: expected text",
+            "7:9 after[0]: `Not A Name` is not",
+            "7:24 after[2]: `sometimes:c` is not a dependency",
+            "8:18 trials[1]: trial 1 has other parameters",
+            "8:26 trials[2]: trial 2 has no parameters",
+            "9:14 retry.on[0]: `explosion`",
+            "9:37 retry.on[2]: `flood`",
+            "10:17 notify.mail[0]: `nobody`",
+            "10:32 notify.mail[2]: `@x`",
+            "10:49 notify.webhook[0]: `x` is no URL",
+            "11:27 node_selector.zone[1]: expected text",
+            "11:43 node_selector.rack[0]: expected text",
+        ],
+    ),
+    (
         "run: x\nzebra: 1\nnodes: two\nmemory: 1Gi\nshm_size: 2Gi\ngroups: [{size: 4}]\n"
         "kind: service\nreplicas: 1..4\nparams: {a: 1}\ncheckpoint: {interval: 0}",
         [

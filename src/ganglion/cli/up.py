@@ -143,12 +143,12 @@ def _serve(wish: Wish) -> None:
     from ganglion.server.listen import MOST_CALLERS
     from ganglion.server.main import serve
 
-    cluster = _cluster(wish)
+    cluster, nodes, policy = _read(wish)
     serve(
         home(),
-        nodes=_nodes(wish, cluster),
+        nodes=nodes,
         queues=cluster.queues,
-        policy=_policy(wish, cluster),
+        policy=policy,
         port=wish.port,
         services_port=wish.services_port,
         host_names=wish.host_name,
@@ -161,6 +161,26 @@ def _serve(wish: Wish) -> None:
         warn=lambda line: note(f"{WARNING}{line}"),
         progress=note,
     )
+
+
+def _read(wish: Wish) -> "tuple[Cluster, tuple[Node, ...], PolicyFile | None]":
+    """Return the cluster, its nodes and the policy, which is None for the one that was in force.
+
+    Raises:
+        FieldError: files or flags are wrong; with all that is wrong in any of them.
+        FileError: a file cannot be read.
+    """
+    from ganglion.files.cluster import Cluster
+    from ganglion.files.wording import first_of, noted
+    from ganglion.model.errors import FieldError
+
+    problems: list[FieldError] = []
+    found = noted(lambda: _cluster(wish), problems)
+    policy = noted(lambda: _policy(wish, found or Cluster()), problems)
+    nodes = noted(lambda: _nodes(wish, found or Cluster()), problems)
+    if problems or found is None or nodes is None:
+        raise first_of(problems)
+    return found, nodes, policy
 
 
 def _cluster(wish: Wish) -> "Cluster":
@@ -218,7 +238,7 @@ def _start(wish: Wish) -> None:
         if wish != Wish():
             note("To serve something else: ganglion down, then ganglion up again.")
         return
-    _check(wish)
+    _read(wish)  # what is wrong is told here, where a person reads it
     patience_s = TAKE_OVER_S if wish.take_over else START_S
     if is_tty(stderr=True):
         with err().status("Starting the server …"):
@@ -230,13 +250,6 @@ def _start(wish: Wish) -> None:
     for line in said(home(), WARNING):
         note(line)
     _say_ready(record)
-
-
-def _check(wish: Wish) -> None:
-    """Find what is wrong with the wish here, where a person reads it."""
-    cluster = _cluster(wish)
-    _nodes(wish, cluster)
-    _policy(wish, cluster)
 
 
 def _say_ready(record: "ServerRecord") -> None:

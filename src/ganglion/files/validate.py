@@ -1,5 +1,6 @@
 """Data against a pydantic model, with pydantic's findings in plain words."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from typing import Annotated, Any, TypeVar, get_args, get_origin
@@ -13,6 +14,8 @@ from ganglion.files.yaml import Path
 from ganglion.model.errors import FieldError
 
 M = TypeVar("M", bound=Mapping)
+_FIRST, _LAST = re.compile(r"\[(\d{1,9})\]\.?(.*)"), re.compile(r"(.*)\[(\d{1,9})\]")
+"""An index of a list before and behind the rest of a key."""
 Wrong = Callable[[str, Path, str], FieldError]
 """Builds the error from what is wrong, the canonical path and a hint."""
 Rule = Callable[[M, Wrong], Iterator[FieldError]]
@@ -134,6 +137,12 @@ def _told(error: Any, renaming: Renaming) -> Iterator[FieldError]:  # noqa: ANN4
 
 def _below(path: Path, key: str, renaming: Renaming) -> Path:
     """The path of a dotted key inside of a value; names of labels may have dots themselves."""
+    if (*path, key) in renaming.document.lines:
+        return (*path, key)
+    if at := _FIRST.fullmatch(key):  # of a list
+        return _below((*path, int(at[1])), at[2], renaming)
+    if at := _LAST.fullmatch(key):
+        return (*_below(path, at[1], renaming), int(at[2]))
     parts = key.split(".") if key else []
     for cut in range(1, len(parts)):
         inner = (*path, ".".join(parts[:cut]))

@@ -107,6 +107,11 @@ def check_overrides(overrides: Mapping[str, object]) -> None:
     given = {key: value for key, value in overrides.items() if value is not None}
     renaming = Renaming(Document(given), VOCABULARY)
     readable(WorkloadFile, {"run": "true", **expand(renaming.known(), renaming)}, renaming)
+    # A flag that is given several times has no place in a list.
+    renaming.problems = [
+        FieldError(each.problem, key=each.key.partition("[")[0], hint=each.hint)
+        for each in renaming.problems
+    ]
     renaming.settle()
 
 

@@ -44,6 +44,21 @@ def test_a_missing_image_is_told_by_its_key(ganglion: Ganglion, tmp_path: Path) 
     assert "a cluster runs containers" in done.err
 
 
+def test_what_is_wrong_with_several_jobs_is_told_before_any_is_submitted(
+    ganglion: Ganglion, tmp_path: Path
+) -> None:
+    good = "{name: c, run: [x], image: img:1}"
+    jobs = f"{good}\n---\n{{name: a, run: [x], env: [NONE, NEITHER]}}\n---\n"
+    (tmp_path / "jobs.yaml").write_text(
+        jobs + "{name: b, run: [x], image: i, notify: {mail: a@b.c}}"
+    )
+    done = ganglion("submit", "jobs.yaml")
+    assert done.code == 2
+    for said in ("variable NONE is", "variable NEITHER is", "a:image", "b:notify"):
+        assert said in done.err, said
+    assert "no workload" in ganglion("ps").err
+
+
 def test_a_priority_class_that_is_not_there_is_told_at_once(
     ganglion: Ganglion, cluster: Cluster
 ) -> None:

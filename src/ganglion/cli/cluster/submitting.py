@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from ganglion.cli.contexts import Where
@@ -9,10 +10,12 @@ from ganglion.cli.documents import Job
 from ganglion.cli.screen import note, out
 from ganglion.cli.submitting import Mode, carry_out
 from ganglion.cli.tables import print_data, yaml_text
+from ganglion.files.wording import noted
 from ganglion.model.errors import FieldError
-from ganglion.worlds.kubernetes.submit.checks import unheeded
+from ganglion.worlds.kubernetes.submit.checks import check, unheeded
 from ganglion.worlds.kubernetes.submit.places import title
 from ganglion.worlds.kubernetes.submit.pod import Manifest
+from ganglion.worlds.kubernetes.submit.shape import gangs
 
 if TYPE_CHECKING:
     from ganglion.cli.cluster.client import ClusterClient
@@ -22,25 +25,49 @@ if TYPE_CHECKING:
 def carry_out_in(where: Where, jobs: Sequence[Job], mode: Mode) -> int:
     """Try or submit jobs in a cluster and return the exit code."""
     with where.open(30.0) as client:
-        for job in jobs:
-            _check_secrets(job)
-            for warning in unheeded(client.understood(job.document)):
-                note(f"Warning: {warning}")
+        for warning in _checked(client, jobs):
+            note(f"Warning: {warning}")
         if mode.dry_run:
             return _rehearse(client, jobs, mode.form)
         # It answers every call that submitting and following make.
         return carry_out(cast("Client", client), jobs, mode._replace(where=where.flags))
 
 
-def _check_secrets(job: Job) -> None:
-    """A cluster is given every value: raises FieldError when the shell does not have one."""
-    for name, value in job.document.get("secrets", {}).items():
-        if value is None:
-            raise FieldError(
-                f"the variable {name} is not set in your shell",
-                key="secrets",
-                hint=f"`export {name}=...` first",
-            )
+def _checked(client: "ClusterClient", jobs: Sequence[Job]) -> list[str]:
+    """Return what the cluster does not do with jobs that it takes, one sentence each.
+
+    Raises:
+        FieldError: it cannot take some of them; with all that is wrong, of every job.
+    """
+    warnings: list[str] = []
+    problems: list[FieldError] = []
+    for job in jobs:
+        found = _missing_secrets(job)
+        workload = noted(partial(client.understood, job.document), found)
+        if workload:
+            noted(partial(check, workload, gangs(workload)), found)
+            warnings += unheeded(workload)
+        name = str(job.document.get("name", "")) if len(jobs) > 1 else ""
+        problems += (
+            FieldError(each.problem, key=each.key, file=each.file or name, hint=each.hint)
+            for each in found
+        )
+    if problems:
+        raise problems[0].among(problems[1:])
+    return warnings
+
+
+def _missing_secrets(job: Job) -> list[FieldError]:
+    """Return the secrets whose values the shell does not have: a cluster is given every value."""
+    return [
+        FieldError(
+            f"the variable {name} is not set in your shell",
+            key="secrets",
+            hint=f"`export {name}=...` first",
+        )
+        for name, value in job.document.get("secrets", {}).items()
+        if value is None
+    ]
 
 
 def _rehearse(client: "ClusterClient", jobs: Sequence[Job], form: str) -> int:

@@ -21,7 +21,7 @@ def parse_run(value: object) -> str | tuple[str, ...]:
         if not text.strip():
             raise FieldError("the command is empty", hint="write `run: python train.py`")
         return text
-    words = tuple(parse_text(word) for word in value)
+    words = each_of(value, parse_text)
     if not words or not words[0].strip():
         raise FieldError("the command is empty", hint="write `run: python train.py`")
     return words
@@ -29,13 +29,32 @@ def parse_run(value: object) -> str | tuple[str, ...]:
 
 def parse_texts(value: object) -> tuple[str, ...]:
     """Return a list of texts; one text is a list of one."""
-    items = value if isinstance(value, list) else [value]
-    return tuple(dict.fromkeys(parse_text(item) for item in items))
+    return tuple(dict.fromkeys(each_of(value, parse_text)))
 
 
 def parse_names(value: object) -> tuple[str, ...]:
     """Return a list of names; one name is a list of one."""
-    return tuple(parse_name(item) for item in parse_texts(value))
+    return tuple(dict.fromkeys(each_of(value, parse_name)))
+
+
+def each_of(value: object, read: Callable[[Any], T]) -> tuple[T, ...]:
+    """Read every item of a list; anything else is a list of one.
+
+    Raises:
+        FieldError: some are wrong; all of them, each with its place in the list as `[2]`.
+    """
+    if not isinstance(value, list):
+        return (read(value),)
+    found: list[T] = []
+    wrong: list[FieldError] = []
+    for at, item in enumerate(value):
+        try:
+            found.append(read(item))
+        except FieldError as error:
+            wrong += (_inside(f"[{at}]", inner) for inner in error.errors)
+    if wrong:
+        raise wrong[0].among(wrong[1:])
+    return tuple(found)
 
 
 def mapped(
@@ -71,7 +90,8 @@ def gathered(given: dict[Any, Any], read: Callable[[Any, Any], tuple[str, T]]) -
 
 
 def _inside(name: str, error: FieldError) -> FieldError:
-    key = ".".join(part for part in (name, error.key) if part)
+    dot = "" if not error.key or error.key.startswith("[") else "."
+    key = f"{name}{dot}{error.key}"
     return FieldError(error.problem, key=key, hint=error.hint)
 
 
@@ -80,12 +100,15 @@ def parse_env(value: object) -> dict[str, str | None]:
     if isinstance(value, dict):
         return mapped(value, parse_variable, _env_value)
     found: dict[str, str | None] = {}
-    for item in value if isinstance(value, list) else [value]:
+
+    def read(item: object) -> None:
         name, given, text = parse_text(item, "write `NAME=value` or `NAME`").partition("=")
         variable = parse_variable(name.strip())
         if variable in found:
             raise FieldError(f"the variable {show(variable)} is given twice")
         found[variable] = text if given else None
+
+    each_of(value, read)
     return found
 
 
@@ -126,20 +149,31 @@ def parse_trials(value: object) -> tuple[dict[str, str], ...]:
         raise FieldError("needs a list of at least one trial", hint=hint)
     if len(value) > MAX_VALUES:
         raise FieldError(f"holds {len(value):,} trials; most are {MAX_VALUES:,}")
-    trials = tuple(mapped(each, parse_variable, parse_text) for each in value)
-    for at, trial in enumerate(trials):
-        if trial.keys() != trials[0].keys() or not trial:
-            problem = f"trial {at} has other parameters than the first one"
-            raise FieldError(problem if trial else f"trial {at} has no parameters", hint=hint)
+    trials = each_of(value, lambda each: mapped(each, parse_variable, parse_text))
+    first = trials[0].keys()
+    other = [
+        FieldError(
+            f"trial {at} has other parameters than the first one"
+            if trial
+            else f"trial {at} has no parameters",
+            key=f"[{at}]",
+            hint=hint,
+        )
+        for at, trial in enumerate(trials)
+        if trial.keys() != first or not trial
+    ]
+    if other:
+        raise other[0].among(other[1:])
     return trials
 
 
 def parse_dependencies(value: object) -> tuple[str, ...]:
     """Read names of workloads; `any:NAME` (also `afterany:NAME`) need not succeed."""
-    return tuple(dict.fromkeys(_dependency(text) for text in parse_texts(value)))
+    return tuple(dict.fromkeys(each_of(value, _dependency)))
 
 
-def _dependency(text: str) -> str:
+def _dependency(value: object) -> str:
+    text = parse_text(value)
     kind, colon, name = text.rpartition(":")
     if kind not in ("", *_DEPENDENCIES):
         hint = "write `NAME`, or `any:NAME` for one that need not succeed"

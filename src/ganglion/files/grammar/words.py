@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from signal import Signals
 
-from ganglion.files.grammar.lists import mapped
+from ganglion.files.grammar.lists import each_of, mapped
 from ganglion.files.grammar.names import parse_name, parse_variable
 from ganglion.files.grammar.scalars import parse_text, parse_whole
 from ganglion.files.wording import listed, meant, show
@@ -75,21 +75,18 @@ def parse_signal(value: object) -> str:
 def parse_causes(value: object) -> tuple[str, ...]:
     """Return causes of a restart, each once."""
     one = one_of(CAUSES, CAUSE_ALIASES)
-    items = value if isinstance(value, list) else [value]
-    return tuple(dict.fromkeys(one(item) for item in items))
+    return tuple(dict.fromkeys(each_of(value, one)))
 
 
 def parse_happenings(value: object) -> tuple[str, ...]:
     """Return what people are notified of, each once."""
     one = one_of(HAPPENINGS, {"begin": "start", "fail": "failure", "requeue": "preemption"})
-    items = value if isinstance(value, list) else [value]
-    return tuple(dict.fromkeys(one(item) for item in items))
+    return tuple(dict.fromkeys(each_of(value, one)))
 
 
 def parse_addresses(value: object) -> tuple[str, ...]:
     """Return mail addresses; one is a list of one."""
-    items = value if isinstance(value, list) else [value]
-    return tuple(dict.fromkeys(_address(item) for item in items))
+    return tuple(dict.fromkeys(each_of(value, _address)))
 
 
 def _address(value: object) -> str:
@@ -103,8 +100,7 @@ def _address(value: object) -> str:
 
 def parse_webhooks(value: object) -> tuple[str, ...]:
     """Return URLs and names of secrets that hold one; one is a list of one."""
-    items = value if isinstance(value, list) else [value]
-    return tuple(dict.fromkeys(_webhook(item) for item in items))
+    return tuple(dict.fromkeys(each_of(value, _webhook)))
 
 
 def _webhook(value: object) -> str:

@@ -284,6 +284,31 @@ def test_what_a_cluster_cannot_do_is_refused_by_its_key(text: str, key: str) -> 
     assert refused.value.key == key
 
 
+def test_all_that_a_cluster_cannot_do_is_told_at_once() -> None:
+    text = """
+name: a
+run: [a]
+image: ""
+workdir: here
+kind: service
+replicas: 1..4
+port: 80
+hold: true
+after: [b]
+singleton: true
+notify: {mail: a@example.org}
+scale: {requests: 4, source: router}
+labels: {"a b": c, d: "e f"}
+checkpoint: {signal: SIGINT, path: data}
+"""
+    with pytest.raises(FieldError) as refused:
+        compiled(text)
+    assert [each.key for each in refused.value.errors] == [
+        *("image", "workdir", "after", "singleton", "notify", "hold", "scale.source"),
+        *("labels", "labels", "checkpoint.signal", "checkpoint.path"),
+    ]
+
+
 def test_what_a_cluster_leaves_out_is_told() -> None:
     told = list(
         unheeded(workload("{name: a, run: [a], idle_timeout: 1h, time_limit: 2h, checkpoint: 5m}"))

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 
+from ganglion.files.wording import first_of
 from ganglion.model.errors import FieldError
 from ganglion.model.workload import Kind, Workload
 from ganglion.worlds.kubernetes.submit.environment import CLAIM
@@ -37,114 +38,124 @@ def check(workload: Workload, gangs: tuple[Gang, ...]) -> None:
     """Refuse what would be wrong, or silently something else, in a cluster.
 
     Raises:
-        FieldError: a key asks for what a cluster cannot do, or one that it needs is missing.
+        FieldError: keys ask for what a cluster cannot do, or some that it needs are missing; with
+            all of them.
     """
+    problems = [
+        *_check_run(workload),
+        *_check_order(workload),
+        *_check_scaling(workload),
+        *_check_labels(workload),
+        *_check_signal(workload),
+        *_check_path(workload),
+        *_check_groups(workload),
+        *_check_names(workload, gangs),
+    ]
+    if problems:
+        raise first_of(problems)
+
+
+def _check_run(workload: Workload) -> Iterator[FieldError]:
     if not workload.run.image:
         hint = "a cluster runs containers: give the workload an `image`, or --image"
-        raise FieldError("the key `image` is missing", key="image", hint=hint)
+        yield FieldError("the key `image` is missing", key="image", hint=hint)
     if not workload.run.command:
-        raise FieldError("there is no command to run", key="run", hint="give it a `run`")
+        yield FieldError("there is no command to run", key="run", hint="give it a `run`")
     if workload.run.workdir and not workload.run.workdir.startswith("/"):
-        raise FieldError(f"{workload.run.workdir} is not an absolute path", key="workdir")
-    _check_order(workload)
-    _check_scaling(workload)
-    _check_labels(workload)
-    _check_signal(workload)
-    _check_path(workload)
-    _check_groups(workload)
-    _check_names(workload, gangs)
+        yield FieldError(f"{workload.run.workdir} is not an absolute path", key="workdir")
 
 
-def _check_order(workload: Workload) -> None:
+def _check_order(workload: Workload) -> Iterator[FieldError]:
     if workload.after or workload.after_any:
-        raise FieldError(
+        yield FieldError(
             "in a cluster nothing waits for the end of another workload",
             key="after",
             hint="submit this one when the other has succeeded",
         )
     for key, instead in ELSEWHERE.items():
         if getattr(workload, key):
-            raise FieldError("is not known to clusters yet", key=key, hint=instead)
+            yield FieldError("is not known to clusters yet", key=key, hint=instead)
     if workload.run.tty:
         hint = "leave it out; for a shell in a pod: kubectl exec -it"
-        raise FieldError("is not known to clusters yet", key="tty", hint=hint)
+        yield FieldError("is not known to clusters yet", key="tty", hint=hint)
     if workload.held and workload.kind in (Kind.SERVICE, Kind.WORKSPACE):
-        raise FieldError(f"a {workload.kind} cannot be held in a cluster", key="hold")
+        yield FieldError(f"a {workload.kind} cannot be held in a cluster", key="hold")
 
 
-def _check_scaling(workload: Workload) -> None:
+def _check_scaling(workload: Workload) -> Iterator[FieldError]:
     scaling = workload.scaling
     if scaling is None:
         return
     if scaling.source == "router":
-        raise FieldError(
+        yield FieldError(
             "no router of ours runs in a cluster, so that it can tell nothing",
             key="scale.source",
             hint="`source: metrics` asks the replicas, a URL asks a Prometheus",
         )
     if scaling.source == "metrics" and not scaling.floor:
-        raise FieldError(
+        yield FieldError(
             "without any replica nobody would tell that one is needed",
             key="replicas",
             hint="at least 1, or let a Prometheus tell: `source: http://prometheus:9090`",
         )
     if scaling.standby:
-        raise FieldError("replicas of a cluster's service cannot sleep yet", key="scale.standby")
+        yield FieldError("replicas of a cluster's service cannot sleep yet", key="scale.standby")
 
 
-def _check_labels(workload: Workload) -> None:
+def _check_labels(workload: Workload) -> Iterator[FieldError]:
     for key, value in workload.labels.items():
         if not _LABEL_KEY.fullmatch(key) or not _LABEL_VALUE.fullmatch(value):
-            raise FieldError(
+            yield FieldError(
                 f"`{key}: {value}` cannot be a label in Kubernetes",
                 key="labels",
                 hint="letters, digits, and - _ . inside, at most 63 characters",
             )
 
 
-def _check_signal(workload: Workload) -> None:
+def _check_signal(workload: Workload) -> Iterator[FieldError]:
     signal = workload.checkpoint.signal if workload.checkpoint else STOP_SIGNAL
     if signal in ("SIGINT", "SIGQUIT", "SIGHUP"):
-        raise FieldError(
+        yield FieldError(
             f"{signal} does not reach processes that a shell starts in a container",
             key="checkpoint.signal",
             hint="use SIGTERM, SIGUSR1 or SIGUSR2",
         )
 
 
-def _check_path(workload: Workload) -> None:
+def _check_path(workload: Workload) -> Iterator[FieldError]:
     path = workload.checkpoint.path if workload.checkpoint else ""
     claim = claimed(workload.checkpoint)
     if claim:
         if not _DNS.fullmatch(claim[0]) or ".." in claim[1].split("/"):
             hint = f"as {CLAIM}my-claim/some/folder"
-            raise FieldError(f"{path} names no claim", key="checkpoint.path", hint=hint)
+            yield FieldError(f"{path} names no claim", key="checkpoint.path", hint=hint)
     elif path and not path.startswith("/"):
         hint = f"an absolute path of the container, or {CLAIM}CLAIM/FOLDER"
-        raise FieldError(f"{path} is not an absolute path", key="checkpoint.path", hint=hint)
+        yield FieldError(f"{path} is not an absolute path", key="checkpoint.path", hint=hint)
 
 
-def _check_groups(workload: Workload) -> None:
+def _check_groups(workload: Workload) -> Iterator[FieldError]:
     for pods in workload.pod_sets:
         required = [each for each in pods.slices if each.required]
         if len(required) > 1:
-            raise FieldError(
+            yield FieldError(
                 f"{len(required)} nested sub-groups are `required`; in a cluster there is one",
                 key="groups",
                 hint="say `preferred` for the others, or leave them out",
             )
 
 
-def _check_names(workload: Workload, gangs: tuple[Gang, ...]) -> None:
+def _check_names(workload: Workload, gangs: tuple[Gang, ...]) -> Iterator[FieldError]:
     crews = [(gang, crew) for gang in gangs for crew in gang.crews]
     if len(crews) > MOST_OBJECTS:
-        raise FieldError(
+        yield FieldError(
             f"it would take {len(crews)} objects of several pods; most are {MOST_OBJECTS}",
             key="params" if workload.params else "replicas",
             hint="submit it in parts",
         )
+        return
     if workload.parallel and workload.kind is Kind.SWEEP and not gangs[0].crews[0].alone:
-        raise FieldError(
+        yield FieldError(
             "in a cluster trials of several nodes cannot be bounded",
             key="parallel",
             hint="leave it out, or give the queue a limit",
@@ -154,11 +165,12 @@ def _check_names(workload: Workload, gangs: tuple[Gang, ...]) -> None:
         count = trials(workload) if crew.alone else crew.pods.count
         most = MOST_NAME - len(f"-{count - 1}") if jobs else MOST_SET_NAME
         if len(crew.name) > most:
-            raise FieldError(
+            yield FieldError(
                 f"{crew.name} has {len(crew.name)} characters; most are {most}, as pods add to it",
                 key="name",
                 hint="choose a shorter one",
             )
+            return  # of the others the same would have to be said
 
 
 def unheeded(workload: Workload) -> Iterator[str]:
