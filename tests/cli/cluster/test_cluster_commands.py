@@ -54,7 +54,7 @@ def test_what_is_wrong_with_several_jobs_is_told_before_any_is_submitted(
     )
     done = ganglion("submit", "jobs.yaml")
     assert done.code == 2
-    for said in ("variable NONE is", "variable NEITHER is", "a:image", "b:notify"):
+    for said in ("variable NONE is", "variable NEITHER is", "a: image", "b: notify"):
         assert said in done.err, said
     assert "no workload" in ganglion("ps").err
 
