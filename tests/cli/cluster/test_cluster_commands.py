@@ -56,7 +56,7 @@ def test_what_is_wrong_with_several_jobs_is_told_before_any_is_submitted(
     assert done.code == 2
     for said in ("variable NONE is", "variable NEITHER is", "a: image", "b: notify"):
         assert said in done.err, said
-    assert "no workload" in ganglion("ps").err
+    assert "nothing runs or waits" in ganglion("ps").err
 
 
 def test_a_priority_class_that_is_not_there_is_told_at_once(
