@@ -40,9 +40,6 @@ HELD = (1, 1, 2, 4, 4, 8, 8, 16)
 
 MINUTE = 60_000
 NOW = 600 * MINUTE
-MOST_UNBOUNDED = 256
-"""Nodes of the largest fleet on which the unbounded engine is measured beside."""
-
 MOST_CYCLES = 400
 """Cycles after which a burst counts as not settled."""
 

@@ -11,7 +11,6 @@ from msgspec import to_builtins
 from ganglion.bench.bursts import (
     BURST_NOTES,
     BURSTS,
-    MOST_UNBOUNDED,
     BurstFigures,
     burst_table,
     measure_with,
@@ -92,9 +91,8 @@ def _bursts(sizes: tuple[int, ...], progress: Progress) -> Report:
     found: dict[str, dict[str, BurstFigures]] = {}
     for number, nodes in enumerate(sizes):
         for name, effort in (("bounded", PER_CYCLE), ("unbounded", UNBOUNDED)):
-            if nodes <= MOST_UNBOUNDED or effort == PER_CYCLE:
-                progress(number, len(sizes), f"{name} burst on {nodes} nodes")
-                found.setdefault(str(nodes), {})[name] = _quietly(measure_with(effort), nodes)
+            progress(number, len(sizes), f"{name} burst on {nodes} nodes")
+            found.setdefault(str(nodes), {})[name] = _quietly(measure_with(effort), nodes)
     data = {"bench": "decisions", "burst": to_builtins(found)}
     return Report(data, (burst_table(found),) if found else (), BURST_NOTES if found else ())
 

@@ -19,7 +19,10 @@ MOST_TIMES = 10
 
 def gpu_milli(pods: tuple[PodPlacement, ...]) -> int:
     """Thousandths of GPUs of some pods."""
-    return sum(len(pod.devices) * pod.milli for pod in pods)
+    total = 0
+    for pod in pods:
+        total += len(pod.devices) * pod.milli
+    return total
 
 
 def attained(record: GangRecord, now: int) -> int:

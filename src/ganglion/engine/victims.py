@@ -60,7 +60,10 @@ class Unit(NamedTuple):
     @property
     def gpu_milli(self) -> int:
         """Thousandths of GPUs that it frees."""
-        return sum(len(pod.devices) * pod.milli for pod in self.pods)
+        total = 0
+        for pod in self.pods:
+            total += len(pod.devices) * pod.milli
+        return total
 
 
 Useful = Callable[[Unit], bool]

@@ -6,7 +6,8 @@ from msgspec.structs import replace
 
 from ganglion.engine.condition import room_by_extras
 from ganglion.engine.devices import largest
-from ganglion.engine.fits import Fits
+from ganglion.engine.fits import Fits, Rules
+from ganglion.engine.indexes import Indexes
 from ganglion.engine.place import Demand, place, required_level, rules_of
 from ganglion.engine.shapes import Shape
 from ganglion.engine.state import ClusterState
@@ -147,7 +148,18 @@ def _plainly_fits(state: ClusterState, demand: Demand) -> bool:
     )
     if others or odd or len(indexes.device_types()) > 1:
         return False
+    if level is Level.FLEET:
+        return _room_in_all(indexes, shape, rules) >= first.least
     return indexes.fits(shape, rules).most(level) >= first.least
+
+
+def _room_in_all(indexes: Indexes, shape: Shape, rules: Rules) -> int:
+    """Pods that the fleet has room for; without rules no domain has to be looked at for it."""
+    if rules != Rules():
+        return indexes.fits(shape, rules).values[0]
+    counts = indexes.tree.counts
+    rooms = indexes.table.rooms(indexes.table.sight(shape), counts)
+    return sum(counts[each] * room for each, room in rooms.items())
 
 
 def _shortage(state: ClusterState, demand: Demand, never: bool) -> Reason:
@@ -159,11 +171,9 @@ def _shortage(state: ClusterState, demand: Demand, never: bool) -> Reason:
         text = _extras_text(state, demand) or _single_text(demand.shapes[0].request.gpu, free)
         return Reason(Token.CAPACITY, text, evidence={"free_milli": free})
     needed = [each.least for each in demand.sets]
-    fits = [
-        indexes.fits(shape, rules_of(gang, each, False, each.least))
-        for shape, each in zip(demand.shapes, demand.sets, strict=True)
-    ]
-    room = [min(each.values[0], n) for each, n in zip(fits, needed, strict=True)]
+    rules = [rules_of(gang, each, False, each.least) for each in demand.sets]
+    pairs = list(zip(demand.shapes, rules, strict=True))
+    room = [min(_room_in_all(indexes, *pair), n) for pair, n in zip(pairs, needed, strict=True)]
     evidence = {
         "needed_milli": _gpus(demand.shapes, needed),
         "free_milli": _totals(state, never).free_for(demand.shapes),
@@ -175,7 +185,7 @@ def _shortage(state: ClusterState, demand: Demand, never: bool) -> Reason:
     if room != needed or level is None:
         text = _extras_text(state, demand) or _capacity_text(demand, evidence, never)
         return Reason(Token.CAPACITY, text, never, evidence, remedy)
-    evidence["pods_in_one"] = _most_in_one(fits, level)
+    evidence["pods_in_one"] = _most_in_one([indexes.fits(*pair) for pair in pairs], level)
     return Reason(Token.TOPOLOGY, _topology_text(level, evidence, never), never, evidence, remedy)
 
 
