@@ -236,10 +236,8 @@ class _Search:
         """When a gang that is too young may be stopped for a share, in ms; None = none is."""
         if self._by_queue or not any(map(self._is_entitled, self.flavors)):
             return None
-        others = self.running.by_queue.items()
-        return self._fair.next_ripe(
-            e for queue, each in others if self._branch(queue).mine for e in each
-        )
+        others = tuple(queue for queue in self.running.by_queue if self._branch(queue).mine)
+        return self.running.first_ripe(others, self._fair.next_ripe)
 
     def alike(self, unit: Unit) -> Hashable:
         """Units of which this is equal may all be taken, or none, but for their ages."""

@@ -183,6 +183,7 @@ class Pool:
             now: the time in ms.
         """
         found: int | None = None
+        soonest = now + max(self.levels.slice_ms // 2, 1)
         for gang, record in self.running.items() if waiting else ():
             at = bisect_left(waiting, self.passed_by.get(gang, FIRST))
             if at == len(waiting):
@@ -191,9 +192,11 @@ class Pool:
             if most is not None and most < waiting[at] + self.levels.apart:
                 continue
             due = self.levels.passes(record, waiting[at], now)
+            if due is not None and due <= soonest:
+                return soonest
             if due is not None and (found is None or due < found):
                 found = due
-        return None if found is None else max(found, now + max(self.levels.slice_ms // 2, 1))
+        return found
 
 
 class Sharers:
