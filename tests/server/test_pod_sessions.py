@@ -1,5 +1,6 @@
 """Who entered a pod is in the ledger before anything is carried, and costs no decision."""
 
+import asyncio
 import json
 import socket
 import threading
@@ -7,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from unittest.mock import AsyncMock
 
 import pytest
 from fastapi.testclient import TestClient
@@ -20,10 +22,11 @@ from ganglion.model.policy import Policy
 from ganglion.server import checkpoint, turn
 from ganglion.server.pod_sessions import KILLED, close_all
 from ganglion.server.recovery import replayed
+from ganglion.server.terminals import Ending, relay
 from ganglion.server.verify import facts, verified
 from ganglion.server.visits import SHOWN
 from ganglion.worlds.local import paths, records
-from ganglion.worlds.local.frames import HEAD, framed, status
+from ganglion.worlds.local.frames import HEAD, STATUS, framed, status
 from ganglion.worlds.local.secret_store import ATTEMPTS, attempt_key
 from tests.server.conftest import Rig
 from tests.server.process import until
@@ -141,6 +144,35 @@ def test_a_session_is_recorded_with_who_what_and_how_it_ended(
     assert ended.command == ()
     text = b"".join(entry.body for entry in rig.ledger.events(0, 100))
     assert b"out" not in text.replace(b"without", b"")
+
+
+def test_a_caller_who_leaves_with_the_exit_code_before_the_pod_closes_leaves_it_in_the_record() -> (
+    None
+):
+    class Caller:
+        """Leaves as soon as it has the status."""
+
+        def __init__(self) -> None:
+            self.told = asyncio.Event()
+
+        async def send_bytes(self, body: bytes) -> None:
+            if body[0] == STATUS:
+                self.told.set()
+
+        async def receive(self) -> dict[str, str]:
+            await self.told.wait()
+            return {"type": "websocket.disconnect"}
+
+        async def close(self) -> None:
+            pass
+
+    async def ending() -> Ending:
+        reader, writer = asyncio.StreamReader(), AsyncMock(spec=asyncio.StreamWriter)
+        reader.feed_data(framed(b"\x01out") + status(exit_code=3))  # and no end
+        caller: Any = Caller()
+        return await relay(caller, (reader, writer))
+
+    assert asyncio.run(ending()).exit_code == 3
 
 
 def test_a_copy_is_recorded_with_its_path(

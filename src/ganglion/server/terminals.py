@@ -125,7 +125,8 @@ async def relay(caller: WebSocket, ends: Ends) -> Ending:
     """Carry messages both ways until either side ends; then end the other."""
     reader, writer = ends
     onward = asyncio.create_task(_onward(caller, writer))
-    back = asyncio.create_task(_back(reader, caller))
+    said = [b""]
+    back = asyncio.create_task(_back(reader, caller, said))
     try:
         await asyncio.wait((onward, back), return_when=asyncio.FIRST_COMPLETED)
         if onward.done() and onward.result():
@@ -140,8 +141,10 @@ async def relay(caller: WebSocket, ends: Ends) -> Ending:
             await writer.wait_closed()
     with contextlib.suppress(RuntimeError, WebSocketDisconnect):  # the caller left already
         await caller.close()
-    said = b"" if left else back.result()
-    return Ending(reason="the caller left") if left else _ending(said)
+    if not left:
+        back.result()
+    # A caller that has the status may leave before the pod closes its side.
+    return Ending(reason="the caller left") if left and not said[0] else _ending(said[0])
 
 
 def _ending(said: bytes) -> Ending:
@@ -179,11 +182,9 @@ async def _bytes(caller: WebSocket) -> bytes:
             return body
 
 
-async def _back(reader: asyncio.StreamReader, caller: WebSocket) -> bytes:
-    """Forward what a pod sends; returns the status that it ended with, empty = there was none."""
-    last = b""
+async def _back(reader: asyncio.StreamReader, caller: WebSocket, said: list[bytes]) -> None:
+    """Forward what a pod sends; `said` gets the status that it ends with, empty = none yet."""
     with contextlib.suppress(WebSocketDisconnect, RuntimeError):
         while body := await receive(reader):
-            last = body[1:] if body[0] == STATUS else b""
+            said[0] = body[1:] if body[0] == STATUS else b""
             await caller.send_bytes(body)
-    return last
