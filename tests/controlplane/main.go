@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"time"
 
 	"github.com/spf13/cobra"
 	"go.etcd.io/etcd/server/v3/etcdmain"
@@ -16,14 +15,9 @@ import (
 	apiserver "k8s.io/kubernetes/cmd/kube-apiserver/app"
 	manager "k8s.io/kubernetes/cmd/kube-controller-manager/app"
 	scheduler "k8s.io/kubernetes/cmd/kube-scheduler/app"
-	"k8s.io/kubernetes/pkg/controller/job"
 )
 
-// The Job controller replaces a failed pod after this time; the default is 10 s, and no flag sets it.
-const replacedAfter = 500 * time.Millisecond
-
 func main() {
-	job.DefaultJobPodFailureBackOff = replacedAfter
 	parts := map[string]func() *cobra.Command{
 		"etcd":                    etcd,
 		"kube-apiserver":          apiserver.NewAPIServerCommand,
