@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ganglion.engine.ageing import PARTS, aged_rank, doublings
+from ganglion.engine.rank import PARTS, aged_rank, doublings
 
 LENGTHS = st.integers(0, 10**10)
 

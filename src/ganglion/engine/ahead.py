@@ -4,8 +4,8 @@ Each says whether it changed anything.
 """
 
 from ganglion.engine import facts, life
-from ganglion.engine.asleep import sleeps
 from ganglion.engine.components import Components
+from ganglion.engine.gates import sleeps
 from ganglion.engine.record import HOLDING, GangRecord
 from ganglion.model import events as ev
 from ganglion.model.plan import Phase

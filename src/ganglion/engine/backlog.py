@@ -7,8 +7,8 @@ limits say more than runs take, so declared work counts by what the latest runs 
 from typing import NamedTuple
 
 from ganglion.engine.holdings import Holdings
+from ganglion.engine.rank import cpus_of, gpus_of
 from ganglion.engine.record import GangRecord
-from ganglion.engine.width import cpus_of, gpus_of
 from ganglion.model.resources import WHOLE
 from ganglion.model.workload import Gang
 

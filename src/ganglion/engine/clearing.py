@@ -12,7 +12,7 @@ floor stays until enough siblings run elsewhere, even after the booking has begu
 from collections.abc import Iterator
 
 from ganglion.engine import price
-from ganglion.engine.acts import decide
+from ganglion.engine.decisions import decide
 from ganglion.engine.evict import TRIED
 from ganglion.engine.numbers import renumbered
 from ganglion.engine.record import SETTLED, GangRecord

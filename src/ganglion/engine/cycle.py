@@ -3,9 +3,9 @@
 from collections.abc import Hashable, Iterable
 from typing import NamedTuple
 
-from ganglion.engine.acts import decide, give, keep_promises
 from ganglion.engine.claims import new_claims, overtaken
 from ganglion.engine.clearing import clear
+from ganglion.engine.decisions import decide, give, keep_promises, swap
 from ganglion.engine.effort import postpone
 from ganglion.engine.elastic import grow
 from ganglion.engine.emptying import empty_nodes
@@ -21,7 +21,6 @@ from ganglion.engine.record import GangRecord
 from ganglion.engine.repair import mend
 from ganglion.engine.seek import Dealer, seek
 from ganglion.engine.state import ClusterState
-from ganglion.engine.swap import swap
 from ganglion.engine.trimming import trim
 from ganglion.model.events import Event, TypicalPods
 from ganglion.model.plan import Plan, Wait

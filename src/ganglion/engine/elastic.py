@@ -14,7 +14,7 @@ from heapq import heapify, heappop, heappush
 
 from msgspec.structs import replace
 
-from ganglion.engine.acts import decide
+from ganglion.engine.decisions import decide
 from ganglion.engine.effort import LOOK
 from ganglion.engine.extend import Grower, askers, nodes_for, place_beside
 from ganglion.engine.price import gpu_milli

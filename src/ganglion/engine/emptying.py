@@ -9,7 +9,7 @@ than the moves. The number of empty nodes grows with every step, so the moves en
 from collections.abc import Iterator, Sequence
 
 from ganglion.engine import price
-from ganglion.engine.acts import decide
+from ganglion.engine.decisions import decide
 from ganglion.engine.effort import LOOK
 from ganglion.engine.evict import TRIED
 from ganglion.engine.numbers import renumbered

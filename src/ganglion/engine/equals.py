@@ -3,8 +3,8 @@
 from collections.abc import Hashable
 
 from ganglion.engine.lanes import Asked
+from ganglion.engine.rank import gpus_of
 from ganglion.engine.record import GangRecord
-from ganglion.engine.width import gpus_of
 from ganglion.model.workload import Gang
 
 NEVER_LENT_TO = -1

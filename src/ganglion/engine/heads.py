@@ -16,8 +16,8 @@ Source: the scheduling cycle of Kueue, as documented there.
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from ganglion.engine.acts import give
 from ganglion.engine.borrowing import Borrowing, Cells, usages_of
+from ganglion.engine.decisions import give, swap
 from ganglion.engine.dominant import Dominant
 from ganglion.engine.effort import postpone
 from ganglion.engine.lanes import Key, Lane
@@ -25,7 +25,6 @@ from ganglion.engine.nominate import Nomination, Nominator
 from ganglion.engine.queue_rules import rules_for
 from ganglion.engine.record import SETTLED, GangRecord
 from ganglion.engine.state import ClusterState
-from ganglion.engine.swap import swap
 from ganglion.engine.tentative import Tentative
 from ganglion.engine.trade import Trade
 from ganglion.engine.victims import Unit

@@ -2,9 +2,7 @@
 
 from operator import attrgetter
 
-from ganglion.engine.ageing import aged_rank
 from ganglion.engine.alarms import Alarms
-from ganglion.engine.asleep import asleep
 from ganglion.engine.builtin import builtin_plugins
 from ganglion.engine.census import Census
 from ganglion.engine.charging import usage_of
@@ -13,11 +11,12 @@ from ganglion.engine.conditions import Conditions
 from ganglion.engine.deserved import Deserved
 from ganglion.engine.equals import asked_by, form, leaves_within
 from ganglion.engine.floors import Floors
-from ganglion.engine.gates import Gates
+from ganglion.engine.gates import Gates, asleep
 from ganglion.engine.indexes import Indexes
 from ganglion.engine.journal import Journaled
 from ganglion.engine.lanes import Lanes
 from ganglion.engine.plugins import Plugins
+from ganglion.engine.rank import aged_rank, breadth
 from ganglion.engine.record import SETTLED, GangRecord
 from ganglion.engine.sharers import FIRST, Sharers
 from ganglion.engine.shares import Shares
@@ -25,7 +24,6 @@ from ganglion.engine.totals import Totals
 from ganglion.engine.tree import Tree
 from ganglion.engine.urgency import changes, due_rank, escalated
 from ganglion.engine.usage import PastUse
-from ganglion.engine.width import breadth
 from ganglion.model.errors import Conflict, NotFound
 from ganglion.model.events import GangUpdated
 from ganglion.model.node import Node

@@ -15,9 +15,9 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from ganglion.engine import price
-from ganglion.engine.acts import decide, give
-from ganglion.engine.asleep import sleeps
+from ganglion.engine.decisions import decide, give
 from ganglion.engine.evict import TRIED
+from ganglion.engine.gates import sleeps
 from ganglion.engine.heads import SIDE_BY_SIDE
 from ganglion.engine.keeping import Kept
 from ganglion.engine.numbers import renumbered

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
-from ganglion.engine.acts import decide
+from ganglion.engine.decisions import decide
 from ganglion.engine.facts import lacks
 from ganglion.engine.place import Demand
 from ganglion.engine.promise import is_clear

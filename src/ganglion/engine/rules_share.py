@@ -17,8 +17,7 @@ from ganglion.engine.holdings import Holdings
 from ganglion.engine.queue_rules import protected_ms, rules_for
 from ganglion.engine.quota import asked
 from ganglion.engine.record import SETTLED, GangRecord
-from ganglion.engine.running import Running
-from ganglion.engine.units import units_of
+from ganglion.engine.units import Running, units_of
 from ganglion.engine.victim_order import Key, by_price, in_turn
 from ganglion.engine.victims import Grade, Unit, Useful
 from ganglion.model.causes import CauseKind

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from ganglion.engine.acts import decide
+from ganglion.engine.decisions import decide
 from ganglion.engine.record import SETTLED, GangRecord
 from ganglion.engine.state import ClusterState
 from ganglion.engine.trial import common
