@@ -11,7 +11,7 @@ from pathlib import Path
 from random import Random
 
 from ganglion.engine.cycle import cycle
-from ganglion.engine.state import ClusterState
+from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.ledger.chain import link
 from ganglion.ledger.ledger import Ledger
 from ganglion.ledger.records import Batch, Ended, Submitted

@@ -5,8 +5,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from ganglion.engine.builtin import SCORES, builtin_score
-from ganglion.engine.plugins import Filter, Permit, Plugins, Preempt, Score
+from ganglion.engine.plugins.builtin import SCORES, builtin_score
+from ganglion.engine.plugins.protocols import Filter, Permit, Plugins, Preempt, Score
 from ganglion.model.errors import PluginError
 from ganglion.model.policy import Policy
 
@@ -89,7 +89,7 @@ def _checked(point: str, entry: EntryPoint) -> Any:  # noqa: ANN401 - one of fou
     if not isinstance(plugin, POINTS[point]):
         raise PluginError(
             f"plugin {entry.name} is no {POINTS[point].__name__}",
-            "it must have the attributes and methods of that protocol in ganglion.engine.plugins",
+            "it must have the attributes and methods of that protocol in ganglion.engine.plugins.protocols",
         )
     return plugin
 

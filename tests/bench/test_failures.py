@@ -4,7 +4,7 @@ from ganglion.bench import failures_fleet as fleet
 from ganglion.bench.failures import BENCH, POLICIES, WORKLOADS, Measures, once
 from ganglion.bench.failures_warden import BenchWarden
 from ganglion.bench.registry import BenchOptions, silent
-from ganglion.engine.state import ClusterState
+from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.model.errors import FieldError
 from ganglion.model.events import BookingSet, NodeCordoned
 from ganglion.model.policy import Failures

@@ -6,7 +6,7 @@ from ganglion.bench.bands import Told
 from ganglion.bench.drive import Course
 from ganglion.bench.idle import Idle
 from ganglion.bench.owed import Owed, jain
-from ganglion.engine.state import ClusterState
+from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.model.causes import Cause, CauseKind
 from ganglion.model.events import Event, GangEnded, GangSubmitted, Outcome, StartExpected
 from ganglion.model.placement import Placement

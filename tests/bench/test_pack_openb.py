@@ -22,7 +22,7 @@ from ganglion.bench.pack_protocol import (
 from ganglion.bench.pack_published import PUBLISHED
 from ganglion.bench.pack_run import LEARNT, attempt, cluster, read, run_once
 from ganglion.bench.registry import BenchOptions, load, silent
-from ganglion.engine.census import FIRST
+from ganglion.engine.gangs.typical_pods import FIRST
 from ganglion.model.errors import FieldError, FileError, NotFound
 from ganglion.model.node import Node
 from ganglion.model.resources import GpuRequest, PodRequest

@@ -1,8 +1,8 @@
 """Small fleets and gangs for the engine's tests."""
 
 from ganglion.engine.cycle import cycle
-from ganglion.engine.plugins import Plugins
-from ganglion.engine.state import ClusterState
+from ganglion.engine.plugins.protocols import Plugins
+from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.model.events import Event, GangEnded, GangSubmitted, NodeAdded, Outcome, QueueSet
 from ganglion.model.levels import Level
 from ganglion.model.node import Device, Node

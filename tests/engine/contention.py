@@ -3,8 +3,8 @@
 from random import Random
 
 from ganglion.engine.cycle import cycle
-from ganglion.engine.effort import PER_CYCLE
-from ganglion.engine.record import HOLDING, SETTLED, GangRecord
+from ganglion.engine.gangs.record import HOLDING, SETTLED, GangRecord
+from ganglion.engine.state.effort import PER_CYCLE
 from ganglion.model import events as ev
 from ganglion.model.causes import CauseKind
 from ganglion.model.node import Node

@@ -1,7 +1,7 @@
 """A state that looks on while the engine decides: floors hold, and so do contracts of recall."""
 
-from ganglion.engine.record import SETTLED, GangRecord
-from ganglion.engine.state import ClusterState
+from ganglion.engine.gangs.record import SETTLED, GangRecord
+from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.model import events as ev
 from ganglion.model.causes import MOVES, CauseKind, sentence
 from ganglion.model.plan import Phase

@@ -6,7 +6,7 @@ from random import Random
 
 import msgspec
 
-from ganglion.engine.state import ClusterState
+from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.files.presets import PRESETS
 from tests.engine.test_machine import Engine, random_step
 from tests.worlds.kubernetes.brain.stage import Body, Stage

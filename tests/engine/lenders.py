@@ -2,11 +2,11 @@
 
 from msgspec.structs import replace
 
-from ganglion.engine.borrowing import Borrowing, Cells
-from ganglion.engine.record import GangRecord
-from ganglion.engine.rules_kueue import Asker
-from ganglion.engine.state import ClusterState
-from ganglion.engine.taking import victims_for
+from ganglion.engine.gangs.record import GangRecord
+from ganglion.engine.kueue.classic_preemption import Asker
+from ganglion.engine.kueue.minimal_victims import victims_for
+from ganglion.engine.queues.cohort import Borrowing, Cells
+from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.model import events as ev
 from ganglion.model.placement import Placement, PodPlacement
 from ganglion.model.policy import Entitlement, Future, Order, Placing, Policy

@@ -6,15 +6,15 @@ from random import Random
 from typing import NamedTuple
 
 from ganglion.engine.cycle import cycle
-from ganglion.engine.find import find
-from ganglion.engine.growth import Growth
-from ganglion.engine.heads import SIDE_BY_SIDE, look
-from ganglion.engine.quota import asked
-from ganglion.engine.record import SETTLED, GangRecord
-from ganglion.engine.rules import rules
-from ganglion.engine.state import ClusterState
-from ganglion.engine.tentative import Tentative
-from ganglion.engine.victims import Unit
+from ganglion.engine.gangs.record import SETTLED, GangRecord
+from ganglion.engine.kueue.cycle import SIDE_BY_SIDE, look
+from ganglion.engine.preemption_rules.growth import Growth
+from ganglion.engine.preemption_rules.rules import rules
+from ganglion.engine.search.find import find
+from ganglion.engine.search.quota import asked
+from ganglion.engine.state.cluster_state import ClusterState
+from ganglion.engine.store.undo import Tentative
+from ganglion.engine.store.victims import Unit
 from ganglion.files.presets import preset
 from ganglion.model import events as ev
 from ganglion.model.causes import CauseKind

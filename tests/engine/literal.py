@@ -1,7 +1,7 @@
 """The rules of placement once more, slow and obvious, from the records alone."""
 
-from ganglion.engine.record import SETTLED, GangRecord
-from ganglion.engine.state import ClusterState
+from ganglion.engine.gangs.record import SETTLED, GangRecord
+from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.model.levels import Level
 from ganglion.model.node import Node
 from ganglion.model.workload import Gang

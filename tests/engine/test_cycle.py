@@ -6,8 +6,8 @@ import pytest
 from msgspec.structs import replace
 
 from ganglion.engine.cycle import cycle
-from ganglion.engine.order import waiting_in_order
-from ganglion.engine.state import ClusterState
+from ganglion.engine.ordering.order import waiting_in_order
+from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.model import events as ev
 from ganglion.model.causes import Cause, CauseKind
 from ganglion.model.errors import GanglionError
@@ -272,7 +272,7 @@ def test_a_node_that_comes_back_with_other_devices_is_used_as_what_it_is() -> No
 
 
 def test_remembering_many_conditions_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ganglion.engine.holdings.REMEMBERED", 50)
+    monkeypatch.setattr("ganglion.engine.store.holdings.REMEMBERED", 50)
     state = state_of(node("n0"), node("n1"))
 
     for number in range(200):

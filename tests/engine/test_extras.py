@@ -4,12 +4,12 @@ from random import Random
 
 import pytest
 
-from ganglion.engine.condition import Sight
-from ganglion.engine.conditions import Conditions
 from ganglion.engine.cycle import cycle
-from ganglion.engine.place import Demand
-from ganglion.engine.shapes import shapes_of
-from ganglion.engine.why import diagnose
+from ganglion.engine.placement.place import Demand
+from ganglion.engine.search.diagnose import diagnose
+from ganglion.engine.topology.node_state import Sight
+from ganglion.engine.topology.node_state_table import Conditions
+from ganglion.engine.topology.pod_shape import shapes_of
 from ganglion.model.events import GangEnded, GangStarted, NodeAdded, Outcome
 from ganglion.model.node import Node
 from ganglion.model.plan import Phase

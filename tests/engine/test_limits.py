@@ -6,7 +6,7 @@ from random import Random
 import pytest
 
 from ganglion.engine.cycle import cycle
-from ganglion.engine.state import ClusterState
+from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.model.events import GangStarted
 from ganglion.model.plan import Plan
 from ganglion.model.queue import Queue

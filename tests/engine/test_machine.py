@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from ganglion.engine.cycle import cycle
-from ganglion.engine.explain import explain, verdict
-from ganglion.engine.promise import Pledges
-from ganglion.engine.record import HOLDING, GangRecord
-from ganglion.engine.state import ClusterState
+from ganglion.engine.explain.explain import explain, verdict
+from ganglion.engine.gangs.record import HOLDING, GangRecord
+from ganglion.engine.state.cluster_state import ClusterState
+from ganglion.engine.timeline.nominations import Pledges
 from ganglion.model import events as ev
 from ganglion.model.causes import Cause, CauseKind
 from ganglion.model.node import Node

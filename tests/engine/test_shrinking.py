@@ -9,9 +9,9 @@ from hypothesis.stateful import invariant, rule
 from msgspec.structs import replace
 
 from ganglion.engine.cycle import cycle
-from ganglion.engine.facts import lacks
-from ganglion.engine.record import SETTLED
-from ganglion.engine.state import ClusterState
+from ganglion.engine.gangs.record import SETTLED
+from ganglion.engine.state.cluster_state import ClusterState
+from ganglion.engine.store.fleet_events import lacks
 from ganglion.model import events as ev
 from ganglion.model.node import Node
 from ganglion.model.plan import Phase, Stop

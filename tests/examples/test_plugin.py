@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ganglion.engine.cycle import cycle
-from ganglion.engine.state import ClusterState
+from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.extensions import Found, installed, load
 from ganglion.files.cluster import parse_cluster
 from ganglion.model.errors import PluginError

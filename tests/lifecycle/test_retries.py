@@ -1,6 +1,6 @@
 import pytest
 
-from ganglion.engine.record import GangRecord
+from ganglion.engine.gangs.record import GangRecord
 from ganglion.lifecycle.failures.history import CRASH_LOOP, OOM, QUICK_MS, History
 from ganglion.lifecycle.retries import CRASHES, SERVICE_CRASHES, START_TRIES, decide
 from ganglion.model.causes import Cause, CauseKind

@@ -1,6 +1,6 @@
 import pytest
 
-from ganglion.engine.record import GangRecord
+from ganglion.engine.gangs.record import GangRecord
 from ganglion.lifecycle.status import State, Status, state_of
 from ganglion.model.events import Outcome
 from ganglion.model.plan import Phase

@@ -13,8 +13,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from ganglion.engine.builtin import builtin_plugins
 from ganglion.engine.cycle import cycle
+from ganglion.engine.plugins.builtin import builtin_plugins
 from ganglion.model.causes import sentence
 from ganglion.model.policy import Policy
 from ganglion.server import documents

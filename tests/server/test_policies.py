@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from ganglion import extensions
-from ganglion.engine.plugins import Plugins
+from ganglion.engine.plugins.protocols import Plugins
 from ganglion.files.policy import parse_policy
 from ganglion.files.presets import preset
 from ganglion.ledger.records import Batch

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from ganglion.engine.cycle import cycle
-from ganglion.engine.state import ClusterState
+from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.model.causes import Cause, CauseKind
 from ganglion.model.errors import Conflict, EnvironmentFault
 from ganglion.model.events import Event, GangEnded, GangPlaced, GangStarted, GangSubmitted, Outcome

@@ -8,7 +8,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from ganglion.engine import cycle as cycles
-from ganglion.engine.occupants import Occupants
+from ganglion.engine.runtimes.occupants import Occupants
 from ganglion.model.errors import GanglionError
 from ganglion.model.events import GangUpdated
 from ganglion.server.app import make_app

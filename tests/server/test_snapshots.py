@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from ganglion import __version__
 from ganglion.engine.cycle import cycle
-from ganglion.engine.state import ClusterState
+from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.ledger.records import Batch
 from ganglion.model.events import Outcome, PolicySet
 from ganglion.model.policy import Policy
@@ -32,8 +32,8 @@ from ganglion.server.recovery import replayed, restored
 from ganglion.server.schedules import SchedulesKeeper
 from ganglion.server.sweeps_keeper import SweepsKeeper
 from tests import effort
+from tests.engine.state.test_rollback import seen
 from tests.engine.test_machine import Engine, random_step
-from tests.engine.test_rollback import seen
 from tests.server.conftest import Rig
 
 

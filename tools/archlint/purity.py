@@ -57,7 +57,10 @@ PURE = frozenset(
 """What they may import beside one another."""
 
 IMPORTS_ALLOWED: dict[tuple[str, str], str] = {
-    ("ganglion.engine.builtin", "importlib"): "loads the engine's own scores when one is named",
+    (
+        "ganglion.engine.plugins.builtin",
+        "importlib",
+    ): "loads the engine's own scores when one is named",
     ("ganglion.lifecycle.schedules", "cronsim"): "computes dates from a given date",
     ("ganglion.lifecycle.schedules", "zoneinfo"): "reads the time zones of the system, as data",
     ("ganglion.lifecycle.workspaces.hours", "zoneinfo"): "the same",
@@ -112,7 +115,7 @@ IMPURE_ATTRIBUTES = frozenset(
 """Attributes through which the same is reached from any object."""
 
 NAMES_ALLOWED: dict[tuple[str, str], str] = {
-    ("ganglion.engine.fork", f"{BUILTINS}.id"): (
+    ("ganglion.engine.state.fork", f"{BUILTINS}.id"): (
         "copies each object once; no decision sees the number"
     ),
 }
@@ -121,7 +124,7 @@ NAMES_ALLOWED: dict[tuple[str, str], str] = {
 MEMOS = frozenset({"functools.cache", "functools.lru_cache"})
 
 MEMOS_ALLOWED: dict[tuple[str, str], str] = {
-    ("ganglion.engine.estimates", "_keys_of"): "worked out for every gang, of few kinds",
+    ("ganglion.engine.runtimes.estimates", "_keys_of"): "worked out for every gang, of few kinds",
     ("ganglion.lifecycle.workspaces.hours", "_zone"): "opening a time zone reads a file",
     ("ganglion.worlds.kubernetes.discover.numbers", "amount"): "the same few quantities",
     ("ganglion.worlds.kubernetes.discover.products", "read"): "the same few names on every node",

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ganglion.bench.drive import Course
-from ganglion.engine.state import ClusterState
+from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.model.events import Event, StartExpected
 from ganglion.model.plan import Plan
 

@@ -8,11 +8,11 @@ from msgspec import Struct
 
 from ganglion.bench.fleets import CPU_PER_GPU, GPUS_PER_NODE, MEMORY_PER_GPU, node
 from ganglion.bench.registry import Table
-from ganglion.engine import price
 from ganglion.engine.cycle import cycle
-from ganglion.engine.effort import PER_CYCLE, UNBOUNDED
-from ganglion.engine.record import HOLDING, SETTLED
-from ganglion.engine.state import ClusterState
+from ganglion.engine.gangs import preemption_cost
+from ganglion.engine.gangs.record import HOLDING, SETTLED
+from ganglion.engine.state.cluster_state import ClusterState
+from ganglion.engine.state.effort import PER_CYCLE, UNBOUNDED
 from ganglion.model.events import (
     Event,
     GangEnded,
@@ -112,7 +112,7 @@ class Burst:
         restart = self.state.policy.evict.restart_ms
         for stop in plan.stops:
             record = self.state.records[stop.gang]
-            self.lost += price.of_gang(record, self._now, restart)
+            self.lost += preemption_cost.of_gang(record, self._now, restart)
         self.victims += len(plan.stops)
         return plan
 

@@ -23,10 +23,10 @@ from ganglion.bench.pack_openb import source as openb_source
 from ganglion.bench.registry import Bench, BenchOptions, Progress, Report, Table
 from ganglion.collector import relax
 from ganglion.engine.cycle import cycle
-from ganglion.engine.effort import PER_CYCLE, UNBOUNDED
-from ganglion.engine.place import Demand, place
-from ganglion.engine.shapes import shapes_of
-from ganglion.engine.state import ClusterState
+from ganglion.engine.placement.place import Demand, place
+from ganglion.engine.state.cluster_state import ClusterState
+from ganglion.engine.state.effort import PER_CYCLE, UNBOUNDED
+from ganglion.engine.topology.pod_shape import shapes_of
 from ganglion.model.errors import InputError
 from ganglion.model.events import GangEnded, GangSubmitted, Outcome
 from ganglion.model.workload import Gang, PodSet

@@ -11,7 +11,7 @@ from typing import Any
 from msgspec import Struct
 
 from ganglion.engine.cycle import cycle
-from ganglion.engine.state import ClusterState
+from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.model.errors import InvariantBroken
 from ganglion.model.events import (
     CheckpointCommitted,

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from ganglion.bench.failures_fleet import MAINTENANCE
-from ganglion.engine.state import ClusterState
+from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.lifecycle.failures.guard import Guard
 from ganglion.model.booking import Booking
 from ganglion.model.events import BookingSet, Event, NodeAdded, NodeCordoned, NodeLost

@@ -34,7 +34,7 @@ from ganglion.bench.registry import (
     check_policies,
 )
 from ganglion.bench.replay import nodes_of
-from ganglion.engine.state import ClusterState
+from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.files.presets import kai, kueue
 from ganglion.model.errors import FieldError
 from ganglion.model.events import Event

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from ganglion.engine.cycle import cycle
-from ganglion.engine.state import ClusterState
+from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.model.events import Event, NodeAdded, QueueSet
 from ganglion.model.levels import Level
 from ganglion.model.node import Device, Node

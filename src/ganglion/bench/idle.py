@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from ganglion.engine.state import ClusterState
+from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.model.events import Event, GangEnded, GangSubmitted
 from ganglion.model.plan import Plan
 from ganglion.worlds.simulated.job import gpu_milli

@@ -8,8 +8,8 @@ from ganglion.bench.fleets import US
 from ganglion.bench.pack_protocol import arrivals, typical_pods
 from ganglion.bench.pack_run import QUEUE, Source, cluster
 from ganglion.bench.registry import Table
-from ganglion.engine.place import Demand, place
-from ganglion.engine.shapes import shapes_of
+from ganglion.engine.placement.place import Demand, place
+from ganglion.engine.topology.pod_shape import shapes_of
 from ganglion.model.node import Device, Node
 from ganglion.model.resources import GpuRequest, PodRequest
 from ganglion.model.workload import Gang, PodSet

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
-from ganglion.engine.state import ClusterState
+from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.model.events import Event, GangEnded, GangSubmitted
 from ganglion.model.plan import Plan
 from ganglion.model.workload import Gang

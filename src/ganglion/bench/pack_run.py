@@ -16,13 +16,13 @@ from ganglion.bench.pack_protocol import (
     shuffled_names,
     typical_pods,
 )
-from ganglion.engine.builtin import builtin_plugins
-from ganglion.engine.condition import Condition
-from ganglion.engine.place import Demand, place
-from ganglion.engine.plugins import Ints, NodeClass, Typical
-from ganglion.engine.scores.fgd import fragments
-from ganglion.engine.scores.target import Side, Target
-from ganglion.engine.state import ClusterState
+from ganglion.engine.placement.place import Demand, place
+from ganglion.engine.plugins.builtin import builtin_plugins
+from ganglion.engine.plugins.protocols import Ints, NodeClass, Typical
+from ganglion.engine.plugins.scores.fgd import fragments
+from ganglion.engine.plugins.scores.target import Side, Target
+from ganglion.engine.state.cluster_state import ClusterState
+from ganglion.engine.topology.node_state import Condition
 from ganglion.model.errors import FieldError
 from ganglion.model.events import (
     GangEnded,

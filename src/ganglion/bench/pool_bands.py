@@ -9,9 +9,9 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence, Set
 from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
-from ganglion.engine.lanes import Lane
-from ganglion.engine.record import GangRecord
-from ganglion.engine.state import ClusterState
+from ganglion.engine.gangs.pending import Lane
+from ganglion.engine.gangs.record import GangRecord
+from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.model.events import Event, GangEnded
 from ganglion.model.plan import Plan
 from ganglion.model.resources import WHOLE, Usage

@@ -16,8 +16,8 @@ from msgspec import Struct
 from ganglion.bench.fleets import GPUS_PER_NODE, node, request
 from ganglion.collector import relax
 from ganglion.engine.cycle import cycle
-from ganglion.engine.effort import PER_CYCLE, UNBOUNDED
-from ganglion.engine.state import ClusterState
+from ganglion.engine.state.cluster_state import ClusterState
+from ganglion.engine.state.effort import PER_CYCLE, UNBOUNDED
 from ganglion.model.events import (
     Event,
     GangEnded,

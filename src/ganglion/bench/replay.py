@@ -16,7 +16,7 @@ from ganglion.bench.jobs import GPUS_PER_NODE, Cluster, Job
 from ganglion.bench.metrics import Done
 from ganglion.bench.oracle import Held, Waiting, victims
 from ganglion.engine.cycle import cycle
-from ganglion.engine.state import ClusterState
+from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.model.causes import Cause, CauseKind
 from ganglion.model.errors import InvariantBroken
 from ganglion.model.events import (

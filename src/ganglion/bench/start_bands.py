@@ -19,8 +19,8 @@ from ganglion.bench.jobs import cluster_of, nodes_at_load, read_arrivals, synthe
 from ganglion.bench.pool_bands import PoolBands
 from ganglion.bench.registry import Bench, BenchOptions, Progress, Report, Table
 from ganglion.bench.traces import main_file
-from ganglion.engine.order import waiting_in_order
-from ganglion.engine.state import ClusterState
+from ganglion.engine.ordering.order import waiting_in_order
+from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.model.errors import NotFound
 from ganglion.model.events import Event, GangSubmitted, StartExpected
 from ganglion.model.plan import Phase, Plan

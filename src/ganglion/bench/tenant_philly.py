@@ -36,7 +36,7 @@ from ganglion.bench.tenant_jobs import (
     read_tenants,
     rigid,
 )
-from ganglion.engine.state import ClusterState
+from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.model.errors import FieldError
 from ganglion.model.events import Event
 from ganglion.model.plan import Plan

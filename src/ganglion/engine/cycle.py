@@ -3,25 +3,25 @@
 from collections.abc import Hashable, Iterable
 from typing import NamedTuple
 
-from ganglion.engine.claims import new_claims, overtaken
-from ganglion.engine.clearing import clear
 from ganglion.engine.decisions import decide, give, keep_promises, swap
-from ganglion.engine.effort import postpone
-from ganglion.engine.elastic import grow
-from ganglion.engine.emptying import empty_nodes
-from ganglion.engine.find import Found, is_short
-from ganglion.engine.heads import SIDE_BY_SIDE, Head, take_heads
-from ganglion.engine.isolation import Isolation
-from ganglion.engine.lanes import Lane
-from ganglion.engine.order import Turns
-from ganglion.engine.queue_rules import rules_for
-from ganglion.engine.quota import asked
-from ganglion.engine.recall import keep, wake
-from ganglion.engine.record import GangRecord
-from ganglion.engine.repair import mend
-from ganglion.engine.seek import Dealer, seek
-from ganglion.engine.state import ClusterState
-from ganglion.engine.trimming import trim
+from ganglion.engine.gangs.pending import Lane
+from ganglion.engine.gangs.record import GangRecord
+from ganglion.engine.kueue.cycle import SIDE_BY_SIDE, Head, take_heads
+from ganglion.engine.ordering.attempt import Dealer, seek
+from ganglion.engine.ordering.claims import new_claims, overtaken
+from ganglion.engine.ordering.order import Turns
+from ganglion.engine.search.find import Found, is_short
+from ganglion.engine.search.quota import asked
+from ganglion.engine.state.cluster_state import ClusterState
+from ganglion.engine.state.effort import postpone
+from ganglion.engine.state.isolation import Isolation
+from ganglion.engine.store.queue_rules import rules_for
+from ganglion.engine.upkeep.defragment import empty_nodes
+from ganglion.engine.upkeep.drain import clear
+from ganglion.engine.upkeep.grow import grow
+from ganglion.engine.upkeep.replace_pods import mend
+from ganglion.engine.upkeep.shrink import trim
+from ganglion.engine.upkeep.standby_recall import keep, wake
 from ganglion.model.events import Event, TypicalPods
 from ganglion.model.plan import Plan, Wait
 from ganglion.model.queue import Victims

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable
 
-from ganglion.engine.promise import is_clear
-from ganglion.engine.record import GangRecord
-from ganglion.engine.state import ClusterState
-from ganglion.engine.trade import Trade
-from ganglion.engine.victims import Unit
+from ganglion.engine.gangs.record import GangRecord
+from ganglion.engine.preemption.trade import Trade
+from ganglion.engine.state.cluster_state import ClusterState
+from ganglion.engine.store.victims import Unit
+from ganglion.engine.timeline.nominations import is_clear
 from ganglion.model.causes import Cause, CauseKind
 from ganglion.model.events import Event, GangPlaced, GangReserved, GangResized, GangStopping
 from ganglion.model.placement import Placement

@@ -1,7 +1,7 @@
 """Gangs that hold a promise: which gangs they wait for, and the reason that users see."""
 
-from ganglion.engine.promise import blockers
-from ganglion.engine.state import ClusterState
+from ganglion.engine.state.cluster_state import ClusterState
+from ganglion.engine.timeline.nominations import blockers
 from ganglion.model.plan import Phase
 from ganglion.model.reasons import Reason, Token
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from msgspec.structs import replace
 
-from ganglion.engine.record import GangRecord
+from ganglion.engine.gangs.record import GangRecord
 from ganglion.lifecycle.failures.history import (
     CRASH_LOOP,
     OOM,

@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from ganglion.engine.record import WAITING, GangRecord
+from ganglion.engine.gangs.record import WAITING, GangRecord
 from ganglion.model.causes import cancels
 from ganglion.model.plan import Phase
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
-from ganglion.engine.record import WAITING, GangRecord
+from ganglion.engine.gangs.record import WAITING, GangRecord
 from ganglion.model.causes import sentence, suspends
 from ganglion.model.events import Outcome
 from ganglion.model.plan import Phase

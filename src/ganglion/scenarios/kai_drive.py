@@ -9,8 +9,8 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from ganglion.engine.cycle import cycle
-from ganglion.engine.record import SETTLED, GangRecord
-from ganglion.engine.state import ClusterState
+from ganglion.engine.gangs.record import SETTLED, GangRecord
+from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.extensions import load
 from ganglion.model.events import (
     Event,

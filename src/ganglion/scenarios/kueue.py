@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from ganglion.engine.heads import SIDE_BY_SIDE
+from ganglion.engine.kueue.cycle import SIDE_BY_SIDE
 from ganglion.model.policy import Policy, VictimOrder
 from ganglion.scenarios import kueue_schema as said
 from ganglion.scenarios.kueue_check import end, first_pass

@@ -3,8 +3,8 @@
 from msgspec import Struct, field
 
 from ganglion.engine.cycle import cycle
-from ganglion.engine.record import SETTLED
-from ganglion.engine.state import ClusterState
+from ganglion.engine.gangs.record import SETTLED
+from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.model import events as ev
 from ganglion.model.causes import Cause
 from ganglion.model.errors import FieldError

@@ -8,7 +8,7 @@ from fastapi import Depends, FastAPI
 from starlette.types import ASGIApp
 
 from ganglion import __version__
-from ganglion.engine.report import capacity
+from ganglion.engine.explain.capacity import capacity
 from ganglion.server import (
     problems,
     routes_bookings,

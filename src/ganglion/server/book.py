@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from msgspec import Struct, field
 
-from ganglion.engine.state import ClusterState
+from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.ledger.records import Filed, Flaw
 from ganglion.lifecycle.failures.history import History
 from ganglion.lifecycle.losses import Span

@@ -8,8 +8,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from ganglion.engine.plugins import Plugins
-from ganglion.engine.saved_state import saved, state_of
+from ganglion.engine.plugins.protocols import Plugins
+from ganglion.engine.state.snapshot import saved, state_of
 from ganglion.model.errors import GanglionError
 from ganglion.model.events import PolicySet
 from ganglion.model.former_causes import cause_of

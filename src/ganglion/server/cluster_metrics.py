@@ -7,8 +7,8 @@ from prometheus_client import CollectorRegistry, Counter, Histogram
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from ganglion.engine.record import HOLDING
-from ganglion.engine.state import ClusterState
+from ganglion.engine.gangs.record import HOLDING
+from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.model.causes import Cause
 from ganglion.model.events import (
     Event,

@@ -5,11 +5,11 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from ganglion.engine.explain import explain
-from ganglion.engine.order import waiting_in_order
-from ganglion.engine.record import HOLDING, WAITING, GangRecord
-from ganglion.engine.report import capacity
-from ganglion.engine.state import ClusterState
+from ganglion.engine.explain.capacity import capacity
+from ganglion.engine.explain.explain import explain
+from ganglion.engine.gangs.record import HOLDING, WAITING, GangRecord
+from ganglion.engine.ordering.order import waiting_in_order
+from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.files.policy_print import queue_document
 from ganglion.lifecycle.reserved import reason_of
 from ganglion.model.booking import Booking

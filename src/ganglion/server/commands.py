@@ -3,7 +3,7 @@
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ganglion.engine.record import WAITING, GangRecord
+from ganglion.engine.gangs.record import WAITING, GangRecord
 from ganglion.files.queue_tree import above_parent
 from ganglion.files.wording import first_of
 from ganglion.model.causes import Cause, CauseKind, CordonKind, sentence

@@ -21,8 +21,10 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from ganglion.engine import estimates, gates, load, quantum
-from ganglion.engine.census import Census
+from ganglion.engine.gangs import gates
+from ganglion.engine.gangs.typical_pods import Census
+from ganglion.engine.runtimes import estimates, expected_ends
+from ganglion.engine.timesharing import service_levels
 from ganglion.ledger.records import Flaw
 from ganglion.lifecycle import losses
 from ganglion.lifecycle.failures import comparison, guard, history, nodes, quarantine, stragglers
@@ -70,7 +72,7 @@ KINDS: Mapping[str, type] = {
     "gates": gates.Gates,
     "gates_tally": gates.Tally,
     "guard": guard.Guard,
-    "levels": quantum.Levels,
+    "levels": service_levels.Levels,
     "quarantine": quarantine.Quarantine,
     "replicas": replicas.Replicas,
     "replicas_past": replicas.Past,
@@ -86,7 +88,7 @@ KINDS: Mapping[str, type] = {
     "sweep_breath": breath.Breath,
     "sweep_ladder": halving.Ladder,
     "sweep_rung": halving.Rung,
-    "times": load.Times,
+    "times": expected_ends.Times,
     "trail": book.Trail,
     "ward": wards.Ward,
     "ward_tally": wards.Tally,

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
-from ganglion.engine.record import GangRecord
-from ganglion.engine.state import ClusterState
+from ganglion.engine.gangs.record import GangRecord
+from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.ledger.records import Batch, Changed, Submitted
 from ganglion.model.events import Event
 from ganglion.model.events_access import PodAccess

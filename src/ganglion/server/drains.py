@@ -8,9 +8,9 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from ganglion.engine.clearing import leavers, leaves_at
-from ganglion.engine.record import GangRecord
-from ganglion.engine.state import ClusterState
+from ganglion.engine.gangs.record import GangRecord
+from ganglion.engine.state.cluster_state import ClusterState
+from ganglion.engine.upkeep.drain import leavers, leaves_at
 from ganglion.files.grammar.places import parse_level
 from ganglion.files.wording import meant
 from ganglion.model.booking import Booking

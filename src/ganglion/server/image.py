@@ -10,10 +10,10 @@ import pickle
 from collections import ChainMap
 from typing import Any
 
-from ganglion.engine.conditions import Conditions
-from ganglion.engine.indexes import Indexes
-from ganglion.engine.plugins import NodeClass, Plugins, Typical
-from ganglion.engine.totals import Totals
+from ganglion.engine.plugins.protocols import NodeClass, Plugins, Typical
+from ganglion.engine.topology.indexes import Indexes
+from ganglion.engine.topology.node_state_table import Conditions
+from ganglion.engine.topology.totals import Totals
 from ganglion.server.checkpoint import Memories
 from ganglion.server.draft import Mind
 

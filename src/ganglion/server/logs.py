@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import anyio
 
-from ganglion.engine.record import WAITING
+from ganglion.engine.gangs.record import WAITING
 from ganglion.ledger.records import Filed
 from ganglion.model.errors import Conflict, NotFound
 from ganglion.model.plan import Phase

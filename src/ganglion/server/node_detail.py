@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Iterator, Mapping
 
-from ganglion.engine.record import GangRecord
-from ganglion.engine.state import ClusterState
+from ganglion.engine.gangs.record import GangRecord
+from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.files.wording import meant
 from ganglion.model.booking import Booking
 from ganglion.model.errors import NotFound

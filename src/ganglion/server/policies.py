@@ -6,8 +6,8 @@ import structlog
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ganglion.engine.builtin import check_scores
-from ganglion.engine.state import ClusterState
+from ganglion.engine.plugins.builtin import check_scores
+from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.extensions import POINTS, load, of_kinds
 from ganglion.files.policy import PolicyFile, parse_policy
 from ganglion.files.policy_print import Change, changes, policy_document

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from ganglion.engine.state import ClusterState
+from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.files.policy import PolicyFile
 from ganglion.files.queue_tree import parents_first
 from ganglion.files.yaml import Path

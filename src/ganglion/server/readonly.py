@@ -14,8 +14,8 @@ from fastapi.responses import JSONResponse
 from prometheus_client import CollectorRegistry, generate_latest
 
 from ganglion import __version__
-from ganglion.engine.record import WAITING
-from ganglion.engine.report import capacity
+from ganglion.engine.explain.capacity import capacity
+from ganglion.engine.gangs.record import WAITING
 from ganglion.model.errors import Conflict, EnvironmentFault, NotFound
 from ganglion.server import cluster_views, lists, problems, schemas, schemas_fleet, schemas_server
 from ganglion.server.draft import Mind

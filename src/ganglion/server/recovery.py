@@ -9,9 +9,9 @@ from typing import TypedDict
 
 import structlog
 
-from ganglion.engine.plugins import Plugins
-from ganglion.engine.record import SETTLED
-from ganglion.engine.state import ClusterState
+from ganglion.engine.gangs.record import SETTLED
+from ganglion.engine.plugins.protocols import Plugins
+from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.extensions import load
 from ganglion.ledger.chain import Progress, silent
 from ganglion.ledger.reader import Reader

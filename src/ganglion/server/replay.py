@@ -11,8 +11,8 @@ from typing import get_args
 
 import structlog
 
-from ganglion.engine.invariants import shared_wrongly
-from ganglion.engine.rollback import roll_back
+from ganglion.engine.state.invariants import shared_wrongly
+from ganglion.engine.state.rollback import roll_back
 from ganglion.ledger.records import Cycle, Flaw
 from ganglion.model.errors import Conflict
 from ganglion.model.events import (

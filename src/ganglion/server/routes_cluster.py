@@ -9,7 +9,7 @@ from fastapi.responses import JSONResponse
 from pydantic import Field
 
 from ganglion import __version__
-from ganglion.engine.record import HOLDING
+from ganglion.engine.gangs.record import HOLDING
 from ganglion.server import cluster_views, commands, health, schemas, schemas_fleet, schemas_server
 from ganglion.server.context import Context, Here
 from ganglion.server.feed import Patient

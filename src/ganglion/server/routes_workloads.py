@@ -10,7 +10,7 @@ from fastapi import APIRouter, Header, Query, Response
 from fastapi.responses import JSONResponse
 from pydantic import Field
 
-from ganglion.engine.record import WAITING
+from ganglion.engine.gangs.record import WAITING
 from ganglion.files.grammar.deadlines import parse_deadline
 from ganglion.files.grammar.durations import parse_duration
 from ganglion.ledger.records import Filed

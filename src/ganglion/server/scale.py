@@ -3,7 +3,7 @@
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ganglion.engine.release import to_release, to_wake
+from ganglion.engine.upkeep.scale_down import to_release, to_wake
 from ganglion.lifecycle.expand import replica_of
 from ganglion.lifecycle.services import Part, Replica, Shift, lives, replica, shift
 from ganglion.model.behaviour import Scaling

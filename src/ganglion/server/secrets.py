@@ -5,7 +5,7 @@ from hashlib import sha256
 
 import msgspec
 
-from ganglion.engine.record import HOLDING
+from ganglion.engine.gangs.record import HOLDING
 from ganglion.files.workload import WorkloadFile, document, references
 from ganglion.model.errors import FieldError
 from ganglion.model.events import Event, GangEnded, ScheduleRemoved

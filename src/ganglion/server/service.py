@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import structlog
 from msgspec.structs import replace
 
-from ganglion.engine.record import SETTLED
+from ganglion.engine.gangs.record import SETTLED
 from ganglion.ledger.chain import Progress, silent
 from ganglion.ledger.ledger import Ledger
 from ganglion.ledger.records import Entry, Submitted

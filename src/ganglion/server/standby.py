@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from ganglion.engine.release import to_wake
+from ganglion.engine.upkeep.scale_down import to_wake
 from ganglion.lifecycle.services import Part, Replica
 from ganglion.model.causes import Cause, CauseKind
 from ganglion.model.events import GangSubmitted, GangUpdated

@@ -8,9 +8,9 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ganglion.engine.explain import impossible, verdict
-from ganglion.engine.record import WAITING
-from ganglion.engine.state import ClusterState
+from ganglion.engine.explain.explain import impossible, verdict
+from ganglion.engine.gangs.record import WAITING
+from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.files.wording import first_of
 from ganglion.files.workload import WorkloadFile, from_document, partly_read, to_workload
 from ganglion.ledger.records import Filed, Submitted

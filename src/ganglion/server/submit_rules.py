@@ -5,7 +5,7 @@ from difflib import get_close_matches
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ganglion.engine.state import ClusterState
+from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.files.behaviour import awaited
 from ganglion.files.convert import plain_env
 from ganglion.files.grammar.instants import print_instant

@@ -2,7 +2,7 @@
 
 from msgspec import Struct, field
 
-from ganglion.engine.record import WAITING, GangRecord
+from ganglion.engine.gangs.record import WAITING, GangRecord
 from ganglion.lifecycle.sweeps.breath import Breath
 from ganglion.lifecycle.sweeps.halving import Ladder, Verdict, climb
 from ganglion.model.behaviour import EarlyStop

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Meta, Struct
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from ganglion.engine.record import HOLDING, GangRecord
+from ganglion.engine.gangs.record import HOLDING, GangRecord
 from ganglion.model.errors import Conflict, GanglionError, NotFound
 from ganglion.model.plan import Phase
 from ganglion.server.draft import Mind

@@ -7,7 +7,7 @@ import structlog
 from msgspec import structs
 
 from ganglion.engine.cycle import cycle
-from ganglion.engine.record import HOLDING
+from ganglion.engine.gangs.record import HOLDING
 from ganglion.ledger.records import Ended, Entry
 from ganglion.lifecycle.failures.blame import blamed
 from ganglion.lifecycle.losses import measured

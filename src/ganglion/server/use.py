@@ -5,8 +5,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from ganglion.engine.record import HOLDING, GangRecord
-from ganglion.engine.state import ClusterState
+from ganglion.engine.gangs.record import HOLDING, GangRecord
+from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.model.resources import WHOLE
 from ganglion.server.schemas_use import DeviceUse, GangUse, UsePage
 from ganglion.server.views import held_by

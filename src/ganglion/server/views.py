@@ -5,8 +5,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from ganglion.engine.record import HOLDING, WAITING, GangRecord
-from ganglion.engine.state import ClusterState
+from ganglion.engine.gangs.record import HOLDING, WAITING, GangRecord
+from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.ledger.history import UNLISTED
 from ganglion.ledger.records import Filed
 from ganglion.lifecycle.reserved import reason_of, waits_for

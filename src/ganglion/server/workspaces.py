@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from ganglion.engine.record import HOLDING, WAITING, GangRecord
+from ganglion.engine.gangs.record import HOLDING, WAITING, GangRecord
 from ganglion.lifecycle.workspaces.look import Look, Loss
 from ganglion.lifecycle.workspaces.returning import returning_priority
 from ganglion.model.causes import Cause, CauseKind, suspends

@@ -4,7 +4,7 @@ from msgspec.structs import replace
 from tests.engine.build import gang, node, state_of
 
 from ganglion.engine.cycle import cycle
-from ganglion.engine.state import ClusterState
+from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.lifecycle.failures.guard import SICK, SLOW, SPARE, Guard
 from ganglion.lifecycle.failures.stragglers import LEAST_STEPS
 from ganglion.model import events as ev

@@ -10,7 +10,7 @@ from tests.controlplane.manifests import Object
 from tests.worlds.kubernetes.scheduling import scheduling, why
 from tests.worlds.kubernetes.workloads import deployment
 
-from ganglion.engine.record import SETTLED
+from ganglion.engine.gangs.record import SETTLED
 from ganglion.worlds.kubernetes.brain.brain import Brain
 from ganglion.worlds.kubernetes.brain.orders import Order
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 from tests.worlds.kubernetes.config.samples import queue
 
-from ganglion.engine.state import ClusterState
+from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.model.events import QueueSet
 from ganglion.model.queue import Queue
 from ganglion.worlds.kubernetes.act.statuses import SetStatus

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from tests.effort import examples
 from tests.worlds.simulated.samples import S, job, scenario
 
-from ganglion.engine.state import ClusterState
+from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.lifecycle.failures.guard import Guard
 from ganglion.model.events import Event, NodeCordoned
 from ganglion.model.policy import Failures

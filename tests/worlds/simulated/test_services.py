@@ -8,8 +8,8 @@ from msgspec.structs import replace
 from tests.engine.guarded import OURS
 from tests.worlds.simulated.samples import S, job, scenario
 
-from ganglion.engine.record import SETTLED, GangRecord
-from ganglion.engine.state import ClusterState
+from ganglion.engine.gangs.record import SETTLED, GangRecord
+from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.model import events as ev
 from ganglion.model.plan import Phase, Plan
 from ganglion.model.workload import Checkpoint, Kind

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from ganglion.engine.lanes import Lane
-from ganglion.engine.state import ClusterState
+from ganglion.engine.gangs.pending import Lane
+from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.lifecycle.failures.nodes import Watch
 from ganglion.lifecycle.failures.spares import Host, plan
 from ganglion.lifecycle.failures.stragglers import Stragglers

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 
-from ganglion.engine.release import to_release
+from ganglion.engine.upkeep.scale_down import to_release
 from ganglion.server.lives.sight import Sight
 from ganglion.worlds.kubernetes.brain.scene import Scene
 from ganglion.worlds.kubernetes.objects.pod import Pod

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
-from ganglion.engine.plugins import Plugins
+from ganglion.engine.plugins.protocols import Plugins
 from ganglion.files.wording import first_of
 from ganglion.model.errors import FieldError, PluginError
 from ganglion.model.policy import Policy

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ganglion.engine.record import HOLDING
-from ganglion.engine.state import ClusterState
+from ganglion.engine.gangs.record import HOLDING
+from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.files.grammar.amounts import CPU_FLAVOR
 from ganglion.model.plan import Phase
 from ganglion.model.queue import ANY_FLAVOR, Queue

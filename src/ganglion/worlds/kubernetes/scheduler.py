@@ -17,7 +17,7 @@ from contextlib import contextmanager
 import structlog
 from msgspec.structs import replace
 
-from ganglion.engine.plugins import Plugins
+from ganglion.engine.plugins.protocols import Plugins
 from ganglion.model.policy import Policy
 from ganglion.worlds.kubernetes.api.client import SILENCE_S
 from ganglion.worlds.kubernetes.api.config import Endpoint

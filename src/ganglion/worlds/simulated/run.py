@@ -6,8 +6,8 @@ from typing import Protocol
 from msgspec import Struct
 
 from ganglion.engine.cycle import cycle
-from ganglion.engine.plugins import Plugins
-from ganglion.engine.state import ClusterState
+from ganglion.engine.plugins.protocols import Plugins
+from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.model.errors import InvariantBroken
 from ganglion.model.events import (
     Event,

@@ -6,8 +6,8 @@ import pytest
 from tests.controlplane import manifests
 from tests.worlds.kubernetes.brain.stage import Body, Stage
 
-from ganglion.engine import elastic
-from ganglion.engine.extend import place_beside
+from ganglion.engine.upkeep import grow
+from ganglion.engine.upkeep.grow_slice import place_beside
 from ganglion.worlds.kubernetes.brain.orders import Bind, BindDone, Evict, How
 
 GROUP = {"kind": "PodGroup", "apiVersion": "scheduling.x-k8s.io/v1alpha1"}
@@ -97,7 +97,7 @@ def test_a_flood_of_pods_is_one_resize_a_turn_and_no_look_is_made_in_vain(
         looks.append(1)
         return place_beside(*arguments)
 
-    monkeypatch.setattr(elastic, "place_beside", counted)
+    monkeypatch.setattr(grow, "place_beside", counted)
     stage = Stage()
     running(stage)
     looks.clear()

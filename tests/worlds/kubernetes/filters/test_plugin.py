@@ -5,8 +5,8 @@ from tests.engine.build import gang, state_of, submit, where
 from tests.engine.build import node as seen_node
 from tests.worlds.kubernetes.filters.make import node, pod
 
-from ganglion.engine.builtin import builtin_plugins
-from ganglion.engine.plugins import Filter, NodeClass, Plugins
+from ganglion.engine.plugins.builtin import builtin_plugins
+from ganglion.engine.plugins.protocols import Filter, NodeClass, Plugins
 from ganglion.model.errors import InvariantBroken
 from ganglion.model.policy import Policy
 from ganglion.model.workload import Gang, PodSet

@@ -11,10 +11,10 @@ from functools import partial as bind
 
 from msgspec.structs import replace
 
-from ganglion.engine.promise import condition_of, overfull
-from ganglion.engine.record import GangRecord
-from ganglion.engine.repair import completed
-from ganglion.engine.shapes import shapes_of
+from ganglion.engine.gangs.record import GangRecord
+from ganglion.engine.timeline.nominations import condition_of, overfull
+from ganglion.engine.topology.pod_shape import shapes_of
+from ganglion.engine.upkeep.replace_pods import completed
 from ganglion.model.causes import Cause, CauseKind
 from ganglion.model.events import (
     GangEnded,

@@ -11,8 +11,8 @@ from heapq import heappop, heappush
 from msgspec.structs import replace
 
 from ganglion.engine.cycle import cycle
-from ganglion.engine.plugins import Plugins
-from ganglion.engine.state import ClusterState
+from ganglion.engine.plugins.protocols import Plugins
+from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.lifecycle.failures.quarantine import Quarantine
 from ganglion.model.events import PolicySet, QueueRemoved, QueueSet
 from ganglion.model.plan import Plan

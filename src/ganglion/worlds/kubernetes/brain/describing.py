@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from ganglion.engine.state import ClusterState
+from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.model.events import NodeAdded, NodeLost
 from ganglion.model.node import Node
 from ganglion.worlds.kubernetes.act.series import About

@@ -5,9 +5,9 @@ from contextlib import suppress
 
 from msgspec.structs import replace
 
-from ganglion.engine.plugins import Plugins
-from ganglion.engine.queue_rules import reshape, shapes_for
-from ganglion.engine.record import WAITING, GangRecord
+from ganglion.engine.gangs.record import WAITING, GangRecord
+from ganglion.engine.plugins.protocols import Plugins
+from ganglion.engine.store.queue_rules import reshape, shapes_for
 from ganglion.model.errors import InputError
 from ganglion.model.plan import Phase, Plan
 from ganglion.model.workload import Topology

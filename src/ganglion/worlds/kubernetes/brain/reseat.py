@@ -6,7 +6,7 @@ Its place is kept for it, but not on a node that is closed by then.
 
 from collections.abc import Iterable
 
-from ganglion.engine.repair import elsewhere
+from ganglion.engine.upkeep.replace_pods import elsewhere
 from ganglion.model.causes import Cause, CauseKind, sentence
 from ganglion.model.events import GangResized
 from ganglion.worlds.kubernetes.brain.attempt import Attempt, Place

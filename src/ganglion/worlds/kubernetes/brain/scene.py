@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from msgspec import Struct, field
 
-from ganglion.engine.record import GangRecord
-from ganglion.engine.state import ClusterState
+from ganglion.engine.gangs.record import GangRecord
+from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.lifecycle.failures.quarantine import Quarantine
 from ganglion.model.errors import GanglionError, InputError
 from ganglion.model.events import Event

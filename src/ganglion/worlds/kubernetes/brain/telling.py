@@ -5,7 +5,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from ganglion.engine.record import WAITING
+from ganglion.engine.gangs.record import WAITING
 from ganglion.model.plan import Phase
 from ganglion.worlds.kubernetes.brain.attempt import Stage
 from ganglion.worlds.kubernetes.brain.group_status import GroupTeller

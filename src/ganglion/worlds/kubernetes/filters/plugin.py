@@ -2,7 +2,7 @@
 
 from collections.abc import Hashable, Sequence
 
-from ganglion.engine.plugins import NodeClass, Rank
+from ganglion.engine.plugins.protocols import NodeClass, Rank
 from ganglion.model.errors import InvariantBroken
 from ganglion.model.workload import Gang, PodSet
 from ganglion.worlds.kubernetes.filters.rule import Rule, obstacle, passes

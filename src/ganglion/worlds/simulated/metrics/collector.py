@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct, field
 
-from ganglion.engine.plugins import Typical
+from ganglion.engine.plugins.protocols import Typical
 from ganglion.model.events import Outcome
 from ganglion.model.node import Node
 from ganglion.model.placement import PodPlacement

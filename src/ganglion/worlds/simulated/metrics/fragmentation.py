@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 
-from ganglion.engine.plugins import Typical
+from ganglion.engine.plugins.protocols import Typical
 from ganglion.model.node import Node
 from ganglion.model.resources import WHOLE, GpuRequest, PodRequest
 

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable
 
-from ganglion.engine.plugins import Typical
+from ganglion.engine.plugins.protocols import Typical
 from ganglion.model.resources import PodRequest
 from ganglion.worlds.simulated.job import SimJob
 

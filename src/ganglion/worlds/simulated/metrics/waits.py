@@ -4,8 +4,8 @@ from collections.abc import Hashable
 
 from msgspec import Struct
 
-from ganglion.engine.record import GangRecord
-from ganglion.engine.state import ClusterState
+from ganglion.engine.gangs.record import GangRecord
+from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.model.plan import Plan
 from ganglion.model.reasons import Reason, Token
 

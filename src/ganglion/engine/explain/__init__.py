@@ -1,0 +1,1 @@
+"""Why a gang waits, what would start it, and what the fleet has left."""

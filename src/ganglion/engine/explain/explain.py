@@ -1,0 +1,204 @@
+"""Why not, and what would help: explanations on demand and verdicts before a submission."""
+
+from typing import TypedDict
+
+from ganglion.engine.explain.blockers import holders_of
+from ganglion.engine.explain.suggest import NOT_HELPED, sketch, suggestions, try_out
+from ganglion.engine.forecast import start_estimates
+from ganglion.engine.gangs.record import SETTLED, GangRecord
+from ganglion.engine.gangs.urgency import next_step
+from ganglion.engine.ordering.attempt import Dealer, seek
+from ganglion.engine.ordering.order import waiting_in_order
+from ganglion.engine.runtimes.estimates import Source
+from ganglion.engine.state.cluster_state import ClusterState
+from ganglion.engine.timeline.nominations import blockers
+from ganglion.engine.topology.node_state import Sight
+from ganglion.model.plan import Phase, Verdict
+from ganglion.model.reasons import Band, Explanation, Raise, Reason, Token
+from ganglion.model.workload import Gang
+
+AHEAD = 5
+"""Most gangs named as being ahead, or as still leaving a place."""
+
+CLOSED = 8
+"""Most closed nodes named."""
+
+HOLDERS = 64
+"""Most gangs named as holding what it needs."""
+
+_UNSEEN = Reason(Token.ORDER, "it has not been looked at yet; others of its queue go first")
+
+
+def explain(state: ClusterState, gang: str, now: int, *, trials: bool = True) -> Explanation:
+    """Everything known about one gang's wait.
+
+    Args:
+        state: left as it is.
+        gang: id of the gang.
+        now: the time in ms.
+        trials: whether to look for changes that would start it, which costs the most.
+
+    Raises:
+        NotFound: there is no such gang.
+    """
+    record = state.record(gang)
+    if record.phase is Phase.RESERVED:
+        return _promised(state, record)
+    if record.phase is not Phase.PENDING:
+        return Explanation(gang, record.phase, **_urgency(state, record, None, now))
+    state.tree.settle()
+    state.deserved.refresh(now)
+    reason = record.reason or _present_reason(state, record, now)
+    order = waiting_in_order(state, now)
+    position = order.index(gang) + 1 if gang in order else 0
+    holders = () if reason.token in NOT_HELPED else holders_of(state, record, now)
+    reservation = state.future.reservation(gang)
+    band = None if record.reason else state.bands.band(record, now, reservation)
+    return Explanation(
+        gang,
+        record.phase,
+        reason,
+        histogram(state, record),
+        tuple(order[: min(position - 1, AHEAD)]) if position else (),
+        max(position - 1, 0),
+        position,
+        suggestions(state, record.gang, now, reason, holders) if trials else (),
+        holders[:HOLDERS],
+        len(holders),
+        Band(band.p50_ms, band.p90_ms) if band and band.known else None,
+        reservation.start_ms if reservation else 0,
+        band.guesses if band else (),
+        closed(state, record),
+        **_urgency(state, record, band, now),
+    )
+
+
+class _Urgency(TypedDict):
+    """What the time alone makes of a gang, as fields of an `Explanation`."""
+
+    deadline_ms: int
+    end: Band | None
+    raised: tuple[Raise, ...]
+    next_raise: Raise | None
+
+
+def _urgency(
+    state: ClusterState, record: GangRecord, start: start_estimates.Band | None, now: int
+) -> _Urgency:
+    """The deadline with the expected end, and the steps of its escalation."""
+    step = next_step(record, state.policy.escalate, now) if record.phase is Phase.PENDING else None
+    return _Urgency(
+        deadline_ms=record.gang.deadline_ms,
+        end=_end(state, record, start, now) if record.gang.deadline_ms else None,
+        raised=tuple(Raise(at, to, before) for at, before, to in record.raised),
+        next_raise=Raise(record.waits_since + step.after_ms, step.to) if step else None,
+    )
+
+
+def _end(
+    state: ClusterState, record: GangRecord, start: start_estimates.Band | None, now: int
+) -> Band | None:
+    """When a gang is expected to end; None where its start or its run time is unknown."""
+    if record.phase in SETTLED:
+        ran = max(now - (record.started or record.placed_at), 0)
+        left = state.estimates.remaining(record.gang, ran)
+        begin = Band(now, now)
+    elif start and start.known:
+        left = state.estimates.estimate(record.gang)
+        begin = Band(start.p50_ms, start.p90_ms)
+    else:
+        return None
+    if left.source is Source.PRIOR and not record.gang.time_limit_ms:
+        return None
+    return Band(begin.p50 + left.p50_ms, begin.p90 + left.p90_ms)
+
+
+def verdict(state: ClusterState, gang: Gang, now: int) -> Verdict:
+    """What would happen to a gang that is not submitted; the state is left as it is.
+
+    A gang that would wait only because of others ahead of it is given a placement.
+    """
+    state.tree.settle()
+    state.deserved.refresh(now)
+    state.shares.path(gang.queue)
+    record = sketch(state, gang)
+    gate = state.gates.reason(gang, 0)
+    if gate:
+        return Verdict(reason=gate)
+    outcome = try_out(state, now, gang)
+    if outcome.placement:
+        return Verdict(placement=outcome.placement, stops=outcome.stops)
+    reason = outcome.reason
+    holders = () if reason is None or reason.never else holders_of(state, record, now)
+    return Verdict(reason=reason, suggestions=suggestions(state, gang, now, reason, holders))
+
+
+def impossible(state: ClusterState, gang: Gang, now: int) -> Verdict | None:
+    """Why a gang that is not submitted could never start; None = it could. Cheap if it could."""
+    state.tree.settle()
+    state.shares.path(gang.queue)
+    reason, _ = seek(state, sketch(state, gang), now)
+    if reason is None or not reason.never:
+        return None
+    return Verdict(reason=reason, suggestions=suggestions(state, gang, now, reason))
+
+
+def histogram(state: ClusterState, record: GangRecord) -> dict[str, int]:
+    """Nodes by the first obstacle that one pod of the most demanding set meets there."""
+    sight = _sight(state, record)
+    found: dict[str, int] = {}
+    for condition, count in state.tree.counts.items():
+        if count and state.table.known[condition].open:
+            name = state.table.obstacle(sight, condition) or "has room for a pod"
+            found[name] = found.get(name, 0) + count
+        elif count:
+            for rank in state.tree.members(condition):
+                name = f"closed: {_closed_for(state, rank)}"
+                found[name] = found.get(name, 0) + 1
+    return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
+
+
+def closed(state: ClusterState, record: GangRecord) -> dict[str, str]:
+    """Nodes that take nothing new and that a pod of the gang could use if they did, and why."""
+    sight, table = _sight(state, record), state.table
+    ranks = [
+        rank
+        for condition, count in state.tree.counts.items()
+        if count and not table.known[condition].open
+        if not table.obstacle(sight, table.bare(table.known[condition].node_class))
+        for rank in state.tree.members(condition)
+    ]
+    return {state.tree.names[rank]: _closed_for(state, rank) for rank in sorted(ranks)[:CLOSED]}
+
+
+def _sight(state: ClusterState, record: GangRecord) -> Sight:
+    return state.table.sight(max(record.shapes, key=lambda each: each.request.gpu.count))
+
+
+def _closed_for(state: ClusterState, rank: int) -> str:
+    node = state.tree.nodes[rank]
+    return "lost" if state.tree.is_gone(node.name) else node.cordoned
+
+
+def _promised(state: ClusterState, record: GangRecord) -> Explanation:
+    waits_for = blockers(state, record)
+    told = " and ".join(waits_for[:AHEAD]) or "its place"
+    reason = Reason(Token.DRAINING, f"its place is promised; it starts once {told} has left")
+    return Explanation(
+        record.gang.id,
+        record.phase,
+        reason,
+        holders=waits_for[:HOLDERS],
+        holder_count=len(waits_for),
+    )
+
+
+def _present_reason(state: ClusterState, record: GangRecord, now: int) -> Reason:
+    """The reason as of now: what the last cycle found may have changed since."""
+    reason, _ = seek(state, record, now)
+    if reason is None:
+        return state.reason(record.gang.id) or _UNSEEN
+    dealer = Dealer(state, now)
+    with state.effort.apart():
+        dealer.deal(record, reason)
+    return dealer.proven(reason)

@@ -1,0 +1,1 @@
+"""When waiting gangs are expected to start."""

@@ -1,0 +1,1 @@
+"""Cycles, flavors and preemption as Kueue decides them."""

@@ -1,0 +1,1 @@
+"""Who goes next, and everything that is tried for it."""

@@ -1,0 +1,1 @@
+"""Whom to stop, at what cost, and where to start in their place."""

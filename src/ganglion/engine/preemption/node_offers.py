@@ -1,0 +1,321 @@
+"""What it would cost to make room on each node, the cheapest first.
+
+An offer is the cheapest set of victims found on one node that makes room for one more pod of
+a shape there. Offers follow the tree's log of changes, so that a thousand equal gangs that
+each need a victim look at every node once. A node is priced exactly only when the least that
+room there can cost is the smallest of all.
+"""
+
+from collections.abc import Callable, Sequence
+from heapq import heappop, heappush, nsmallest
+from typing import NamedTuple
+
+from ganglion.engine.gangs.preemption_cost import gpu_milli
+from ganglion.engine.placement.place import Demand
+from ganglion.engine.preemption.knapsack import Item, cheapest
+from ganglion.engine.preemption.stock import Cost, Stock
+from ganglion.engine.state.effort import Effort
+from ganglion.engine.store.holdings import Holdings
+from ganglion.engine.store.undo import Tentative
+from ganglion.engine.store.victims import Grade, Unit, UnitKey
+from ganglion.engine.topology.node_state import Sight
+from ganglion.engine.topology.pod_shape import Shape, times
+from ganglion.model.resources import WHOLE
+
+
+class Offer(NamedTuple):
+    """Room for one more pod on a node.
+
+    Attributes:
+        cost: what its victims cost.
+        rank: the node.
+        units: the victims, the first to be taken first.
+    """
+
+    cost: Cost
+    rank: int
+    units: tuple[Unit, ...]
+
+
+class Market:
+    """Offers for pods of one shape.
+
+    Args:
+        state: the fleet.
+        sight: the shape.
+        stock: what may be taken.
+        ranks: the nodes looked at.
+        effort: counts the nodes priced.
+        slots: how many pods are wanted; a victim on many nodes is worth it for many.
+        classless: whether the price goes before the class.
+    """
+
+    def __init__(
+        self,
+        state: Holdings,
+        sight: Sight,
+        stock: Stock,
+        ranks: Sequence[int],
+        effort: Effort,
+        slots: int = 1,
+        *,
+        classless: bool = False,
+    ) -> None:
+        self._state, self._sight, self._slots = state, sight, slots
+        self._classless, self._effort = classless, effort
+        self._gone: set[UnitKey] = set()
+        self._taken: set[UnitKey] = set()
+        self._stock = stock
+        self._offers: dict[int, Offer] = {}
+        self._needs: dict[int, int] = {}
+        self._epoch, self._cursor = state.tree.epoch, len(state.tree.changes)
+        gpu = sight.shape.request.gpu
+        self._each = 0 if gpu.share_mib else gpu.count * gpu.milli
+        floors = stock.floors(ranks, self._each, shared=slots > 1)
+        self._by_node, self._floors = floors.by_node, dict(floors.costs)
+        self._heap: list[tuple[Cost, int]] = list(floors.heap)
+        for rank in self._roomy() if self._each else ():
+            self._renew(rank)
+
+    def accept(
+        self, offer: Offer, tentative: Tentative, allowed: Callable[[Unit], bool]
+    ) -> list[Unit] | None:
+        """Take the units of an offer, with all that must be taken before them.
+
+        Returns:
+            The units taken; None when one of them is not allowed, which then is dropped with
+            the unit that needs it.
+        """
+        taken: list[Unit] = []
+        for unit in offer.units:
+            for each in self.with_surplus(unit):
+                if not allowed(each):
+                    for done in reversed(taken):
+                        tentative.give_back(done)
+                    self.reopen(taken)
+                    self.drop(each)
+                    if each is not unit:
+                        self.drop(unit)
+                    return None
+                tentative.take(each)
+                self.take(each)
+                taken.append(each)
+        return taken
+
+    def open(self) -> None:
+        """Begin with nothing taken."""
+        self._taken.clear()
+
+    def take(self, unit: Unit) -> None:
+        """A unit has left."""
+        self._taken.add(unit.key)
+
+    def reopen(self, units: Sequence[Unit]) -> None:
+        """Units are there again."""
+        self._taken.difference_update(unit.key for unit in units)
+
+    def drop(self, unit: Unit) -> None:
+        """A unit may not, or cannot, be taken any more."""
+        self._gone.add(unit.key)
+        for rank in sorted({self._state.tree.index[pod.node] for pod in unit.pods}):
+            if rank in self._by_node:
+                self._renew(rank)
+
+    def best(self) -> Offer | None:
+        """The cheapest offer as things stand; None when there is none."""
+        self._sync()
+        while self._heap:
+            cost, rank = self._heap[0]
+            if self._floors.get(rank) == cost:
+                self._price(rank)
+                continue
+            offer = self._offers.get(rank)
+            if offer and offer.cost == cost and self._is_live(offer):
+                return offer
+            heappop(self._heap)
+            if offer and not self._is_live(offer):
+                self._renew(rank)
+        return None
+
+    def skip(self, offer: Offer) -> None:
+        """Look at the next best offer until the node changes."""
+        self._offers.pop(offer.rank, None)
+
+    def rivals(self, cost: Cost, most: int) -> list[Offer]:
+        """Offers of the same class and price, the best first."""
+        self._sync()
+        for rank in [each for each, floor in self._floors.items() if floor[:2] <= cost[:2]]:
+            self._price(rank)
+        same = (offer for offer in self._offers.values() if offer.cost[:2] == cost[:2])
+        return nsmallest(most, filter(self._is_live, same), key=lambda each: each[:2])
+
+    def with_surplus(self, unit: Unit) -> list[Unit]:
+        """A unit with all that must be taken before it: a gang stops with all of its pods."""
+        if not unit.whole:
+            return [unit]
+        surplus = self._stock.surplus.get(unit.record.gang.id, [])
+        there = (each for each in surplus if each.is_there and each.key not in self._taken)
+        return [*there, unit]
+
+    def _is_live(self, offer: Offer) -> bool:
+        return all(map(self._is_there, offer.units))
+
+    def _is_there(self, unit: Unit) -> bool:
+        key = unit.key
+        return unit.is_there and key not in self._gone and key not in self._taken
+
+    def _sync(self) -> None:
+        tree = self._state.tree
+        if self._epoch != tree.epoch:
+            self._epoch, self._cursor = tree.epoch, 0
+            changed = list(self._by_node)
+        else:
+            changed = list(dict.fromkeys(tree.changes[self._cursor :]))
+        self._cursor = len(tree.changes)
+        for rank in changed:
+            if rank in self._by_node:
+                self._renew(rank)
+
+    def _roomy(self) -> list[int]:
+        """Nodes with room for a pod already: one more needs more than the shared floors say."""
+        tree = self._state.tree
+        rooms = self._state.table.rooms(self._sight, tree.counts)
+        found = [each for each, room in rooms.items() if room]
+        return [r for each in found for r in tree.members(each) if r in self._by_node]
+
+    def _renew(self, rank: int) -> None:
+        """A node has changed: it is priced anew when the least it can cost is the best."""
+        self._offers.pop(rank, None)
+        floor = self._stock.floor(rank, self._need(rank), shared=self._slots > 1)
+        if floor is None:
+            self._floors.pop(rank, None)
+            return
+        self._floors[rank] = floor
+        heappush(self._heap, (floor, rank))
+
+    def _price(self, rank: int) -> None:
+        """Work out the offer of a node exactly."""
+        self._effort.spend(1)
+        del self._floors[rank]
+        offer = self._cheapest(rank)
+        if offer:
+            self._offers[rank] = offer
+            heappush(self._heap, (offer.cost, rank))
+
+    def _need(self, rank: int) -> int:
+        """Thousandths of GPUs that have to be freed on a node at least for one more pod."""
+        condition = self._state.tree.conditions[rank]
+        need = self._needs.get(condition)
+        if need is None:
+            table, each = self._state.table, self._each
+            wanted = each * (table.room(self._sight, condition) + 1) if each else 0
+            need = self._needs[condition] = wanted - sum(table.known[condition].usable)
+        return need
+
+    def _cheapest(self, rank: int) -> Offer | None:
+        here = [unit for unit in self._by_node[rank] if self._is_there(unit)]
+        if not here:
+            return None
+        name = self._state.tree.names[rank]
+        freed = {unit.key: _freed(unit, name) for unit in here}
+        here.sort(key=lambda unit: (*self._weigh(unit, freed[unit.key]), unit.record.gang.id))
+        start, need = self._room(rank, ()), self._need(rank)
+        by_cost = sorted((self._cost((unit,), rank), at) for at, unit in enumerate(here))
+        for cost, at in by_cost:
+            if freed[here[at].key] >= need and self._room(rank, (here[at],)) > start:
+                offers = [Offer(cost, rank, (here[at],))]
+                break
+        else:
+            offers = []
+        # Several cost more than the cheapest of them alone.
+        if not offers or offers[0].cost != by_cost[0][0]:
+            several = self._exact(rank, here, start) or self._greedy(rank, here, start)
+            offers += [Offer(self._cost(units, rank), rank, units) for units in several]
+        return min(offers, key=lambda offer: offer.cost) if offers else None
+
+    def _exact(self, rank: int, here: list[Unit], start: int) -> list[tuple[Unit, ...]]:
+        """The cheapest set by number of whole devices, if those are what is short."""
+        shape = self._sight.shape
+        if not shape.request.gpu.count or shape.shares_a_device or len(here) < 2:
+            return []
+        tree = self._state.tree
+        usable = self._state.table.known[tree.conditions[rank]].usable
+        need = shape.request.gpu.count * (start + 1) - sum(free == WHOLE for free in usable)
+        if need <= 0:
+            return []
+        items = [self._item(unit, rank) for unit in here]
+        chosen = cheapest(items, need)
+        units = tuple(here[i] for i in chosen or ())
+        return [units] if units and self._room(rank, units) > start else []
+
+    def _item(self, unit: Unit, rank: int) -> Item:
+        name = self._state.tree.names[rank]
+        devices = sum(len(p.devices) for p in unit.pods if p.node == name and p.milli == WHOLE)
+        priority = 0 if self._classless else unit.record.gang.priority
+        return Item(priority, self._local(unit, rank), devices)
+
+    def _greedy(self, rank: int, here: list[Unit], start: int) -> list[tuple[Unit, ...]]:
+        """Take in order of price until there is room, then drop victims that are not needed."""
+        taken: list[Unit] = []
+        for unit in here:
+            taken.append(unit)
+            if self._room(rank, taken) > start:
+                break
+        else:
+            return []
+        for unit in taken[-2::-1]:
+            fewer = [each for each in taken if each is not unit]
+            if self._room(rank, fewer) > start:
+                taken = fewer
+        return [tuple(taken)]
+
+    def _room(self, rank: int, units: Sequence[Unit]) -> int:
+        """Pods that the node has room for once the units have left."""
+        tree, table = self._state.tree, self._state.table
+        condition, name, left = tree.conditions[rank], tree.names[rank], tree.pods[rank]
+        for unit in units:
+            shapes = dict(
+                zip((s.name for s in unit.record.gang.pod_sets), unit.record.shapes, strict=True)
+            )
+            for pod in unit.pods:
+                if pod.node == name:
+                    left -= 1
+                    sight = table.sight(shapes[pod.pod_set])
+                    condition = table.left(condition, sight, pod.devices, pod.milli, not left)
+        return table.room(self._sight, condition)
+
+    def _cost(self, units: Sequence[Unit], rank: int) -> Cost:
+        worst = max(unit.hurts for unit in units)
+        price = sum(self._local(unit, rank) for unit in units)
+        age = -sum(unit.record.gang.submitted for unit in units)
+        return (() if self._classless else worst, price, len(units), len(units), age)
+
+    def _local(self, unit: Unit, rank: int) -> int:
+        """A victim's price, shared among the nodes where it makes room for a wanted pod."""
+        if self._slots == 1:
+            return unit.price
+        return self._share(unit, _freed(unit, self._state.tree.names[rank]))
+
+    def _share(self, unit: Unit, here: int) -> int:
+        """The same where it frees `here` thousandths of GPUs."""
+        if self._slots == 1:
+            return unit.price
+        part = unit.price * here // max(unit.gpu_milli, 1)
+        return max(part, unit.price // self._slots)
+
+    def _weigh(self, unit: Unit, here: int) -> tuple[Grade, int, int]:
+        """Order of taking: class, surplus before whole gangs, price per GPU freed here."""
+        grade = () if self._classless else unit.hurts
+        return (grade, unit.whole, self._share(unit, here) * 1000 // max(here, 1))
+
+
+def _freed(unit: Unit, node: str) -> int:
+    """Thousandths of GPUs that a unit frees on a node."""
+    return gpu_milli(tuple(pod for pod in unit.pods if pod.node == node))
+
+
+def as_one_pod(demand: Demand) -> Shape:
+    """The whole gang as one pod of its most demanding set's shape."""
+    widest = max(range(len(demand.sets)), key=lambda i: demand.sets[i].request.gpu.count)
+    total = sum(each.least for each in demand.sets)
+    return demand.shapes[widest] if total == 1 else times(demand.shapes[widest], total, None)

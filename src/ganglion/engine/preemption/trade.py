@@ -1,0 +1,104 @@
+"""A trade: a place, the gangs that have to leave for it, and what that costs."""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from ganglion.engine.gangs.record import GangRecord
+from ganglion.engine.preemption.stock import Cost
+from ganglion.engine.preemption_rules.growth import BY_RIGHT
+from ganglion.engine.search.quota import asked
+from ganglion.engine.store.holdings import Holdings
+from ganglion.engine.store.victims import Rules, Unit
+from ganglion.model.placement import Placement
+
+LARGE = 4
+"""A victim that holds more than this multiple of the asker's request is out of proportion."""
+
+
+class Trade(NamedTuple):
+    """A place, and the gangs that have to leave for it.
+
+    Attributes:
+        placement: where the gang starts.
+        units: its victims.
+        moves: victims that go on elsewhere at once, with their new places.
+        cost: what it costs.
+    """
+
+    placement: Placement
+    units: tuple[Unit, ...]
+    moves: tuple[tuple[GangRecord, Placement], ...]
+    cost: Cost
+
+
+def is_judged(units: Iterable[Unit]) -> bool:
+    """Whether the asker's queue may not grow beyond what it deserves by stopping these."""
+    return any(unit.cause in BY_RIGHT for unit in units)
+
+
+def cheaper(one: Trade | None, other: Trade | None) -> Trade | None:
+    """The cheaper of two trades, the first of equals."""
+    return other if one is None or (other is not None and other.cost < one.cost) else one
+
+
+def is_clear(trade: Trade) -> bool:
+    """Whether only spare gangs leave for it."""
+    return all(unit.record.gang.spare for unit in trade.units)
+
+
+def is_out_of_proportion(trade: Trade, asker: GangRecord) -> bool:
+    """Whether a gang leaves that is much larger than the one it leaves for."""
+    most = LARGE * asked(asker).gpu_milli
+    return bool(most) and any(unit.gpu_milli > most for unit in trade.units)
+
+
+def gentler_of(trade: Trade, other: Trade) -> Trade:
+    """The other trade if it loses less GPU time and displaces fewer GPUs, whatever the classes."""
+    less = other.cost[1] < trade.cost[1] and _displaced(other) < _displaced(trade)
+    return other if less else trade
+
+
+def _displaced(trade: Trade) -> int:
+    """Thousandths of GPUs of victims that do not go on elsewhere at once."""
+    moved = {record.gang.id for record, _ in trade.moves}
+    return sum(unit.gpu_milli for unit in trade.units if unit.record.gang.id not in moved)
+
+
+def cost_of(units: Sequence[Unit], moved: int, *, classless: bool) -> Cost:
+    """What victims cost, `moved` of which go on elsewhere at once."""
+    worst = max(unit.hurts for unit in units)
+    price = sum(unit.price for unit in units)
+    age = -sum(unit.record.gang.submitted for unit in units)
+    count = len(units)
+    return (() if classless else worst, price, count - moved, count, age)
+
+
+def unclaimed(
+    state: Holdings, rules: Rules, asker: GangRecord, trade: Trade, now: int
+) -> Unit | None:
+    """A victim that the asker may not take for the flavors that it gets; None = there is none.
+
+    Only victims that lie in several flavors are taken before that is known.
+
+    Args:
+        state: as it is before the trade.
+        rules: who may take from whom.
+        asker: the gang that gets the place.
+        trade: what was worked out for it.
+        now: the time in ms.
+    """
+    tree, moved = state.tree, {record.gang.id for record, _ in trade.moves}
+    several = [
+        unit
+        for unit in trade.units
+        if unit.cause in BY_RIGHT
+        and unit.record.gang.id not in moved
+        and len({tree.flavors[tree.index[pod.node]] for pod in unit.pods}) > 1
+    ]
+    gets = state.usage_of(asker, trade.placement) if several else {}
+    return next((e for e in several if not rules.allows(state, asker, e, now, gets)), None)
+
+
+def needed_before(unit: Unit, kept: list[Unit]) -> bool:
+    """Whether a gang that stops whole is among the kept: its surplus leaves with it."""
+    return not unit.whole and any(each.whole and each.record is unit.record for each in kept)

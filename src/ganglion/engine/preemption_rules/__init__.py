@@ -1,0 +1,1 @@
+"""Whom a gang may have stopped where queues are compared by share."""

@@ -1,0 +1,10 @@
+"""The rules of victims where queues are compared by share."""
+
+from ganglion.engine.preemption_rules.share_rules import ShareRules
+from ganglion.engine.preemption_rules.timeshare import TurnRules
+from ganglion.engine.store.victims import Rules
+
+
+def rules() -> Rules:
+    """Who may take from whom: by priority and share, then by turns."""
+    return TurnRules(ShareRules())

@@ -1,0 +1,93 @@
+"""What running gangs can give: surplus pods one by one, then the gang as a whole."""
+
+from collections.abc import Callable, Iterable, Iterator
+
+from ganglion.engine.gangs import preemption_cost as price
+from ganglion.engine.gangs.record import GangRecord
+from ganglion.engine.store.holdings import Holdings
+from ganglion.engine.store.victims import Unit, Useful
+from ganglion.model.causes import CauseKind
+from ganglion.model.placement import PodPlacement
+from ganglion.model.workload import PodSet
+
+Priced = Callable[[GangRecord, tuple[PodPlacement, ...], bool], int]
+"""Price of pods of a gang; the flag says whether the whole gang stops."""
+
+
+def units_of(
+    record: GangRecord, cause: CauseKind, price: Priced, useful: Useful, *, whole: bool = True
+) -> Iterator[Unit]:
+    """Units of one gang in the order in which they can be taken.
+
+    Surplus pods leave from the pod set that has most of them, the last one first; where
+    slices nest pods, a slice leaves together. The whole gang comes last and consists of the
+    pods that are left then.
+
+    Args:
+        record: a gang with a placement.
+        cause: why it may be taken.
+        price: what taking it costs.
+        useful: whether a unit may help at all.
+        whole: whether the gang itself may be stopped, not only shrunk.
+    """
+    assert record.placement
+    left = list(record.placement.pods)
+    for pods in _surplus(record):
+        unit = Unit(record, pods, False, price(record, pods, False), cause)
+        if useful(unit):
+            left = [pod for pod in left if pod not in pods]
+            yield unit
+    if whole:
+        pods = tuple(left)
+        unit = Unit(record, pods, True, price(record, pods, True), cause)
+        if useful(unit):
+            yield unit
+
+
+def _surplus(record: GangRecord) -> Iterator[tuple[PodPlacement, ...]]:
+    """Groups of pods above the least, the one that leaves first first."""
+    assert record.placement
+    groups = {
+        each.name: _groups(each, [p for p in record.placement.pods if p.pod_set == each.name])
+        for each in record.gang.pod_sets
+    }
+    while any(groups.values()):
+        # Of equals the last set gives first: sets are in order of importance.
+        name = max(reversed(groups), key=lambda each: len(groups[each]))
+        yield groups[name].pop()
+
+
+def _groups(pod_set: PodSet, pods: list[PodPlacement]) -> list[tuple[PodPlacement, ...]]:
+    size = pod_set.slices[0].size if pod_set.slices else 1
+    return [tuple(pods[at : at + size]) for at in range(pod_set.least, len(pods) - size + 1, size)]
+
+
+class Running:
+    """Gangs that run and may be stopped, by queue, as they were when it was made."""
+
+    def __init__(self, state: Holdings) -> None:
+        self.by_queue: dict[str, list[GangRecord]] = {}
+        for record in state.settled():
+            if record.gang.preemptible:
+                self.by_queue.setdefault(record.gang.queue, []).append(record)
+        self._milli: dict[str, dict[int, int]] = {}
+        self._ripe: dict[tuple[str, ...], int | None] = {}
+
+    def milli(self, queue: str, priority: int) -> int:
+        """Thousandths of GPUs of the gangs of a queue up to a priority."""
+        by_priority = self._milli.get(queue)
+        if by_priority is None:
+            by_priority = self._milli[queue] = {}
+            for record in self.by_queue.get(queue, ()):
+                mine = record.gang.priority
+                pods = record.placement.pods if record.placement else ()
+                by_priority[mine] = by_priority.get(mine, 0) + price.gpu_milli(pods)
+        return sum(milli for each, milli in by_priority.items() if each <= priority)
+
+    def first_ripe(
+        self, queues: tuple[str, ...], first: Callable[[Iterable[GangRecord]], int | None]
+    ) -> int | None:
+        """What `first` says of the gangs of some queues; in one cycle every asker says the same."""
+        if queues not in self._ripe:
+            self._ripe[queues] = first(e for queue in queues for e in self.by_queue[queue])
+        return self._ripe[queues]

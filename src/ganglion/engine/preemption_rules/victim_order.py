@@ -1,0 +1,72 @@
+"""In which order units of several queues are taken."""
+
+from collections.abc import Callable, Hashable, Iterator
+from heapq import heappop, heappush
+
+from ganglion.engine.store.victims import Unit
+
+Key = tuple[int, ...]
+"""Smaller is taken first."""
+
+
+def in_turn(
+    pools: dict[str, list[Unit]],
+    may_take: Callable[[Unit], bool],
+    key: Callable[[Unit], Key],
+    *,
+    only_ready: bool,
+) -> Iterator[Unit]:
+    """The first that may be taken of the queues' next ones, looked at anew for each.
+
+    Args:
+        pools: units by queue, the first to be taken last; used up.
+        may_take: whether a unit may be taken as things stand.
+        key: order of units of different queues.
+        only_ready: whether to end where no next one may be taken.
+    """
+    while pools:
+        heads = [units[-1] for units in pools.values()]
+        ready = [unit for unit in heads if may_take(unit)]
+        if not ready and only_ready:
+            return
+        unit = min(ready or heads, key=key)
+        queue = unit.record.gang.queue
+        pools[queue].pop()
+        if not pools[queue]:
+            del pools[queue]
+        yield unit
+
+
+def by_price(
+    pools: dict[str, list[Unit]],
+    may_take: Callable[[Unit], bool],
+    key: Callable[[Unit], Key],
+    alike: Callable[[Unit], Hashable],
+) -> Iterator[Unit]:
+    """The same where only the price counts, so that one look at each is enough.
+
+    Args:
+        pools: units by queue, the first to be taken last; used up.
+        may_take: whether a unit may be taken as things stand.
+        key: order of units of different queues.
+        alike: what units have in common that may all be taken, or none.
+    """
+    known: dict[Hashable, bool] = {}
+    heads: list[tuple[bool, Key, Unit]] = []
+
+    def expose(units: list[Unit]) -> None:
+        if not units:
+            return
+        unit, common = units[-1], alike(units[-1])
+        if common not in known:
+            known[common] = may_take(unit)
+        heappush(heads, (not known[common], key(unit), unit))
+
+    for units in pools.values():
+        expose(units)
+    while heads:
+        *_, unit = heappop(heads)
+        yield unit
+        units = pools[unit.record.gang.queue]
+        units.pop()
+        expose(units)

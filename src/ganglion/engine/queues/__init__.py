@@ -1,0 +1,1 @@
+"""The queue tree: usage, limits, fair shares, and Kueue's cohorts."""

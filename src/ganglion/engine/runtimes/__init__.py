@@ -1,0 +1,1 @@
+"""How long gangs run: learnt from those that have ended, expected of those that run."""

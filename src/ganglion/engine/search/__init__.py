@@ -1,0 +1,1 @@
+"""A place that quota and plugins agree to, or the one reason against any."""

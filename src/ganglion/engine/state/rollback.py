@@ -1,0 +1,169 @@
+"""Going back to the state before an event, however far the event has got.
+
+An `Image` holds what an event may change by its own: records, a node, queues, reservations and
+the like. Everything else follows from those and is made anew by `Components.rebuild`. That is
+slow, and happens only where the engine has failed. What was learnt from the event (run times,
+usual pods, how bands held) stays learnt.
+"""
+
+from collections.abc import Callable, Sequence
+from copy import copy
+
+from msgspec.structs import fields
+
+from ganglion.engine.gangs.record import GangRecord
+from ganglion.engine.state.components import Components
+from ganglion.engine.store.journal import Undo
+from ganglion.model import events as ev
+from ganglion.model.workload import Gang
+
+Restore = Callable[[Components], None]
+
+_FIELDS = tuple(each.name for each in fields(GangRecord))
+
+
+class Image:
+    """What one event may change, as it was before.
+
+    Args:
+        state: before the event.
+        event: not yet applied.
+    """
+
+    __slots__ = (
+        "_backlog",
+        "_held",
+        "_kept",
+        "_mark",
+        "_named",
+        "_promised",
+        "_records",
+        "_restore",
+        "_state",
+        "event",
+    )
+
+    def __init__(self, state: Components, event: ev.Event) -> None:
+        self.event, self._state = event, state
+        self._restore: Restore | None = None
+        named = getattr(event, "gang", None)
+        gang = named.id if isinstance(named, Gang) else named
+        self._backlog = state.backlog.image(gang) if gang else None
+        self._held, self._promised = state.future.held(), dict(state.promised)
+        records = [state.records[gang]] if gang in state.records else []
+        wide = gang is None or state.kept.get(gang) or isinstance(event, ev.PlaceKept)
+        self._kept = tuple(state.kept) if wide else None
+        if gang is None:
+            records = _others(state, event)
+            self._restore = _rare(state, event)
+        elif about := records[0].gang if records else named if isinstance(named, Gang) else None:
+            self._restore = _of_gang(state, about, known=bool(records))
+        self._records = [(each, copy(each)) for each in records]
+        self._named, self._mark = gang is not None, _mark(state)
+
+    def holds(self) -> bool:
+        """Whether an event that was refused has changed nothing, as far as is easily seen."""
+        state = self._state
+        return (
+            self._named
+            and self._mark == _mark(state)
+            and self._held == state.future.held()
+            and all(live == before for live, before in self._records)
+        )
+
+    def restore(self) -> None:
+        """Put it back; what follows from it has to be made anew."""
+        state = self._state
+        for live, before in self._records:
+            for name in _FIELDS:
+                setattr(live, name, getattr(before, name))
+        if self._restore:
+            self._restore(state)
+        if self._backlog:
+            state.backlog.restore(self._backlog)
+        state.promised = self._promised
+        state.promises += 1
+        state.future.restore(self._held)
+        if self._kept is not None:
+            state.kept.list_only(self._kept)
+
+
+def roll_back(state: Components, images: Sequence[Undo]) -> None:
+    """Be as before some events, which were applied in this order."""
+    for each in reversed(images):
+        each.restore()
+    state.rebuild()
+
+
+def _mark(state: Components) -> tuple[object, ...]:
+    """Grows with every change of what follows from records, queues and nodes."""
+    tree = state.tree
+    versions = (state.occupants.version, state.lanes.changes, state.shares.version)
+    return (
+        *versions,
+        state.kept.version,
+        state.freed,
+        len(state.records),
+        tree.version,
+        tree.descriptions,
+    )
+
+
+def _of_gang(state: Components, gang: Gang, *, known: bool) -> Restore:
+    """Puts back what is counted of a gang's workload, queue and user, but for its record."""
+    tally, submissions, past = state.gates.image(gang.workload), state.submissions, None
+    if state.past.half_life_ms and gang.queue in state.queues:
+        past = state.past.image(state.shares.path(gang.queue), gang.user)
+
+    def restore(state: Components) -> None:
+        if not known and gang.id in state.records:
+            del state.records[gang.id]
+            state.submissions = submissions
+            state.gates.forget(gang)
+            state.fresh = [each for each in state.fresh if each != gang.id]
+        state.gates.restore(gang.workload, tally)
+        if past:
+            state.past.restore(past)
+
+    return restore
+
+
+def _others(state: Components, event: ev.Event) -> list[GangRecord]:
+    """Gangs that an event touches which is about none of them."""
+    if isinstance(event, ev.PolicySet):
+        return list(state.records.values())
+    found = {gang: state.records[gang] for gang in state.promised}
+    if isinstance(event, ev.NodeAdded):
+        found |= {each.gang.id: each for each in state.on_node(event.node.name)}
+    return list(found.values())
+
+
+def _rare(state: Components, event: ev.Event) -> Restore:
+    """Puts back what is no gang's: a node, the queues, bookings, the policy."""
+    if isinstance(event, ev.NodeAdded | ev.NodeLost | ev.NodeCordoned | ev.DeviceHealth):
+        return _node(state, _name(event))
+    if isinstance(event, ev.QueueSet | ev.QueueRemoved):
+        queues, order = dict(state.queues), dict(state.shares.tree.order)
+        return lambda state: state.shares.tree.list_only(queues, order)
+    if isinstance(event, ev.BookingSet | ev.BookingRemoved):
+        bookings = state.bookings.all()
+        return lambda state: state.bookings.restore(bookings)
+    policy, typical = state.policy, state.table.typical
+
+    def restore(state: Components) -> None:
+        state.policy = policy
+        state.past.half_life_ms = policy.usage.half_life_ms
+        state.table.typical = typical
+
+    return restore
+
+
+def _name(event: ev.NodeAdded | ev.NodeLost | ev.NodeCordoned | ev.DeviceHealth) -> str:
+    if isinstance(event, ev.NodeAdded):
+        return event.node.name
+    return event.node if isinstance(event, ev.DeviceHealth) else event.name
+
+
+def _node(state: Components, name: str) -> Restore:
+    node, gone = state.tree.known(name), state.tree.is_gone(name)
+    return lambda state: state.tree.list_as(name, node, gone)

@@ -1,0 +1,1 @@
+"""What gangs hold, how events change it, and changes that are tried and taken back."""

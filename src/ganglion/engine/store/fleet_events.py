@@ -1,0 +1,149 @@
+"""Facts about nodes and queues, taken into the state. Each says whether it changed anything."""
+
+from typing import Any
+
+from msgspec.structs import replace
+
+from ganglion.engine.gangs.record import GangRecord
+from ganglion.engine.plugins.builtin import check_scores
+from ganglion.engine.store.gang_events import broken
+from ganglion.engine.store.holdings import Holdings
+from ganglion.engine.store.queue_rules import reshape
+from ganglion.model import events as ev
+from ganglion.model.errors import Conflict, NotFound
+from ganglion.model.former_causes import cordon_of
+from ganglion.model.node import Node
+from ganglion.model.placement import PodPlacement
+from ganglion.model.plan import Phase
+
+
+def node_added(state: Holdings, event: ev.NodeAdded) -> bool:
+    """A node joined or changed."""
+    if state.promised:
+        _break_promises(state, event.node.name)
+    state.tree.put(event.node)
+    state.fleet_changed()
+    return True
+
+
+def lacks(node: Node, record: GangRecord, pod: PodPlacement) -> bool:
+    """Whether a node, as described, has not the devices that a pod of a gang holds there."""
+    if not pod.devices:
+        return False
+    if pod.devices[-1] >= len(node.devices):
+        return True
+    sets = record.gang.pod_sets
+    types = next(each.request.gpu.types for each in sets if each.name == pod.pod_set)
+    return bool(types) and any(node.devices[each].type not in types for each in pod.devices)
+
+
+def node_lost(state: Holdings, event: ev.NodeLost) -> bool:
+    """A node is gone."""
+    if state.tree.is_gone(event.name):
+        return False
+    state.tree.drop(event.name)
+    _break_promises(state, event.name)
+    state.fleet_changed()
+    return True
+
+
+def node_cordoned(state: Holdings, event: ev.NodeCordoned) -> bool:
+    """A node takes nothing new, or does again."""
+    node = state.tree.node(event.name)
+    return _redescribe(
+        state, node, cordoned=event.reason, cordoned_by=cordon_of(event.reason, event.by)
+    )
+
+
+def device_health(state: Holdings, event: ev.DeviceHealth) -> bool:
+    """A device fell sick or is well again."""
+    node = state.tree.node(event.node)
+    if not 0 <= event.device < len(node.devices):
+        raise NotFound(f"node {event.node} has no device {event.device}")
+    devices = list(node.devices)
+    devices[event.device] = replace(devices[event.device], healthy=event.healthy)
+    return _redescribe(state, node, devices=tuple(devices))
+
+
+def _break_promises(state: Holdings, node: str) -> None:
+    """The node is not what it was when places on it were promised."""
+    for gang in list(state.promised):
+        record = state.records[gang]
+        if record.promise and any(pod.node == node for pod in record.promise.pods):
+            broken(state, record)
+
+
+def _redescribe(state: Holdings, node: Node, **changes: Any) -> bool:  # noqa: ANN401 - fields of Node
+    changed = replace(node, **changes)
+    if changed == node:
+        return False
+    _break_promises(state, node.name)
+    gone = state.tree.is_gone(node.name)
+    state.tree.put(changed)
+    if gone:
+        state.tree.drop(node.name)
+    state.fleet_changed()
+    return True
+
+
+def queue_set(state: Holdings, event: ev.QueueSet) -> bool:
+    """A queue was made or changed."""
+    if state.shares.queues.get(event.queue.name) == event.queue:
+        return False
+    if event.queue.parent and any(
+        each.gang.queue == event.queue.parent and each.phase is not Phase.ENDED
+        for each in state.records.values()
+    ):
+        raise Conflict(f"queue {event.queue.parent} has gangs and cannot get queues under it")
+    for each in event.queue.kinds.values():
+        check_scores(state.plugins, each.scores)
+    before = state.queues.get(event.queue.name)
+    state.shares.put(event.queue)
+    state.sharers.regroup()
+    if before and before.kinds != event.queue.kinds:
+        for record in state.records.values():
+            if record.gang.queue == event.queue.name and record.phase is Phase.PENDING:
+                reshape(state, record)
+    # What was promised was within the means of before; it is decided anew.
+    for gang in list(state.promised):
+        broken(state, state.records[gang])
+    state.freed += 1
+    return True
+
+
+def queue_removed(state: Holdings, event: ev.QueueRemoved) -> bool:
+    """A queue was removed."""
+    for each in state.records.values():
+        if each.gang.queue == event.name and each.phase is not Phase.ENDED:
+            raise Conflict(f"queue {event.name} still has gang {each.gang.id}")
+    state.shares.remove(event.name)
+    return True
+
+
+def policy_set(state: Holdings, event: ev.PolicySet) -> bool:
+    """Another policy is in force. Its plugins are those the state was made with."""
+    if state.policy == event.policy:
+        return False
+    state.policy = event.policy
+    state.past.change(event.policy.usage.half_life_ms, state.clock)
+    state.sharers.regroup()
+    for record in state.records.values():
+        record.fault = ""
+        if record.phase is Phase.PENDING:
+            reshape(state, record)
+    state.freed += 1
+    return True
+
+
+def typical(state: Holdings, event: ev.TypicalPods) -> bool:
+    """Fragmentation is measured against another workload."""
+    state.census.told(event.learnt)
+    if state.table.typical == event.pods:
+        return False
+    state.table.measure_by(event.pods, state.table.supply)
+    return True
+
+
+def of_no_concern(_state: Holdings, _event: ev.Event) -> bool:
+    """Something that others keep: it makes no difference to decisions."""
+    return False

@@ -1,0 +1,1 @@
+"""The time ahead: reservations, promised and kept places, bookings, backfill."""

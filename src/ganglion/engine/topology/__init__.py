@@ -1,0 +1,1 @@
+"""Nodes in their states, domains above them, and what fits where."""

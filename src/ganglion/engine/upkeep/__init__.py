@@ -1,0 +1,1 @@
+"""What else a cycle does for running gangs: grow, shrink, replace, drain, defragment, recall."""
