@@ -7,8 +7,8 @@ import pytest
 from ganglion.engine.cycle import cycle
 from ganglion.engine.placement.place import Demand
 from ganglion.engine.search.diagnose import diagnose
-from ganglion.engine.topology.node_state import Sight
-from ganglion.engine.topology.node_state_table import Conditions
+from ganglion.engine.topology.node_state import ShapeView
+from ganglion.engine.topology.node_state_table import NodeStateTable
 from ganglion.engine.topology.pod_shape import shapes_of
 from ganglion.model.events import GangEnded, GangStarted, NodeAdded, Outcome
 from ganglion.model.node import Node
@@ -77,13 +77,13 @@ def test_a_gang_that_asks_for_nothing_counted_is_told_why_without_a_look_at_ever
     state = state_of(*(node(f"n{i:03d}", gpus=1) for i in range(100)))
     submit(state, *(gang(f"g{i}", cpu=1 + i) for i in range(100)))
     looks: list[int] = []
-    room = Conditions.room
+    room = NodeStateTable.room
 
-    def counted(self: Conditions, sight: Sight, condition: int) -> int:
+    def counted(self: NodeStateTable, sight: ShapeView, condition: int) -> int:
         looks.append(condition)
         return room(self, sight, condition)
 
-    monkeypatch.setattr(Conditions, "room", counted)
+    monkeypatch.setattr(NodeStateTable, "room", counted)
     late = gang("late")
     reason = diagnose(state, Demand(late, shapes_of(late, ())))
     assert reason.message == "needs 1 GPU on one node; no GPU that it may use is free"

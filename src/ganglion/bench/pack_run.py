@@ -22,7 +22,7 @@ from ganglion.engine.plugins.protocols import Ints, NodeClass, Typical
 from ganglion.engine.plugins.scores.fgd import fragments
 from ganglion.engine.plugins.scores.target import Side, Target
 from ganglion.engine.state.cluster_state import ClusterState
-from ganglion.engine.topology.node_state import Condition
+from ganglion.engine.topology.node_state import NodeState
 from ganglion.model.errors import FieldError
 from ganglion.model.events import (
     GangEnded,
@@ -125,7 +125,7 @@ def cluster(source: Source, policy: str, rng: Random) -> ClusterState:
 
 def attempt(
     state: ClusterState, gang: Gang, *, learn: bool = False
-) -> tuple[Condition, Condition] | None:
+) -> tuple[NodeState, NodeState] | None:
     """Submit a pod; it starts without an end, or is refused.
 
     Args:
@@ -150,7 +150,7 @@ def attempt(
     return before, _condition(state, found)
 
 
-def _condition(state: ClusterState, placement: Placement) -> Condition:
+def _condition(state: ClusterState, placement: Placement) -> NodeState:
     rank = state.tree.index[placement.pods[0].node]
     return state.table.known[state.tree.conditions[rank]]
 
@@ -159,7 +159,7 @@ def _curve(
     state: ClusterState,
     source: Source,
     order: Sequence[Gang],
-    log: Sequence[tuple[Condition, Condition] | None],
+    log: Sequence[tuple[NodeState, NodeState] | None],
 ) -> Curve:
     asked = np.array([gpu_milli(gang.pod_sets[0].request) for gang in order], dtype=np.int64)
     placed = np.array([each is not None for each in log])
@@ -189,7 +189,7 @@ class Fragments:
         self._width = max(len(each.devices) for each in classes)
         self.target = Target(typical, classes, self._width)
 
-    def of(self, states: Sequence[Condition]) -> Ints:
+    def of(self, states: Sequence[NodeState]) -> Ints:
         """Unusable thousandths of each state x number of typical pods, int64[N]."""
         numbers = {each: number for number, each in enumerate(dict.fromkeys(states))}
         distinct = list(numbers)
@@ -200,7 +200,7 @@ class Fragments:
         values = np.concatenate(parts or [np.zeros(0, dtype=np.int64)])
         return values[np.array([numbers[each] for each in states], dtype=np.int64)]
 
-    def _side(self, states: Sequence[Condition]) -> Side:
+    def _side(self, states: Sequence[NodeState]) -> Side:
         gpu = np.zeros((len(states), self._width), dtype=np.int64)
         for row, each in enumerate(states):
             gpu[row, : len(each.gpu)] = each.usable

@@ -9,7 +9,7 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence, Set
 from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
-from ganglion.engine.gangs.pending import Lane
+from ganglion.engine.gangs.pending import PendingClass
 from ganglion.engine.gangs.record import GangRecord
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.model.events import Event, GangEnded
@@ -258,7 +258,7 @@ class PoolBands:
         free = total - sum(used for _, used in running)
         return max(wait_behind(free, running, [*ahead, own], size, total), LEAST_MS)
 
-    def _ahead(self, record: GangRecord, own: Lane | None) -> list[Batch]:
+    def _ahead(self, record: GangRecord, own: PendingClass | None) -> list[Batch]:
         """What waits in the other lanes in front, the next to go first."""
         gang, state = record.gang, self._state
         gpus = bool(_work(gang)[0])

@@ -4,12 +4,12 @@ from collections.abc import Hashable, Iterable
 from typing import NamedTuple
 
 from ganglion.engine.decisions import decide, give, keep_promises, swap
-from ganglion.engine.gangs.pending import Lane
+from ganglion.engine.gangs.pending import PendingClass
 from ganglion.engine.gangs.record import GangRecord
 from ganglion.engine.kueue.cycle import SIDE_BY_SIDE, Head, take_heads
-from ganglion.engine.ordering.attempt import Dealer, seek
+from ganglion.engine.ordering.attempt import PlacementAttempt, seek
 from ganglion.engine.ordering.claims import new_claims, overtaken
-from ganglion.engine.ordering.order import Turns
+from ganglion.engine.ordering.order import GangOrder
 from ganglion.engine.search.find import Found, is_short
 from ganglion.engine.search.quota import asked
 from ganglion.engine.state.cluster_state import ClusterState
@@ -97,8 +97,8 @@ class _Round:
 
     def __init__(self, state: ClusterState, plan: Plan) -> None:
         self._state, self._plan, self._effort = state, plan, state.effort
-        self._dealer = Dealer(state, plan.at)
-        self._turns = Turns(state, plan.at)
+        self._dealer = PlacementAttempt(state, plan.at)
+        self._turns = GangOrder(state, plan.at)
         self._diagnoses = 0
         self._failed: dict[Hashable, _Failure] = {}
 
@@ -261,7 +261,7 @@ def _foretell(state: ClusterState, plan: Plan) -> None:
 
 def _keep_waiting(
     state: ClusterState,
-    lane: Lane,
+    lane: PendingClass,
     record: GangRecord,
     reason: Reason,
     plan: Plan,

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from ganglion.engine.gangs.record import GangRecord
-from ganglion.engine.preemption.trade import Trade
+from ganglion.engine.preemption.trade import PreemptionPlan
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.engine.store.victims import Unit
 from ganglion.engine.timeline.nominations import is_clear
@@ -47,7 +47,7 @@ def keep_promises(state: ClusterState, plan: Plan) -> None:
             start(state, record, place, plan)
 
 
-def swap(state: ClusterState, asker: GangRecord, trade: Trade, plan: Plan) -> None:
+def swap(state: ClusterState, asker: GangRecord, trade: PreemptionPlan, plan: Plan) -> None:
     """Apply a trade and add it to the plan."""
     moved = {record.gang.id for record, _ in trade.moves}
     stopped = [unit for unit in trade.units if unit.whole]

@@ -12,7 +12,7 @@ from typing import Any
 
 from ganglion.engine.plugins.protocols import NodeClass, Plugins, Typical
 from ganglion.engine.topology.indexes import Indexes
-from ganglion.engine.topology.node_state_table import Conditions
+from ganglion.engine.topology.node_state_table import NodeStateTable
 from ganglion.engine.topology.totals import Totals
 from ganglion.server.checkpoint import Memories
 from ganglion.server.draft import Mind
@@ -48,7 +48,7 @@ def _dumped(graph: object) -> bytes:
     return out.getvalue()
 
 
-def _reduced(table: Conditions) -> tuple[Any, ...]:
+def _reduced(table: NodeStateTable) -> tuple[Any, ...]:
     """The table of node conditions without what follows from it."""
     made = (table.plugins, table.typical, table.supply, table.yardstick)
     return _table, (*made, table.classes, table.known)
@@ -61,7 +61,7 @@ def _stand_in(name: str) -> object:
 
 _REDUCED: ChainMap[type, Any] = ChainMap(
     {
-        Conditions: _reduced,
+        NodeStateTable: _reduced,
         Plugins: lambda _plugins: (_stand_in, ("plugins",)),
         Indexes: lambda _indexes: (_stand_in, ("later",)),
         Totals: lambda _totals: (_stand_in, ("later",)),
@@ -99,8 +99,8 @@ def _table(
     yardstick: int,
     classes: list[NodeClass],
     known: list[Any],
-) -> Conditions:
-    table = Conditions(plugins)
+) -> NodeStateTable:
+    table = NodeStateTable(plugins)
     table.typical, table.supply, table.yardstick = typical, supply, yardstick
     for each in classes:
         table.class_id(each)

@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ganglion.engine.forecast.free_pool import Need, Pool
-from ganglion.engine.forecast.rollout import Ledger, Rollout, Runner, Waiter
+from ganglion.engine.forecast.free_pool import FreePool, Need
+from ganglion.engine.forecast.rollout import QueueRoom, Rollout, Runner, Waiter
 from ganglion.engine.runtimes.expected_ends import NEVER
 from ganglion.model.levels import Level
 
@@ -20,8 +20,8 @@ def _waiter(number: int, need: Need, length: int, bounds: tuple[str, ...] = ()) 
     return Waiter(key[-1], "q", (0, 0, key), need, (length,), True, bounds)
 
 
-def _ledger(room: dict[str, int] | None = None) -> Ledger:
-    return Ledger({}, {}, {}, False, room or {})
+def _ledger(room: dict[str, int] | None = None) -> QueueRoom:
+    return QueueRoom({}, {}, {}, False, room or {})
 
 
 FIRST = Runner((1,), "first", "q", True, [], ())
@@ -30,7 +30,7 @@ FIRST = Runner((1,), "first", "q", True, [], ())
 
 def _play(nodes: int, runners: list[Runner], waiters: list[Waiter]) -> Rollout:
     used = [sum(m for r in runners for n, m in r.taken if n == node) for node in range(nodes)]
-    pool = Pool([("f", SIZE - each) for each in used])
+    pool = FreePool([("f", SIZE - each) for each in used])
     draw = Rollout(0, 0, pool, runners, waiters, _ledger(), frozenset())
     draw.until([each.gang for each in waiters])
     return draw
@@ -75,7 +75,7 @@ def test_equals_start_in_order(asked: list[tuple[int, int, int]], end: int, leng
 
 @given(st.lists(st.tuples(st.integers(1, SIZE), st.integers(1, 4)), max_size=12))
 def test_a_pool_gives_back_what_it_took(asked: list[tuple[int, int]]) -> None:
-    pool, held = Pool([("f", SIZE), ("f", SIZE), ("other", SIZE)]), []
+    pool, held = FreePool([("f", SIZE), ("f", SIZE), ("other", SIZE)]), []
     for milli, pods in asked:
         taken = pool.take(_need(milli, pods))
         if taken is not None:
@@ -96,7 +96,7 @@ def test_what_never_ends_leaves_a_roll_out_stuck() -> None:
 
 def test_a_bound_delays_only_those_that_it_binds() -> None:
     waiters = [_waiter(n, _need(4), 10, ("limit",) if n < 2 else ()) for n in range(3)]
-    pool = Pool([("f", 2 * SIZE)])
+    pool = FreePool([("f", 2 * SIZE)])
     draw = Rollout(0, 0, pool, [FIRST], waiters, _ledger({"limit": 4}), frozenset())
     draw.until([each.gang for each in waiters])
     assert [draw.starts[each.gang].at for each in waiters] == [1, 11, 1]
@@ -106,7 +106,7 @@ def test_nobody_overtakes_in_a_strict_queue() -> None:
     waiters = [_waiter(0, _need(SIZE), 10), _waiter(1, _need(1), 10)]
     times = {}
     for strict in (frozenset[str](), frozenset({"q"})):
-        pool = Pool([("f", 4)])
+        pool = FreePool([("f", 4)])
         runner = _runner(0, 7, 0, 4)
         draw = Rollout(0, 0, pool, [FIRST, runner], waiters, _ledger(), strict)
         draw.until(["g000", "g001"])
@@ -115,7 +115,7 @@ def test_nobody_overtakes_in_a_strict_queue() -> None:
 
 
 def test_all_pods_stay_within_one_domain() -> None:
-    pool = Pool([("f", 4), ("f", 8), ("f", 8), ("f", 8)], {Level.RACK: [[0, 1], [2, 3]]})
+    pool = FreePool([("f", 4), ("f", 8), ("f", 8), ("f", 8)], {Level.RACK: [[0, 1], [2, 3]]})
     need = Need(("f",), ((8, 2),), 16, Level.RACK)
     assert pool.take(need) == [(2, 8), (3, 8)]
     assert pool.take(need) is None
@@ -155,7 +155,7 @@ def test_a_gang_that_waits_for_a_limit_keeps_nobody_from_passing() -> None:
     wide = _waiter(0, _need(8), 5, ("limit",))._replace(limit=5, due=0)
     other = _waiter(1, _need(4), 30)._replace(limit=1000)
     draw = Rollout(
-        0, 0, Pool([("f", 0)]), runners, [wide, other], _ledger({"limit": 4}), frozenset()
+        0, 0, FreePool([("f", 0)]), runners, [wide, other], _ledger({"limit": 4}), frozenset()
     )
     draw.until(["g001"])
     assert draw.starts["g001"].at == 10

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from ganglion.engine.cycle import cycle
 from ganglion.engine.explain.explain import explain
 from ganglion.engine.forecast.queue_wait import Foreseen, Foresight
-from ganglion.engine.forecast.start_estimates import FORETOLD, Band, Bands
+from ganglion.engine.forecast.start_estimates import FORETOLD, Band, StartEstimates
 from ganglion.engine.gangs.record import GangRecord
 from ganglion.engine.runtimes.calibration import LEAST_MS, ONE, Ratios
 from ganglion.engine.state.cluster_state import ClusterState
@@ -259,7 +259,7 @@ def test_waits_that_overlap_teach_once() -> None:
 
 def test_bands_are_not_told_by_a_copy_that_only_reads() -> None:
     state = _fleet()
-    bands = Bands(state, state.estimates)
+    bands = StartEstimates(state, state.estimates)
     assert list(bands.tell([], 1, state.future.reservation)) == []
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from ganglion.engine.cycle import cycle
 from ganglion.engine.gangs.record import GangRecord
-from ganglion.engine.preemption.node_offers import Market, Offer
+from ganglion.engine.preemption.node_offers import NodeOffers, Offer
 from ganglion.engine.preemption.stock import Stock
 from ganglion.engine.preemption_rules.units import units_of
 from ganglion.engine.state.cluster_state import ClusterState
@@ -51,7 +51,7 @@ def one_by_one(
     """The best of the offers of markets of one node each."""
     sight, offers = state.table.sight(record.shapes[0]), []
     for rank in range(len(state.tree.nodes)):
-        market = Market(state, sight, stock, [rank], Effort(0), slots)
+        market = NodeOffers(state, sight, stock, [rank], Effort(0), slots)
         for unit in gone:
             market.take(unit)
         offers.append(market.best())
@@ -70,7 +70,7 @@ def test_the_next_offer_is_the_cheapest_of_all_nodes(slots: int) -> None:
         gang = make.gang(rng, 1000)
         record = GangRecord(gang, shapes_of(gang, ()), None)
         sight, ranks, effort = state.table.sight(record.shapes[0]), range(12), Effort(0)
-        market = Market(state, sight, stock, ranks, effort, slots)
+        market = NodeOffers(state, sight, stock, ranks, effort, slots)
         market.open()
         tentative, taken = Tentative(state), list[Unit]()
         while offer := market.best():

@@ -14,14 +14,14 @@ from ganglion.engine.gangs.record import GangRecord
 from ganglion.engine.plugins.protocols import Plugins
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.engine.state.fork import fork
-from ganglion.engine.topology.node_state import Sight
-from ganglion.engine.topology.node_state_table import Conditions
+from ganglion.engine.topology.node_state import ShapeView
+from ganglion.engine.topology.node_state_table import NodeStateTable
 from ganglion.model import events as ev
 from ganglion.model.policy import Entitlement, Policy
 from tests.engine import random_fleets as make
 from tests.engine.build import state_of
 
-SHARED = (Conditions, Plugins, Sight, Enum, ModuleType, type)
+SHARED = (NodeStateTable, Plugins, ShapeView, Enum, ModuleType, type)
 """What both have: tables to which both add, and what never changes."""
 
 

@@ -4,7 +4,7 @@ from random import Random
 
 from ganglion.engine.cycle import cycle
 from ganglion.engine.gangs.record import GangRecord
-from ganglion.engine.preemption.node_offers import Market
+from ganglion.engine.preemption.node_offers import NodeOffers
 from ganglion.engine.preemption.stock import Stock
 from ganglion.engine.preemption_rules.units import units_of
 from ganglion.engine.state.cluster_state import ClusterState
@@ -59,7 +59,7 @@ def test_a_gang_is_taken_only_with_its_surplus() -> None:
     surplus, whole = units(record)
     assert (surplus.whole, whole.whole) == (False, True)
     asked = state.table.sight(record.shapes[0])
-    market = Market(state, asked, Stock(state, [surplus, whole]), range(2), Effort(0))
+    market = NodeOffers(state, asked, Stock(state, [surplus, whole]), range(2), Effort(0))
     tentative = Tentative(state)
     market.drop(surplus)
     offer = market.best()
@@ -67,7 +67,7 @@ def test_a_gang_is_taken_only_with_its_surplus() -> None:
     assert market.accept(offer, tentative, lambda unit: unit.whole) is None
     assert market.best() is None, "a gang whose surplus may not leave is no victim"
     state.validate()
-    market = Market(state, asked, Stock(state, [surplus, whole]), range(2), Effort(0))
+    market = NodeOffers(state, asked, Stock(state, [surplus, whole]), range(2), Effort(0))
     market.drop(surplus)
     offer = market.best()
     assert offer

@@ -348,7 +348,7 @@ def test_while_one_of_the_highest_priority_holds_the_reservation_nothing_is_sear
     gangs = (_limited("running", 8, 100), _limited("blocked", 8, 100, 1))
     cycle(state, [ev.GangSubmitted(0, each) for each in gangs], 0)
     assert state.future.reservation("blocked/0")
-    monkeypatch.setattr(future.Future, "_first", None)
+    monkeypatch.setattr(future.BackfillPlanner, "_first", None)
     cycle(state, [ev.GangSubmitted(2, _limited(f"late-{i}", i, 500, 2)) for i in (3, 4, 5)], 2)
     assert len(state.future.reservations()) == 1
 

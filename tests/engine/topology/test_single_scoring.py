@@ -6,8 +6,8 @@ import pytest
 
 from ganglion.engine.plugins.protocols import Ints, NodeClass, Plugins, Rows, Score, Typical
 from ganglion.engine.plugins.scores.ganglion import GanglionScore
-from ganglion.engine.topology.node_state import UNBOUNDED, Condition
-from ganglion.engine.topology.node_state_table import Conditions
+from ganglion.engine.topology.node_state import UNBOUNDED, NodeState
+from ganglion.engine.topology.node_state_table import NodeStateTable
 from ganglion.engine.topology.pod_shape import Shape
 from ganglion.engine.topology.scoring import Rating
 from ganglion.model.levels import Level
@@ -54,9 +54,9 @@ def a_class(dice: Random) -> NodeClass:
     return NodeClass(dice.choice((0, 16_000, 64_000)), 64_000, 100, devices, (), "", "")
 
 
-def a_condition(dice: Random, number: int, node: NodeClass) -> Condition:
+def a_condition(dice: Random, number: int, node: NodeClass) -> NodeState:
     gpu = tuple(dice.choice((WHOLE, WHOLE, 0, 190, 530, 750)) for _ in node.devices)
-    return Condition(
+    return NodeState(
         number,
         dice.random() < 0.9,
         dice.choice(("", "*", "queue:other")),
@@ -68,9 +68,9 @@ def a_condition(dice: Random, number: int, node: NodeClass) -> Condition:
     )
 
 
-def table_of(score: Score, seed: int) -> Conditions:
+def table_of(score: Score, seed: int) -> NodeStateTable:
     dice = Random(seed)
-    table = Conditions(Plugins(scores=((score, 3),)))
+    table = NodeStateTable(Plugins(scores=((score, 3),)))
     classes = [a_class(dice) for _ in range(6)]
     for each in classes:
         number = table.class_id(each)

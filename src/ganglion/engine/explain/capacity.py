@@ -1,7 +1,7 @@
 """What the fleet has and what is left of it, in numbers for people and graphs."""
 
 from ganglion.engine.state.cluster_state import ClusterState
-from ganglion.engine.topology.node_state import Condition
+from ganglion.engine.topology.node_state import NodeState
 from ganglion.model.capacity import FlavorReport
 from ganglion.model.resources import WHOLE
 
@@ -29,7 +29,7 @@ def gpus_in_use(state: ClusterState) -> tuple[int, int]:
     )
 
 
-def _add(sums: dict[str, int], state: ClusterState, condition: Condition, count: int) -> None:
+def _add(sums: dict[str, int], state: ClusterState, condition: NodeState, count: int) -> None:
     node = state.table.classes[condition.node_class]
     healthy = len(condition.gpu) - len(condition.sick)
     usable = condition.usable

@@ -7,12 +7,12 @@ from ganglion.engine.explain.suggest import NOT_HELPED, sketch, suggestions, try
 from ganglion.engine.forecast import start_estimates
 from ganglion.engine.gangs.record import SETTLED, GangRecord
 from ganglion.engine.gangs.urgency import next_step
-from ganglion.engine.ordering.attempt import Dealer, seek
+from ganglion.engine.ordering.attempt import PlacementAttempt, seek
 from ganglion.engine.ordering.order import waiting_in_order
 from ganglion.engine.runtimes.estimates import Source
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.engine.timeline.nominations import blockers
-from ganglion.engine.topology.node_state import Sight
+from ganglion.engine.topology.node_state import ShapeView
 from ganglion.model.plan import Phase, Verdict
 from ganglion.model.reasons import Band, Explanation, Raise, Reason, Token
 from ganglion.model.workload import Gang
@@ -171,7 +171,7 @@ def closed(state: ClusterState, record: GangRecord) -> dict[str, str]:
     return {state.tree.names[rank]: _closed_for(state, rank) for rank in sorted(ranks)[:CLOSED]}
 
 
-def _sight(state: ClusterState, record: GangRecord) -> Sight:
+def _sight(state: ClusterState, record: GangRecord) -> ShapeView:
     return state.table.sight(max(record.shapes, key=lambda each: each.request.gpu.count))
 
 
@@ -198,7 +198,7 @@ def _present_reason(state: ClusterState, record: GangRecord, now: int) -> Reason
     reason, _ = seek(state, record, now)
     if reason is None:
         return state.reason(record.gang.id) or _UNSEEN
-    dealer = Dealer(state, now)
+    dealer = PlacementAttempt(state, now)
     with state.effort.apart():
         dealer.deal(record, reason)
     return dealer.proven(reason)

@@ -34,7 +34,7 @@ Groups = Mapping[Level, Sequence[Sequence[int]]]
 """Nodes of every domain, by level."""
 
 
-class Pool:
+class FreePool:
     """Nodes with what is free on them; a pod goes to the fullest node that has room (best fit).
 
     Attributes:
@@ -59,9 +59,9 @@ class Pool:
         for order in self._order.values():
             order.sort()
 
-    def copy(self) -> "Pool":
+    def copy(self) -> "FreePool":
         """Return a pool that changes apart from this one."""
-        other = Pool((), self._groups)
+        other = FreePool((), self._groups)
         other._flavor, other._free = self._flavor, self._free.copy()
         other._order = {flavor: order.copy() for flavor, order in self._order.items()}
         other._left, other.left = self._left.copy(), self.left

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator
 from heapq import nsmallest
 from typing import NamedTuple
 
-from ganglion.engine.forecast.free_pool import Need, Pool, Taken
-from ganglion.engine.forecast.rollout import LONGEST, Ledger, Rollout, Runner, Waiter
-from ganglion.engine.gangs.pending import Key, Lane
+from ganglion.engine.forecast.free_pool import FreePool, Need, Taken
+from ganglion.engine.forecast.rollout import LONGEST, QueueRoom, Rollout, Runner, Waiter
+from ganglion.engine.gangs.pending import Key, PendingClass
 from ganglion.engine.gangs.record import GangRecord
 from ganglion.engine.placement.place import required_level
 from ganglion.engine.queues.lending import NOTHING
@@ -92,12 +92,12 @@ class Foresight:
         self._room: dict[str, int] = {}
         self._capacity = max(self._whole(), 1)
         self._lanes = [lane for lane in state.lanes if self._counts(lane)]
-        self._sorted: dict[Lane, list[Key]] = {}
+        self._sorted: dict[PendingClass, list[Key]] = {}
         self._needs: dict[object, Need] = {}
         runners = [self._runner(each, load.end(each, now)) for each in running(state)]
         waiters = [self._waiter(key, each, load.length(each)) for key, each in self._first()]
         self._read = len(runners) + len(waiters) + len(state.tree.nodes) // 16
-        pool, ledger = Pool(self._nodes(), self._groups()), self._ledger()
+        pool, ledger = FreePool(self._nodes(), self._groups()), self._ledger()
         strict = frozenset(lane.queue for lane in self._lanes if self._is_strict(lane.queue))
         self._draws = [
             Rollout(draw, now, pool.copy(), runners, waiters, ledger.copy(), strict)
@@ -135,7 +135,7 @@ class Foresight:
                 waits.append(start.at - self._now + behind // self._capacity)
         return Foreseen(sorted(waits)[DRAWS // 2])
 
-    def _counts(self, lane: Lane) -> bool:
+    def _counts(self, lane: PendingClass) -> bool:
         head = lane.head()
         if head is None or (lane.reason and lane.reason.never):
             return False
@@ -147,7 +147,7 @@ class Foresight:
 
     def _first(self) -> Iterator[tuple[Key, GangRecord]]:
         """The gangs of every queue that are played through, in order."""
-        queues: dict[str, list[Lane]] = {}
+        queues: dict[str, list[PendingClass]] = {}
         for lane in self._lanes:
             queues.setdefault(lane.queue, []).append(lane)
         most = max(PLAYED // max(len(queues), 1), LEAST_PLAYED)
@@ -160,7 +160,7 @@ class Foresight:
             for _, key in nsmallest(most, found):
                 yield key, self._state.records[key[-1]]
 
-    def _keys(self, lane: Lane) -> list[Key]:
+    def _keys(self, lane: PendingClass) -> list[Key]:
         known = self._sorted.get(lane)
         if known is None:
             known = self._sorted[lane] = lane.in_order()
@@ -185,7 +185,7 @@ class Foresight:
         first = work.get(gang.queue, 0)
         return sum(min(each, first) if fair else each for each in work.values())
 
-    def _work(self, lane: Lane) -> int:
+    def _work(self, lane: PendingClass) -> int:
         """Work of one gang of a lane."""
         key = lane.head()
         if key is None:
@@ -310,7 +310,7 @@ class Foresight:
             found = self._bounds[owner] = tuple(listed)
         return found
 
-    def _ledger(self) -> Ledger:
+    def _ledger(self) -> QueueRoom:
         """What queues use. Only GPUs count in the comparison of queues."""
         state, depth = self._state, self._state.shares.tree.depth
         governed = state.deserved.governed
@@ -323,7 +323,7 @@ class Foresight:
                 used[queue] = state.shares.usage[queue].get(ANY_FLAVOR, NOTHING).gpu_milli
                 weight = state.queues[queue].over_quota_weight
                 due[queue] = state.deserved.bound(queue) if governed else 1000 * weight
-        return Ledger(paths, used, due, governed, self._room)
+        return QueueRoom(paths, used, due, governed, self._room)
 
 
 def running(state: Holdings) -> list[GangRecord]:

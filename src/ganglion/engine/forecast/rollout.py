@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from heapq import heapify, heappop, heappush, heapreplace
 from typing import NamedTuple
 
-from ganglion.engine.forecast.free_pool import Need, Pool, Taken
+from ganglion.engine.forecast.free_pool import FreePool, Need, Taken
 from ganglion.engine.gangs.pending import Key
 from ganglion.engine.runtimes.expected_ends import NEVER
 
@@ -93,7 +93,7 @@ class Start(NamedTuple):
     guessed: int
 
 
-class Ledger:
+class QueueRoom:
     """What queues use and may still use in a roll-out.
 
     Args:
@@ -115,10 +115,10 @@ class Ledger:
         self._paths, self._due, self._governed = paths, due, governed
         self._used, self._room = used, room
 
-    def copy(self) -> "Ledger":
+    def copy(self) -> "QueueRoom":
         """Return a ledger that changes apart from this one."""
         used, room = self._used.copy(), self._room.copy()
-        return Ledger(self._paths, used, self._due, self._governed, room)
+        return QueueRoom(self._paths, used, self._due, self._governed, room)
 
     def allows(self, waiter: Waiter) -> bool:
         """Whether no bound is passed if the gang starts."""
@@ -167,10 +167,10 @@ class Rollout:
         self,
         draw: int,
         now: int,
-        pool: Pool,
+        pool: FreePool,
         runners: Iterable[Runner],
         waiters: Iterable[Waiter],
-        ledger: Ledger,
+        ledger: QueueRoom,
         strict: frozenset[str],
     ) -> None:
         self.at, self.work, self._draw = now, 0, draw

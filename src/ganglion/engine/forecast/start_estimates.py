@@ -76,7 +76,7 @@ class Coverage(Struct, frozen=True):
     held_p90: int
 
 
-class Bands:
+class StartEstimates:
     """Announced bands, and whether they held.
 
     Args:

@@ -17,7 +17,7 @@ from ganglion.engine.plugins.protocols import Budgeted
 from ganglion.model.plan import Phase
 
 
-class Floors:
+class MinAvailable:
     """Gangs of every workload that start or run, and those that run.
 
     Args:

@@ -21,7 +21,7 @@ Asked = tuple[tuple[str, ...], int]
 """GPU types, () = any, and thousandths of GPUs."""
 
 
-class Lane:
+class PendingClass:
     """Equal gangs of one queue.
 
     Attributes:
@@ -87,7 +87,7 @@ class Lane:
         return sorted(self._live.values())
 
 
-class Lanes:
+class Pending:
     """All lanes; those that may hold a gang that can start are open.
 
     Attributes:
@@ -98,13 +98,13 @@ class Lanes:
     def __init__(self) -> None:
         self.demand: dict[str, dict[tuple[str, ...], int]] = {}
         self.changes = 0
-        self._all: dict[Hashable, Lane] = {}
-        self._open: dict[Hashable, Lane] = {}
+        self._all: dict[Hashable, PendingClass] = {}
+        self._open: dict[Hashable, PendingClass] = {}
         self._where: dict[str, Hashable] = {}
         self._freed = -1
         self._priorities: dict[int, int] = {}
 
-    def __iter__(self) -> Iterator[Lane]:
+    def __iter__(self) -> Iterator[PendingClass]:
         return iter(self._all.values())
 
     def __len__(self) -> int:
@@ -122,7 +122,7 @@ class Lanes:
         """A gang begins to wait in the lane of its equals."""
         lane = self._all.get(lane_key)
         if lane is None:
-            lane = self._all[lane_key] = Lane(queue, priority, asked, level)
+            lane = self._all[lane_key] = PendingClass(queue, priority, asked, level)
             self._open[lane_key] = lane
             self._priorities[priority] = self._priorities.get(priority, 0) + 1
         lane.add(key)
@@ -155,7 +155,7 @@ class Lanes:
         waiting[types] = waiting.get(types, 0) + sign * milli
         self.changes += 1
 
-    def remember(self, others: "Lanes") -> None:
+    def remember(self, others: "Pending") -> None:
         """Lanes that were shut among others, for the same reason, are shut here."""
         self._freed = others._freed
         for key, lane in self._all.items():
@@ -165,12 +165,12 @@ class Lanes:
                 if key not in others._open:
                     self._open.pop(key, None)
 
-    def of(self, gang: str) -> Lane | None:
+    def of(self, gang: str) -> PendingClass | None:
         """The lane in which a gang waits."""
         lane_key = self._where.get(gang)
         return None if lane_key is None else self._all[lane_key]
 
-    def open(self, freed: int) -> list[Lane]:
+    def open(self, freed: int) -> list[PendingClass]:
         """Lanes worth a look now that the state's `freed` counter stands there."""
         if freed != self._freed:
             self._freed = freed

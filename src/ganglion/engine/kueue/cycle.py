@@ -17,10 +17,10 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from ganglion.engine.decisions import give, swap
-from ganglion.engine.gangs.pending import Key, Lane
+from ganglion.engine.gangs.pending import Key, PendingClass
 from ganglion.engine.gangs.record import SETTLED, GangRecord
 from ganglion.engine.kueue.nominate import Nomination, Nominator
-from ganglion.engine.preemption.trade import Trade
+from ganglion.engine.preemption.trade import PreemptionPlan
 from ganglion.engine.queues.cohort import Borrowing, Cells, usages_of
 from ganglion.engine.queues.dominant_share import Dominant
 from ganglion.engine.state.cluster_state import ClusterState
@@ -48,22 +48,22 @@ _LATER = Reason(Token.ORDER, "it no longer fits after those before it")
 class Head(NamedTuple):
     """What was found for the head of a queue: a place, a trade, or a reason to wait."""
 
-    lane: Lane
+    lane: PendingClass
     nomination: Nomination
     placement: Placement | None = None
-    trade: Trade | None = None
+    trade: PreemptionPlan | None = None
     reason: Reason | None = None
 
 
 class _First(NamedTuple):
     rank: int
     key: Key
-    lane: Lane
+    lane: PendingClass
 
 
 class _Entry(NamedTuple):
     key: Key
-    lane: Lane
+    lane: PendingClass
     nomination: Nomination
 
     @property
@@ -139,8 +139,8 @@ class _Round:
         self._borrowing = Borrowing(state.shares)
         self._nominator = Nominator(state, self._borrowing, now, trades=trades)
         self.kept: dict[str, tuple[Gang, Cells]] = {}
-        self.left: list[Lane] = []
-        self._lanes: dict[str, list[Lane]] = {}
+        self.left: list[PendingClass] = []
+        self._lanes: dict[str, list[PendingClass]] = {}
         for lane in state.lanes:
             self._lanes.setdefault(lane.queue, []).append(lane)
 
@@ -171,7 +171,7 @@ class _Round:
 
     def look(self, record: GangRecord) -> Head:
         """What comes of one gang."""
-        lane, gang = Lane(record.gang.queue, record.gang.priority), record.gang
+        lane, gang = PendingClass(record.gang.queue, record.gang.priority), record.gang
         entry = _Entry(
             (0, gang.submitted, gang.index, gang.id), lane, self._nominator.nominate(record)
         )
@@ -217,7 +217,7 @@ class _Round:
         first = min(found, key=lambda each: each[:2], default=None)
         return first if first and first.lane.sweep != self._effort.sweep else None
 
-    def _waiting(self, queue: str) -> Iterator[tuple[Lane, Key]]:
+    def _waiting(self, queue: str) -> Iterator[tuple[PendingClass, Key]]:
         """Lanes of a queue with a head; unless the queue is strict, those worth a look."""
         strict = self._state.queues[queue].strict
         strict = self._state.policy.strict if strict is None else strict
@@ -232,7 +232,7 @@ class _Round:
             return (RETURNING, *key[1:])
         return key
 
-    def _is_open(self, lane: Lane) -> bool:
+    def _is_open(self, lane: PendingClass) -> bool:
         return lane.shut_at != self._state.freed and lane.sweep != self._effort.sweep
 
     def _next(self, entries: list[_Entry]) -> _Entry:
@@ -306,7 +306,7 @@ class _Round:
             return nomination
         return self._nominator.nominate(nomination.record, nomination.assignment)
 
-    def _trade(self, nomination: Nomination) -> Trade | None:
+    def _trade(self, nomination: Nomination) -> PreemptionPlan | None:
         tentative = Tentative(self._state)
         units = []
         try:
@@ -321,7 +321,7 @@ class _Round:
         if placement is None:
             return None
         worst = max(record.gang.priority for record, _ in nomination.victims)
-        return Trade(placement, tuple(units), (), ((worst,), 0, len(units), len(units), 0))
+        return PreemptionPlan(placement, tuple(units), (), ((worst,), 0, len(units), len(units), 0))
 
     def _keep_for(self, nomination: Nomination) -> None:
         """Keep quota for the rest of the cycle, unless the queue can take it back any time."""

@@ -9,7 +9,7 @@ from ganglion.engine.gangs.record import GangRecord
 from ganglion.engine.kueue.cycle import SIDE_BY_SIDE, look
 from ganglion.engine.preemption.consolidate import Mover
 from ganglion.engine.preemption.preempt import Trader
-from ganglion.engine.preemption.trade import Trade, is_clear
+from ganglion.engine.preemption.trade import PreemptionPlan, is_clear
 from ganglion.engine.preemption_rules.rules import rules
 from ganglion.engine.search.find import Found, find
 from ganglion.engine.state.cluster_state import ClusterState
@@ -31,7 +31,7 @@ class Outcome(NamedTuple):
     """
 
     placement: Placement | None
-    trade: Trade | None = None
+    trade: PreemptionPlan | None = None
     reason: Reason | None = None
 
     @property
@@ -57,7 +57,7 @@ def seek(state: ClusterState, record: GangRecord, now: int, known: Reason | None
     return state.future.settle(record, now, found, lambda: find(state, record, now, found[0]))
 
 
-class Dealer:
+class PlacementAttempt:
     """Makes room for gangs that found no place: others are moved if that is enough, else stopped.
 
     Args:
@@ -110,7 +110,7 @@ class Dealer:
             self._rules.next_ripe(state, record, self._now) if state.policy.evict.enabled else None
         )
 
-    def deal(self, record: GangRecord, reason: Reason | None) -> Trade | None:
+    def deal(self, record: GangRecord, reason: Reason | None) -> PreemptionPlan | None:
         """The trade that would let a gang start; None when there is none.
 
         Args:
@@ -147,5 +147,5 @@ def resolve(state: ClusterState, record: GangRecord, now: int) -> Outcome:
     if placement:
         return Outcome(placement)
     with state.effort.apart():
-        trade = Dealer(state, now).deal(record, reason)
+        trade = PlacementAttempt(state, now).deal(record, reason)
     return Outcome(trade.placement, trade) if trade else Outcome(None, None, reason)

@@ -7,7 +7,7 @@ because others ask for more; and a gang of lower priority starts in the own queu
 
 from collections.abc import Callable, Iterable, Iterator
 
-from ganglion.engine.gangs.pending import Lane
+from ganglion.engine.gangs.pending import PendingClass
 from ganglion.engine.gangs.record import GangRecord
 from ganglion.engine.kueue.cycle import SIDE_BY_SIDE
 from ganglion.engine.preemption_rules.rules import rules
@@ -91,7 +91,7 @@ def _lowest(state: ClusterState, names: frozenset[str]) -> list[GangRecord]:
     return list(found.values())
 
 
-def _shut(state: ClusterState) -> list[tuple[Lane, GangRecord]]:
+def _shut(state: ClusterState) -> list[tuple[PendingClass, GangRecord]]:
     """Lanes that wait for something to be freed, each with its first gang."""
     heads = ((lane, lane.head()) for lane in state.lanes if lane.shut_at == state.freed)
     return [(lane, state.records[key[-1]]) for lane, key in heads if key]

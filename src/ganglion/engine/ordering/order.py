@@ -3,14 +3,14 @@
 from collections.abc import Iterator
 from heapq import heapify, heappop, heappush, heapreplace
 
-from ganglion.engine.gangs.pending import Key, Lane
+from ganglion.engine.gangs.pending import Key, PendingClass
 from ganglion.engine.gangs.record import GangRecord
 from ganglion.engine.ordering.ranking import KaiStanding, Rank, ShareStanding
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.model.policy import Entitlement
 from ganglion.model.reasons import Reason, Token
 
-Head = tuple[int, int, Key, Lane]
+Head = tuple[int, int, Key, PendingClass]
 """A lane of a queue: (-priority, use of its user, key of its first gang, lane)."""
 
 RETURNING = -1
@@ -19,7 +19,7 @@ RETURNING = -1
 _BEHIND = Reason(Token.ORDER, "another one of its queue goes first and cannot start yet")
 
 
-class Turns:
+class GangOrder:
     """Yields gangs in order; queues are compared anew after every start.
 
     Within a queue lanes go by priority, then those of workloads below their floor, then by use
@@ -60,14 +60,14 @@ class Turns:
             self.block(final=lane.reason is not None and lane.reason.never)
         return None
 
-    def rest(self) -> Iterator[Lane]:
+    def rest(self) -> Iterator[PendingClass]:
         """Lanes that were not handed out, apart from those in which none can start."""
         for heads in self._heads.values():
             for *_, lane in heads:
                 if lane.shut_at != self._state.freed:
                     yield lane
 
-    def lane(self) -> Lane:
+    def lane(self) -> PendingClass:
         """The lane of the gang handed out last."""
         return self._heads[self._current][0][3]
 
@@ -123,7 +123,7 @@ class Turns:
         own = self._state.queues[queue].strict
         return self._state.policy.strict if own is None else own
 
-    def _head(self, lane: Lane) -> Head | None:
+    def _head(self, lane: PendingClass) -> Head | None:
         key = lane.head()
         if key is None:
             return None

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from ganglion.engine.topology.capacity_index import Fits, Rules
+from ganglion.engine.topology.capacity_index import Fits, PlaceRules
 from ganglion.engine.topology.indexes import Indexes
-from ganglion.engine.topology.node_state import Sight
+from ganglion.engine.topology.node_state import ShapeView
 from ganglion.engine.topology.pod_shape import Shape, times
 from ganglion.model.levels import Level
 from ganglion.model.placement import Placement, PodPlacement
@@ -23,7 +23,7 @@ class Trial:
     def __init__(self, indexes: Indexes, gang: Gang) -> None:
         self._indexes, self._tree, self._table = indexes, indexes.tree, indexes.table
         self._rating, self._gang = indexes.rating, gang
-        self._journal: list[tuple[int, Sight, tuple[int, ...], int]] = []
+        self._journal: list[tuple[int, ShapeView, tuple[int, ...], int]] = []
         self._pods: list[list[PodPlacement]] = []
 
     def begin(self, sets: int) -> None:
@@ -42,7 +42,7 @@ class Trial:
     def on_one_node(
         self,
         shapes: Sequence[Shape],
-        rules: Sequence[Rules],
+        rules: Sequence[PlaceRules],
         counts: Sequence[int],
         together: Level | None,
         tries: int,
@@ -65,7 +65,7 @@ class Trial:
         return None
 
     def _as_one_pod(
-        self, shape: Shape, rules: Rules, count: int, together: Level | None
+        self, shape: Shape, rules: PlaceRules, count: int, together: Level | None
     ) -> Placement | None:
         """Equal pods on one node are one larger pod, whose devices are then dealt out."""
         whole = self._table.sight(times(shape, count, together))
@@ -96,7 +96,7 @@ class Trial:
             for rank, pods in list(shares(self._indexes, fits, domain, count))
         )
 
-    def fill(self, which: int, shape: Shape, rules: Rules, rank: int, count: int) -> bool:
+    def fill(self, which: int, shape: Shape, rules: PlaceRules, rank: int, count: int) -> bool:
         """Put `count` pods of a set on a node; False when they do not all fit."""
         sight = self._table.sight(shape)
         if rules.inner:
@@ -111,7 +111,7 @@ class Trial:
         return True
 
     def _fill_slices(
-        self, which: int, sight: Sight, rank: int, count: int, level: Level, size: int
+        self, which: int, sight: ShapeView, rank: int, count: int, level: Level, size: int
     ) -> bool:
         whole = self._table.sight(times(sight.shape, size, level))
         for _ in range(count // size):
@@ -123,7 +123,7 @@ class Trial:
         return count % size == 0
 
     def _deal(
-        self, which: int, sight: Sight, rank: int, devices: tuple[int, ...], pods: int
+        self, which: int, sight: ShapeView, rank: int, devices: tuple[int, ...], pods: int
     ) -> bool:
         """Deal devices out to pods; False when there are too few pod slots."""
         if self._table.known[self._tree.conditions[rank]].slots < pods:
@@ -133,7 +133,7 @@ class Trial:
             self._put(which, sight, rank, devices[index * each : (index + 1) * each])
         return True
 
-    def _put(self, which: int, sight: Sight, rank: int, devices: tuple[int, ...]) -> None:
+    def _put(self, which: int, sight: ShapeView, rank: int, devices: tuple[int, ...]) -> None:
         milli = self._rating.milli(sight, self._tree.conditions[rank], devices)
         self._tree.join(rank, sight, devices, milli)
         self._journal.append((rank, sight, devices, milli))

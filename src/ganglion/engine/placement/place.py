@@ -14,7 +14,7 @@ from ganglion.engine.placement.pod_by_pod import PodByPod
 from ganglion.engine.placement.preferences import steps
 from ganglion.engine.placement.single_pod import Pod, places_of_pod
 from ganglion.engine.plugins.protocols import PodFilter
-from ganglion.engine.topology.capacity_index import Fits, Rules
+from ganglion.engine.topology.capacity_index import Fits, PlaceRules
 from ganglion.engine.topology.indexes import Indexes
 from ganglion.engine.topology.pod_shape import Shape, excluding, of_type, times
 from ganglion.model.levels import DEPTH, INSIDE_NODE, Level
@@ -63,7 +63,7 @@ def _whole_slices(pod_set: PodSet, count: int) -> int:
     return max(count - count % size, pod_set.least)
 
 
-class Judge(Protocol):
+class PlacementCheck(Protocol):
     """Says whether a placement that was found may be used."""
 
     def allow(self, placement: Placement) -> bool:
@@ -75,7 +75,7 @@ def place(
     demand: Demand,
     tries: int,
     turn: int,
-    judge: Judge | None = None,
+    judge: PlacementCheck | None = None,
     filtering: PodFilter | None = None,
 ) -> Placement | None:
     """Find a place for a whole gang; the tree is left as it was.
@@ -114,7 +114,7 @@ class _Search(NamedTuple):
     demand: Demand
     shapes: Sequence[Shape]
     tries: int
-    judge: Judge | None
+    judge: PlacementCheck | None
     filtering: PodFilter | None
 
 
@@ -201,7 +201,7 @@ def _place_counts(search: _Search, counts: list[int]) -> Placement | None:
     return None
 
 
-def rules_of(gang: Gang, pod_set: PodSet, soft: bool, count: int) -> Rules:
+def rules_of(gang: Gang, pod_set: PodSet, soft: bool, count: int) -> PlaceRules:
     """The rules for `count` pods of a set; with `soft`, wishes are taken as required.
 
     A level that one of several pod sets must not cross is a slice as large as the set.
@@ -215,7 +215,7 @@ def rules_of(gang: Gang, pod_set: PodSet, soft: bool, count: int) -> Rules:
         level = each.required or (each.preferred if soft else None)
         if level:
             slices.append((level, each.size))
-    return Rules(tuple(slices), topology.forbidden or gang.topology.forbidden)
+    return PlaceRules(tuple(slices), topology.forbidden or gang.topology.forbidden)
 
 
 def levels_for(indexes: Indexes, gang: Gang) -> list[Level]:
@@ -256,7 +256,7 @@ def _has_wishes(sets: Sequence[PodSet]) -> bool:
     return any(each.preferred and not each.required for each in wishes)
 
 
-def unit_of(shape: Shape, rules: Rules) -> Shape:
+def unit_of(shape: Shape, rules: PlaceRules) -> Shape:
     """What is counted in domains: a pod, or a slice that must lie within a part of one node."""
     if not rules.inner:
         return shape

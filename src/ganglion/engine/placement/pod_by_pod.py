@@ -5,7 +5,7 @@ from itertools import islice
 
 from ganglion.engine.placement.pack import Trial
 from ganglion.engine.plugins.protocols import PodFilter
-from ganglion.engine.topology.capacity_index import Rules
+from ganglion.engine.topology.capacity_index import PlaceRules
 from ganglion.engine.topology.indexes import Indexes
 from ganglion.engine.topology.pod_shape import Shape
 from ganglion.model.levels import Level
@@ -39,7 +39,7 @@ class PodByPod:
         indexes: Indexes,
         gang: Gang,
         shapes: Sequence[Shape],
-        rules: Sequence[Rules],
+        rules: Sequence[PlaceRules],
         counts: Sequence[int],
         among: frozenset[int] | None,
         filtering: PodFilter,

@@ -11,14 +11,14 @@ from msgspec.structs import replace
 
 from ganglion.engine.plugins.protocols import Rank
 from ganglion.engine.topology.indexes import Indexes
-from ganglion.engine.topology.node_state_table import Conditions
+from ganglion.engine.topology.node_state_table import NodeStateTable
 from ganglion.engine.topology.pod_shape import Shape
 
 STEPS = 8
 """Most sets of nodes that are tried for a gang before all nodes are."""
 
 
-def by_rank(table: Conditions, shape: Shape) -> dict[Rank, Shape]:
+def by_rank(table: NodeStateTable, shape: Shape) -> dict[Rank, Shape]:
     """For each rank the shape that is kept to nodes of it; none where all nodes suit equally."""
     if table.preferring(shape) is None:
         return {}
@@ -26,7 +26,9 @@ def by_rank(table: Conditions, shape: Shape) -> dict[Rank, Shape]:
     return {rank: replace(shape, ranks=(rank,)) for rank in ranks} if len(ranks) > 1 else {}
 
 
-def best_first(table: Conditions, shape: Shape, ranks: Sequence[Rank]) -> list[tuple[Rank, ...]]:
+def best_first(
+    table: NodeStateTable, shape: Shape, ranks: Sequence[Rank]
+) -> list[tuple[Rank, ...]]:
     """Ranks of which nodes are there, the preferred first, those worth the same together."""
     plugin = table.preferring(shape)
     points = plugin.points(ranks) if plugin else [0] * len(ranks)

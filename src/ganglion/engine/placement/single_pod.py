@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from ganglion.engine.placement.preferences import best_first, by_rank
 from ganglion.engine.plugins.protocols import PodFilter
 from ganglion.engine.topology.indexes import Indexes
-from ganglion.engine.topology.node_state import Sight
+from ganglion.engine.topology.node_state import ShapeView
 from ganglion.engine.topology.pod_shape import Shape
 from ganglion.model.levels import Level
 from ganglion.model.placement import Placement, PodPlacement
@@ -84,7 +84,7 @@ def _preferred(indexes: Indexes, pod: Pod, filtering: PodFilter) -> int | None:
 
 
 def _pick(
-    indexes: Indexes, pod: Pod, sight: Sight, allows: Callable[[int], bool] | None
+    indexes: Indexes, pod: Pod, sight: ShapeView, allows: Callable[[int], bool] | None
 ) -> int | None:
     """Pods that spread keep away from their siblings' racks, then nodes; all else packs."""
     picker = indexes.picker(sight)
@@ -117,13 +117,13 @@ def _opened(indexes: Indexes, filtering: PodFilter, pod_set: str) -> Callable[[i
     return lambda rank: allows(names[rank])
 
 
-def _rated(indexes: Indexes, pod: Pod, sight: Sight, rank: int) -> Placement:
+def _rated(indexes: Indexes, pod: Pod, sight: ShapeView, rank: int) -> Placement:
     devices = indexes.rating.way(sight, indexes.tree.conditions[rank])
     return _placed(indexes, pod, sight, rank, devices)
 
 
 def _placed(
-    indexes: Indexes, pod: Pod, sight: Sight, rank: int, devices: tuple[int, ...]
+    indexes: Indexes, pod: Pod, sight: ShapeView, rank: int, devices: tuple[int, ...]
 ) -> Placement:
     tree = indexes.tree
     milli = indexes.rating.milli(sight, tree.conditions[rank], devices)

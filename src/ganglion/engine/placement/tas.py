@@ -15,7 +15,7 @@ from typing import NamedTuple
 from ganglion.engine.placement.pack import Trial
 from ganglion.engine.placement.place import Demand
 from ganglion.engine.placement.tas_domains import Crew, Layers, Spot, levels_of, spots_of
-from ganglion.engine.topology.capacity_index import Rules
+from ganglion.engine.topology.capacity_index import PlaceRules
 from ganglion.engine.topology.indexes import Indexes
 from ganglion.model.levels import INSIDE_NODE, Level
 from ganglion.model.placement import Placement
@@ -117,7 +117,7 @@ def _place(
     wish = _wish(pod_set, topology, ground.levels, leaders=len(leader), even=even)
     if wish is None:
         return False
-    rules = Rules((), pod_set.topology.forbidden or demand.gang.topology.forbidden)
+    rules = PlaceRules((), pod_set.topology.forbidden or demand.gang.topology.forbidden)
     lead = demand.shapes[leader[0]] if leader else None
     crew = Crew(ground.indexes.fits(shape, rules), lead, wish.layers)
     shares = _shares(spots_of(ground.indexes, ground.levels, crew, ground.within), wish)

@@ -7,8 +7,8 @@ from typing import NamedTuple
 from ganglion.engine.gangs.record import GangRecord
 from ganglion.engine.placement.place import Demand, levels_for, required_level, rules_of, unit_of
 from ganglion.engine.state.cluster_state import ClusterState
-from ganglion.engine.topology.capacity_index import Rules
-from ganglion.engine.topology.node_state import Sight
+from ganglion.engine.topology.capacity_index import PlaceRules
+from ganglion.engine.topology.node_state import ShapeView
 from ganglion.engine.topology.pod_shape import Shape, times
 from ganglion.model.levels import DEPTH, Level
 
@@ -27,7 +27,7 @@ class Ground(NamedTuple):
     """
 
     ranks: Sequence[int]
-    sight: Sight
+    sight: ShapeView
     slots: int
     free: int
 
@@ -50,7 +50,7 @@ def grounds_of(
     free = _free(state)
     if Level.NODE in levels or required_level(asker.gang) or total == 1:
         whole = shape if total == 1 else times(shape, total, None)
-        rooms = state.empty().fits(whole, Rules()).rooms
+        rooms = state.empty().fits(whole, PlaceRules()).rooms
         ranks = [rank for rank, room in enumerate(rooms) if room and _is_among(rank, nodes)]
         yield _ground(ranks, state.table.sight(whole), 1, 1, free)
     if total == 1:
@@ -110,7 +110,7 @@ def _free(state: ClusterState) -> list[int]:
 
 
 def _ground(
-    ranks: Sequence[int], sight: Sight, slots: int, pods: int, free: Sequence[int]
+    ranks: Sequence[int], sight: ShapeView, slots: int, pods: int, free: Sequence[int]
 ) -> Ground:
     """The emptiest of some nodes; a gang of `slots` pods lies on at most as many nodes."""
     chosen = nlargest(slots + NODES, ranks, key=lambda rank: (free[rank], -rank))

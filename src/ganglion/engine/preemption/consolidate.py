@@ -22,10 +22,10 @@ from ganglion.engine.gangs import preemption_cost
 from ganglion.engine.gangs.record import SETTLED, GangRecord
 from ganglion.engine.placement.renumber import renumbered
 from ganglion.engine.preemption.candidate_domains import Ground, grounds_of
-from ganglion.engine.preemption.node_offers import Market
+from ganglion.engine.preemption.node_offers import NodeOffers
 from ganglion.engine.preemption.preempt import TRIED
 from ganglion.engine.preemption.stock import Stock
-from ganglion.engine.preemption.trade import Trade, unclaimed
+from ganglion.engine.preemption.trade import PreemptionPlan, unclaimed
 from ganglion.engine.preemption_rules.growth import BY_RIGHT, Growth, Use
 from ganglion.engine.search.find import Found
 from ganglion.engine.search.quota import asked
@@ -33,8 +33,8 @@ from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.engine.state.effort import LOOK
 from ganglion.engine.store.queue_rules import protected_ms
 from ganglion.engine.store.undo import Tentative
-from ganglion.engine.store.victims import Rules, Unit, may_stop
-from ganglion.engine.topology.capacity_index import Rules as PlaceRules
+from ganglion.engine.store.victims import Unit, VictimRules, may_stop
+from ganglion.engine.topology.capacity_index import PlaceRules
 from ganglion.model.causes import CauseKind
 from ganglion.model.placement import Placement
 from ganglion.model.reasons import Reason, Token
@@ -90,7 +90,7 @@ class Mover:
         self._state, self._now, self._seek = state, now, seek
         self.undecided = False
         self._most = state.policy.repack.moves
-        self._rules: Rules | None = None
+        self._rules: VictimRules | None = None
         self._growth = Growth(state)
         self._before: Use = {}
         self._bound: set[str] = set()
@@ -100,7 +100,7 @@ class Mover:
     def _may_search(self) -> bool:
         return self._state.effort.missed_moves < SEARCHES
 
-    def room(self, asker: GangRecord, reason: Reason) -> Trade | None:
+    def room(self, asker: GangRecord, reason: Reason) -> PreemptionPlan | None:
         """Moves that let a gang start which has just been refused a place; None = there are none.
 
         Args:
@@ -118,7 +118,9 @@ class Mover:
         self.undecided = best is None and any(map(self._is_fresh, self._state.settled()))
         return best
 
-    def room_with(self, asker: GangRecord, reason: Reason, rules: Rules) -> Trade | None:
+    def room_with(
+        self, asker: GangRecord, reason: Reason, rules: VictimRules
+    ) -> PreemptionPlan | None:
         """The same where some have to stop by the rules, and moves alone or stops alone won't do.
 
         Args:
@@ -147,7 +149,7 @@ class Mover:
         state.effort.missed_moves += best is None
         return best
 
-    def room_beside(self, more: Slice) -> Trade | None:
+    def room_beside(self, more: Slice) -> PreemptionPlan | None:
         """Moves that let a running gang grow by a slice; None = there are none."""
         self._slice = more
         try:
@@ -155,8 +157,10 @@ class Mover:
         finally:
             self._slice = None
 
-    def _best(self, asker: GangRecord, milli: int, victims: Sequence[Unit] = ()) -> Trade | None:
-        best: Trade | None = None
+    def _best(
+        self, asker: GangRecord, milli: int, victims: Sequence[Unit] = ()
+    ) -> PreemptionPlan | None:
+        best: PreemptionPlan | None = None
         gain = milli * self._state.policy.repack.horizon_ms
         nodes: Container[int] | None = None
         fixed: Container[str] = ()
@@ -226,11 +230,11 @@ class Mover:
 
     def _search(
         self, asker: GangRecord, ground: Ground, units: Sequence[Unit], gain: int
-    ) -> Trade | None:
+    ) -> PreemptionPlan | None:
         """The cheapest moves on some nodes; gangs that find no other place are passed over."""
         pure = self._rules is None
         stock = Stock(self._state, units, classless=pure)
-        market = Market(
+        market = NodeOffers(
             self._state,
             ground.sight,
             stock,
@@ -248,7 +252,7 @@ class Mover:
                 found = self._settle(asker, taken, tentative)
             finally:
                 tentative.undo()
-            if isinstance(found, Trade):
+            if isinstance(found, PreemptionPlan):
                 other = self._unclaimed(asker, found)
                 if other is None:
                     return found
@@ -256,14 +260,14 @@ class Mover:
             market.drop(found)
         return None
 
-    def _unclaimed(self, asker: GangRecord, trade: Trade) -> Unit | None:
+    def _unclaimed(self, asker: GangRecord, trade: PreemptionPlan) -> Unit | None:
         """A victim that may not be stopped for the flavors that the asker gets."""
         if self._rules is None:
             return None
         return unclaimed(self._state, self._rules, asker, trade, self._now)
 
     def _take(
-        self, asker: GangRecord, market: Market, tentative: Tentative, gain: int
+        self, asker: GangRecord, market: NodeOffers, tentative: Tentative, gain: int
     ) -> list[Unit] | None:
         """Take gangs out, the cheapest first, until the asker fits; None when it never does."""
         taken: list[Unit] = []
@@ -300,7 +304,9 @@ class Mover:
         self._bound.add(unit.record.gang.id)
         return True
 
-    def _settle(self, asker: GangRecord, taken: list[Unit], tentative: Tentative) -> Trade | Unit:
+    def _settle(
+        self, asker: GangRecord, taken: list[Unit], tentative: Tentative
+    ) -> PreemptionPlan | Unit:
         """Seat the asker, then all others anew; else return the one that has no other place."""
         units = self._thin(asker, taken, tentative)
         place = self._seat(asker)
@@ -324,7 +330,7 @@ class Mover:
         worst = max((each.hurts for each in stopped), default=())
         age = -sum(unit.record.gang.submitted for unit in units)
         cost = (worst, sum(unit.price for unit in units), len(stopped), len(units), age)
-        return Trade(place, tuple(units), tuple(moves), cost)
+        return PreemptionPlan(place, tuple(units), tuple(moves), cost)
 
     def _must_move(self, unit: Unit) -> bool:
         return unit.cause is CauseKind.MOVED or unit.record.gang.id in self._bound

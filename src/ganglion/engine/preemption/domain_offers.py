@@ -6,12 +6,12 @@ from ganglion.engine.gangs.record import GangRecord
 from ganglion.engine.placement.place import Demand, levels_for
 from ganglion.engine.preemption.candidate_domains import domains_of
 from ganglion.engine.preemption.cost_bounds import NO_BOUND, Bound, Leftovers
-from ganglion.engine.preemption.node_offers import Market, as_one_pod
+from ganglion.engine.preemption.node_offers import NodeOffers, as_one_pod
 from ganglion.engine.preemption.stock import Stock, alike
 from ganglion.engine.search.quota import asked
 from ganglion.engine.state.cluster_state import ClusterState
-from ganglion.engine.store.victims import Rules, Unit, may_stop
-from ganglion.engine.topology.capacity_index import Rules as PlaceRules
+from ganglion.engine.store.victims import Unit, VictimRules, may_stop
+from ganglion.engine.topology.capacity_index import PlaceRules
 from ganglion.engine.topology.pod_shape import Shape
 from ganglion.model.levels import Level
 from ganglion.model.policy import VictimOrder
@@ -22,7 +22,7 @@ UNBOUNDED = 1 << 62
 FREE = PlaceRules()
 """Nothing but room bounds the number of pods."""
 
-Shop = Callable[[], Market]
+Shop = Callable[[], NodeOffers]
 """Makes the market of some nodes."""
 
 
@@ -35,12 +35,12 @@ class Shops:
         now: the time in ms.
     """
 
-    def __init__(self, state: ClusterState, rules: Rules, now: int) -> None:
+    def __init__(self, state: ClusterState, rules: VictimRules, now: int) -> None:
         self._state, self._rules, self._now = state, rules, now
         self._classless = state.policy.evict.victims is VictimOrder.PRICE_FIRST
         self._pools: dict[object, list[Unit]] = {}
         self._stocks: dict[object, Stock] = {}
-        self._markets: dict[object, Market] = {}
+        self._markets: dict[object, NodeOffers] = {}
         self._leftovers = Leftovers(state.tree)
 
     def useful(self, asker: GangRecord) -> Callable[[Unit], bool]:
@@ -82,7 +82,7 @@ class Shops:
         """
         return sorted(self._for_gang(asker, most, promised), key=lambda each: each[:2])
 
-    def of_nodes(self, asker: GangRecord) -> Market | None:
+    def of_nodes(self, asker: GangRecord) -> NodeOffers | None:
         """The market of single nodes for a gang, if there is one by now."""
         return self._markets.get((asker.lane, UNBOUNDED))
 
@@ -117,7 +117,7 @@ class Shops:
     def _on_one_node(self, asker: GangRecord, shape: Shape, most: int) -> Shop:
         key = (asker.lane, most)
 
-        def shop() -> Market:
+        def shop() -> NodeOffers:
             market = self._markets.get(key)
             if market is None:
                 ranks = range(len(self._state.tree.nodes))
@@ -129,7 +129,11 @@ class Shops:
     def _in_domain(self, asker: GangRecord, shape: Shape, ranks: Sequence[int], slots: int) -> Shop:
         return lambda: self._market(asker, shape, ranks, slots)
 
-    def _market(self, asker: GangRecord, shape: Shape, ranks: Sequence[int], slots: int) -> Market:
+    def _market(
+        self, asker: GangRecord, shape: Shape, ranks: Sequence[int], slots: int
+    ) -> NodeOffers:
         state, sight = self._state, self._state.table.sight(shape)
         stock = self._stocks[alike(state, asker, self._now)]
-        return Market(state, sight, stock, ranks, state.effort, slots, classless=self._classless)
+        return NodeOffers(
+            state, sight, stock, ranks, state.effort, slots, classless=self._classless
+        )

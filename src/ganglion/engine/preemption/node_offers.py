@@ -18,7 +18,7 @@ from ganglion.engine.state.effort import Effort
 from ganglion.engine.store.holdings import Holdings
 from ganglion.engine.store.undo import Tentative
 from ganglion.engine.store.victims import Grade, Unit, UnitKey
-from ganglion.engine.topology.node_state import Sight
+from ganglion.engine.topology.node_state import ShapeView
 from ganglion.engine.topology.pod_shape import Shape, times
 from ganglion.model.resources import WHOLE
 
@@ -37,7 +37,7 @@ class Offer(NamedTuple):
     units: tuple[Unit, ...]
 
 
-class Market:
+class NodeOffers:
     """Offers for pods of one shape.
 
     Args:
@@ -53,7 +53,7 @@ class Market:
     def __init__(
         self,
         state: Holdings,
-        sight: Sight,
+        sight: ShapeView,
         stock: Stock,
         ranks: Sequence[int],
         effort: Effort,

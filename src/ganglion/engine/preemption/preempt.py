@@ -17,12 +17,12 @@ from ganglion.engine.gangs.record import GangRecord
 from ganglion.engine.placement.renumber import renumbered
 from ganglion.engine.preemption.checkpoint_wait import better_later
 from ganglion.engine.preemption.domain_offers import UNBOUNDED, Shop, Shops
-from ganglion.engine.preemption.node_offers import Market, Offer
+from ganglion.engine.preemption.node_offers import NodeOffers, Offer
 from ganglion.engine.preemption.quota_victims import GROWN, Flavors, Relief, closed
 from ganglion.engine.preemption.stock import Cost
 from ganglion.engine.preemption.trade import (
     LARGE,
-    Trade,
+    PreemptionPlan,
     cheaper,
     cost_of,
     gentler_of,
@@ -39,7 +39,7 @@ from ganglion.engine.search.quota import asked, spent
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.engine.state.effort import LOOK
 from ganglion.engine.store.undo import Tentative
-from ganglion.engine.store.victims import Rules, Unit
+from ganglion.engine.store.victims import Unit, VictimRules
 from ganglion.engine.timeline.nominations import Pledges, as_if_there
 from ganglion.model.placement import Placement
 from ganglion.model.plan import Start
@@ -67,7 +67,7 @@ class Trader:
         wait_until: when the last gang's trade will be cheaper, in ms; None = no such time.
     """
 
-    def __init__(self, state: ClusterState, rules: Rules, now: int) -> None:
+    def __init__(self, state: ClusterState, rules: VictimRules, now: int) -> None:
         self._state, self._rules, self._now = state, rules, now
         self._growth = Growth(state)
         self.refusal: Reason | None = None
@@ -84,7 +84,7 @@ class Trader:
         self._promised: list[Unit] = []
         self._first: list[Unit] = []
 
-    def trade(self, asker: GangRecord) -> Trade | None:
+    def trade(self, asker: GangRecord) -> PreemptionPlan | None:
         """The best trade for a gang that found no place; None when there is none."""
         self.refusal, self.wait_until = None, None
         if not self._state.policy.evict.enabled or asker.gang.spare:
@@ -104,7 +104,7 @@ class Trader:
         with self._state.future.apart_from(*yielding):
             return self._now_or_later(asker)
 
-    def _from_promises(self, asker: GangRecord) -> Trade | None:
+    def _from_promises(self, asker: GangRecord) -> PreemptionPlan | None:
         """A place that is only promised so far: no running gang stops where one is to be had."""
         free = self._state.totals.free_for(asker.shapes)
         most = free + sum(unit.gpu_milli for unit in self._promised)
@@ -114,7 +114,7 @@ class Trader:
         units = partial(filter, allowed, self._promised)
         return self._attempt(asker, self._one_by_one(asker, units))
 
-    def _now_or_later(self, asker: GangRecord) -> Trade | None:
+    def _now_or_later(self, asker: GangRecord) -> PreemptionPlan | None:
         """The best trade, unless it had better wait for the checkpoints of its victims."""
         found, evict = self._work_out(asker), self._state.policy.evict
         if found and evict.checkpoint_wait_ms and not is_clear(found):
@@ -128,7 +128,7 @@ class Trader:
         state, allows, now = self._state, self._rules.allows, self._now
         return [e.record.gang.id for e in held if allows(state, asker, as_if_there(e), now)]
 
-    def _work_out(self, asker: GangRecord) -> Trade | None:
+    def _work_out(self, asker: GangRecord) -> PreemptionPlan | None:
         if not self._in_order:
             return self._by_price(asker)
         state, now, useful = self._state, self._now, self._shops.useful(asker)
@@ -164,7 +164,7 @@ class Trader:
 
         return take
 
-    def _by_price(self, asker: GangRecord) -> Trade | None:
+    def _by_price(self, asker: GangRecord) -> PreemptionPlan | None:
         units = self._shops.pool(asker)
         if not units:
             return None
@@ -175,16 +175,16 @@ class Trader:
             best = gentler_of(best, other) if other else best
         return self._gentler(asker, best) if best else None
 
-    def _best_of_all(self, asker: GangRecord) -> Trade | None:
+    def _best_of_all(self, asker: GangRecord) -> PreemptionPlan | None:
         """The cheapest trade; what is only promised so far yields before any running gang."""
         self._first = list(filter(self._allowed(asker), self._promised))
         best = self._best(asker) if self._first else None
         self._first = []
         return best or self._best(asker)
 
-    def _best(self, asker: GangRecord) -> Trade | None:
+    def _best(self, asker: GangRecord) -> PreemptionPlan | None:
         """The cheapest trade, of gangs no larger than is allowed at the moment."""
-        best: Trade | None = None
+        best: PreemptionPlan | None = None
         ways, self._outgrown = closed(self._state, asker), False
         for way in ways:
             best = cheaper(best, self._in_a_way(asker, way))
@@ -192,12 +192,12 @@ class Trader:
             best = self._in_a_way(asker, GROWN)
         return best
 
-    def _in_a_way(self, asker: GangRecord, way: Flavors) -> Trade | None:
+    def _in_a_way(self, asker: GangRecord, way: Flavors) -> PreemptionPlan | None:
         """The best trade that keeps to the bounds of some flavors."""
         found = self._attempt(asker, partial(self._buy, asker, way, None)) if way else None
         if found:  # more victims for room would be in vain
             return found
-        best: tuple[Cost, int, Trade] | None = None
+        best: tuple[Cost, int, PreemptionPlan] | None = None
         for bound, turn, shop in self._shops.for_gang(asker, self._most, self._first):
             if best and (bound > best[0][:2] or self._state.effort.is_spent):
                 break
@@ -206,7 +206,7 @@ class Trader:
                 best = found.cost, turn, found
         return best[2] if best else None
 
-    def _gentler(self, asker: GangRecord, best: Trade) -> Trade:
+    def _gentler(self, asker: GangRecord, best: PreemptionPlan) -> PreemptionPlan:
         """Of trades on one node at one price, one whose victims can go on elsewhere."""
         market = self._shops.of_nodes(asker)
         killed = best.cost[2]
@@ -223,12 +223,12 @@ class Trader:
                 best = found
         return best
 
-    def _is_roomy(self, trade: Trade) -> bool:
+    def _is_roomy(self, trade: PreemptionPlan) -> bool:
         """Whether any victim could find room elsewhere at all."""
         free = self._state.totals.free_gpu(ANY_FLAVOR)
         return any(unit.whole and unit.gpu_milli <= free for unit in trade.units)
 
-    def _from_offer(self, asker: GangRecord, market: Market, offer: Offer) -> Take:
+    def _from_offer(self, asker: GangRecord, market: NodeOffers, offer: Offer) -> Take:
         def take(tentative: Tentative) -> list[Unit] | None:
             market.open()
             done = market.accept(offer, tentative, self._allowed(asker))
@@ -272,7 +272,7 @@ class Trader:
         allows, state, now, most = self._rules.allows, self._state, self._now, self._most
         return lambda unit: unit.gpu_milli <= most and allows(state, asker, unit, now)
 
-    def _attempt(self, asker: GangRecord, take: Take) -> Trade | None:
+    def _attempt(self, asker: GangRecord, take: Take) -> PreemptionPlan | None:
         tentative, before = Tentative(self._state), self._growth.use_of(asker)
         try:
             taken = take(tentative)
@@ -284,7 +284,7 @@ class Trader:
 
     def _settle(
         self, asker: GangRecord, taken: list[Unit], tentative: Tentative, before: Use
-    ) -> Trade | None:
+    ) -> PreemptionPlan | None:
         """Drop victims not needed, seat the gang, and move the victims that fit elsewhere."""
         units = self._thin(asker, taken, tentative, before)
         placement = self._place(asker)
@@ -298,7 +298,7 @@ class Trader:
         if self._state.policy.evict.move:
             with self._state.future.apart_from(asker.gang.id):
                 moves = self._moves(units, tentative)
-        return Trade(
+        return PreemptionPlan(
             placement,
             tuple(units),
             tuple(moves),

@@ -60,7 +60,7 @@ class Stock:
         self._sums: dict[int, int] = {}
         self._floors: dict[tuple[int, bool, int], Cost | None] = {}
         self._supplies: dict[int, Supply] = {}
-        self._tables: dict[tuple[tuple[int, ...], int, bool], Floors] = {}
+        self._tables: dict[tuple[tuple[int, ...], int, bool], StopFloors] = {}
 
     def supply(self, domain: int, ranks: Sequence[int]) -> Supply:
         """What may be taken in a domain, whose nodes these are."""
@@ -70,12 +70,12 @@ class Stock:
             self._supplies[domain] = found
         return found
 
-    def floors(self, ranks: Sequence[int], milli: int, *, shared: bool) -> "Floors":
+    def floors(self, ranks: Sequence[int], milli: int, *, shared: bool) -> "StopFloors":
         """The current floors of some nodes for pods of this size in thousandths of a GPU."""
         key = (tuple(ranks), milli, shared)
         found = self._tables.get(key)
         if found is None:
-            found = self._tables[key] = Floors(self._state, self, ranks, milli, shared=shared)
+            found = self._tables[key] = StopFloors(self._state, self, ranks, milli, shared=shared)
         found.sync()
         return found
 
@@ -128,7 +128,7 @@ class Stock:
         return sorted(found, key=lambda each: each.grade)
 
 
-class Floors:
+class StopFloors:
     """The least that room for a pod costs on each of some nodes where there is none now.
 
     Askers of one cycle share it; it follows the tree's log of changes.

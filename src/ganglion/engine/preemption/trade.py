@@ -8,14 +8,14 @@ from ganglion.engine.preemption.stock import Cost
 from ganglion.engine.preemption_rules.growth import BY_RIGHT
 from ganglion.engine.search.quota import asked
 from ganglion.engine.store.holdings import Holdings
-from ganglion.engine.store.victims import Rules, Unit
+from ganglion.engine.store.victims import Unit, VictimRules
 from ganglion.model.placement import Placement
 
 LARGE = 4
 """A victim that holds more than this multiple of the asker's request is out of proportion."""
 
 
-class Trade(NamedTuple):
+class PreemptionPlan(NamedTuple):
     """A place, and the gangs that have to leave for it.
 
     Attributes:
@@ -36,29 +36,29 @@ def is_judged(units: Iterable[Unit]) -> bool:
     return any(unit.cause in BY_RIGHT for unit in units)
 
 
-def cheaper(one: Trade | None, other: Trade | None) -> Trade | None:
+def cheaper(one: PreemptionPlan | None, other: PreemptionPlan | None) -> PreemptionPlan | None:
     """The cheaper of two trades, the first of equals."""
     return other if one is None or (other is not None and other.cost < one.cost) else one
 
 
-def is_clear(trade: Trade) -> bool:
+def is_clear(trade: PreemptionPlan) -> bool:
     """Whether only spare gangs leave for it."""
     return all(unit.record.gang.spare for unit in trade.units)
 
 
-def is_out_of_proportion(trade: Trade, asker: GangRecord) -> bool:
+def is_out_of_proportion(trade: PreemptionPlan, asker: GangRecord) -> bool:
     """Whether a gang leaves that is much larger than the one it leaves for."""
     most = LARGE * asked(asker).gpu_milli
     return bool(most) and any(unit.gpu_milli > most for unit in trade.units)
 
 
-def gentler_of(trade: Trade, other: Trade) -> Trade:
+def gentler_of(trade: PreemptionPlan, other: PreemptionPlan) -> PreemptionPlan:
     """The other trade if it loses less GPU time and displaces fewer GPUs, whatever the classes."""
     less = other.cost[1] < trade.cost[1] and _displaced(other) < _displaced(trade)
     return other if less else trade
 
 
-def _displaced(trade: Trade) -> int:
+def _displaced(trade: PreemptionPlan) -> int:
     """Thousandths of GPUs of victims that do not go on elsewhere at once."""
     moved = {record.gang.id for record, _ in trade.moves}
     return sum(unit.gpu_milli for unit in trade.units if unit.record.gang.id not in moved)
@@ -74,7 +74,7 @@ def cost_of(units: Sequence[Unit], moved: int, *, classless: bool) -> Cost:
 
 
 def unclaimed(
-    state: Holdings, rules: Rules, asker: GangRecord, trade: Trade, now: int
+    state: Holdings, rules: VictimRules, asker: GangRecord, trade: PreemptionPlan, now: int
 ) -> Unit | None:
     """A victim that the asker may not take for the flavors that it gets; None = there is none.
 

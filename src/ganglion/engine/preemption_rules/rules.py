@@ -2,9 +2,9 @@
 
 from ganglion.engine.preemption_rules.share_rules import ShareRules
 from ganglion.engine.preemption_rules.timeshare import TurnRules
-from ganglion.engine.store.victims import Rules
+from ganglion.engine.store.victims import VictimRules
 
 
-def rules() -> Rules:
+def rules() -> VictimRules:
     """Who may take from whom: by priority and share, then by turns."""
     return TurnRules(ShareRules())

@@ -13,8 +13,8 @@ from ganglion.engine.gangs.record import GangRecord
 from ganglion.engine.preemption_rules.units import units_of
 from ganglion.engine.search.quota import asked
 from ganglion.engine.store.holdings import Holdings
-from ganglion.engine.store.victims import Rules, Unit, Useful
-from ganglion.engine.timesharing.time_sharers import Pool
+from ganglion.engine.store.victims import Unit, Useful, VictimRules
+from ganglion.engine.timesharing.time_sharers import SharingPool
 from ganglion.model.causes import CauseKind
 from ganglion.model.placement import PodPlacement
 from ganglion.model.reasons import Reason, Token
@@ -27,7 +27,7 @@ class TurnRules:
         inner: the rules of the policy.
     """
 
-    def __init__(self, inner: Rules) -> None:
+    def __init__(self, inner: VictimRules) -> None:
         self._inner = inner
         self._had_turns: dict[tuple[str, int], list[_HadTurn]] = {}
         self._made = -1
@@ -60,7 +60,7 @@ class TurnRules:
     def victims(
         self, state: Holdings, asker: GangRecord, now: int, useful: Useful
     ) -> Iterator[Unit]:
-        """Units in the order in which they are to be taken; see `Rules`."""
+        """Units in the order in which they are to be taken; see `VictimRules`."""
         offered = set()
         for unit in self._inner.victims(state, asker, now, useful):
             offered.add(unit.record.gang.id)
@@ -108,7 +108,7 @@ class _HadTurn(NamedTuple):
     milli: int
 
 
-def _had_turns(pool: Pool, now: int) -> Iterator[_HadTurn]:
+def _had_turns(pool: SharingPool, now: int) -> Iterator[_HadTurn]:
     for record in pool.running.values():
         if now >= pool.levels.keeps_until(record):
             pods = record.placement.pods if record.placement else ()

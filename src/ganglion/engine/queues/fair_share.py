@@ -8,7 +8,7 @@ quota, or `*` for all flavors together where no queue has quota by flavor.
 from collections.abc import Iterable, Mapping
 from typing import Protocol
 
-from ganglion.engine.gangs.pending import Lanes
+from ganglion.engine.gangs.pending import Pending
 from ganglion.engine.gangs.record import GangRecord
 from ganglion.engine.queues.decayed_usage import PastUse
 from ganglion.engine.queues.lending import NOTHING
@@ -36,7 +36,7 @@ class Scene(Protocol):
         """Queues and what they use."""
 
     @property
-    def lanes(self) -> Lanes:
+    def lanes(self) -> Pending:
         """What waits."""
 
     @property

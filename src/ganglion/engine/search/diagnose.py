@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from ganglion.engine.placement.place import Demand, place, required_level, rules_of
 from ganglion.engine.state.cluster_state import ClusterState
-from ganglion.engine.topology.capacity_index import Fits, Rules
+from ganglion.engine.topology.capacity_index import Fits, PlaceRules
 from ganglion.engine.topology.devices import largest
 from ganglion.engine.topology.indexes import Indexes
 from ganglion.engine.topology.node_state import room_by_extras
@@ -153,9 +153,9 @@ def _plainly_fits(state: ClusterState, demand: Demand) -> bool:
     return indexes.fits(shape, rules).most(level) >= first.least
 
 
-def _room_in_all(indexes: Indexes, shape: Shape, rules: Rules) -> int:
+def _room_in_all(indexes: Indexes, shape: Shape, rules: PlaceRules) -> int:
     """Pods that the fleet has room for; without rules no domain has to be looked at for it."""
-    if rules != Rules():
+    if rules != PlaceRules():
         return indexes.fits(shape, rules).values[0]
     counts = indexes.tree.counts
     rooms = indexes.table.rooms(indexes.table.sight(shape), counts)

@@ -1,9 +1,9 @@
 """What the state consists of: holdings, and what is expected of the time ahead."""
 
 from ganglion.engine.forecast.backlog import Backlog
-from ganglion.engine.forecast.start_estimates import Bands
-from ganglion.engine.gangs.min_available import Floors
-from ganglion.engine.gangs.pending import Lanes
+from ganglion.engine.forecast.start_estimates import StartEstimates
+from ganglion.engine.gangs.min_available import MinAvailable
+from ganglion.engine.gangs.pending import Pending
 from ganglion.engine.gangs.record import SETTLED, GangRecord
 from ganglion.engine.plugins.protocols import Plugins
 from ganglion.engine.queues.usage import Shares
@@ -11,12 +11,12 @@ from ganglion.engine.runtimes.estimates import Estimates
 from ganglion.engine.runtimes.occupants import Clock, Occupants
 from ganglion.engine.state.effort import Effort
 from ganglion.engine.store.holdings import Holdings
-from ganglion.engine.timeline.backfill import Future
+from ganglion.engine.timeline.backfill import BackfillPlanner
 from ganglion.engine.timeline.bookings import Bookings
 from ganglion.engine.timeline.profile import Ground
-from ganglion.engine.timeline.standby import KeptPlaces
+from ganglion.engine.timeline.standby import StandbyPlaces
 from ganglion.engine.topology.indexes import Indexes
-from ganglion.engine.topology.node_state_table import Conditions
+from ganglion.engine.topology.node_state_table import NodeStateTable
 from ganglion.engine.topology.totals import Totals
 from ganglion.engine.topology.tree import Tree
 from ganglion.model.placement import PodPlacement
@@ -57,16 +57,16 @@ class Components(Holdings):
         self.stranded: dict[str, None] = {}
         self.bookings = Bookings(self.shares.path)
         self.occupants = Occupants()
-        self.kept = KeptPlaces(self, self.occupants)
+        self.kept = StandbyPlaces(self, self.occupants)
         self.backlog = Backlog(self)
         self.replan()
-        self.bands = Bands(self, self.estimates)
+        self.bands = StartEstimates(self, self.estimates)
 
     def rebuild(self) -> None:
         """Make everything anew that follows from nodes, queues, records and reservations."""
         known, queues, kept, future = self.tree, self.shares.tree, self.kept, self.future
         typical, lanes, order = self.table.typical, self.lanes, self.occupants.records
-        self.table = Conditions(self.plugins)
+        self.table = NodeStateTable(self.plugins)
         self.table.measure_by(typical, {})
         self.tree = Tree(self.table)
         for node in known.described().values():
@@ -80,8 +80,8 @@ class Components(Holdings):
         self.shares = Shares()
         for name in sorted(queues.queues, key=queues.order.__getitem__):
             self.shares.put(queues.queues[name])
-        self.occupants, self.lanes = Occupants(), Lanes()
-        self.floors = Floors(self.plugins.preempts)
+        self.occupants, self.lanes = Occupants(), Pending()
+        self.floors = MinAvailable(self.plugins.preempts)
         asleep = dict.fromkeys((*self.asleep, *self.records))
         self.asleep = {each: None for each in asleep if self._may_sleep(each)}
         promised, self.promised, self.leaving = self.promised, {}, {}
@@ -98,7 +98,7 @@ class Components(Holdings):
         bookings = self.bookings.all()
         self.bookings = Bookings(self.shares.path)
         self.bookings.restore(bookings)
-        self.kept = KeptPlaces(self, self.occupants)
+        self.kept = StandbyPlaces(self, self.occupants)
         self.kept.take_over(kept)
         self.replan()
         self.future.restore(future.held())
@@ -157,7 +157,7 @@ class Components(Holdings):
     def replan(self) -> None:
         """The policy is another one: reservations are made anew."""
         clock = Clock(self.estimates, self.policy.future)
-        self.future = Future(Ground(self, self.occupants, clock, self.bookings), self.kept)
+        self.future = BackfillPlanner(Ground(self, self.occupants, clock, self.bookings), self.kept)
 
     def again(self, now: int) -> None:
         """What the time alone does to the state at the beginning of a cycle, in a replay."""

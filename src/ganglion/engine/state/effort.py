@@ -12,7 +12,7 @@ from contextlib import contextmanager
 
 from msgspec.structs import replace
 
-from ganglion.engine.gangs.pending import Lane
+from ganglion.engine.gangs.pending import PendingClass
 from ganglion.model.plan import Plan, Wait
 from ganglion.model.reasons import Reason, Token
 from ganglion.model.workload import Gang
@@ -132,7 +132,7 @@ class Effort:
             self.per_cycle, self.used, self.missed_moves = before
 
 
-def postpone(lane: Lane, plan: Plan) -> None:
+def postpone(lane: PendingClass, plan: Plan) -> None:
     """A lane is not searched for in full in this cycle; say so once."""
     reason, key = _postponed(lane.reason), lane.head()
     if reason != lane.reason and key:

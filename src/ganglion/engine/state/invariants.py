@@ -7,7 +7,7 @@ from ganglion.engine.gangs.record import HOLDING, SETTLED, GangRecord
 from ganglion.engine.queues.lending import NOTHING
 from ganglion.engine.state.components import Components
 from ganglion.engine.store.holdings import Holdings
-from ganglion.engine.topology.node_state import UNBOUNDED, Condition, added
+from ganglion.engine.topology.node_state import UNBOUNDED, NodeState, added
 from ganglion.engine.topology.node_state_table import extras_of
 from ganglion.engine.topology.totals import Totals
 from ganglion.model.errors import InvariantBroken
@@ -194,7 +194,7 @@ def _occupants(state: Components) -> None:
         _require(here == by_node.get(node, {}), f"the gangs on node {node} are miscounted")
 
 
-def _node(name: str, condition: Condition, pods: list[Usage], has: tuple[int, int, int]) -> None:
+def _node(name: str, condition: NodeState, pods: list[Usage], has: tuple[int, int, int]) -> None:
     cpu, memory, slots = has
     _require(
         condition.cpu == cpu - sum(pod.cpu_milli for pod in pods)

@@ -13,7 +13,7 @@ from typing import Any
 from msgspec.structs import fields
 
 from ganglion.engine.forecast.backlog import Backlog
-from ganglion.engine.forecast.start_estimates import SCORED, Bands, Told
+from ganglion.engine.forecast.start_estimates import SCORED, StartEstimates, Told
 from ganglion.engine.gangs.record import GangRecord
 from ganglion.engine.plugins.protocols import Plugins
 from ganglion.engine.queues.decayed_usage import PastUse, Sum
@@ -23,7 +23,7 @@ from ganglion.engine.runtimes.history import History
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.engine.store.queue_rules import shapes_for
 from ganglion.engine.timeline.reservation import Reservation
-from ganglion.engine.timesharing.time_sharers import Pool, Sharers
+from ganglion.engine.timesharing.time_sharers import SharingPool, TimeSharers
 from ganglion.model.events import StartExpected
 from ganglion.model.policy import Policy
 
@@ -166,7 +166,7 @@ def _take_past(past: PastUse, known: Iterable[tuple[str, str | None, int, int, i
         past.sums()[queue, user] = Sum(milli, at, weighted)
 
 
-def _bands(bands: Bands) -> Parts:
+def _bands(bands: StartEstimates) -> Parts:
     return {
         "ratios": [(kind, each.runs()) for kind, each in bands.ratios.windows.items()],
         "latest": list(bands.ratios.latest.items()),
@@ -179,7 +179,7 @@ def _bands(bands: Bands) -> Parts:
     }
 
 
-def _take_bands(bands: Bands, known: Parts) -> None:
+def _take_bands(bands: StartEstimates, known: Parts) -> None:
     ratios = Ratios()
     ratios.windows = {kind: _history(runs) for kind, runs in known["ratios"]}
     ratios.latest = dict(known["latest"])
@@ -193,7 +193,7 @@ def _take_bands(bands: Bands, known: Parts) -> None:
     bands.load.ends = known["ends"]
 
 
-def _pools(sharers: Sharers) -> list[Parts]:
+def _pools(sharers: TimeSharers) -> list[Parts]:
     return [
         {
             "queue": queue,
@@ -210,9 +210,9 @@ def _pools(sharers: Sharers) -> list[Parts]:
     ]
 
 
-def _take_pools(sharers: Sharers, known: Iterable[Parts]) -> None:
+def _take_pools(sharers: TimeSharers, known: Iterable[Parts]) -> None:
     for each in known:
-        pool = Pool(each["quantum_ms"], each["levels"])
+        pool = SharingPool(each["quantum_ms"], each["levels"])
         pool.take(each["learnt"][:3])  # versions before wrote ages after them, and no `fifo`
         if "fifo" in each:
             pool.fifo.take(each["fifo"])

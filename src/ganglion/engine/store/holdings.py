@@ -4,8 +4,8 @@ from operator import attrgetter
 
 from ganglion.engine.gangs.equivalence import asked_by, form, leaves_within
 from ganglion.engine.gangs.gates import Gates, asleep
-from ganglion.engine.gangs.min_available import Floors
-from ganglion.engine.gangs.pending import Lanes
+from ganglion.engine.gangs.min_available import MinAvailable
+from ganglion.engine.gangs.pending import Pending
 from ganglion.engine.gangs.rank import aged_rank, breadth
 from ganglion.engine.gangs.record import SETTLED, GangRecord
 from ganglion.engine.gangs.timers import Alarms
@@ -18,10 +18,10 @@ from ganglion.engine.queues.decayed_usage import PastUse
 from ganglion.engine.queues.fair_share import Deserved
 from ganglion.engine.queues.usage import Shares
 from ganglion.engine.store.journal import Journaled
-from ganglion.engine.timesharing.time_sharers import FIRST, Sharers
+from ganglion.engine.timesharing.time_sharers import FIRST, TimeSharers
 from ganglion.engine.topology.indexes import Indexes
-from ganglion.engine.topology.node_state import Sight
-from ganglion.engine.topology.node_state_table import Conditions
+from ganglion.engine.topology.node_state import ShapeView
+from ganglion.engine.topology.node_state_table import NodeStateTable
 from ganglion.engine.topology.totals import Totals
 from ganglion.engine.topology.tree import Tree
 from ganglion.model.errors import Conflict, NotFound
@@ -77,17 +77,17 @@ class Holdings(Journaled):
         super().__init__()
         self.policy = policy or Policy()
         self.plugins = plugins or builtin_plugins(self.policy)
-        self.table = Conditions(self.plugins)
+        self.table = NodeStateTable(self.plugins)
         self.tree = Tree(self.table)
         self.indexes = Indexes(self.table, self.tree)
         self.totals = Totals(self.table, self.tree)
         self.shares = Shares()
         self.past = PastUse(self.policy.usage.half_life_ms)
-        self.lanes = Lanes()
+        self.lanes = Pending()
         self.gates = Gates()
-        self.floors = Floors(self.plugins.preempts)
+        self.floors = MinAvailable(self.plugins.preempts)
         self.census = Census()
-        self.sharers = Sharers(self)
+        self.sharers = TimeSharers(self)
         self.records: dict[str, GangRecord] = {}
         self.leaving: dict[str, dict[str, None]] = {}
         self.promised: dict[str, None] = {}
@@ -387,7 +387,7 @@ class Holdings(Journaled):
         for flavor, usage in charged:
             self.shares.charge(gang.queue, flavor, usage, gang.preemptible, sign, gang.user)
 
-    def _sights(self, record: GangRecord) -> dict[str, Sight]:
+    def _sights(self, record: GangRecord) -> dict[str, ShapeView]:
         sight = self.table.sight
         return {
             each.name: sight(shape)

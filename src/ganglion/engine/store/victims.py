@@ -86,7 +86,7 @@ def may_stop(state: Holdings, victim: GangRecord, favoured: Gang, now: int) -> b
     return allowed
 
 
-class Rules(Protocol):
+class VictimRules(Protocol):
     """Who may take from whom, and in which order."""
 
     def hopeless(self, state: Holdings, asker: GangRecord, now: int) -> Reason | None:

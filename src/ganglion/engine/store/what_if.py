@@ -5,7 +5,7 @@ from typing import Self
 
 from ganglion.engine.gangs.record import GangRecord
 from ganglion.engine.store.holdings import Holdings
-from ganglion.engine.topology.node_state import Condition, changed
+from ganglion.engine.topology.node_state import NodeState, changed
 from ganglion.engine.topology.pod_shape import Shape
 from ganglion.model.placement import PodPlacement
 
@@ -27,7 +27,7 @@ class Sketch:
         self._state, self._tree = state, state.tree
         self._before: dict[int, tuple[int, int]] = {}
         self._shut: dict[int, None] = {}
-        self._overfull: dict[int, Condition] = {}
+        self._overfull: dict[int, NodeState] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -87,11 +87,11 @@ class Sketch:
             self._before[rank] = (self._tree.conditions[rank], self._tree.pods[rank])
         return rank
 
-    def _condition(self, rank: int) -> Condition:
+    def _condition(self, rank: int) -> NodeState:
         known = self._overfull.get(rank)
         return known or self._tree.table.known[self._tree.conditions[rank]]
 
-    def _put(self, rank: int, condition: Condition) -> None:
+    def _put(self, rank: int, condition: NodeState) -> None:
         """The tree never shows less than nothing; what is owed is remembered here."""
         shown = _not_negative(condition)
         if shown == condition:
@@ -101,7 +101,7 @@ class Sketch:
         self._tree.move(rank, self._tree.table.intern(shown))
 
 
-def _not_negative(condition: Condition) -> Condition:
+def _not_negative(condition: NodeState) -> NodeState:
     lowest = min(condition.cpu, condition.memory, condition.slots, *condition.gpu)
     if lowest >= 0:
         return condition

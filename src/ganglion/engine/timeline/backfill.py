@@ -29,7 +29,7 @@ from ganglion.engine.timeline.profile import Ground, Search, earliest
 from ganglion.engine.timeline.reservation import Reservation, is_about_room, overtakes, seniority
 from ganglion.engine.timeline.reservation_table import Apart, Reservations
 from ganglion.engine.timeline.reserved_nodes import Rooms
-from ganglion.engine.timeline.standby import KeptPlaces
+from ganglion.engine.timeline.standby import StandbyPlaces
 from ganglion.model.causes import Cause, CauseKind
 from ganglion.model.events import StartPlanned
 from ganglion.model.placement import Placement, PodPlacement
@@ -47,7 +47,7 @@ Found = tuple[Reason | None, Placement | None]
 """Either a reason to wait or a placement."""
 
 
-class Future:
+class BackfillPlanner:
     """The reservations, changed by `StartPlanned` events and by what happens to their gangs.
 
     Args:
@@ -55,7 +55,7 @@ class Future:
         kept: places kept for gangs that sleep.
     """
 
-    def __init__(self, ground: Ground, kept: KeptPlaces) -> None:
+    def __init__(self, ground: Ground, kept: StandbyPlaces) -> None:
         self._ground, self._kept, self._policy = ground, kept, ground.state.policy.future
         self._held = Reservations(kept)
         self._renewed = -1

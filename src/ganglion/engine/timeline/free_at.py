@@ -5,7 +5,7 @@ from typing import Self
 
 from ganglion.engine.gangs.record import GangRecord
 from ganglion.engine.store.what_if import shapes_by_set
-from ganglion.engine.topology.node_state import UNBOUNDED, Condition, added
+from ganglion.engine.topology.node_state import UNBOUNDED, NodeState, added
 from ganglion.engine.topology.pod_shape import Shape
 from ganglion.model.placement import Placement, PodPlacement
 
@@ -33,7 +33,7 @@ class Room:
         "_tenancies",
     )
 
-    def __init__(self, condition: Condition, tenancies: Iterable[str]) -> None:
+    def __init__(self, condition: NodeState, tenancies: Iterable[str]) -> None:
         self._cpu, self._memory, self._slots = condition.cpu, condition.memory, condition.slots
         self._gpu, self._open = [*condition.gpu], condition.open
         self._devices, self._sick = len(self._gpu), condition.sick

@@ -9,7 +9,7 @@ from ganglion.engine.gangs.record import GangRecord
 from ganglion.engine.store.holdings import Holdings
 from ganglion.engine.store.victims import Unit
 from ganglion.engine.timeline.reservation import Reservation
-from ganglion.engine.topology.node_state import UNBOUNDED, Condition, added
+from ganglion.engine.topology.node_state import UNBOUNDED, NodeState, added
 from ganglion.engine.topology.pod_shape import SHARED, Shape
 from ganglion.model.causes import CauseKind
 from ganglion.model.placement import Placement, PodPlacement
@@ -100,7 +100,7 @@ def overfull(state: Holdings, nodes: Iterable[str], *, extras: bool = False) -> 
     return found
 
 
-def condition_of(state: Holdings, node: str) -> Condition:
+def condition_of(state: Holdings, node: str) -> NodeState:
     """What is free on a node as the tree counts it. Raises NotFound."""
     return state.table.known[state.tree.conditions[state.tree.rank(node)]]
 

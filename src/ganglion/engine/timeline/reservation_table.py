@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from ganglion.engine.timeline.reservation import Reservation
-from ganglion.engine.timeline.standby import KeptPlaces
+from ganglion.engine.timeline.standby import StandbyPlaces
 from ganglion.model.workload import Gang
 
 
@@ -17,7 +17,7 @@ class Reservations:
         version: grows with every change.
     """
 
-    def __init__(self, kept: KeptPlaces) -> None:
+    def __init__(self, kept: StandbyPlaces) -> None:
         self._held: dict[str, Reservation] = {}
         self._kept = kept
         self.version = 0

@@ -57,7 +57,7 @@ class Kept(Struct, frozen=True):
         return self.held.placement
 
 
-class KeptPlaces:
+class StandbyPlaces:
     """All kept places by gang, in the order in which they were given.
 
     Args:
@@ -99,7 +99,7 @@ class KeptPlaces:
         """Iterate over exactly these; the rest is made anew then."""
         self._all = {each.record.gang.id: each for each in kept}
 
-    def take_over(self, others: "KeptPlaces") -> None:
+    def take_over(self, others: "StandbyPlaces") -> None:
         """Keep the places that others list, as they were charged."""
         for each in others:
             self._keep(each)

@@ -14,7 +14,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Protocol
 
-from ganglion.engine.gangs.pending import Lanes
+from ganglion.engine.gangs.pending import Pending
 from ganglion.engine.gangs.preemption_cost import attained
 from ganglion.engine.gangs.record import SETTLED, GangRecord
 from ganglion.engine.timesharing.first_come import FirstCome
@@ -54,7 +54,7 @@ class Holder(Protocol):
 
     policy: Policy
     records: dict[str, GangRecord]
-    lanes: Lanes
+    lanes: Pending
     freed: int
 
     @property
@@ -65,7 +65,7 @@ class Holder(Protocol):
         """Put a pending gang where it waits."""
 
 
-class Pool:
+class SharingPool:
     """Gangs of one queue and priority that share time.
 
     Attributes:
@@ -199,7 +199,7 @@ class Pool:
         return found
 
 
-class Sharers:
+class TimeSharers:
     """All pools.
 
     Args:
@@ -208,13 +208,13 @@ class Sharers:
 
     def __init__(self, state: Holder) -> None:
         self._state = state
-        self._pools: dict[tuple[str, int], Pool] = {}
+        self._pools: dict[tuple[str, int], SharingPool] = {}
 
-    def pools(self) -> dict[tuple[str, int], Pool]:
+    def pools(self) -> dict[tuple[str, int], SharingPool]:
         """All of them by queue and priority."""
         return self._pools
 
-    def of(self, gang: Gang) -> Pool | None:
+    def of(self, gang: Gang) -> SharingPool | None:
         """The pool of a gang; None = it shares its time with no other."""
         quantum = self._quantum_ms(gang)
         if quantum is None:
@@ -224,7 +224,7 @@ class Sharers:
         if found is None or found.quantum_ms != quantum:
             restart = self._state.policy.evict.restart_ms
             levels = fixed(quantum) if quantum else prior(restart)
-            found = self._pools[key] = Pool(quantum, levels)
+            found = self._pools[key] = SharingPool(quantum, levels)
         return found
 
     def _quantum_ms(self, gang: Gang) -> int | None:

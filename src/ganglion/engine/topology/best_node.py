@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from heapq import heappop, heappush
 
-from ganglion.engine.topology.node_state import Sight
+from ganglion.engine.topology.node_state import ShapeView
 from ganglion.engine.topology.scoring import Rating
 from ganglion.engine.topology.tree import Tree
 
@@ -15,7 +15,7 @@ class Picker:
     their last node are dropped when met.
     """
 
-    def __init__(self, tree: Tree, rating: Rating, sight: Sight) -> None:
+    def __init__(self, tree: Tree, rating: Rating, sight: ShapeView) -> None:
         self._tree, self._rating, self._sight = tree, rating, sight
         self._epoch, self._cursor = (-1, -1), 0
         self._listed: set[int] = set()

@@ -6,12 +6,12 @@ from heapq import heappop, heappush
 
 from msgspec import Struct
 
-from ganglion.engine.topology.node_state import Sight
+from ganglion.engine.topology.node_state import ShapeView
 from ganglion.engine.topology.tree import Tree
 from ganglion.model.levels import DEPTH, INSIDE_NODE, Level
 
 
-class Rules(Struct, frozen=True, cache_hash=True):
+class PlaceRules(Struct, frozen=True, cache_hash=True):
     """What bounds the number of pods in a domain besides room.
 
     Attributes:
@@ -52,7 +52,7 @@ class Fits:
         rules: what bounds the numbers.
     """
 
-    def __init__(self, tree: Tree, sight: Sight, rules: Rules) -> None:
+    def __init__(self, tree: Tree, sight: ShapeView, rules: PlaceRules) -> None:
         self._tree, self.sight, self.rules = tree, sight, rules
         self._epoch, self._cursor = -1, 0
         self._unit = rules.inner[1] if rules.inner else 1
@@ -189,4 +189,4 @@ class Fits:
         return None
 
 
-_FREE = Rules()
+_FREE = PlaceRules()

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from ganglion.engine.plugins.protocols import Ints, NodeClass, Rows
-from ganglion.engine.topology.node_state import Condition
+from ganglion.engine.topology.node_state import NodeState
 from ganglion.model.resources import PodRequest
 
 
@@ -21,7 +21,7 @@ class Columns:
         self.fixed: Ints = np.zeros((64, 3), dtype=np.int64)
         self.gpu: Ints = np.zeros((64, 8), dtype=np.int64)
 
-    def write(self, row: int, condition: Condition) -> None:
+    def write(self, row: int, condition: NodeState) -> None:
         """Set the row of a condition."""
         width = max(self.gpu.shape[1], len(condition.gpu))
         if row >= len(self.gpu) or width > self.gpu.shape[1]:

@@ -4,9 +4,9 @@ from collections.abc import Callable, Hashable
 from typing import TypeVar
 
 from ganglion.engine.topology.best_node import Picker
-from ganglion.engine.topology.capacity_index import Fits, Rules
-from ganglion.engine.topology.node_state import Sight
-from ganglion.engine.topology.node_state_table import Conditions
+from ganglion.engine.topology.capacity_index import Fits, PlaceRules
+from ganglion.engine.topology.node_state import ShapeView
+from ganglion.engine.topology.node_state_table import NodeStateTable
 from ganglion.engine.topology.pod_shape import Shape
 from ganglion.engine.topology.scoring import Rating
 from ganglion.engine.topology.tree import Tree
@@ -28,7 +28,7 @@ class Indexes:
         answers: what was found out about the tree while no pod ever moves in it.
     """
 
-    def __init__(self, table: Conditions, tree: Tree) -> None:
+    def __init__(self, table: NodeStateTable, tree: Tree) -> None:
         self.answers: dict[Hashable, object] = {}
         self._paths: tuple[int, list[tuple[str, ...]]] = (-1, [])
         self.table, self.tree = table, tree
@@ -51,13 +51,13 @@ class Indexes:
             self._paths = (tree.epoch, named)
         return self._paths[1]
 
-    def picker(self, sight: Sight) -> Picker:
+    def picker(self, sight: ShapeView) -> Picker:
         """The picker of a shape."""
         return _recent(
             self._pickers, PICKERS, sight.shape, lambda: Picker(self.tree, self.rating, sight)
         )
 
-    def fits(self, shape: Shape, rules: Rules) -> Fits:
+    def fits(self, shape: Shape, rules: PlaceRules) -> Fits:
         """The fits of a shape under some rules, up to date."""
         found = _recent(
             self._fits,

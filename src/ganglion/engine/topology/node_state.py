@@ -16,7 +16,7 @@ Extras = tuple[tuple[str, int], ...]
 """Sorted (resource, amount) of what a node only counts."""
 
 
-class Condition(NamedTuple):
+class NodeState(NamedTuple):
     """What is free on a node, and who may use it.
 
     Attributes:
@@ -53,7 +53,7 @@ Visible = tuple[tuple[int, ...], ...]
 """Indexes of devices, by node class."""
 
 
-class Sight:
+class ShapeView:
     """One shape's cached answers, by condition.
 
     Attributes:
@@ -84,14 +84,14 @@ class Sight:
         self.left: dict[tuple[int, tuple[int, ...], int, bool], int] = {}
 
 
-def may_join(shape: Shape, condition: Condition) -> bool:
+def may_join(shape: Shape, condition: NodeState) -> bool:
     """Whether isolation lets pods of the shape onto a node in this condition."""
     return not condition.tenancy or condition.tenancy == shape.tenancy
 
 
 def changed(
-    condition: Condition, shape: Shape, devices: tuple[int, ...], milli: int, sign: int
-) -> Condition:
+    condition: NodeState, shape: Shape, devices: tuple[int, ...], milli: int, sign: int
+) -> NodeState:
     """The condition when a pod has come (`sign` 1) or gone (`sign` -1)."""
     request = shape.request
     gpu = condition.gpu
@@ -128,7 +128,7 @@ def room_by_extras(free: Extras, amounts: Extras, most: int) -> int:
     return min((most, *(there.get(name, 0) // amount for name, amount in amounts)))
 
 
-def widened(condition: Condition, devices: int) -> Condition:
+def widened(condition: NodeState, devices: int) -> NodeState:
     """The condition with at least `devices` devices; those that the node has not got are sick."""
     missing = tuple(range(len(condition.gpu), devices))
     if not missing:
@@ -137,7 +137,7 @@ def widened(condition: Condition, devices: int) -> Condition:
     return condition._replace(sick=condition.sick + missing, gpu=gpu)
 
 
-def trimmed(condition: Condition, devices: int) -> Condition:
+def trimmed(condition: NodeState, devices: int) -> NodeState:
     """The condition without those beyond `devices` devices at its end that no pod holds."""
     last = len(condition.gpu)
     while last > devices and condition.gpu[last - 1] == WHOLE:

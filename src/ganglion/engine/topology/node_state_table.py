@@ -13,9 +13,9 @@ from ganglion.engine.plugins.protocols import NodeClass, Plugins, Preferring, Ra
 from ganglion.engine.topology.columns import Columns
 from ganglion.engine.topology.devices import room
 from ganglion.engine.topology.node_state import (
-    Condition,
     Extras,
-    Sight,
+    NodeState,
+    ShapeView,
     changed,
     may_join,
     room_by_extras,
@@ -27,7 +27,7 @@ from ganglion.model.node import Node
 from ganglion.model.resources import WHOLE
 
 
-class Conditions:
+class NodeStateTable:
     """The table of conditions and of what every shape sees in them.
 
     Attributes:
@@ -45,18 +45,18 @@ class Conditions:
         self.supply: dict[str, int] = {}
         self.yardstick = 0
         self.classes: list[NodeClass] = []
-        self.known: list[Condition] = []
+        self.known: list[NodeState] = []
         self.whole: list[int] = []
         self._class_ids: dict[NodeClass, int] = {}
-        self._ids: dict[Condition, int] = {}
-        self._sights: dict[Shape, Sight] = {}
+        self._ids: dict[NodeState, int] = {}
+        self._sights: dict[Shape, ShapeView] = {}
         self.columns = Columns()
         self._forked = False
         self._preferring: tuple[tuple[int, Preferring], ...] = tuple(
             (at, each) for at, each in enumerate(plugins.filters) if isinstance(each, Preferring)
         )[:1]
 
-    def fork(self) -> "Conditions":
+    def fork(self) -> "NodeStateTable":
         """A table that shares everything with this one until it forgets or is measured anew.
 
         Both may add to what they share: a condition has one number in both.
@@ -74,7 +74,7 @@ class Conditions:
         """Forget all conditions but the live ones, and every shape.
 
         Returns:
-            Old number -> new number of the live ones. A caller that holds a `Sight` or any
+            Old number -> new number of the live ones. A caller that holds a `ShapeView` or any
             other number must drop it.
         """
         kept = {each: self.known[each] for each in sorted(set(live))}
@@ -90,7 +90,7 @@ class Conditions:
             self.classes.append(node_class)
         return found
 
-    def intern(self, condition: Condition) -> int:
+    def intern(self, condition: NodeState) -> int:
         """Number of a condition, given on first sight."""
         found = self._ids.get(condition)
         if found is None:
@@ -105,13 +105,13 @@ class Conditions:
         node = self.classes[class_id]
         gpu = (WHOLE,) * len(node.devices)
         cpu, memory, slots = node.cpu_milli, node.memory_mib, node.max_pods
-        return self.intern(Condition(class_id, True, "", cpu, memory, slots, (), gpu, node.extras))
+        return self.intern(NodeState(class_id, True, "", cpu, memory, slots, (), gpu, node.extras))
 
-    def sight(self, shape: Shape) -> Sight:
+    def sight(self, shape: Shape) -> ShapeView:
         """The cache of a shape."""
         found = self._sights.get(shape)
         if found is None:
-            found = self._sights[shape] = Sight(shape)
+            found = self._sights[shape] = ShapeView(shape)
         return found
 
     def measure_by(self, typical: Typical, supply: dict[str, int]) -> None:
@@ -126,7 +126,7 @@ class Conditions:
             sight.scores.clear()
             sight.devices.clear()
 
-    def view(self, sight: Sight, class_id: int) -> View:
+    def view(self, sight: ShapeView, class_id: int) -> View:
         """What a shape can use of a node class."""
         views = sight.views
         while len(views) <= class_id:
@@ -140,7 +140,7 @@ class Conditions:
                 return plugin
         return None
 
-    def ranks(self, sight: Sight) -> Sequence[Rank]:
+    def ranks(self, sight: ShapeView) -> Sequence[Rank]:
         """The ranks of the nodes that a shape may use, by what its pods prefer."""
         for at in range(sight.ranked, len(self.classes)):
             if not self.view(sight, at).obstacle:
@@ -149,14 +149,14 @@ class Conditions:
         sight.ranked = len(self.classes)
         return tuple(sight.ranks)
 
-    def room(self, sight: Sight, condition_id: int) -> int:
+    def room(self, sight: ShapeView, condition_id: int) -> int:
         """How many pods of the shape fit on a node in this condition."""
         found = sight.rooms.get(condition_id)
         if found is None:
             found = sight.rooms[condition_id] = self._room(sight, self.known[condition_id])
         return found
 
-    def rooms(self, sight: Sight, conditions: Iterable[int]) -> dict[int, int]:
+    def rooms(self, sight: ShapeView, conditions: Iterable[int]) -> dict[int, int]:
         """The same for many conditions."""
         known, whole, least, room = sight.rooms, self.whole, sight.least, self.room
         return {
@@ -164,7 +164,7 @@ class Conditions:
             for each in conditions
         }
 
-    def obstacle(self, sight: Sight, condition_id: int) -> str:
+    def obstacle(self, sight: ShapeView, condition_id: int) -> str:
         """The first thing that keeps one pod off a node in this condition; empty = nothing."""
         condition = self.known[condition_id]
         if not condition.open:
@@ -176,7 +176,9 @@ class Conditions:
             return "isolated"
         return self._shortage(sight, condition, view)
 
-    def joined(self, condition_id: int, sight: Sight, devices: tuple[int, ...], milli: int) -> int:
+    def joined(
+        self, condition_id: int, sight: ShapeView, devices: tuple[int, ...], milli: int
+    ) -> int:
         """The condition when one more pod of the shape has come."""
         key = (condition_id, devices, milli)
         found = sight.joined.get(key)
@@ -186,7 +188,7 @@ class Conditions:
         return found
 
     def left(
-        self, condition_id: int, sight: Sight, devices: tuple[int, ...], milli: int, empty: bool
+        self, condition_id: int, sight: ShapeView, devices: tuple[int, ...], milli: int, empty: bool
     ) -> int:
         """The condition when a pod of the shape has gone; `empty` when it was the last one."""
         key = (condition_id, devices, milli, empty)
@@ -198,7 +200,7 @@ class Conditions:
             sight.left[key] = found
         return found
 
-    def _room(self, sight: Sight, condition: Condition) -> int:
+    def _room(self, sight: ShapeView, condition: NodeState) -> int:
         if sight.least and condition.gpu.count(WHOLE) < sight.least:
             return 0  # so are most nodes of a busy fleet
         shape = sight.shape
@@ -217,7 +219,7 @@ class Conditions:
             most = min(most, self._gpu_room(sight, condition, view))
         return max(most, 0)
 
-    def _gpu_room(self, sight: Sight, condition: Condition, view: View) -> int:
+    def _gpu_room(self, sight: ShapeView, condition: NodeState, view: View) -> int:
         return room(
             self.classes[condition.node_class].devices,
             condition.usable,
@@ -227,7 +229,7 @@ class Conditions:
             sight.shape.request.together,
         )
 
-    def _shortage(self, sight: Sight, condition: Condition, view: View) -> str:
+    def _shortage(self, sight: ShapeView, condition: NodeState, view: View) -> str:
         request = sight.shape.request
         if request.gpu.count and not self._gpu_room(sight, condition, view):
             return "too few free GPUs"

@@ -7,8 +7,8 @@ import numpy as np
 from ganglion.engine.plugins.builtin import builtin_score
 from ganglion.engine.plugins.protocols import Appraising, Ints, Rows, Score
 from ganglion.engine.topology.devices import pick
-from ganglion.engine.topology.node_state import Sight
-from ganglion.engine.topology.node_state_table import Conditions
+from ganglion.engine.topology.node_state import ShapeView
+from ganglion.engine.topology.node_state_table import NodeStateTable
 from ganglion.engine.topology.single_scoring import Singly
 from ganglion.model.errors import PluginError
 from ganglion.model.kinds import Weighted
@@ -20,18 +20,18 @@ Ways = tuple[Rows, Ints]
 
 
 class Rating:
-    """Scores conditions for shapes and remembers the answers in their `Sight`."""
+    """Scores conditions for shapes and remembers the answers in their `ShapeView`."""
 
-    def __init__(self, table: Conditions) -> None:
+    def __init__(self, table: NodeStateTable) -> None:
         self._table = table
         self._scores: dict[tuple[Weighted, ...], Scores] = {(): table.plugins.scores}
         self._singly: dict[tuple[Weighted, ...], Singly | None] = {}
 
-    def is_cacheable(self, sight: Sight) -> bool:
+    def is_cacheable(self, sight: ShapeView) -> bool:
         """Whether all scores of a shape may be remembered."""
         return all(score.cacheable for score, _ in self._scores_of(sight))
 
-    def rate(self, sight: Sight, condition_ids: Iterable[int]) -> None:
+    def rate(self, sight: ShapeView, condition_ids: Iterable[int]) -> None:
         """Score the best way to place one pod, for all conditions not rated yet."""
         singly = self._singly_of(sight)
         if singly and singly.ready():
@@ -51,7 +51,7 @@ class Rating:
 
     def rate_nodes(
         self,
-        sight: Sight,
+        sight: ShapeView,
         conditions: Sequence[int],
         turn: int,
         allows: Callable[[int], bool] | None = None,
@@ -81,7 +81,7 @@ class Rating:
         index = int(at[winner])
         return nodes[index], self._devices(sight, here[index], int(rows.device[winner]))
 
-    def way(self, sight: Sight, condition_id: int) -> tuple[int, ...]:
+    def way(self, sight: ShapeView, condition_id: int) -> tuple[int, ...]:
         """Devices of the best way to place one pod, which must fit."""
         if sight.shape.shares_a_device:
             if condition_id not in sight.devices:
@@ -89,7 +89,7 @@ class Rating:
             return sight.devices[condition_id]
         return self._picked(sight, condition_id)
 
-    def milli(self, sight: Sight, condition_id: int, devices: tuple[int, ...]) -> int:
+    def milli(self, sight: ShapeView, condition_id: int, devices: tuple[int, ...]) -> int:
         """Thousandths that a pod takes of each of its devices."""
         if not devices:
             return 0
@@ -98,7 +98,7 @@ class Rating:
         table = self._table
         return table.view(sight, table.known[condition_id].node_class).milli[devices[0]]
 
-    def _rate(self, sight: Sight, fitting: list[int]) -> None:
+    def _rate(self, sight: ShapeView, fitting: list[int]) -> None:
         rows, at = self._ways(sight, fitting, np.full(len(fitting), -1, dtype=np.int64))
         scores = self._total(sight, rows, 0).tolist()
         for index, device, score in zip(at.tolist(), rows.device.tolist(), scores, strict=True):
@@ -108,7 +108,7 @@ class Rating:
                 sight.scores[each] = score
                 sight.devices[each] = self._devices(sight, each, device)
 
-    def _total(self, sight: Sight, rows: Rows, turn: int) -> Ints:
+    def _total(self, sight: ShapeView, rows: Rows, turn: int) -> Ints:
         total = np.zeros(len(rows.device), dtype=np.int64)
         for plugin, weight in self._scores_of(sight):
             part = plugin.score(sight.shape.request, rows, self._table.typical, turn)
@@ -121,7 +121,7 @@ class Rating:
             total += weight * part
         return total
 
-    def _scores_of(self, sight: Sight) -> Scores:
+    def _scores_of(self, sight: ShapeView) -> Scores:
         """The Score plugins that rate nodes for a shape, with their weights."""
         named = sight.shape.scores
         found = self._scores.get(named)
@@ -132,7 +132,7 @@ class Rating:
             )
         return found
 
-    def _singly_of(self, sight: Sight) -> Singly | None:
+    def _singly_of(self, sight: ShapeView) -> Singly | None:
         """What rates conditions for a shape one at a time; None where its scores cannot."""
         named = sight.shape.scores
         if named not in self._singly:
@@ -144,7 +144,7 @@ class Rating:
                     self._singly[named] = Singly(self._table, score, weight, self._picked)
         return self._singly[named]
 
-    def _ways(self, sight: Sight, here: list[int], nodes: Ints) -> Ways:
+    def _ways(self, sight: ShapeView, here: list[int], nodes: Ints) -> Ways:
         """Every way to place one pod on nodes in these conditions, in all of which it fits."""
         table, request = self._table, sight.shape.request
         ids = np.array(here, dtype=np.int64)
@@ -169,7 +169,7 @@ class Rating:
         )
         return rows_, at
 
-    def _shares(self, sight: Sight, ids: Ints) -> tuple[Ints, Ints, Ints]:
+    def _shares(self, sight: ShapeView, ids: Ints) -> tuple[Ints, Ints, Ints]:
         """(position, device, devices after) of every device that has room for a share."""
         columns = self._table.columns
         gpu = columns.gpu[ids]
@@ -179,7 +179,7 @@ class Rating:
         after[np.arange(len(at)), device] -= need[at, device]
         return at, device, after
 
-    def _needs(self, sight: Sight, width: int) -> Ints:
+    def _needs(self, sight: ShapeView, width: int) -> Ints:
         """int64[C, D]: what a share takes of each device; more than there is where it may not."""
         classes = self._table.classes
         if sight.needs.shape != (len(classes), width):
@@ -191,10 +191,10 @@ class Rating:
             sight.needs = needs
         return sight.needs
 
-    def _devices(self, sight: Sight, condition_id: int, device: int) -> tuple[int, ...]:
+    def _devices(self, sight: ShapeView, condition_id: int, device: int) -> tuple[int, ...]:
         return self._picked(sight, condition_id) if device < 0 else (device,)
 
-    def _picked(self, sight: Sight, condition_id: int) -> tuple[int, ...]:
+    def _picked(self, sight: ShapeView, condition_id: int) -> tuple[int, ...]:
         """The wholly free devices that a pod of whole GPUs gets."""
         found = sight.devices.get(condition_id)
         if found is None:

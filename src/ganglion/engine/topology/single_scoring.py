@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterable
 
 from ganglion.engine.plugins.protocols import Appraisal, Appraising, Best, Choice
-from ganglion.engine.topology.node_state import Sight, room_by_extras
-from ganglion.engine.topology.node_state_table import Conditions
+from ganglion.engine.topology.node_state import ShapeView, room_by_extras
+from ganglion.engine.topology.node_state_table import NodeStateTable
 from ganglion.model.levels import Level
 from ganglion.model.resources import WHOLE, GpuRequest
 
@@ -33,10 +33,10 @@ class Singly:
 
     def __init__(
         self,
-        table: Conditions,
+        table: NodeStateTable,
         score: Appraising,
         weight: int,
-        picked: Callable[[Sight, int], tuple[int, ...]],
+        picked: Callable[[ShapeView, int], tuple[int, ...]],
     ) -> None:
         self._table, self._score, self._weight, self._picked = table, score, weight, picked
         self._made_for = (-1, -1)
@@ -53,7 +53,7 @@ class Singly:
             self._appraisal = self._score.appraisal(table.typical, table.classes, table.supply)
         return self._appraisal is not None
 
-    def rate(self, sight: Sight, condition_ids: Iterable[int]) -> None:
+    def rate(self, sight: ShapeView, condition_ids: Iterable[int]) -> None:
         """Score the best way to place one pod, for all conditions not rated yet."""
         table, shape, scores = self._table, sight.shape, sight.scores
         known, request = table.known, shape.request
@@ -88,14 +88,14 @@ class Singly:
                 scores[each] = weight * score
                 sight.devices[each] = found[1][at]
 
-    def _find(self, sight: Sight, condition_id: int, devices: Devices) -> Ways:
+    def _find(self, sight: ShapeView, condition_id: int, devices: Devices) -> Ways:
         choices = self._choices(sight, condition_id, devices)
         if not choices:
             return None, ()
         assert self._appraisal
         return self._appraisal.ways(*devices, choices), tuple(taken for _, taken, _ in choices)
 
-    def _choices(self, sight: Sight, condition_id: int, devices: Devices) -> list[Choice]:
+    def _choices(self, sight: ShapeView, condition_id: int, devices: Devices) -> list[Choice]:
         """Every way to take devices; of equal devices the first."""
         shape, (node_class, free) = sight.shape, devices
         if not shape.request.gpu.count:

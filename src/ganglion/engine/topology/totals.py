@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from ganglion.engine.topology.node_state import Sight, Visible
-from ganglion.engine.topology.node_state_table import Conditions
+from ganglion.engine.topology.node_state import ShapeView, Visible
+from ganglion.engine.topology.node_state_table import NodeStateTable
 from ganglion.engine.topology.pod_shape import Shape
 from ganglion.engine.topology.tree import Tree
 from ganglion.model.queue import ANY_FLAVOR
@@ -16,7 +16,7 @@ SUMS = 64
 class Totals:
     """What is free, by flavor and by what a shape may use."""
 
-    def __init__(self, table: Conditions, tree: Tree) -> None:
+    def __init__(self, table: NodeStateTable, tree: Tree) -> None:
         self._table, self._tree = table, tree
         self._flavors: tuple[int, tuple[str, ...]] = (0, ())
         self._with: tuple[int, dict[tuple[str, ...], tuple[str, ...]]] = (0, {})
@@ -121,7 +121,7 @@ class Totals:
                 self._present[condition.node_class] = (before + count, is_open or condition.open)
         return self._present
 
-    def _visible(self, sight: Sight) -> Visible:
+    def _visible(self, sight: ShapeView) -> Visible:
         """Devices that a shape may use, by node class: most shapes have these in common."""
         if len(sight.visible) != len(self._table.classes):
             views = [self._table.view(sight, each) for each in range(len(self._table.classes))]

@@ -8,8 +8,8 @@ logs of changes with a cursor, and pay only for what changed since they last loo
 from collections import Counter
 from heapq import heappop, heappush
 
-from ganglion.engine.topology.node_state import UNBOUNDED, Condition, Sight, added, widened
-from ganglion.engine.topology.node_state_table import Conditions, class_of, extras_of
+from ganglion.engine.topology.node_state import UNBOUNDED, NodeState, ShapeView, added, widened
+from ganglion.engine.topology.node_state_table import NodeStateTable, class_of, extras_of
 from ganglion.model.errors import NotFound
 from ganglion.model.levels import ABOVE_NODE, Level
 from ganglion.model.node import Device, Node
@@ -60,7 +60,7 @@ class Tree:
         sick: node -> indexes of its devices that must not be given out; others are left out.
     """
 
-    def __init__(self, table: Conditions) -> None:
+    def __init__(self, table: NodeStateTable) -> None:
         self.table = table
         self.nodes: list[Node] = []
         self.names: list[str] = []
@@ -216,12 +216,12 @@ class Tree:
         conditions = self.conditions
         return sorted({r for r in self._buckets.get(condition, ()) if conditions[r] == condition})
 
-    def join(self, rank: int, sight: Sight, devices: tuple[int, ...], milli: int) -> None:
+    def join(self, rank: int, sight: ShapeView, devices: tuple[int, ...], milli: int) -> None:
         """A pod takes its share of a node."""
         self.pods[rank] += 1
         self.move(rank, self.table.joined(self.conditions[rank], sight, devices, milli))
 
-    def leave(self, rank: int, sight: Sight, devices: tuple[int, ...], milli: int) -> None:
+    def leave(self, rank: int, sight: ShapeView, devices: tuple[int, ...], milli: int) -> None:
         """A pod gives its share back."""
         left = self.pods[rank] = self.pods[rank] - 1
         condition = self.table.left(self.conditions[rank], sight, devices, milli, not left)
@@ -286,7 +286,7 @@ class Tree:
         supply = Counter(device.type for node in self.nodes for device in node.devices)
         self.table.measure_by(self.table.typical, dict(supply))
 
-    def _adjusted(self, node: Node, old: Condition, seen: Node) -> Condition:
+    def _adjusted(self, node: Node, old: NodeState, seen: Node) -> NodeState:
         """The condition of a node whose description changed while pods run on it."""
         fresh = self._empty(node)
         used = [WHOLE - free for free in old.gpu] + [0] * len(fresh.gpu)
@@ -303,9 +303,9 @@ class Tree:
             extras=added(added(old.extras, extras_of(seen), -1), fresh.extras, 1),
         )
 
-    def _empty(self, node: Node) -> Condition:
+    def _empty(self, node: Node) -> NodeState:
         sick = tuple(i for i, device in enumerate(node.devices) if not device.healthy)
-        return Condition(
+        return NodeState(
             self.table.class_id(class_of(node)),
             not node.cordoned and node.name not in self._gone,
             "",

@@ -21,7 +21,7 @@ from ganglion.engine.ordering.attempt import seek
 from ganglion.engine.ordering.ranking import KaiStanding, Rank, ShareStanding
 from ganglion.engine.placement.pack import common
 from ganglion.engine.preemption.consolidate import Mover, Slice
-from ganglion.engine.preemption.trade import Trade
+from ganglion.engine.preemption.trade import PreemptionPlan
 from ganglion.engine.preemption_rules.rules import rules
 from ganglion.engine.search.quota import asked
 from ganglion.engine.state.cluster_state import ClusterState
@@ -219,7 +219,7 @@ class _Season:
         found = self._mover.room_beside(more)
         return found is not None and self._carry_out(grower, asker, found)
 
-    def _carry_out(self, grower: Grower, asker: GangRecord, trade: Trade) -> bool:
+    def _carry_out(self, grower: Grower, asker: GangRecord, trade: PreemptionPlan) -> bool:
         """Move gangs, unless what becomes free would be taken back from the one that grows."""
         for unit in trade.units:
             self._tentative.take(unit)

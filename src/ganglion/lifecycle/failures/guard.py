@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from ganglion.engine.gangs.pending import Lane
+from ganglion.engine.gangs.pending import PendingClass
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.lifecycle.failures.nodes import Watch
 from ganglion.lifecycle.failures.spares import Host, plan
@@ -198,7 +198,7 @@ def _gpus(node: Node) -> int:
     return sum(device.healthy for device in node.devices)
 
 
-def _least_gpus(state: ClusterState, lane: Lane) -> int:
+def _least_gpus(state: ClusterState, lane: PendingClass) -> int:
     """GPUs that the first gang of a lane needs at least, shared ones counted as whole."""
     first = next(iter(lane.in_order()), None)
     if first is None:
