@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ganglion.engine.plugins.protocols import Ints, Rows, Typical
+from ganglion.engine.plugins import Ints, Rows, Typical
 from ganglion.model.resources import PodRequest
 
 

@@ -89,7 +89,7 @@ def _checked(point: str, entry: EntryPoint) -> Any:  # noqa: ANN401 - one of fou
     if not isinstance(plugin, POINTS[point]):
         raise PluginError(
             f"plugin {entry.name} is no {POINTS[point].__name__}",
-            "it must have the attributes and methods of that protocol in ganglion.engine.plugins.protocols",
+            "it must have the attributes and methods of that protocol in ganglion.engine.plugins",
         )
     return plugin
 

@@ -10,9 +10,40 @@ BELOW_SERVER = CORE | WORLDS | {"collector", "files", "compat", "lifecycle", "le
 BELOW_SERVER |= {"repeats", "router", "tracing", "transport"}
 OF_WORLDS = CORE | {"lifecycle", "files", "worlds"}
 
+ENGINE: dict[str, str] = {
+    "plugins": "",
+    "topology": "plugins",
+    "placement": "plugins topology",
+    "gangs": "plugins topology",
+    "runtimes": "gangs",
+    "timesharing": "gangs",
+    "queues": "topology gangs",
+    "store": "plugins topology gangs timesharing queues",
+    "timeline": "topology placement gangs runtimes store",
+    "forecast": "placement gangs runtimes queues store timeline",
+    "state": "plugins topology gangs runtimes timesharing queues store timeline forecast",
+    "search": "plugins topology placement gangs queues state",
+    "preemption_rules": "gangs timesharing queues store state search",
+    "preemption": "topology placement gangs queues store timeline state search preemption_rules",
+    "decisions": "gangs store timeline state preemption",
+    "kueue": "topology placement gangs queues store state search preemption decisions",
+    "ordering": "gangs queues store state search preemption_rules preemption kueue",
+    "upkeep": (
+        "topology placement gangs store timeline state search preemption_rules preemption "
+        "decisions kueue ordering"
+    ),
+    "cycle": "gangs store state search decisions kueue ordering upkeep",
+    "explain": "topology placement gangs runtimes store timeline forecast state ordering cycle",
+}
+"""Room of the engine -> those that it may import beside the model, the lowest first."""
+
 MAY_IMPORT: dict[str, frozenset[str]] = {
     "model": frozenset(),
-    "engine": frozenset({"model"}),
+    "engine": frozenset(),
+    **{
+        f"engine.{room}": frozenset({"model", *(f"engine.{each}" for each in others.split())})
+        for room, others in ENGINE.items()
+    },
     "extensions": frozenset({"model", "engine"}),
     "collector": frozenset(),
     "checkpoint": frozenset(),
@@ -65,7 +96,9 @@ def wrong_way(files: list[Source]) -> Iterator[Finding]:
             yield Finding(source.path, 0, "direction", f"{room} is not a known room")
             continue
         for other, line in _rooms(source):
-            if other not in allowed | {room}:
+            if other not in allowed | {room} and not (
+                other.startswith("engine.") and "engine" in allowed
+            ):
                 message = f"{room} may not import {PACKAGE}.{other}"
                 yield Finding(source.path, line, "direction", message)
 

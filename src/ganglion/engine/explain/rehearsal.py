@@ -20,7 +20,7 @@ from ganglion.model.plan import Phase, Plan
 from ganglion.model.workload import Gang
 
 WORK = 10_000
-"""Work that all trials for one explanation may take together, see `ganglion.engine.state.effort`."""
+"""Work that all trials for one explanation may take together, see `engine.state.effort`."""
 
 EVENT = 8
 """Work of taking in one event of a trial."""

@@ -1,9 +1,9 @@
 """Which gangs to stop, and where to start in their place, decided together.
 
 For each candidate domain the cheapest set of victims is sought whose removal lets the whole
-gang be placed: node by node by price (`market`), or in the fixed order of the rules. A victim
+gang be placed: node by node by price (`node_offers`), or in the fixed order of the rules. A victim
 not needed is then dropped again. Where a limit or a quota blocks the gang, victims under that
-bound are taken first (`means`). Domains compare by (highest class hurt, price, number
+bound are taken first (`quota_victims`). Domains compare by (highest class hurt, price, number
 disturbed). No gang is stopped before the whole asking gang was proven placeable.
 
 Source: the shape of Volcano's gang preemption with a price in place of an order; thinning as

@@ -1,7 +1,7 @@
 """Time-sharing among equals: gangs that had much service yield to gangs that had little.
 
 Asker and victim have a checkpoint contract, the same queue and the same priority. A victim is
-at a higher level (see `quantum` and `sharers`) and past the time for which each attempt keeps
+at a higher level (see `service_levels` and `time_sharers`) and past the time for which each attempt keeps
 its place; it is priced like any other victim.
 """
 

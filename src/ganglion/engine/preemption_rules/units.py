@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 
-from ganglion.engine.gangs import preemption_cost as price
+from ganglion.engine.gangs import preemption_cost
 from ganglion.engine.gangs.record import GangRecord
 from ganglion.engine.store.holdings import Holdings
 from ganglion.engine.store.victims import Unit, Useful
@@ -81,7 +81,7 @@ class Running:
             for record in self.by_queue.get(queue, ()):
                 mine = record.gang.priority
                 pods = record.placement.pods if record.placement else ()
-                by_priority[mine] = by_priority.get(mine, 0) + price.gpu_milli(pods)
+                by_priority[mine] = by_priority.get(mine, 0) + preemption_cost.gpu_milli(pods)
         return sum(milli for each, milli in by_priority.items() if each <= priority)
 
     def first_ripe(

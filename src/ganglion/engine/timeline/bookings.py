@@ -20,7 +20,7 @@ class Bookings:
     A gang may be on a booked node during a booking only if the booking is for it. Only a time
     limit shows that a gang will have left by then; a gang without one keeps off nodes with a
     booking ahead. A gang that runs when a booking is made is not stopped for it, unless the
-    booking clears its nodes (see `clearing`).
+    booking clears its nodes (see `upkeep.drain`).
 
     Args:
         path: the queues from a leaf up to its root, by the leaf's name.

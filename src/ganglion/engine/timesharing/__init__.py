@@ -1,1 +1,1 @@
-"""Gangs that share time: levels of attained service, and who is late by first come, first served."""
+"""Gangs that share time: levels of attained service, compared with first come, first served."""

@@ -2,11 +2,11 @@
 
 They are compared by levels of attained service, learnt from those that have ended. Such an order
 has a price: the longest gang is served last. So gangs are compared with first come, first served as
-well (`fifo`): one whose age passes the longest completion that it would give is late and has
+well (`first_come`): one whose age passes the longest completion that it would give is late and has
 the level of a short gang; one that is later still goes first among equals and yields to none. Where
 nearly all are that late the order is first come, first served.
 
-Sources: least attained service and Gittins index, see `quantum`; promotion against starvation as
+Sources: least attained service and Gittins index, see `service_levels`; promotion against starvation as
 Tiresias' PromoteKnob (NSDI'19).
 """
 
