@@ -49,18 +49,18 @@ def found(rule: Callable[[list[Source]], Iterator[Finding]], files: Files) -> li
             id="logging in the brain",
         ),
         pytest.param(
-            {"worlds/kubernetes/filters/x.py": "from random import choice"},
-            ["worlds/kubernetes/filters/x.py"],
+            {"worlds/kubernetes/feasibility/x.py": "from random import choice"},
+            ["worlds/kubernetes/feasibility/x.py"],
             id="chance in a filter",
         ),
         pytest.param(
             {
-                "worlds/kubernetes/act/clock.py": "import time",
-                "worlds/kubernetes/discover/x.py": (
-                    "from ganglion.worlds.kubernetes.act.clock import time"
+                "worlds/kubernetes/writes/clock.py": "import time",
+                "worlds/kubernetes/node_discovery/x.py": (
+                    "from ganglion.worlds.kubernetes.writes.clock import time"
                 ),
             },
-            ["worlds/kubernetes/discover/x.py"],
+            ["worlds/kubernetes/node_discovery/x.py"],
             id="clock of a module that acts",
         ),
     ],

@@ -21,8 +21,8 @@ from ganglion.model.levels import Level
 from ganglion.worlds.kubernetes import names
 from ganglion.worlds.kubernetes.config import tenants
 from ganglion.worlds.kubernetes.config.settings import KEYS, parse_settings
-from ganglion.worlds.kubernetes.gangs.kinds import KINDS, POD
 from ganglion.worlds.kubernetes.watches import ALWAYS
+from ganglion.worlds.kubernetes.workload_kinds.kinds import KINDS, POD
 
 CHART = deploy.CHART
 ROOT = deploy.ROOT

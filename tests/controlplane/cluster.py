@@ -13,7 +13,7 @@ from tests.controlplane import manifests
 from tests.controlplane.manifests import Object
 
 from ganglion.bench.controlplane import ControlPlane
-from ganglion.worlds.kubernetes.api.config import Endpoint, load
+from ganglion.worlds.kubernetes.sign_in.config import Endpoint, load
 
 FORMS = {
     "merge": "application/merge-patch+json",

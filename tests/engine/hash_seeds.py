@@ -9,7 +9,7 @@ import msgspec
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.files.presets import PRESETS
 from tests.engine.test_machine import Engine, random_step
-from tests.worlds.kubernetes.brain.stage import Body, Stage
+from tests.worlds.kubernetes.controller.stage import Body, Stage
 
 STEPS = 40
 

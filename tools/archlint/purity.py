@@ -66,10 +66,22 @@ IMPORTS_ALLOWED: dict[tuple[str, str], str] = {
     ("ganglion.lifecycle.workspaces.hours", "zoneinfo"): "the same",
     ("ganglion.lifecycle.metrics.page", "prometheus_client.parser"): "parses a given text",
     ("ganglion.lifecycle.metrics.page", "prometheus_client.samples"): "its values",
-    ("ganglion.worlds.kubernetes.gangs.said", "ganglion.files.grammar.deadlines"): "parses a text",
-    ("ganglion.worlds.kubernetes.gangs.said", "ganglion.files.grammar.durations"): "the same",
-    ("ganglion.worlds.kubernetes.brain.readiness", "ganglion.files.grammar.durations"): "the same",
-    ("ganglion.worlds.kubernetes.gangs.said", "ganglion.files.grammar.instants"): "the same",
+    (
+        "ganglion.worlds.kubernetes.workload_discovery.annotations",
+        "ganglion.files.grammar.deadlines",
+    ): "parses a text",
+    (
+        "ganglion.worlds.kubernetes.workload_discovery.annotations",
+        "ganglion.files.grammar.durations",
+    ): "the same",
+    (
+        "ganglion.worlds.kubernetes.attempts.readiness",
+        "ganglion.files.grammar.durations",
+    ): "the same",
+    (
+        "ganglion.worlds.kubernetes.workload_discovery.annotations",
+        "ganglion.files.grammar.instants",
+    ): "the same",
 }
 """(module, import) -> why it is right there."""
 
@@ -126,9 +138,12 @@ MEMOS = frozenset({"functools.cache", "functools.lru_cache"})
 MEMOS_ALLOWED: dict[tuple[str, str], str] = {
     ("ganglion.engine.runtimes.estimates", "_keys_of"): "worked out for every gang, of few kinds",
     ("ganglion.lifecycle.workspaces.hours", "_zone"): "opening a time zone reads a file",
-    ("ganglion.worlds.kubernetes.discover.numbers", "amount"): "the same few quantities",
-    ("ganglion.worlds.kubernetes.discover.products", "read"): "the same few names on every node",
-    ("ganglion.worlds.kubernetes.discover.products", "_by_instance"): "the same",
+    ("ganglion.worlds.kubernetes.gpu_discovery.numbers", "amount"): "the same few quantities",
+    (
+        "ganglion.worlds.kubernetes.gpu_discovery.products",
+        "read",
+    ): "the same few names on every node",
+    ("ganglion.worlds.kubernetes.gpu_discovery.products", "_by_instance"): "the same",
     ("ganglion.worlds.kubernetes.gpu_resources", "is_gpu_resource"): "asked for every container",
     ("ganglion.worlds.kubernetes.requests", "_amount"): "the same few quantities in every pod",
 }

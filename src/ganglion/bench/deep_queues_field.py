@@ -7,11 +7,11 @@ from typing import Any
 
 from ganglion.bench.deep_queues_work import URGENT
 from ganglion.bench.kubernetes_field import PODS
-from ganglion.worlds.kubernetes.api.client import Api
-from ganglion.worlds.kubernetes.api.errors import Absent
+from ganglion.worlds.kubernetes.http.client import Api
+from ganglion.worlds.kubernetes.http.errors import Absent
 from ganglion.worlds.kubernetes.names import GROUP, VERSION
-from ganglion.worlds.kubernetes.objects.meta import Anything
-from ganglion.worlds.kubernetes.objects.pod import Pod
+from ganglion.worlds.kubernetes.types.meta import Anything
+from ganglion.worlds.kubernetes.types.pod import Pod
 
 _CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
 _DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"

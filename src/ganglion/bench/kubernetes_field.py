@@ -9,11 +9,11 @@ from typing import Any, Self, TypeVar
 from ganglion.bench.controlplane import ControlPlane
 from ganglion.bench.programs import Process
 from ganglion.model.errors import EnvironmentFault
-from ganglion.worlds.kubernetes.api.client import Api
-from ganglion.worlds.kubernetes.api.config import load
-from ganglion.worlds.kubernetes.api.errors import Absent
-from ganglion.worlds.kubernetes.api.reflect import Change, Reflector
-from ganglion.worlds.kubernetes.objects.meta import Meta, Object
+from ganglion.worlds.kubernetes.http.client import Api
+from ganglion.worlds.kubernetes.http.errors import Absent
+from ganglion.worlds.kubernetes.http.reflect import Change, Reflector
+from ganglion.worlds.kubernetes.sign_in.config import load
+from ganglion.worlds.kubernetes.types.meta import Meta, Object
 
 GPU = "nvidia.com/gpu"
 GPUS_PER_NODE = 8

@@ -11,10 +11,10 @@ from msgspec import Struct
 from ganglion.bench.kubernetes_field import GPUS_PER_NODE, PODS, Field, pod
 from ganglion.bench.kubernetes_rivals import BARE, Rival
 from ganglion.model.errors import EnvironmentFault
-from ganglion.worlds.kubernetes.api.patches import Patch
-from ganglion.worlds.kubernetes.api.reflect import Change, Reflector
+from ganglion.worlds.kubernetes.http.patches import Patch
+from ganglion.worlds.kubernetes.http.reflect import Change, Reflector
 from ganglion.worlds.kubernetes.names import GANG, GANG_SIZE, VICTIM_OF
-from ganglion.worlds.kubernetes.objects.meta import Anything, Meta, Object
+from ganglion.worlds.kubernetes.types.meta import Anything, Meta, Object
 
 JOBS = "/apis/batch/v1/namespaces/default/jobs"
 CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"

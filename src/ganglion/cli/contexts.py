@@ -62,7 +62,7 @@ class Where(NamedTuple):
             EnvironmentFault: there is none.
         """
         from ganglion.cli.cluster.client import ClusterClient
-        from ganglion.worlds.kubernetes.api.config import load
+        from ganglion.worlds.kubernetes.sign_in.config import load
 
         endpoint = load(self.kubeconfig, self.context)
         return ClusterClient(endpoint, self.namespace, timeout_s=timeout_s)

@@ -13,7 +13,7 @@ from ganglion.cli.options import command
 from ganglion.cli.screen import note
 
 if TYPE_CHECKING:
-    from ganglion.worlds.kubernetes.api.config import Endpoint
+    from ganglion.worlds.kubernetes.sign_in.config import Endpoint
 
 PORT = 8080
 LEVELS = ("debug", "info", "warning", "error")
@@ -113,10 +113,10 @@ def scheduler(
     """
     from ganglion.server.scheduling import Wish, schedule
     from ganglion.server.strict import isolates
-    from ganglion.worlds.kubernetes.brain.settings import Settings
+    from ganglion.worlds.kubernetes.cluster_view.settings import Settings
     from ganglion.worlds.kubernetes.config.node_selector import parse_selector
     from ganglion.worlds.kubernetes.config.settings import load_settings
-    from ganglion.worlds.kubernetes.gangs.instance import Instance
+    from ganglion.worlds.kubernetes.instance import Instance
 
     spaces = frozenset(filter(None, only_namespaces.split(",")))
     usual = Settings(
@@ -143,7 +143,7 @@ def scheduler(
 
 def _endpoints(given: tuple[str, ...], context: str) -> dict[str, "Endpoint"]:
     from ganglion.model.errors import InputError
-    from ganglion.worlds.kubernetes.api.config import load
+    from ganglion.worlds.kubernetes.sign_in.config import load
 
     if len(given) < 2:
         name, file = _named(given[0]) if given else ("", None)

@@ -7,10 +7,10 @@ from msgspec import Struct
 
 from ganglion.model.events import Event
 from ganglion.model.plan import Defect
-from ganglion.worlds.kubernetes.api.config import Endpoint
-from ganglion.worlds.kubernetes.brain.brain import Brain
-from ganglion.worlds.kubernetes.brain.orders import Order
+from ganglion.worlds.kubernetes.cluster_view.orders import Order
+from ganglion.worlds.kubernetes.controller import Brain
 from ganglion.worlds.kubernetes.scheduler import Scheduler
+from ganglion.worlds.kubernetes.sign_in.config import Endpoint
 
 
 class Took(Struct, frozen=True):

@@ -22,8 +22,8 @@ from ganglion.model.plan import Phase
 from ganglion.model.resources import Amount, GpuRequest
 from ganglion.server.metrics import WAITS, Bounded
 from ganglion.worlds.causes import trade_of
-from ganglion.worlds.kubernetes.api.tally import Call
-from ganglion.worlds.kubernetes.reports import figures_of
+from ganglion.worlds.kubernetes.http.tally import Call
+from ganglion.worlds.kubernetes.reporting.reports import figures_of
 
 MOST_QUEUES = 500
 MS_PER_HOUR = 3_600_000

@@ -13,8 +13,8 @@ from ganglion.server.audience import Took
 from ganglion.server.book import Book, Entry
 from ganglion.server.cluster_metrics import ClusterCounters, ClusterGauges, QueueRow, rows_of
 from ganglion.server.draft import Mind
-from ganglion.worlds.kubernetes.api.tally import Call
-from ganglion.worlds.kubernetes.brain.orders import Bind, Evict
+from ganglion.worlds.kubernetes.cluster_view.orders import Bind, Evict
+from ganglion.worlds.kubernetes.http.tally import Call
 from ganglion.worlds.kubernetes.scheduler import Scheduler, now_ms
 
 

@@ -14,10 +14,10 @@ from ganglion.collector import relax
 from ganglion.extensions import load
 from ganglion.server.address import bind, url_of
 from ganglion.server.audience import Audience, Show
-from ganglion.worlds.kubernetes.api.config import Endpoint
-from ganglion.worlds.kubernetes.brain.settings import Settings
-from ganglion.worlds.kubernetes.lead import Lead
+from ganglion.worlds.kubernetes.cluster_view.settings import Settings
+from ganglion.worlds.kubernetes.leader_election.lead import Lead
 from ganglion.worlds.kubernetes.scheduler import Scheduler
+from ganglion.worlds.kubernetes.sign_in.config import Endpoint
 
 SWITCH_S = 0.0003
 """Longest time that a thread that decides keeps one that writes waiting: the interpreter's own

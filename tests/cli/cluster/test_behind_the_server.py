@@ -13,8 +13,8 @@ from tests.cli.harness import Ganglion
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.kubelet import Kubelets
 
-from ganglion.worlds.kubernetes.api.client import Api
-from ganglion.worlds.kubernetes.api.errors import Absent
+from ganglion.worlds.kubernetes.http.client import Api
+from ganglion.worlds.kubernetes.http.errors import Absent
 
 
 @pytest.fixture

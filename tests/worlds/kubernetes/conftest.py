@@ -1,6 +1,8 @@
 """Tests of the Kubernetes world run against a real API server."""
 
 import pytest
+
+from ganglion.worlds.kubernetes.reporting import reports
 from tests.controlplane.fixtures import (
     another_cluster,
     cluster,
@@ -11,8 +13,6 @@ from tests.controlplane.fixtures import (
     manager,
     proxy,
 )
-
-from ganglion.worlds.kubernetes import reports
 
 __all__ = [
     "another_cluster",

@@ -13,8 +13,8 @@ from typing import Self
 from unittest.mock import patch
 
 from ganglion.server import scheduling
-from ganglion.worlds.kubernetes.api.config import load
-from ganglion.worlds.kubernetes.lead import Lead
+from ganglion.worlds.kubernetes.leader_election.lead import Lead
+from ganglion.worlds.kubernetes.sign_in.config import load
 
 LEASE_S, RENEW_S, RETRY_S = 6.0, 5.0, 0.5
 """Long enough that a machine with much else to do confirms in time; each attempt has 2.5 s."""

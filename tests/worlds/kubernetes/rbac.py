@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import yaml
+
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.manifests import Object
 

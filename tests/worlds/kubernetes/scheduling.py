@@ -4,13 +4,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from ganglion.extensions import load
+from ganglion.worlds.kubernetes.cluster_view.settings import Settings
+from ganglion.worlds.kubernetes.scheduler import Scheduler
+from ganglion.worlds.kubernetes.sign_in.config import load as endpoint_of
 from tests.controlplane.cluster import Cluster
 from tests.worlds.kubernetes.rbac import Right, bind_chart_role
-
-from ganglion.extensions import load
-from ganglion.worlds.kubernetes.api.config import load as endpoint_of
-from ganglion.worlds.kubernetes.brain.settings import Settings
-from ganglion.worlds.kubernetes.scheduler import Scheduler
 
 USER = "scheduler"
 

@@ -4,13 +4,13 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from tools.manifests import rendered
+
+from ganglion.worlds.kubernetes.workload_kinds.kinds import KINDS, POD
 from tests.controlplane import manifests
 from tests.controlplane.cluster import Cluster, Refused
 from tests.worlds.kubernetes.crds import definition
 from tests.worlds.kubernetes.rbac import NAMESPACE, define_kinds
-from tools.manifests import rendered
-
-from ganglion.worlds.kubernetes.gangs.kinds import KINDS, POD
 
 BY = "ganglion.dev/created-by"
 ROLE = "rbac.authorization.k8s.io"

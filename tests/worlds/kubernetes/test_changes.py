@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from ganglion.worlds.kubernetes.scheduler import Scheduler
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.kubelet import RUN, Kubelets
 from tests.worlds.kubernetes import workloads as w
@@ -9,8 +10,6 @@ from tests.worlds.kubernetes.controllers import job_pod, made_by
 from tests.worlds.kubernetes.crds import definitions
 from tests.worlds.kubernetes.played import Space
 from tests.worlds.kubernetes.scheduling import scheduling
-
-from ganglion.worlds.kubernetes.scheduler import Scheduler
 
 Body = dict[str, Any]
 

@@ -12,6 +12,8 @@ from threading import Event, Thread
 
 import pytest
 from msgspec import Struct, field
+
+from ganglion.worlds.kubernetes.controller import Brain
 from tests import effort
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.faults import Fault, status, watches
@@ -27,8 +29,6 @@ from tests.worlds.kubernetes.troubled import (
     priority,
     scheduling,
 )
-
-from ganglion.worlds.kubernetes.brain.brain import Brain
 
 AT_LENGTH = effort.TIMES > 1
 PODS = 800 if AT_LENGTH else 80

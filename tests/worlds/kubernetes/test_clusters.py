@@ -7,17 +7,17 @@ from contextlib import contextmanager
 import pytest
 from fastapi.testclient import TestClient
 from msgspec.structs import replace
-from tests.controlplane.cluster import Cluster, wait
-from tests.worlds.kubernetes.rbac import define_kinds
 
 from ganglion.bench.controlplane_flags import Options
 from ganglion.extensions import load
 from ganglion.model.levels import Level
 from ganglion.server.cluster_source import ClusterSource
 from ganglion.server.readonly import make_readonly_app
-from ganglion.worlds.kubernetes.api.config import Endpoint
-from ganglion.worlds.kubernetes.brain.settings import Settings
+from ganglion.worlds.kubernetes.cluster_view.settings import Settings
 from ganglion.worlds.kubernetes.scheduler import Scheduler
+from ganglion.worlds.kubernetes.sign_in.config import Endpoint
+from tests.controlplane.cluster import Cluster, wait
+from tests.worlds.kubernetes.rbac import define_kinds
 
 AnotherCluster = Callable[[Options], Cluster]
 

@@ -8,7 +8,6 @@ import asyncio
 from collections.abc import Sequence
 
 import pytest
-from tests.controlplane.cluster import Cluster
 
 from ganglion.bench.controlplane import ControlPlane
 from ganglion.bench.deep_queues_round import drain, fill
@@ -16,10 +15,11 @@ from ganglion.bench.deep_queues_work import FITS, HEADS, Crew, Work, pods_of, wo
 from ganglion.bench.kubernetes_field import Field
 from ganglion.extensions import load
 from ganglion.model.plan import Phase
-from ganglion.worlds.kubernetes.brain.brain import Brain
-from ganglion.worlds.kubernetes.brain.orders import Order
+from ganglion.worlds.kubernetes.cluster_view.orders import Order
+from ganglion.worlds.kubernetes.controller import Brain
 from ganglion.worlds.kubernetes.names import SCHEDULER
 from ganglion.worlds.kubernetes.scheduler import Scheduler
+from tests.controlplane.cluster import Cluster
 
 NODES, GANGS = 100, 60
 

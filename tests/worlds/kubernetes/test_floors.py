@@ -3,16 +3,16 @@
 from collections.abc import Sequence
 
 import pytest
+
+from ganglion.engine.gangs.record import SETTLED
+from ganglion.worlds.kubernetes.cluster_view.orders import Order
+from ganglion.worlds.kubernetes.controller import Brain
 from tests.controlplane import manifests
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.kubelet import Kubelets
 from tests.controlplane.manifests import Object
 from tests.worlds.kubernetes.scheduling import scheduling, why
 from tests.worlds.kubernetes.workloads import deployment
-
-from ganglion.engine.gangs.record import SETTLED
-from ganglion.worlds.kubernetes.brain.brain import Brain
-from ganglion.worlds.kubernetes.brain.orders import Order
 
 PODS = "/api/v1/namespaces/default/pods"
 FLOOR = 2

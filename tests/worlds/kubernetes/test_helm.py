@@ -4,9 +4,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from tools.manifests import CHART, helm
+
 from tests.controlplane.cluster import Cluster
 from tests.worlds.kubernetes.rbac import NAMESPACE, manifests
-from tools.manifests import CHART, helm
 
 pytestmark = pytest.mark.usefixtures("helm")
 DEPLOYMENT = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/ganglion"

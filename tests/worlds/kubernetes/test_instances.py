@@ -5,16 +5,16 @@ from contextlib import ExitStack
 from typing import Any
 
 import pytest
+
+from ganglion.worlds.kubernetes.cluster_view.settings import Settings
+from ganglion.worlds.kubernetes.config.node_selector import parse_selector
+from ganglion.worlds.kubernetes.instance import Instance
 from tests.controlplane import manifests
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.kubelet import Kubelets
 from tests.worlds.kubernetes.process import SchedulerProcess
 from tests.worlds.kubernetes.rbac import define_kinds
 from tests.worlds.kubernetes.scheduling import scheduling, why
-
-from ganglion.worlds.kubernetes.brain.settings import Settings
-from ganglion.worlds.kubernetes.config.node_selector import parse_selector
-from ganglion.worlds.kubernetes.gangs.instance import Instance
 
 CANARY = Instance("canary", parse_selector("pool=canary"))
 USUAL = Instance(nodes=parse_selector("pool!=canary"))

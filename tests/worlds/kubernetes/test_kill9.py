@@ -14,16 +14,16 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 
 import pytest
+
+from ganglion.extensions import load
+from ganglion.worlds.kubernetes.scheduler import Scheduler
+from ganglion.worlds.kubernetes.sign_in.config import load as endpoint_of
 from tests.controlplane import manifests
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.kubelet import Kubelets
 from tests.controlplane.proxy import Proxy
 from tests.effort import sample
 from tests.worlds.kubernetes.process import SchedulerProcess
-
-from ganglion.extensions import load
-from ganglion.worlds.kubernetes.api.config import load as endpoint_of
-from ganglion.worlds.kubernetes.scheduler import Scheduler
 
 DEADLINE_S = 60.0
 JOBS = "/apis/batch/v1/jobs"

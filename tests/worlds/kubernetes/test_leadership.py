@@ -5,6 +5,9 @@ from collections.abc import Iterator
 from signal import SIGCONT, SIGKILL, SIGSTOP, Signals
 
 import pytest
+
+from ganglion.bench.controlplane import ControlPlane
+from ganglion.worlds.kubernetes.scheduler import now_ms
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.faults import Fault, on, writes
 from tests.controlplane.http1 import Request
@@ -12,9 +15,6 @@ from tests.controlplane.kubelet import Kubelets
 from tests.controlplane.proxy import Proxy
 from tests.worlds.kubernetes.leading import LEASE_S, Candidate
 from tests.worlds.kubernetes.troubled import halves, overbooked, scheduling
-
-from ganglion.bench.controlplane import ControlPlane
-from ganglion.worlds.kubernetes.scheduler import now_ms
 
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/default/leases/ganglion"
 SLACK_S = 12.0

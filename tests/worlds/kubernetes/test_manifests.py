@@ -6,10 +6,11 @@ from typing import Any
 
 import httpx2
 import pytest
+from tools.manifests import rendered
+
 from tests.controlplane.cluster import Cluster, Refused
 from tests.controlplane.manifests import Object
 from tests.worlds.kubernetes.rbac import NAMESPACE, bind_chart_role, define_kinds, manifests
-from tools.manifests import rendered
 
 needs_helm = pytest.mark.usefixtures("helm")
 FOREIGN = ("ServiceMonitor", "PrometheusRule")

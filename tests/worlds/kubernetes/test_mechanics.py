@@ -5,15 +5,15 @@ from contextlib import contextmanager
 from itertools import permutations
 
 import yaml
-from tests.controlplane import manifests
-from tests.controlplane.cluster import Cluster
-from tests.controlplane.manifests import Object
-from tests.worlds.kubernetes.brain.stage import Stage
 from tools.manifests import ROOT
 
 from ganglion.extensions import load
-from ganglion.worlds.kubernetes.brain.orders import Bind
+from ganglion.worlds.kubernetes.cluster_view.orders import Bind
 from ganglion.worlds.kubernetes.scheduler import Scheduler
+from tests.controlplane import manifests
+from tests.controlplane.cluster import Cluster
+from tests.controlplane.manifests import Object
+from tests.worlds.kubernetes.controller.stage import Stage
 
 PODS = "/api/v1/namespaces/default/pods"
 

@@ -2,15 +2,14 @@
 
 from typing import Any
 
-from tests.controlplane.cluster import Cluster
-from tests.controlplane.kubelet import Kubelets
-from tests.worlds.kubernetes.rbac import define_kinds
-from tests.worlds.kubernetes.scheduling import scheduling
-
 from ganglion.model.plan import Phase
 from ganglion.server.audience import Audience
 from ganglion.server.cluster_source import ClusterSource
 from ganglion.worlds.kubernetes.scheduler import Scheduler
+from tests.controlplane.cluster import Cluster
+from tests.controlplane.kubelet import Kubelets
+from tests.worlds.kubernetes.rbac import define_kinds
+from tests.worlds.kubernetes.scheduling import scheduling
 
 EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"
 H100 = {"nvidia.com/gpu.product": "NVIDIA-H100-80GB-HBM3"}

@@ -4,12 +4,12 @@ from collections.abc import Iterator
 from random import Random
 
 import pytest
+
+from ganglion.bench.controlplane import ControlPlane
+from ganglion.worlds.kubernetes.cluster_view.settings import Settings
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.kubelet import Kubelets
 from tests.worlds.kubernetes.troubled import Witness, overbooked, scheduling, told, wants
-
-from ganglion.bench.controlplane import ControlPlane
-from ganglion.worlds.kubernetes.brain.settings import Settings
 
 OTHER = "kube-scheduler"
 STEPS = 16

@@ -8,17 +8,17 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 import pytest
+
+from ganglion.bench.controlplane_flags import Options
+from ganglion.worlds.kubernetes.scheduler import Scheduler
+from ganglion.worlds.kubernetes.workload_kinds.kinds import JOB_SET
 from tests.controlplane.build import NEXT, PINNED
 from tests.controlplane.cluster import Cluster
 from tests.worlds.kubernetes import workloads as w
 from tests.worlds.kubernetes.crds import definitions
-from tests.worlds.kubernetes.gangs.test_upstream import ZONE, every, gang, pods
+from tests.worlds.kubernetes.pod_groups.test_upstream import ZONE, every, gang, pods
 from tests.worlds.kubernetes.rbac import Right, without
 from tests.worlds.kubernetes.scheduling import scheduling
-
-from ganglion.bench.controlplane_flags import Options
-from ganglion.worlds.kubernetes.gangs.kinds import JOB_SET
-from ganglion.worlds.kubernetes.scheduler import Scheduler
 
 Body = w.Body
 PATIENCE_S = 90.0

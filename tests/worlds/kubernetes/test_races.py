@@ -7,14 +7,14 @@ from itertools import chain, zip_longest
 from typing import Any, NamedTuple
 
 import pytest
+
+from ganglion.bench.controlplane_flags import Options
 from tests.controlplane.cluster import Cluster
 from tests.worlds.kubernetes import workloads as w
 from tests.worlds.kubernetes.crds import definitions
 from tests.worlds.kubernetes.played import Space
 from tests.worlds.kubernetes.scheduling import scheduling
 from tests.worlds.kubernetes.troubled import Witness, overbooked
-
-from ganglion.bench.controlplane_flags import Options
 
 Body = dict[str, Any]
 

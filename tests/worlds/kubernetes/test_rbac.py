@@ -1,6 +1,7 @@
 """The scheduler may do what it needs, and nothing else."""
 
 import pytest
+
 from tests.controlplane.cluster import Cluster
 from tests.worlds.kubernetes.rbac import (
     Right,

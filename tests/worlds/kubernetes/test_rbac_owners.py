@@ -3,18 +3,18 @@
 from functools import partial
 
 import pytest
+
+from ganglion.worlds.kubernetes.workload_discovery.found import Owner
+from ganglion.worlds.kubernetes.workload_kinds import kinds
+from ganglion.worlds.kubernetes.writes.outcome import Verdict
+from ganglion.worlds.kubernetes.writes.owners import suspend_owner
 from tests.controlplane.cluster import Cluster
 from tests.worlds.kubernetes import workloads as w
-from tests.worlds.kubernetes.act.real import QUICK, on
 from tests.worlds.kubernetes.crds import KINDS as DEFINED
 from tests.worlds.kubernetes.crds import definition
 from tests.worlds.kubernetes.rbac import LIVES, Right, bind_chart_role, chart_rights, without
 from tests.worlds.kubernetes.test_rbac_scheduler import forbidden, scheduling_with
-
-from ganglion.worlds.kubernetes.act.outcome import Verdict
-from ganglion.worlds.kubernetes.act.owners import suspend_owner
-from ganglion.worlds.kubernetes.gangs import kinds
-from ganglion.worlds.kubernetes.gangs.found import Owner
+from tests.worlds.kubernetes.writes.real import QUICK, on
 
 LLM = ("serving.kserve.io", "v1alpha1", "LLMInferenceService")
 OWN = [(*ident[:1], "v1", ident[1]) for ident in kinds.KINDS if ident[0] in ("apps", "batch")]

@@ -4,6 +4,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
+
+from ganglion.extensions import load
+from ganglion.worlds.kubernetes.scheduler import Scheduler
+from ganglion.worlds.kubernetes.sign_in.config import load as endpoint_of
+from ganglion.worlds.kubernetes.watches import ALWAYS
 from tests.controlplane.cluster import Cluster
 from tests.worlds.kubernetes.rbac import (
     Right,
@@ -12,11 +17,6 @@ from tests.worlds.kubernetes.rbac import (
     define_kinds,
     without,
 )
-
-from ganglion.extensions import load
-from ganglion.worlds.kubernetes.api.config import load as endpoint_of
-from ganglion.worlds.kubernetes.scheduler import Scheduler
-from ganglion.worlds.kubernetes.watches import ALWAYS
 
 
 @contextmanager

@@ -4,9 +4,25 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+from ganglion.worlds.kubernetes.http.client import Api
+from ganglion.worlds.kubernetes.http.errors import Forbidden
+from ganglion.worlds.kubernetes.http.patches import Patch
+from ganglion.worlds.kubernetes.leader_election.lead import Lead
+from ganglion.worlds.kubernetes.names import GATE
+from ganglion.worlds.kubernetes.reporting.events import Recorder
+from ganglion.worlds.kubernetes.sign_in.config import load
+from ganglion.worlds.kubernetes.workload_discovery.found import Owner
+from ganglion.worlds.kubernetes.write_rules.series import About, Happened
+from ganglion.worlds.kubernetes.writes.bind import BindOrder, bind
+from ganglion.worlds.kubernetes.writes.conditions import mark_victim, say_why
+from ganglion.worlds.kubernetes.writes.evict import evict
+from ganglion.worlds.kubernetes.writes.gate import ungate
+from ganglion.worlds.kubernetes.writes.nominate import nominate
+from ganglion.worlds.kubernetes.writes.outcome import Verdict
+from ganglion.worlds.kubernetes.writes.owners import suspend_owner
 from tests.controlplane import manifests as make
 from tests.controlplane.cluster import Cluster
-from tests.worlds.kubernetes.act.real import QUICK, on, pod, ref, run_pod
 from tests.worlds.kubernetes.rbac import (
     NAMESPACE,
     Right,
@@ -15,23 +31,7 @@ from tests.worlds.kubernetes.rbac import (
     define_kinds,
     without,
 )
-
-from ganglion.worlds.kubernetes.act.bind import BindOrder, bind
-from ganglion.worlds.kubernetes.act.conditions import mark_victim, say_why
-from ganglion.worlds.kubernetes.act.events import Recorder
-from ganglion.worlds.kubernetes.act.evict import evict
-from ganglion.worlds.kubernetes.act.gate import ungate
-from ganglion.worlds.kubernetes.act.nominate import nominate
-from ganglion.worlds.kubernetes.act.outcome import Verdict
-from ganglion.worlds.kubernetes.act.owners import suspend_owner
-from ganglion.worlds.kubernetes.act.series import About, Happened
-from ganglion.worlds.kubernetes.api.client import Api
-from ganglion.worlds.kubernetes.api.config import load
-from ganglion.worlds.kubernetes.api.errors import Forbidden
-from ganglion.worlds.kubernetes.api.patches import Patch
-from ganglion.worlds.kubernetes.gangs.found import Owner
-from ganglion.worlds.kubernetes.lead import Lead
-from ganglion.worlds.kubernetes.names import GATE
+from tests.worlds.kubernetes.writes.real import QUICK, on, pod, ref, run_pod
 
 LEASES = f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases"
 Act = Callable[[Cluster, Path], bool]

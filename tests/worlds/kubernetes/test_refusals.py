@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import pytest
 from msgspec.structs import replace
+
 from tests.controlplane import manifests
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.kubelet import Kubelets

@@ -7,8 +7,8 @@ import pytest
 
 from ganglion.model.errors import InputError
 from ganglion.worlds.kubernetes.gpu_resources import is_gpu_resource
-from ganglion.worlds.kubernetes.objects.pod import Pod
 from ganglion.worlds.kubernetes.requests import Ask, ask_of, plus
+from ganglion.worlds.kubernetes.types.pod import Pod
 
 
 def pod(spec: dict[str, Any], **status: Any) -> Pod:

@@ -4,12 +4,12 @@ from random import Random
 from typing import Any
 
 import msgspec
-from tests.controlplane.cluster import Cluster
-from tests.worlds.kubernetes.filters.make import Json
-from tests.worlds.kubernetes.filters.oracle import judging, pinned, takes
 
-from ganglion.worlds.kubernetes.objects.pod import Pod
 from ganglion.worlds.kubernetes.requests import Ask, ask_of
+from ganglion.worlds.kubernetes.types.pod import Pod
+from tests.controlplane.cluster import Cluster
+from tests.worlds.kubernetes.feasibility.make import Json
+from tests.worlds.kubernetes.feasibility.oracle import judging, pinned, takes
 
 HCA = "rdma/hca"
 

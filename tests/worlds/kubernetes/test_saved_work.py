@@ -4,6 +4,13 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
 import pytest
+
+from ganglion.model.events import CheckpointCommitted, Event, GangEnded, Outcome
+from ganglion.server.audience import Audience
+from ganglion.server.cluster_source import ClusterSource
+from ganglion.worlds.kubernetes.cluster_view.orders import Order
+from ganglion.worlds.kubernetes.controller import Brain
+from ganglion.worlds.kubernetes.submit import compile_workload
 from tests.controlplane import manifests
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.manifests import Object
@@ -13,13 +20,6 @@ from tests.worlds.kubernetes.scheduling import scheduling
 from tests.worlds.kubernetes.submit.make import workload
 from tests.worlds.kubernetes.test_volumes import claims, provisioning
 from tests.worlds.kubernetes.workloads import job_set
-
-from ganglion.model.events import CheckpointCommitted, Event, GangEnded, Outcome
-from ganglion.server.audience import Audience
-from ganglion.server.cluster_source import ClusterSource
-from ganglion.worlds.kubernetes.brain.brain import Brain
-from ganglion.worlds.kubernetes.brain.orders import Order
-from ganglion.worlds.kubernetes.submit import compile_workload
 
 PODS = "/api/v1/namespaces/default/pods"
 JOB = "/apis/batch/v1/namespaces/default/jobs/llama"

@@ -4,6 +4,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
+
+from ganglion.server.lives.eyes import sight_of
+from ganglion.server.lives.keeper import Lives
+from ganglion.worlds.kubernetes.scheduler import Scheduler, now_ms
+from ganglion.worlds.kubernetes.sign_in.config import load as endpoint_of
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.manifests import Object
 from tests.worlds.kubernetes.crds import definition
@@ -11,11 +16,6 @@ from tests.worlds.kubernetes.metered import ADDRESS, Metered
 from tests.worlds.kubernetes.rbac import LIVES, Right, bind_chart_role, without
 from tests.worlds.kubernetes.scheduling import scheduling
 from tests.worlds.kubernetes.workloads import deployment, leader_worker_set, stateful_set
-
-from ganglion.server.lives.eyes import sight_of
-from ganglion.server.lives.keeper import Lives
-from ganglion.worlds.kubernetes.api.config import load as endpoint_of
-from ganglion.worlds.kubernetes.scheduler import Scheduler, now_ms
 
 PATH = "/apis/apps/v1/namespaces/default/deployments/api"
 EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"

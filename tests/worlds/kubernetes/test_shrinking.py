@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 
 import pytest
+
+from ganglion.server.lives.eyes import sight_of
+from ganglion.worlds.kubernetes.types.pod import Pod
 from tests.controlplane import manifests
 from tests.controlplane.cluster import Cluster
 from tests.worlds.kubernetes.metered import Metered
 from tests.worlds.kubernetes.scheduling import scheduling, why
 from tests.worlds.kubernetes.test_services import living, ready, service, wanted
-
-from ganglion.server.lives.eyes import sight_of
-from ganglion.worlds.kubernetes.objects.pod import Pod
 
 pytestmark = pytest.mark.usefixtures("manager", "kubelets")
 

@@ -12,16 +12,16 @@ from typing import Any
 
 import httpx2
 import pytest
-from tests.cli.harness import Done
-from tests.controlplane.cluster import Cluster, Refused
-from tests.controlplane.manifests import pod as pod_manifest
-from tests.worlds.kubernetes.process import SchedulerProcess
-from tests.worlds.kubernetes.rbac import NAMESPACE, bind_chart_role
 
 from ganglion.cli import screen
 from ganglion.cli.main import run
 from ganglion.extensions import load
 from ganglion.worlds.kubernetes.scheduler import Scheduler
+from tests.cli.harness import Done
+from tests.controlplane.cluster import Cluster, Refused
+from tests.controlplane.manifests import pod as pod_manifest
+from tests.worlds.kubernetes.process import SchedulerProcess
+from tests.worlds.kubernetes.rbac import NAMESPACE, bind_chart_role
 
 GET_ADDRESS = 0x8915
 """SIOCGIFADDR of Linux."""

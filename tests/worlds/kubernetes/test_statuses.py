@@ -5,6 +5,10 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
+
+from ganglion.extensions import load
+from ganglion.worlds.kubernetes.scheduler import Scheduler
+from ganglion.worlds.kubernetes.sign_in.config import load as endpoint_of
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.manifests import Object
 from tests.worlds.kubernetes.rbac import (
@@ -14,10 +18,6 @@ from tests.worlds.kubernetes.rbac import (
     define_kinds,
     without,
 )
-
-from ganglion.extensions import load
-from ganglion.worlds.kubernetes.api.config import load as endpoint_of
-from ganglion.worlds.kubernetes.scheduler import Scheduler
 
 ROOT = "/apis/ganglion.dev/v1alpha1"
 QUEUES, POLICIES = f"{ROOT}/queues", f"{ROOT}/policies"

@@ -1,15 +1,14 @@
 """Where nodes lie, as a real API server has it, decides where gangs run."""
 
+from ganglion.model.levels import Level
+from ganglion.worlds.kubernetes import names
+from ganglion.worlds.kubernetes.cluster_view.settings import Settings
+from ganglion.worlds.kubernetes.node_discovery.topology import sources_from
 from tests.controlplane import manifests
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.manifests import Object
 from tests.worlds.kubernetes.crds import definitions
 from tests.worlds.kubernetes.scheduling import scheduling
-
-from ganglion.model.levels import Level
-from ganglion.worlds.kubernetes import names
-from ganglion.worlds.kubernetes.brain.settings import Settings
-from ganglion.worlds.kubernetes.discover.topology import sources_from
 
 ROW = "example.com/row"
 RACK, BLOCK = "topology.kubernetes.io/rack", "topology.kubernetes.io/block"

@@ -5,18 +5,18 @@ from contextlib import contextmanager
 
 import pytest
 from msgspec.structs import replace
+
+from ganglion.lifecycle.workspaces.rule import Pace
+from ganglion.server.lives.eyes import sight_of
+from ganglion.server.lives.keeper import Lives
+from ganglion.worlds.kubernetes.scheduler import now_ms
+from ganglion.worlds.kubernetes.sign_in.config import load as endpoint_of
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.manifests import Object
 from tests.worlds.kubernetes.notebooks import Notebooks
 from tests.worlds.kubernetes.rbac import Right, bind_chart_role, without
 from tests.worlds.kubernetes.scheduling import scheduling
 from tests.worlds.kubernetes.workloads import template, thing
-
-from ganglion.lifecycle.workspaces.rule import Pace
-from ganglion.server.lives.eyes import sight_of
-from ganglion.server.lives.keeper import Lives
-from ganglion.worlds.kubernetes.api.config import load as endpoint_of
-from ganglion.worlds.kubernetes.scheduler import now_ms
 
 PATH = "/apis/apps/v1/namespaces/default/statefulsets/lab"
 EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"

@@ -6,17 +6,16 @@ from contextlib import contextmanager
 from threading import Event, Thread
 from typing import Any, Self
 
+from ganglion.extensions import load
+from ganglion.worlds.kubernetes.cluster_view.settings import Settings
+from ganglion.worlds.kubernetes.scheduler import Scheduler
+from ganglion.worlds.kubernetes.sign_in.config import load as load_config
 from tests.controlplane.amounts import Amounts, amounts, requested
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.http1 import Request
 from tests.controlplane.kubelet import Kubelets
 from tests.controlplane.manifests import Object
 from tests.controlplane.proxy import Proxy
-
-from ganglion.extensions import load
-from ganglion.worlds.kubernetes.api.config import load as load_config
-from ganglion.worlds.kubernetes.brain.settings import Settings
-from ganglion.worlds.kubernetes.scheduler import Scheduler
 
 QUICK = Settings(assemble_ms=3_000, replace_ms=1_000, backoff_ms=100)
 """Waits that tests can wait for."""

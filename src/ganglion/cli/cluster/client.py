@@ -35,15 +35,15 @@ from ganglion.lifecycle.expand import gang_count
 from ganglion.model.errors import Conflict, FieldError, NotFound
 from ganglion.model.policy import PriorityClass
 from ganglion.model.workload import Workload
-from ganglion.worlds.kubernetes.api.client import Api
-from ganglion.worlds.kubernetes.api.config import Endpoint
-from ganglion.worlds.kubernetes.api.errors import Absent, Forbidden
-from ganglion.worlds.kubernetes.objects.meta import Anything
+from ganglion.worlds.kubernetes.http.client import Api
+from ganglion.worlds.kubernetes.http.errors import Absent, Forbidden
+from ganglion.worlds.kubernetes.sign_in.config import Endpoint
 from ganglion.worlds.kubernetes.submit import compile_workload, secrets_of, sleeping
 from ganglion.worlds.kubernetes.submit.creating import create, rehearse
 from ganglion.worlds.kubernetes.submit.finding import Seen, find, remove
 from ganglion.worlds.kubernetes.submit.pod import Manifest
 from ganglion.worlds.kubernetes.submit.trouble import trouble_of
+from ganglion.worlds.kubernetes.types.meta import Anything
 
 Document = Mapping[str, Any]
 PRIORITY_CLASS = "/apis/scheduling.k8s.io/v1/priorityclasses/"

@@ -8,8 +8,8 @@ from typing import NamedTuple
 from ganglion.cli.cluster.seats import Crowd, crowds
 from ganglion.files.grammar.durations import parse_duration
 from ganglion.model.errors import NotFound, StateError
-from ganglion.worlds.kubernetes.api.client import Api
-from ganglion.worlds.kubernetes.api.errors import Absent, Refused
+from ganglion.worlds.kubernetes.http.client import Api
+from ganglion.worlds.kubernetes.http.errors import Absent, Refused
 from ganglion.worlds.kubernetes.submit.finding import find
 from ganglion.worlds.kubernetes.submit.objects import SeenPod
 from ganglion.worlds.kubernetes.submit.places import place

@@ -9,8 +9,8 @@ from urllib.parse import quote
 from ganglion.cli.screen import note
 from ganglion.client.views import Why, WorkloadDetail, WorkloadPage, WorkloadView
 from ganglion.model.errors import InputError
-from ganglion.worlds.kubernetes.api.client import Api
-from ganglion.worlds.kubernetes.api.errors import Absent, ApiError, Broken, Forbidden
+from ganglion.worlds.kubernetes.http.client import Api
+from ganglion.worlds.kubernetes.http.errors import Absent, ApiError, Broken, Forbidden
 
 T = TypeVar("T")
 

@@ -4,9 +4,9 @@ from collections.abc import Collection, Mapping, Sequence
 
 from ganglion.engine.upkeep.scale_down import to_release
 from ganglion.server.lives.sight import Sight
-from ganglion.worlds.kubernetes.brain.scene import Scene
-from ganglion.worlds.kubernetes.objects.pod import Pod
+from ganglion.worlds.kubernetes.cluster_view.context import Scene
 from ganglion.worlds.kubernetes.scheduler import Scheduler
+from ganglion.worlds.kubernetes.types.pod import Pod
 
 EXPORTERS = ("nvidia-dcgm-exporter", "dcgm-exporter")
 """Names by which DCGM exporters go, in the labels `app` and `app.kubernetes.io/name`."""

@@ -21,14 +21,14 @@ from ganglion.server.lives.telling import about, told
 from ganglion.server.lives.workspaces import Workspaces
 from ganglion.server.scraper import Scraper
 from ganglion.transport.egress import CLUSTER, Egress
-from ganglion.worlds.kubernetes.act.events import Recorder
-from ganglion.worlds.kubernetes.api.client import Api
-from ganglion.worlds.kubernetes.api.config import Endpoint
-from ganglion.worlds.kubernetes.api.errors import Absent, Conflict
-from ganglion.worlds.kubernetes.api.patches import Patch
-from ganglion.worlds.kubernetes.gangs.instance import FIRST, Instance
-from ganglion.worlds.kubernetes.objects.pod import Pod
+from ganglion.worlds.kubernetes.http.client import Api
+from ganglion.worlds.kubernetes.http.errors import Absent, Conflict
+from ganglion.worlds.kubernetes.http.patches import Patch
+from ganglion.worlds.kubernetes.instance import FIRST, Instance
+from ganglion.worlds.kubernetes.reporting.events import Recorder
+from ganglion.worlds.kubernetes.sign_in.config import Endpoint
 from ganglion.worlds.kubernetes.submit.objects import Main
+from ganglion.worlds.kubernetes.types.pod import Pod
 
 TICK_S = 1.0
 """How often services are looked at."""

@@ -7,13 +7,13 @@ from msgspec import Struct
 
 from ganglion.model.errors import GanglionError
 from ganglion.server.lives.life import Life, life_of
-from ganglion.worlds.kubernetes.api.client import Api
-from ganglion.worlds.kubernetes.api.reflect import Change, Reflector
-from ganglion.worlds.kubernetes.gangs.instance import FIRST, Instance
+from ganglion.worlds.kubernetes.http.client import Api
+from ganglion.worlds.kubernetes.http.reflect import Change, Reflector
+from ganglion.worlds.kubernetes.instance import FIRST, Instance
 from ganglion.worlds.kubernetes.names import INSTANCE
-from ganglion.worlds.kubernetes.objects.pod import Pod
 from ganglion.worlds.kubernetes.submit import marks
 from ganglion.worlds.kubernetes.submit.objects import Main
+from ganglion.worlds.kubernetes.types.pod import Pod
 
 log = structlog.get_logger(__name__)
 

@@ -10,8 +10,8 @@ from ganglion.server.asking import job_of
 from ganglion.server.lives.load import History, load_of
 from ganglion.server.lives.mains import Kept
 from ganglion.server.scraper import Job, Scraper
-from ganglion.worlds.kubernetes.objects.pod import Pod
-from ganglion.worlds.kubernetes.objects.times import read_ms
+from ganglion.worlds.kubernetes.types.pod import Pod
+from ganglion.worlds.kubernetes.types.times import read_ms
 
 READY = "Ready"
 

@@ -18,13 +18,13 @@ from ganglion.server.lives.sight import Sight
 from ganglion.server.lives.telling import about, told
 from ganglion.server.lives.workspaces import Deed, Workspaces
 from ganglion.worlds.kubernetes import names
-from ganglion.worlds.kubernetes.act.events import Recorder
-from ganglion.worlds.kubernetes.api.client import Api
-from ganglion.worlds.kubernetes.api.errors import Absent, Conflict
-from ganglion.worlds.kubernetes.api.patches import Patch
-from ganglion.worlds.kubernetes.objects.meta import Anything
-from ganglion.worlds.kubernetes.objects.pod import Pod
+from ganglion.worlds.kubernetes.http.client import Api
+from ganglion.worlds.kubernetes.http.errors import Absent, Conflict
+from ganglion.worlds.kubernetes.http.patches import Patch
+from ganglion.worlds.kubernetes.reporting.events import Recorder
 from ganglion.worlds.kubernetes.requests import ask_of
+from ganglion.worlds.kubernetes.types.meta import Anything
+from ganglion.worlds.kubernetes.types.pod import Pod
 
 TOKEN = "JUPYTER_TOKEN"
 """Variable of a container that says what its notebook server wants to see."""

@@ -1,7 +1,7 @@
 """Events about the objects that are reconciled."""
 
-from ganglion.worlds.kubernetes.act.series import About, Happened
 from ganglion.worlds.kubernetes.submit.objects import Main
+from ganglion.worlds.kubernetes.write_rules.series import About, Happened
 
 KINDS = {
     "deployments": "Deployment",

@@ -13,7 +13,7 @@ from ganglion.server.eyes import Eyes, Key
 from ganglion.server.lives.mains import Kept
 from ganglion.server.lives.onlooker import ClusterOnlooker, Place
 from ganglion.worlds.kubernetes import names
-from ganglion.worlds.kubernetes.objects.pod import Pod
+from ganglion.worlds.kubernetes.types.pod import Pod
 
 
 class Deed(Struct, frozen=True):

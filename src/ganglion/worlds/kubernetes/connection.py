@@ -4,16 +4,16 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-from ganglion.worlds.kubernetes.act.events import Recorder
-from ganglion.worlds.kubernetes.act.statuses import SetStatus, StatusWriter
-from ganglion.worlds.kubernetes.api.client import SILENCE_S, Api
-from ganglion.worlds.kubernetes.api.config import Endpoint
-from ganglion.worlds.kubernetes.api.tally import Call
-from ganglion.worlds.kubernetes.brain.orders import Answer, Changed, Describe, Order
-from ganglion.worlds.kubernetes.gangs.instance import FIRST, Instance
-from ganglion.worlds.kubernetes.hands import Hands
-from ganglion.worlds.kubernetes.objects.meta import Anything
-from ganglion.worlds.kubernetes.objects.pod import Pod
+from ganglion.worlds.kubernetes.cluster_view.orders import Answer, Changed, Describe, Order
+from ganglion.worlds.kubernetes.http.client import SILENCE_S, Api
+from ganglion.worlds.kubernetes.http.tally import Call
+from ganglion.worlds.kubernetes.instance import FIRST, Instance
+from ganglion.worlds.kubernetes.order_writer import Hands
+from ganglion.worlds.kubernetes.reporting.events import Recorder
+from ganglion.worlds.kubernetes.reporting.statuses import SetStatus, StatusWriter
+from ganglion.worlds.kubernetes.sign_in.config import Endpoint
+from ganglion.worlds.kubernetes.types.meta import Anything
+from ganglion.worlds.kubernetes.types.pod import Pod
 from ganglion.worlds.kubernetes.watches import ALWAYS, SWITCHED, Watching
 
 IN_FLIGHT = 64

@@ -12,14 +12,14 @@ from functools import lru_cache
 from msgspec import Struct
 
 from ganglion.worlds.kubernetes.gpu_resources import is_gpu_resource
-from ganglion.worlds.kubernetes.objects.pod import (
+from ganglion.worlds.kubernetes.types.pod import (
     Container,
     ContainerStatus,
     Pod,
     Quantities,
     Resources,
 )
-from ganglion.worlds.kubernetes.objects.quantity import MIB, milli, units
+from ganglion.worlds.kubernetes.types.quantity import MIB, milli, units
 
 Amounts = dict[str, int]
 """Resource name -> thousandths of a core for `cpu`, bytes or devices for everything else."""

@@ -19,17 +19,17 @@ from msgspec.structs import replace
 
 from ganglion.engine.plugins.protocols import Plugins
 from ganglion.model.policy import Policy
-from ganglion.worlds.kubernetes.api.client import SILENCE_S
-from ganglion.worlds.kubernetes.api.config import Endpoint
-from ganglion.worlds.kubernetes.api.tally import Call
-from ganglion.worlds.kubernetes.brain.brain import Brain, News
-from ganglion.worlds.kubernetes.brain.orders import Order
-from ganglion.worlds.kubernetes.brain.settings import Settings
+from ganglion.worlds.kubernetes.cluster_view.orders import Order
+from ganglion.worlds.kubernetes.cluster_view.settings import Settings
 from ganglion.worlds.kubernetes.config.read import Configuration
 from ganglion.worlds.kubernetes.connection import Connection
+from ganglion.worlds.kubernetes.controller import Brain, News
 from ganglion.worlds.kubernetes.equipment import checking, named
-from ganglion.worlds.kubernetes.reports import Reporter, figures_of, reserved, unsettled
-from ganglion.worlds.kubernetes.tree import QueueTree
+from ganglion.worlds.kubernetes.http.client import SILENCE_S
+from ganglion.worlds.kubernetes.http.tally import Call
+from ganglion.worlds.kubernetes.queue_config import QueueTree
+from ganglion.worlds.kubernetes.reporting.reports import Reporter, figures_of, reserved, unsettled
+from ganglion.worlds.kubernetes.sign_in.config import Endpoint
 
 PAUSE_S = 0.5
 """Longest time between two turns."""

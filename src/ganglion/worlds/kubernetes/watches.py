@@ -8,21 +8,21 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ganglion.worlds.kubernetes import names
-from ganglion.worlds.kubernetes.api.client import SILENCE_S, Api
-from ganglion.worlds.kubernetes.api.discovery import served_path
-from ganglion.worlds.kubernetes.api.reflect import Change, Reflector
-from ganglion.worlds.kubernetes.brain.orders import Changed
-from ganglion.worlds.kubernetes.gangs.kinds import (
+from ganglion.worlds.kubernetes.cluster_view.orders import Changed
+from ganglion.worlds.kubernetes.http.client import SILENCE_S, Api
+from ganglion.worlds.kubernetes.http.discovery import served_path
+from ganglion.worlds.kubernetes.http.reflect import Change, Reflector
+from ganglion.worlds.kubernetes.types import storage
+from ganglion.worlds.kubernetes.types.disruption import PodDisruptionBudget
+from ganglion.worlds.kubernetes.types.dra import ResourceSlice
+from ganglion.worlds.kubernetes.types.meta import Anything
+from ganglion.worlds.kubernetes.types.node import Node
+from ganglion.worlds.kubernetes.types.pod import Pod
+from ganglion.worlds.kubernetes.workload_kinds.kinds import (
     KINDS,
     MPI_JOB,
     UPSTREAM_GROUP,
 )
-from ganglion.worlds.kubernetes.objects import storage
-from ganglion.worlds.kubernetes.objects.disruption import PodDisruptionBudget
-from ganglion.worlds.kubernetes.objects.dra import ResourceSlice
-from ganglion.worlds.kubernetes.objects.meta import Anything
-from ganglion.worlds.kubernetes.objects.node import Node
-from ganglion.worlds.kubernetes.objects.pod import Pod
 
 _STORAGE = "/apis/storage.k8s.io/v1"
 _DEVICES = "/apis/resource.k8s.io/v1"

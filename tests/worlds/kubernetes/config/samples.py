@@ -4,7 +4,7 @@ from typing import Any
 
 from ganglion.worlds.kubernetes.config.read import Configuration
 from ganglion.worlds.kubernetes.config.verdicts import Verdict
-from ganglion.worlds.kubernetes.objects.meta import Anything, Meta
+from ganglion.worlds.kubernetes.types.meta import Anything, Meta
 
 
 def queue(name: str, generation: int = 1, **spec: Any) -> Anything:

@@ -12,7 +12,7 @@ from tests.worlds.kubernetes.config.samples import queue, thing, verdict
 from ganglion.worlds.kubernetes.config.read import configuration
 from ganglion.worlds.kubernetes.config.status import LONGEST_MESSAGE, status_of
 from ganglion.worlds.kubernetes.config.tenants import KEYS
-from ganglion.worlds.kubernetes.objects.meta import Anything
+from ganglion.worlds.kubernetes.types.meta import Anything
 
 SELECTOR = st.dictionaries(st.sampled_from(["matchLabels", "matchExpressions", "x"]), JUNK)
 NAMESPACES = st.dictionaries(st.sampled_from(["names", "selector", "x"]), JUNK | SELECTOR)

@@ -13,7 +13,7 @@ from tests.worlds.kubernetes.rbac import define_kinds
 from ganglion.model.resources import Amount
 from ganglion.worlds.kubernetes.config.read import configuration
 from ganglion.worlds.kubernetes.config.status import Figures, patch_of, status_of
-from ganglion.worlds.kubernetes.objects.meta import Anything
+from ganglion.worlds.kubernetes.types.meta import Anything
 
 API = "/apis/ganglion.dev/v1alpha1"
 NOW = "2026-11-22T11:00:00Z"

@@ -9,7 +9,7 @@ from tests.controlplane.cluster import Cluster
 from tests.worlds.kubernetes.submit.make import Manifest, compiled
 
 from ganglion.model.errors import Conflict, InputError, NotFound, StateError
-from ganglion.worlds.kubernetes.api.client import Api
+from ganglion.worlds.kubernetes.http.client import Api
 from ganglion.worlds.kubernetes.submit.creating import create, rehearse
 from ganglion.worlds.kubernetes.submit.finding import find, remove
 

@@ -7,10 +7,10 @@ import pytest
 from tests.worlds.kubernetes.submit.make import Manifest, compiled
 
 from ganglion.model.workload import Kind
-from ganglion.worlds.kubernetes.gangs.found import Found
-from ganglion.worlds.kubernetes.gangs.grouping import Grouping
-from ganglion.worlds.kubernetes.objects.meta import Anything, OwnerReference
-from ganglion.worlds.kubernetes.objects.pod import Pod
+from ganglion.worlds.kubernetes.types.meta import Anything, OwnerReference
+from ganglion.worlds.kubernetes.types.pod import Pod
+from ganglion.worlds.kubernetes.workload_discovery.found import Found
+from ganglion.worlds.kubernetes.workload_discovery.grouping import Grouping
 
 INDEX = "batch.kubernetes.io/job-completion-index"
 

@@ -3,8 +3,8 @@
 import re
 
 from ganglion.model.errors import InputError
-from ganglion.worlds.kubernetes.filters.selectors import Selector, in_order
-from ganglion.worlds.kubernetes.objects.meta import Requirement
+from ganglion.worlds.kubernetes.selectors import Selector, in_order
+from ganglion.worlds.kubernetes.types.meta import Requirement
 
 _KEY = r"(?:[A-Za-z0-9.-]+/)?[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?"
 _VALUE = r"[A-Za-z0-9._-]*"

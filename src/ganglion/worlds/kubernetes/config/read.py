@@ -24,12 +24,12 @@ from ganglion.model.errors import FieldError, InputError
 from ganglion.model.node import Node
 from ganglion.model.policy import Policy
 from ganglion.model.queue import Preemption, Queue
-from ganglion.worlds.kubernetes.brain.tenancy import OPEN, Tenancy
+from ganglion.worlds.kubernetes.cluster_view.tenancy import OPEN, Tenancy
 from ganglion.worlds.kubernetes.config.documents import joined, policy_file, queue_file, told
 from ganglion.worlds.kubernetes.config.forest import Fault, Sapling, settle
 from ganglion.worlds.kubernetes.config.tenants import inherited, terms_of
 from ganglion.worlds.kubernetes.config.verdicts import Candidate, Reason, Verdict, candidates
-from ganglion.worlds.kubernetes.objects.meta import Anything
+from ganglion.worlds.kubernetes.types.meta import Anything
 
 IN_FORCE = "default"
 """Name of the `Policy` that decides, by default."""

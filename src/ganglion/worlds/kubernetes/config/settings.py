@@ -22,8 +22,8 @@ from ganglion.files.validate import validate
 from ganglion.files.yaml import parse_document
 from ganglion.model.errors import FieldError
 from ganglion.model.levels import ABOVE_NODE, Level
-from ganglion.worlds.kubernetes.brain.settings import Settings
-from ganglion.worlds.kubernetes.discover.topology import DISCOVERED, Sources
+from ganglion.worlds.kubernetes.cluster_view.settings import Settings
+from ganglion.worlds.kubernetes.node_discovery.topology import DISCOVERED, Sources
 
 USUAL = Settings()
 

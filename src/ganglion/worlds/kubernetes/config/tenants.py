@@ -11,9 +11,9 @@ from msgspec import ValidationError, convert
 
 from ganglion.files.wording import first_of, noted, show
 from ganglion.model.errors import FieldError
-from ganglion.worlds.kubernetes.brain.tenancy import Admits, Terms
-from ganglion.worlds.kubernetes.filters.selectors import selector_of
-from ganglion.worlds.kubernetes.objects.meta import LabelSelector
+from ganglion.worlds.kubernetes.cluster_view.tenancy import Admits, Terms
+from ganglion.worlds.kubernetes.selectors import selector_of
+from ganglion.worlds.kubernetes.types.meta import LabelSelector
 
 NAMESPACES, MAX_PRIORITY = "namespaces", "max_priority"
 KEYS = (NAMESPACES, MAX_PRIORITY)

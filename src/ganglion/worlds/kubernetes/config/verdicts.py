@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from ganglion.worlds.kubernetes.objects.meta import Anything, Meta
+from ganglion.worlds.kubernetes.types.meta import Anything, Meta
 
 Spec = Mapping[str, Any]
 

@@ -11,14 +11,14 @@ from typing import Any
 
 from ganglion.model import errors
 from ganglion.model.errors import GanglionError, InputError, StateError
-from ganglion.worlds.kubernetes.api import errors as api_errors
-from ganglion.worlds.kubernetes.api.client import Api
-from ganglion.worlds.kubernetes.api.errors import Absent, ApiError, Broken, Refused
-from ganglion.worlds.kubernetes.api.patches import Patch
-from ganglion.worlds.kubernetes.objects.meta import Anything
+from ganglion.worlds.kubernetes.http import errors as api_errors
+from ganglion.worlds.kubernetes.http.client import Api
+from ganglion.worlds.kubernetes.http.errors import Absent, ApiError, Broken, Refused
+from ganglion.worlds.kubernetes.http.patches import Patch
 from ganglion.worlds.kubernetes.submit import marks
 from ganglion.worlds.kubernetes.submit.places import MAINS, collection, place_of, title
 from ganglion.worlds.kubernetes.submit.pod import Manifest
+from ganglion.worlds.kubernetes.types.meta import Anything
 
 TRIES = 3
 ASLEEP = "asleep"

@@ -5,7 +5,7 @@ from typing import Any
 
 from msgspec import field
 
-from ganglion.worlds.kubernetes.objects.meta import Condition, LabelSelector, Meta, Object
+from ganglion.worlds.kubernetes.types.meta import Condition, LabelSelector, Meta, Object
 
 
 class TemplateSpec(Object, frozen=True):

@@ -8,13 +8,13 @@ from msgspec.structs import replace
 from ganglion.model.errors import Conflict, NotFound
 from ganglion.model.workload import Kind
 from ganglion.worlds.kubernetes import names
-from ganglion.worlds.kubernetes.api.client import Api
-from ganglion.worlds.kubernetes.api.patches import Patch
-from ganglion.worlds.kubernetes.objects.meta import Anything
+from ganglion.worlds.kubernetes.http.client import Api
+from ganglion.worlds.kubernetes.http.patches import Patch
 from ganglion.worlds.kubernetes.submit import marks
 from ganglion.worlds.kubernetes.submit.finding import Seen, find
 from ganglion.worlds.kubernetes.submit.objects import Main
 from ganglion.worlds.kubernetes.submit.places import collection, place
+from ganglion.worlds.kubernetes.types.meta import Anything
 
 SET = "StatefulSet"
 PASSING = ("emptyDir", "ephemeral", "configMap", "secret", "projected", "downwardAPI")

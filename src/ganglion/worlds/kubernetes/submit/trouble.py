@@ -1,9 +1,9 @@
 """Why a controller makes no pods: a quota, an admission webhook, a missing service account."""
 
-from ganglion.worlds.kubernetes.api.client import Api
-from ganglion.worlds.kubernetes.api.errors import Forbidden
-from ganglion.worlds.kubernetes.objects.meta import Meta, Object
+from ganglion.worlds.kubernetes.http.client import Api
+from ganglion.worlds.kubernetes.http.errors import Forbidden
 from ganglion.worlds.kubernetes.submit.finding import Seen
+from ganglion.worlds.kubernetes.types.meta import Meta, Object
 
 FAILED_CREATE = "FailedCreate"
 

@@ -1,0 +1,1 @@
+"""Attempts at running gangs: begun, seated, ready, left, recovered after a crash."""

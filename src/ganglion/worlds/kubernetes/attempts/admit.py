@@ -1,0 +1,141 @@
+"""Gangs that were found, brought to the engine's notice."""
+
+from ganglion.model.events import GangEnded, GangSubmitted, GangUpdated, Outcome
+from ganglion.model.workload import Gang
+from ganglion.worlds.kubernetes import names
+from ganglion.worlds.kubernetes.cluster_view.cluster_view import Site
+from ganglion.worlds.kubernetes.cluster_view.context import Scene
+from ganglion.worlds.kubernetes.cluster_view.gang_of import gang_of
+from ganglion.worlds.kubernetes.cluster_view.tenancy import home_queue, trespass, unguaranteed
+from ganglion.worlds.kubernetes.feasibility_plugin.plugin import Judge
+from ganglion.worlds.kubernetes.types.bounds import brief
+from ganglion.worlds.kubernetes.workload_discovery.found import Found
+
+_DEFINING = (
+    "queue",
+    "user",
+    "kind",
+    "priority",
+    "preemptible",
+    "pod_sets",
+    "topology",
+    "constraints",
+    "checkpoint",
+    "name",
+)
+"""What makes a waiting gang another one."""
+
+
+def admit(scene: Scene, judge: Judge, site: Site, gang_id: str, now: int) -> None:
+    """Bring one waiting gang up to date, or let the engine forget it."""
+    found, record = scene.founds.get(gang_id), scene.record(gang_id)
+    if found is None:
+        scene.complaints.pop(gang_id, None)
+        if record and gang_id not in scene.awaited:
+            forget(scene, judge, gang_id, now)
+        return
+    if found.members:
+        scene.awaited.pop(gang_id, None)
+    scene.apart.pop(("gang", gang_id), None)
+    if found.refused:
+        scene.apart["gang", gang_id] = brief(found.refused)
+    complaint = found.refused or _settled(found) or _misfit(scene, site, found) or found.lacking
+    try:
+        gang = None if complaint else gang_for(scene, judge, site, found, now)
+        complaint = complaint or (_unguaranteed(scene, gang) if gang else "")
+    except Exception as error:
+        complaint, gang = scene.failed("gang", gang_id, error), None
+    if complaint:
+        scene.complaints[gang_id], gang = complaint, None
+    else:
+        scene.complaints.pop(gang_id, None)
+    if gang is None:
+        _hold(scene, gang_id, now)
+    elif record is None:
+        scene.apply(GangSubmitted(now, gang))
+    elif any(getattr(record.gang, name) != getattr(gang, name) for name in _DEFINING):
+        _withdraw(scene, gang_id, now)
+        scene.apply(GangSubmitted(now, gang))
+    elif record.gang.held:
+        scene.apply(GangUpdated(now, gang_id, held=False))
+
+
+def _settled(found: Found) -> str:
+    """Why nothing is left to be placed; empty = something is.
+
+    Pods that were bound before they could be understood stay where they are.
+    """
+    if found.members and all(each.pod.spec.node_name for each in found.members):
+        return "its pods run where they are, and are counted as those of others"
+    return ""
+
+
+def forget(scene: Scene, judge: Judge, gang_id: str, now: int) -> None:
+    """A gang that waits is no more."""
+    _withdraw(scene, gang_id, now)
+    scene.unready.pop(gang_id, None)
+    judge.unlearn(gang_id)
+
+
+def _withdraw(scene: Scene, gang_id: str, now: int) -> None:
+    """Have the engine forget a gang that waits."""
+    record = scene.record(gang_id)
+    if record:
+        scene.apply(GangEnded(now, gang_id, record.attempt, Outcome.CANCELLED))
+        scene.state.forget(gang_id)
+    scene.awaited.pop(gang_id, None)
+    scene.failures.pop(gang_id, None)
+
+
+def queue_of(scene: Scene, site: Site, found: Found) -> str:
+    """The queue that a gang is charged to; empty = none is named anywhere."""
+    labels = site.crowd.namespaces.get(found.namespace, {})
+    return home_queue(found, labels, scene.settings.default_queue)
+
+
+def _misfit(scene: Scene, site: Site, found: Found) -> str:
+    """What is wrong with a gang's queue; empty = nothing."""
+    queue = queue_of(scene, site, found)
+    if not queue:
+        return f"it names no queue, and namespace {found.namespace} has none (label {names.QUEUE})"
+    if queue not in scene.state.queues:
+        return f"there is no queue {queue}"
+    if not scene.state.shares.is_leaf(queue):
+        return f"queue {queue} has queues under it and takes no pods itself"
+    labels = site.crowd.namespaces.get(found.namespace, {})
+    return trespass(scene.tenancy, found, queue, labels)
+
+
+def _unguaranteed(scene: Scene, gang: Gang) -> str:
+    path = [scene.state.queues[name] for name in scene.state.shares.path(gang.queue)]
+    return unguaranteed(scene.tenancy, gang, path)
+
+
+def gang_for(scene: Scene, judge: Judge, site: Site, found: Found, now: int) -> Gang:
+    """The gang for the engine.
+
+    Raises:
+        GanglionError: what is wrong about its pods.
+    """
+    gang_id = site.prefix + found.key
+    judge.learn(site, gang_id, found)
+    record = scene.record(gang_id)
+    submitted = record.gang.submitted if record else min(found.created_ms or now, now)
+    return gang_of(
+        found,
+        site.types_of,
+        site.asks.of,
+        judge.hints(gang_id),
+        prefix=site.prefix,
+        cluster=site.name,
+        queue=queue_of(scene, site, found),
+        user=found.creator if scene.settings.records_users else "",
+        submitted=submitted,
+    )
+
+
+def _hold(scene: Scene, gang_id: str, now: int) -> None:
+    """Keep a gang the engine knows in its place in line, but out of consideration."""
+    record = scene.record(gang_id)
+    if record and not record.gang.held:
+        scene.apply(GangUpdated(now, gang_id, held=True))

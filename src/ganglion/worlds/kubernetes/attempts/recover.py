@@ -1,0 +1,348 @@
+"""What a scheduler that was killed had begun, found again in the cluster itself.
+
+Pods that are bound run where they are. A gang of which only a part is bound gets places for
+the rest, or is taken apart. Pods that say where they are going to run hold a promise again,
+together with the victims that were marked for it; marks without a beneficiary are removed.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import partial as bind
+
+from msgspec.structs import replace
+
+from ganglion.engine.gangs.record import GangRecord
+from ganglion.engine.timeline.nominations import condition_of, overfull
+from ganglion.engine.topology.pod_shape import shapes_of
+from ganglion.engine.upkeep.replace_pods import completed
+from ganglion.model.causes import Cause, CauseKind
+from ganglion.model.events import (
+    GangEnded,
+    GangPlaced,
+    GangReserved,
+    GangStarted,
+    GangStopping,
+    GangSubmitted,
+    GangUpdated,
+    Outcome,
+)
+from ganglion.model.placement import Placement, PodPlacement
+from ganglion.model.resources import GpuRequest
+from ganglion.model.workload import Gang, PodSet
+from ganglion.worlds.kubernetes import names
+from ganglion.worlds.kubernetes.attempts.admit import admit, gang_for
+from ganglion.worlds.kubernetes.attempts.lifecycle import leave
+from ganglion.worlds.kubernetes.attempts.readiness import is_ready
+from ganglion.worlds.kubernetes.cluster_view.attempt import Attempt, Stage
+from ganglion.worlds.kubernetes.cluster_view.cluster_view import Site
+from ganglion.worlds.kubernetes.cluster_view.context import Scene
+from ganglion.worlds.kubernetes.cluster_view.gang_of import request_of
+from ganglion.worlds.kubernetes.cluster_view.orders import Evict, Nominate, Spare
+from ganglion.worlds.kubernetes.feasibility_plugin.plugin import Judge
+from ganglion.worlds.kubernetes.types.pod import Pod
+from ganglion.worlds.kubernetes.types.times import read_ms
+from ganglion.worlds.kubernetes.types.victims import victim_of
+from ganglion.worlds.kubernetes.workload_discovery.annotations import Said
+from ganglion.worlds.kubernetes.workload_discovery.found import Found, Member
+
+BEGUN = "begun/"
+"""Ids under which pods of incomplete gangs are counted while the scheduler starts."""
+
+LEAVING = "leaving/"
+"""Ids of pods that were on their way out when the scheduler started."""
+
+
+def adopt(scene: Scene, judge: Judge, now: int) -> None:
+    """Take over a cluster as it is. Nodes and queues are known to the engine already.
+
+    A gang that cannot be understood runs on: its pods count as those of others.
+    """
+    begun = [gang for gang in sorted(scene.founds) if _is_begun(scene.founds[gang])]
+    partial: list[str] = []
+
+    def each(gangs: Sequence[str], step: Callable[[str], object]) -> None:
+        for gang in gangs:
+            try:
+                step(gang)
+            except Exception as error:
+                scene.failed("gang", gang, error)
+
+    def whole(gang: str) -> None:
+        if not _adopt(scene, judge, gang, now, whole=True):
+            partial.append(gang)
+
+    def rest(gang: str) -> None:
+        _give_seats_back(scene, gang, now)
+        _adopt(scene, judge, gang, now, whole=False)
+
+    # Places for the rest of a gang are looked for when all that is taken is known.
+    each(begun, whole)
+    each(partial, lambda gang: _keep_seats(scene, judge, gang, now))
+    for site in scene.sites.values():
+        ours = site.instance.places
+        leaving = [uid for uid, pod in site.pods.items() if pod.is_leaving and ours(pod)]
+        each(sorted(leaving), bind(_see_off, scene, site, now))
+    wards = _wards(scene)
+    each(sorted(scene.attempts), lambda gang: _resume_victim(scene, gang, wards, now))
+    each(sorted(wards), lambda gang: _promise_again(scene, judge, gang, now))
+    each(partial, rest)
+    _disclaim_others(scene)
+
+
+def claim_everything(scene: Scene) -> None:
+    """Pods of ours that are bound do not count as foreign pods while nodes are described."""
+    for site in scene.sites.values():
+        for uid, pod in site.pods.items():
+            if pod.spec.node_name and site.instance.places(pod):
+                site.claim(uid)
+
+
+def _disclaim_others(scene: Scene) -> None:
+    """Whatever could not be adopted counts as a foreign pod."""
+    for site in scene.sites.values():
+        for uid, pod in site.pods.items():
+            if uid not in scene.seated and pod.spec.node_name and site.instance.places(pod):
+                site.disclaim(uid)
+
+
+def _is_begun(found: Found) -> bool:
+    return any(each.pod.spec.node_name for each in found.members)
+
+
+def _adopt(scene: Scene, judge: Judge, gang_id: str, now: int, *, whole: bool) -> bool:
+    """Bring a gang with bound pods to the engine as it sits.
+
+    Returns:
+        False when only one that is `whole` is wanted, and it is not.
+    """
+    site, found = scene.site_of(gang_id), scene.founds[gang_id]
+    gang = gang_for(scene, judge, site, found, now)
+    seated = [each for each in found.members if each.pod.spec.node_name in site.nodes]
+    if not seated:
+        return True
+    if whole and not _is_whole(gang, seated):
+        # Without a queue it cannot be completed: its pods count as those of others.
+        state = scene.state
+        return gang.queue not in state.queues or not state.shares.is_leaf(gang.queue)
+    pods = _sitting(scene, site, gang, seated)
+    place = Placement(tuple(pods)) if whole else _whole(scene, gang, pods)
+    if place is None and not _has_begun(found, pods):
+        refs = tuple(site.ref(each.pod) for each in seated)
+        cause = Cause(CauseKind.START_FAILED, text="it was begun but not finished")
+        scene.orders.append(Evict(gang_id, 0, refs, cause))
+        return True
+    scene.apply(GangSubmitted(now, gang if place else _as_large_as(gang, pods)))
+    place = place or Placement(tuple(pods))
+    since = _since(seated, now)
+    scene.apply(GangPlaced(since, gang_id, 1, place))
+    if len(place.pods) < sum(each.count for each in gang.pod_sets):
+        _ask_for_the_rest(scene, gang, now)
+    attempt = Attempt(
+        gang_id,
+        1,
+        site.name,
+        {(pod.pod_set, pod.index): pod for pod in place.pods},
+        stage=Stage.BINDING,
+        since=now,
+        bound_at=since if whole else 0,
+        steady=whole and all(is_ready(each.pod) for each in seated),
+        running=_run(seated) and scene.apply(GangStarted(since, gang_id, 1)),
+        owner=found.owner,
+    )
+    scene.attempts[gang_id] = attempt
+    for member, pod in zip(seated, pods, strict=True):
+        attempt.take(member, (pod.pod_set, pod.index))
+        scene.claim(attempt, member.pod.metadata.uid)
+    scene.touched.add(gang_id)
+    return True
+
+
+def _ask_for_the_rest(scene: Scene, gang: Gang, now: int) -> None:
+    """A gang that was brought in smaller than it is meant to be is to grow."""
+    record = scene.record(gang.id)
+    known = {each.name for each in record.gang.pod_sets} if record else set()
+    counts = {each.name: each.count for each in gang.pod_sets if each.name in known}
+    scene.apply(GangUpdated(now, gang.id, counts=counts))
+
+
+def _keep_seats(scene: Scene, judge: Judge, gang_id: str, now: int) -> None:
+    """Count the pods of a gang that sit, under another name, until its other places are found."""
+    site, found = scene.site_of(gang_id), scene.founds[gang_id]
+    gang = gang_for(scene, judge, site, found, now)
+    seated = [each for each in found.members if each.pod.spec.node_name in site.nodes]
+    pods = _sitting(scene, site, gang, seated)
+    keeper = replace(_as_large_as(gang, pods), id=BEGUN + gang_id, workload=BEGUN + gang_id)
+    scene.state.apply(GangSubmitted(now, keeper))
+    scene.state.apply(GangPlaced(now, keeper.id, 1, Placement(tuple(pods))))
+
+
+def _give_seats_back(scene: Scene, gang_id: str, now: int) -> None:
+    if scene.record(BEGUN + gang_id) is None:
+        return
+    scene.state.apply(GangEnded(now, BEGUN + gang_id, 1, Outcome.CANCELLED))
+    scene.state.forget(BEGUN + gang_id)
+
+
+def _since(seated: Sequence[Member], now: int) -> int:
+    """When the last of the pods came to its node, in ms; before now, so that it is not news."""
+    times = [read_ms(each.pod.status.start_time) for each in seated]
+    return min(max(times), now - 1)
+
+
+def _run(seated: Sequence[Member]) -> bool:
+    return all(each.pod.status.phase == "Running" for each in seated)
+
+
+def _sitting(scene: Scene, site: Site, gang: Gang, seated: Sequence[Member]) -> list[PodPlacement]:
+    """Where the engine counts pods that are bound, in its own numbering."""
+    requests = {each.name: each.request.gpu for each in gang.pod_sets}
+    counts: dict[str, int] = {}
+    taken: dict[str, set[int]] = {}
+    found = []
+    for member in seated:
+        number = counts.get(member.pod_set, 0)
+        counts[member.pod_set] = number + 1
+        node = site.prefix + member.pod.spec.node_name
+        gpu = requests[member.pod_set]
+        devices = _devices(scene, node, gpu, member.pod, taken.setdefault(node, set()))
+        milli = _milli(scene, node, gpu, devices)
+        found.append(PodPlacement(member.pod_set, number, node, devices, milli))
+    return found
+
+
+def _devices(
+    scene: Scene, node: str, gpu: GpuRequest, pod: Pod, taken: set[int]
+) -> tuple[int, ...]:
+    """The devices a pod was given, or, where no annotation says, free ones."""
+    if not gpu.count:
+        return ()
+    known = scene.state.tree.node(node).devices
+    told = pod.metadata.annotations.get(names.DEVICES, "")
+    given = tuple(int(each) for each in told.split(",") if each.isdigit())
+    if len(given) == gpu.count and all(each < len(known) for each in given):
+        return given
+    condition = condition_of(scene.state, node)
+    order = sorted(
+        (i for i in range(len(known)) if i not in taken),
+        key=lambda i: (i in condition.sick, -condition.gpu[i], i),
+    )
+    # A node that lost a GPU may have fewer than are in use.
+    devices = tuple(sorted(order[: gpu.count]))
+    taken.update(devices)
+    return devices
+
+
+def _milli(scene: Scene, node: str, gpu: GpuRequest, devices: tuple[int, ...]) -> int:
+    if not devices:
+        return 0
+    return gpu.milli_on(scene.state.tree.node(node).devices[devices[0]].memory_mib)
+
+
+def _is_whole(gang: Gang, pods: Sequence[Member] | Sequence[PodPlacement]) -> bool:
+    """Whether every set has as many pods as it needs."""
+    counts = Counter(pod.pod_set for pod in pods)
+    return all(counts[each.name] >= each.least for each in gang.pod_sets)
+
+
+def _whole(scene: Scene, gang: Gang, pods: list[PodPlacement]) -> Placement | None:
+    """The place of the whole gang, if those that are missing have one."""
+    if _is_whole(gang, pods):
+        return Placement(tuple(pods))
+    record = GangRecord(gang, shapes_of(gang, scene.state.plugins.filters), None)
+    return completed(scene.state, record, tuple(pods))
+
+
+def _has_begun(found: Found, pods: Sequence[PodPlacement]) -> bool:
+    """Whether all pods sit that have to be there before anything runs."""
+    counts = Counter(pod.pod_set for pod in pods)
+    return all(counts[each.name] >= min(each.least, each.upfront) for each in found.sets)
+
+
+def _as_large_as(gang: Gang, pods: Sequence[PodPlacement]) -> Gang:
+    """The gang as if it were no more than the pods that sit."""
+    counts = Counter(pod.pod_set for pod in pods)
+    sets = (
+        replace(each, count=counts[each.name], min_count=0, slices=())
+        for each in gang.pod_sets
+        if counts[each.name]
+    )
+    return replace(gang, pod_sets=tuple(sets))
+
+
+def _see_off(scene: Scene, site: Site, now: int, uid: str) -> None:
+    """A pod that is on its way out holds its place until it is gone, as a gang of its own."""
+    pod = site.pods[uid]
+    gang_id = f"{site.prefix}{LEAVING}{uid}"
+    queue = Said((pod.metadata,)).queue() or scene.settings.default_queue
+    is_somewhere = pod.spec.node_name in site.nodes
+    if uid in scene.seated or queue not in scene.state.queues or not is_somewhere:
+        return
+    pod_set = PodSet("main", 1, request=request_of(pod, site.asks.of(pod), site.types_of))
+    gang = Gang(gang_id, gang_id, queue, pod_sets=(pod_set,), submitted=now)
+    node = site.prefix + pod.spec.node_name
+    devices = _devices(scene, node, pod_set.request.gpu, pod, set())
+    milli = _milli(scene, node, pod_set.request.gpu, devices)
+    place = PodPlacement("main", 0, node, devices, milli)
+    scene.apply(GangSubmitted(now, gang))
+    scene.apply(GangPlaced(now, gang_id, 1, Placement((place,))))
+    cause = Cause(CauseKind.PREEMPTED, gang=victim_of(pod) or "")
+    scene.apply(GangStopping(now, gang_id, 1, cause))
+    attempt = Attempt(gang_id, 1, site.name, {("main", 0): place}, stage=Stage.LEAVING, cause=cause)
+    attempt.take(Member(pod, "main", 0), ("main", 0))
+    scene.attempts[gang_id] = attempt
+    scene.claim(attempt, uid)
+
+
+def _wards(scene: Scene) -> set[str]:
+    """Waiting gangs whose pods all say where they are going to run."""
+    return {
+        gang
+        for gang, found in scene.founds.items()
+        if gang not in scene.attempts
+        and found.members
+        and not found.lacking
+        and all(each.pod.status.nominated_node_name for each in found.members)
+    }
+
+
+def _resume_victim(scene: Scene, gang: str, wards: set[str], now: int) -> None:
+    """Go on with a victim whose beneficiary still waits for it; spare others."""
+    attempt = scene.attempts[gang]
+    site = scene.sites[attempt.cluster]
+    marked = [site.pods[uid] for uid in attempt.pods.values() if victim_of(site.pods[uid])]
+    if not marked or attempt.stage is Stage.LEAVING:
+        return
+    beneficiary = victim_of(marked[0]) or ""
+    if beneficiary in wards:
+        cause = Cause(CauseKind.PREEMPTED, gang=beneficiary)
+        scene.apply(GangStopping(now, gang, attempt.number, cause))
+        leave(scene, attempt, cause, now)
+    else:
+        scene.orders.append(Spare(gang, tuple(map(site.ref, marked))))
+
+
+def _promise_again(scene: Scene, judge: Judge, gang_id: str, now: int) -> None:
+    """Give a gang the promise that its pods name, if it can be kept."""
+    site, found = scene.site_of(gang_id), scene.founds[gang_id]
+    admit(scene, judge, site, gang_id, now)
+    record = scene.record(gang_id)
+    if record is None or record.gang.held:
+        return
+    nominated = [
+        replace(each, pod=_as_if_bound(each.pod, each.pod.status.nominated_node_name))
+        for each in found.members
+    ]
+    if all(each.pod.spec.node_name in site.nodes for each in nominated):
+        pods = _sitting(scene, site, record.gang, nominated)
+        place = _whole(scene, record.gang, pods)
+        if place and scene.apply(GangReserved(now, gang_id, place)):
+            nodes = (pod.node for pod in place.pods)
+            if not overfull(scene.state, nodes, extras=True):
+                return
+            scene.apply(GangReserved(now, gang_id, None))
+    nobody = tuple((site.ref(each.pod), "") for each in found.members)
+    scene.orders.append(Nominate(gang_id, nobody))
+
+
+def _as_if_bound(pod: Pod, node: str) -> Pod:
+    return replace(pod, spec=replace(pod.spec, node_name=node))

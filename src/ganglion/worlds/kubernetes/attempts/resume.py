@@ -1,0 +1,75 @@
+"""Owners that were suspended while their pods left go on once the gang that they left for runs.
+
+Resuming hundreds of them at once, and the pods that their controllers make then, would delay the
+victims that are still to go and the bindings of the gang that they leave for.
+"""
+
+from ganglion.worlds.kubernetes.cluster_view.attempt import Stage
+from ganglion.worlds.kubernetes.cluster_view.cluster_view import Site
+from ganglion.worlds.kubernetes.cluster_view.context import Scene
+from ganglion.worlds.kubernetes.cluster_view.orders import Unsuspend
+from ganglion.worlds.kubernetes.names import SUSPENDED_FOR
+from ganglion.worlds.kubernetes.types.meta import Anything, OwnerReference
+from ganglion.worlds.kubernetes.workload_discovery.found import Owner
+from ganglion.worlds.kubernetes.workload_kinds.kinds import KINDS, ident_of, path_of
+
+AGAIN_MS = 10_000
+HOLD_MS = 10_000
+"""How long an owner without pods waits for the others that leave for the same gang."""
+
+
+def resume_owners(scene: Scene, now: int) -> None:
+    """Order every owner that we have suspended to go on, unless its pods are still to leave.
+
+    One whose pods are gone waits up to `HOLD_MS` for the gang that they left for to be bound.
+    """
+    if not any(site.suspended for site in scene.sites.values()):
+        scene.resumed.clear()
+        scene.emptied.clear()
+        return
+    leaving = {
+        each.owner.uid
+        for each in scene.attempts.values()
+        if each.stage is Stage.LEAVING and each.owner
+    }
+    on_their_way: dict[str, bool] = {}
+    for site in scene.sites.values():
+        for uid, thing in site.suspended.items():
+            if uid in leaving:
+                scene.emptied.pop(uid, None)
+                continue
+            told = scene.resumed.get(uid)
+            if told is not None and now - told < AGAIN_MS:
+                continue
+            asker = thing.metadata.annotations.get(SUSPENDED_FOR, "")
+            if asker not in on_their_way:
+                on_their_way[asker] = _is_on_its_way(scene, asker)
+            if on_their_way[asker] and now - scene.emptied.setdefault(uid, now) < HOLD_MS:
+                continue
+            scene.resumed[uid] = now
+            _resume(scene, site, thing)
+
+
+def _is_on_its_way(scene: Scene, gang: str) -> bool:
+    """Whether some pods of a gang have no node yet."""
+    found = scene.founds.get(gang)
+    return found is not None and any(not each.pod.spec.node_name for each in found.members)
+
+
+def _resume(scene: Scene, site: Site, thing: Anything) -> None:
+    meta = thing.metadata
+    reference = OwnerReference(thing.api_version, thing.kind, meta.name, meta.uid, True)
+    resource = KINDS.get(ident_of(reference))
+    if resource is None:
+        return
+    owner = Owner(
+        thing.api_version,
+        thing.kind,
+        meta.namespace,
+        meta.name,
+        meta.uid,
+        path_of(thing.api_version, resource.plural, meta.namespace, meta.name),
+        resource.suspend,
+        True,
+    )
+    scene.orders.append(Unsuspend(f"{site.prefix}{meta.namespace}/{meta.name}", site.name, owner))

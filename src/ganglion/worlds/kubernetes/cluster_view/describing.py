@@ -1,0 +1,90 @@
+"""Nodes of the clusters, brought to the engine's notice."""
+
+from collections.abc import Iterator
+
+from msgspec.structs import replace
+
+from ganglion.engine.state.cluster_state import ClusterState
+from ganglion.model.events import NodeAdded, NodeLost
+from ganglion.model.node import Node
+from ganglion.worlds.kubernetes.cluster_view.cluster_view import Site
+from ganglion.worlds.kubernetes.cluster_view.context import Scene
+from ganglion.worlds.kubernetes.cluster_view.orders import Note
+from ganglion.worlds.kubernetes.names import SET_APART
+from ganglion.worlds.kubernetes.write_rules.series import About
+
+
+def describe_nodes(scene: Scene, now: int) -> None:
+    """Tell the engine of every node whose description may be another by now."""
+    for site in scene.sites.values():
+        # The engine's tree is built anew once after nodes have moved: look first, then tell.
+        for event in [*_seen(scene, site, now)]:
+            scene.apply(event)
+        site.changed_nodes.clear()
+        if site.renew_catalog():
+            scene.touched.update(_waiting(scene, site))
+
+
+def _seen(scene: Scene, site: Site, now: int) -> Iterator[NodeAdded | NodeLost]:
+    """What has changed about the nodes of a cluster."""
+    state = scene.state
+    for name in sorted(site.changed_nodes):
+        full = site.prefix + name
+        node = _described(scene, site, name)
+        if node is None:
+            if full in state.tree.index:
+                yield NodeLost(now, full)
+            continue
+        shut = scene.quarantine.reason(full, now)
+        node = replace(node, cordoned=node.cordoned or shut) if shut else node
+        if not _is_known(state, node):
+            yield NodeAdded(now, node)
+
+
+def _described(scene: Scene, site: Site, name: str) -> Node | None:
+    """A node; one that cannot be described is closed, and stays what it was as far as is known."""
+    full = site.prefix + name
+    try:
+        node = site.described(name, _ours(scene.state, site, full))
+    except Exception as error:
+        before = scene.apart.get(("node", full))
+        why = scene.failed("node", full, error)
+        if why != before:
+            _tell(scene, site, name, why)
+        return replace(_as_known(scene.state, full), cordoned=f"set apart: {why}")
+    scene.apart.pop(("node", full), None)
+    return node
+
+
+def _as_known(state: ClusterState, name: str) -> Node:
+    is_known = name in state.tree.index and not state.tree.is_gone(name)
+    return state.tree.node(name) if is_known else Node(name, 0, 0)
+
+
+def _tell(scene: Scene, site: Site, name: str, why: str) -> None:
+    about = About("v1", "Node", "", name, site.nodes[name].metadata.uid)
+    message = f"no pods are placed on it: {why}"
+    scene.orders.append(Note(site.name, about, SET_APART, "Evaluating", message, True))
+
+
+def _waiting(scene: Scene, site: Site) -> list[str]:
+    """Gangs of a cluster that have no place yet: they may fit other devices than before."""
+    return [
+        gang for gang in scene.founds if gang not in scene.attempts and scene.site_of(gang) is site
+    ]
+
+
+def _ours(state: ClusterState, site: Site, node: str) -> dict[int, str]:
+    """Devices that our gangs hold or are promised on a node, and what they are asked by."""
+    if node not in state.tree.index:
+        return {}
+    resources = site.resources(node.removeprefix(site.prefix))
+    held = {device for pod in state.present_on(node) for device in pod.devices}
+    return {each: resources[each] if each < len(resources) else "" for each in sorted(held)}
+
+
+def _is_known(state: ClusterState, node: Node) -> bool:
+    name = node.name
+    return (
+        name in state.tree.index and not state.tree.is_gone(name) and state.tree.node(name) == node
+    )

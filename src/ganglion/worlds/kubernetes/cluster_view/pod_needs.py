@@ -1,0 +1,64 @@
+"""What pods take and need, remembered."""
+
+from collections.abc import Mapping
+
+from ganglion.worlds.kubernetes.feasibility.needs import Needs
+from ganglion.worlds.kubernetes.feasibility.reading import needs_of
+from ganglion.worlds.kubernetes.pod_index.pods import Crowd
+from ganglion.worlds.kubernetes.requests import Ask, ask_of
+from ganglion.worlds.kubernetes.types.pod import Pod
+
+
+class Asks:
+    """Works out once what a pod takes, as long as it is as it was seen last.
+
+    Args:
+        pods: as they were seen last, by UID.
+        crowd: those of them that are on nodes.
+    """
+
+    def __init__(self, pods: Mapping[str, Pod], crowd: Crowd) -> None:
+        self._pods, self._crowd = pods, crowd
+        self._known: dict[str, Ask] = {}
+        self._needs: dict[str, tuple[Pod, Needs]] = {}
+
+    def of(self, pod: Pod) -> Ask:
+        """What one pod takes.
+
+        Raises:
+            InputError: a quantity is none.
+        """
+        uid = pod.metadata.uid
+        if self._pods.get(uid) is not pod:
+            return ask_of(pod)
+        if uid not in self._known:
+            self._known[uid] = ask_of(pod)
+        return self._known[uid]
+
+    def needs(self, pod: Pod) -> Needs:
+        """What a pod needs of its node and of those around it.
+
+        Raises:
+            InputError: a quantity is none.
+        """
+        uid = pod.metadata.uid
+        if self._pods.get(uid) is not pod:
+            return needs_of(pod)
+        known = self._crowd.needs(uid)
+        if known is not None:
+            return known
+        before = self._needs.get(uid)
+        if before is None or (before[0] is not pod and _needs_otherwise(before[0], pod)):
+            before = (pod, needs_of(pod))
+        self._needs[uid] = (pod, before[1])
+        return before[1]
+
+    def forget(self, uid: str) -> None:
+        """It takes something else, or is gone."""
+        self._known.pop(uid, None)
+        self._needs.pop(uid, None)
+
+
+def _needs_otherwise(before: Pod, now: Pod) -> bool:
+    """Whether anything has changed that needs are read from."""
+    return before.metadata.labels != now.metadata.labels or before.spec != now.spec

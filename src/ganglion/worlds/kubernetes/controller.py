@@ -1,0 +1,382 @@
+"""The brain: what the clusters show goes in, what is to be written comes out.
+
+It does no I/O and reads no clock. Given the same changes at the same times it orders the same
+writes, so all of it can be tested without a cluster.
+"""
+
+from collections.abc import Iterable, Sequence
+from functools import partial
+from heapq import heappop, heappush
+
+from msgspec.structs import replace
+
+from ganglion.engine.cycle import cycle
+from ganglion.engine.plugins.protocols import Plugins
+from ganglion.engine.state.cluster_state import ClusterState
+from ganglion.lifecycle.failures.quarantine import Quarantine
+from ganglion.model.events import PolicySet, QueueRemoved, QueueSet
+from ganglion.model.plan import Plan
+from ganglion.model.policy import Policy
+from ganglion.model.queue import Queue
+from ganglion.worlds.kubernetes.attempts.admit import admit, forget
+from ganglion.worlds.kubernetes.attempts.lifecycle import answered, lost, tend
+from ganglion.worlds.kubernetes.attempts.plan_to_orders import carry
+from ganglion.worlds.kubernetes.attempts.readiness import next_look
+from ganglion.worlds.kubernetes.attempts.recover import adopt, claim_everything
+from ganglion.worlds.kubernetes.attempts.resume import resume_owners
+from ganglion.worlds.kubernetes.attempts.undo_blocked_evictions import revive_blocked
+from ganglion.worlds.kubernetes.cluster_view.attempt import Attempt, Stage
+from ganglion.worlds.kubernetes.cluster_view.cluster_view import Site
+from ganglion.worlds.kubernetes.cluster_view.context import Scene
+from ganglion.worlds.kubernetes.cluster_view.describing import describe_nodes
+from ganglion.worlds.kubernetes.cluster_view.orders import (
+    Answer,
+    BindDone,
+    Changed,
+    Describe,
+    EvictBlocked,
+    EvictDone,
+    Note,
+    Order,
+    Unsuspend,
+)
+from ganglion.worlds.kubernetes.cluster_view.settings import Settings
+from ganglion.worlds.kubernetes.feasibility_plugin.plugin import Judge
+from ganglion.worlds.kubernetes.reasons.noting import note
+from ganglion.worlds.kubernetes.reasons.pod_reasons import Teller
+from ganglion.worlds.kubernetes.types.pod import Pod
+from ganglion.worlds.kubernetes.workload_discovery.found import Found
+from ganglion.worlds.kubernetes.workload_kinds.owners import Wanted
+
+News = Changed | Answer
+
+FEW_ADMITTED, MOST_ADMITTED = 250, 2_000
+"""Waiting gangs looked at in one turn: few at first, so that binding begins early, then twice as
+many each time, as long as there are more."""
+
+
+class Brain:
+    """Decides for one or more clusters.
+
+    Args:
+        clusters: their names; one that is empty where there is only one.
+        settings: timeouts, rates and limits of the controller.
+        policy: how the engine decides.
+        plugins: those of the policy, to which those of Kubernetes are added.
+
+    Attributes:
+        scene: everything that is known.
+        sites: all clusters, with those that are set aside.
+        plan: of the last turn.
+    """
+
+    def __init__(
+        self, clusters: Sequence[str], settings: Settings, policy: Policy, plugins: Plugins
+    ) -> None:
+        self.sites = {name: Site(name, settings.sources, settings.instance) for name in clusters}
+        self._judge = Judge(self.sites)
+        state = ClusterState(policy, self._judge.plugins(plugins))
+        quarantine = Quarantine(settings.refusals, settings.quarantine_ms)
+        self.scene = Scene(settings, state, dict(self.sites), quarantine)
+        for site in self.sites.values():
+            site.grouping.failed = partial(self._not_understood, site)
+        self.plan = Plan(0)
+        self._teller = Teller()
+        self._timers: list[tuple[int, str]] = []
+        self._answers: list[Answer] = []
+        self._adopted: set[str] = set()
+        self._most = FEW_ADMITTED
+
+    def equip(self, policy: Policy, plugins: Plugins) -> None:
+        """Decide by other plugins; only before the first turn, while the engine knows nothing."""
+        self.scene.state = ClusterState(policy, self._judge.plugins(plugins))
+
+    def configure(self, queues: Sequence[Queue], policy: Policy, now: int) -> None:
+        """Have other queues and another policy; parents come before their children."""
+        scene, state = self.scene, self.scene.state
+        scene.apply(PolicySet(now, policy))
+        for queue in queues:
+            scene.apply(QueueSet(now, queue))
+        wanted = {queue.name for queue in queues}
+        for name in [each for each in reversed(list(state.queues)) if each not in wanted]:
+            scene.apply(QueueRemoved(now, name))
+        scene.touched.update(gang for gang in scene.founds if gang not in scene.attempts)
+
+    def observe(self, news: Iterable[News]) -> None:
+        """Take news in without deciding anything, as one that does not lead does."""
+        for each in news:
+            if isinstance(each, Changed):
+                self._take(each)
+            else:
+                self._answers.append(each)
+
+    def _take(self, change: Changed) -> None:
+        site = self.sites[change.cluster]
+        name = f"{site.prefix}{change.uid}"
+        try:
+            site.take(change)
+        except Exception as error:
+            self.scene.failed(change.kind, name, error)
+        else:
+            self.scene.apart.pop((change.kind, name), None)
+
+    def settle(self) -> None:
+        """Work out what is known so far of clusters that are still being listed."""
+        for site in self.sites.values():
+            site.settle()
+
+    def stand_by(self) -> None:
+        """Keep no news that only the leader needs: another may lead for weeks."""
+        for site in self.sites.values():
+            site.news, site.gone_pods, site.refused = [], [], []
+        self._answers = []
+
+    def set_aside(self, clusters: Iterable[str]) -> None:
+        """Decide without some clusters; those that took part before cannot be set aside.
+
+        What is observed of them is kept, and taken over as it is once they take part.
+        """
+        aside = set(clusters) - self._adopted
+        self.scene.sites = {name: site for name, site in self.sites.items() if name not in aside}
+
+    def wanted_owners(self, cluster: str) -> set[Wanted]:
+        """Objects that have to be known before some gang can be understood."""
+        return self.sites[cluster].grouping.wanted_owners()
+
+    def cluster_of(self, order: Order) -> str:
+        """The cluster to which an order is to be written."""
+        if isinstance(order, Note | Unsuspend | Describe):
+            return order.cluster
+        return self.scene.site_of(order.gang).name
+
+    def turn(self, news: Iterable[News], now: int) -> list[Order]:
+        """Take news in, decide, and say what is to be written, in that order."""
+        scene = self.scene
+        scene.orders, scene.facts, scene.rejected = [], [], []
+        self.observe(news)
+        answers, self._answers = self._answers, []
+        self._follow_pods(now)
+        newcomers, settled = self._newcomers(), set[str]()
+        if newcomers:
+            claim_everything(newcomers)
+            self._judge.count(newcomers)
+        self._judge.refresh(scene, now)
+        describe_nodes(scene, now)
+        if newcomers:
+            adopt(newcomers, self._judge, now)
+            scene.attempts.update(newcomers.attempts)
+            self._adopted.update(newcomers.sites)
+            settled = {each.gang for each in newcomers.attempts.values() if _sits(scene, each)}
+            scene.touched -= settled  # those that wait come first
+        self._hear(answers, now)
+        self._ring(now)
+        self._attend(now)
+        self._admit(now)
+        resume_owners(scene, now)
+        self._judge.describe(scene)
+        describe_nodes(scene, now)
+        self._judge.open()
+        self.plan = cycle(scene.state, [], now, isolate=scene.settings.isolate)
+        self.plan.rejected[:0], self.plan.defects[:0] = scene.rejected, scene.defects
+        scene.defects = []  # defects found from here on go with the next plan
+        self._judge.settle(scene, self.plan)
+        carry(scene, self._judge, self.plan)
+        for start in self.plan.starts:
+            self._teller.heed(scene, start.gang.id)
+        for resize in self.plan.resizes:
+            self._teller.heed(scene, resize.gang.id)
+        self._attend(now)
+        scene.touched |= settled
+        self._teller.tell(scene, now)
+        return scene.orders
+
+    def _newcomers(self) -> Scene | None:
+        """The part of the scene that shows clusters which take part for the first time."""
+        scene = self.scene
+        sites = {name: site for name, site in scene.sites.items() if name not in self._adopted}
+        if not sites:
+            return None
+        founds = {
+            gang: found for gang, found in scene.founds.items() if scene.site_of(gang).name in sites
+        }
+        return replace(scene, sites=sites, founds=founds, attempts={})
+
+    def next_wake(self, now: int) -> int | None:
+        """When the time alone makes a difference next, in ms; None = never."""
+        times = [
+            self.scene.state.next_wake(),
+            self.scene.quarantine.next_end(),
+            self._timers[0][0] if self._timers else None,
+            None if self._teller.is_done() and not self.scene.unsure else now,
+            now if self.scene.touched else None,
+        ]
+        return min((each for each in times if each is not None), default=None)
+
+    def _follow_pods(self, now: int) -> None:
+        """Find out which gangs the pods' changes concern."""
+        scene = self.scene
+        for site in scene.sites.values():
+            site.settle()
+            for pod in site.news:
+                self._follow(pod.metadata.uid, pod.spec.node_name)
+            for pod in site.refused:
+                self._refused(site, pod, now)
+            for uid, ended in site.gone_pods:
+                gang = scene.seated.get(uid)
+                if gang in scene.attempts:
+                    lost(scene, scene.attempts[gang], uid, ended, now)
+                    scene.touched.add(gang)
+            if site.restock():
+                self._restocked(site)
+            site.news, site.gone_pods, site.refused = [], [], []
+            for key in sorted(site.grouping.take_dirty()):
+                gang = site.prefix + key
+                found = site.grouping.found(key)
+                if found is None:
+                    scene.founds.pop(gang, None)
+                    scene.apart.pop(("gang", gang), None)
+                else:
+                    scene.founds[gang] = self._divided(site, gang, found)
+                scene.touched.add(gang)
+
+    def _not_understood(self, site: Site, key: str, error: Exception) -> str:
+        return self.scene.failed("gang", site.prefix + key, error)
+
+    def _divided(self, site: Site, gang: str, found: Found) -> Found:
+        try:
+            is_fixed = gang in self.scene.attempts
+            return self._judge.divided(site, gang, found, is_fixed=is_fixed)
+        except Exception as error:
+            return replace(found, refused=self.scene.failed("gang", gang, error))
+
+    def _restocked(self, site: Site) -> None:
+        """Claims or volumes have changed: gangs may wait for them."""
+        for attempt in self.scene.attempts.values():
+            if attempt.claims and attempt.cluster == site.name:
+                self.scene.touched.add(attempt.gang)
+
+    def _follow(self, uid: str, node: str) -> None:
+        """A seated pod that is seen bound is bound, whatever its order's answer is."""
+        gang = self.scene.seated.get(uid)
+        attempt = self.scene.attempts.get(gang) if gang else None
+        if attempt is None:
+            return
+        if node and uid not in attempt.bound:
+            attempt.asked.discard(uid)
+            attempt.bound.add(uid)
+        self.scene.touched.add(attempt.gang)
+
+    def _refused(self, site: Site, pod: Pod, now: int) -> None:
+        """A kubelet did not admit a pod."""
+        scene, node = self.scene, pod.spec.node_name
+        why, gang = pod.status.reason, self.scene.seated.get(pod.metadata.uid)
+        if gang in scene.attempts:
+            scene.attempts[gang].turn_away(pod.metadata.uid)
+        if scene.quarantine.strike(site.prefix + node, f"it refused pods: {why}", now):
+            site.changed_nodes.add(node)
+            scene.tell_quarantine(site, node, now)
+
+    def _hear(self, answers: Sequence[Answer], now: int) -> None:
+        scene = self.scene
+        for answer in answers:
+            attempt = scene.attempts.get(answer.gang)
+            if attempt is None or attempt.number != answer.attempt:
+                continue
+            if isinstance(answer, BindDone):
+                self._bound(attempt, answer, now)
+            elif isinstance(answer, EvictBlocked):
+                self._blocked(attempt, answer, now)
+            elif isinstance(answer, EvictDone):
+                scene.blocked.pop(answer.gang, None)
+            scene.touched.add(answer.gang)
+
+    def _bound(self, attempt: Attempt, answer: BindDone, now: int) -> None:
+        try:
+            answered(self.scene, self._judge, attempt, answer, now)
+        except Exception as error:
+            self.scene.failed("gang", attempt.gang, error)
+
+    def _blocked(self, attempt: Attempt, answer: EvictBlocked, now: int) -> None:
+        """A budget keeps victims where they are."""
+        since = self.scene.blocked.setdefault(attempt.gang, now)
+        if since == now:
+            note(
+                self.scene,
+                attempt.gang,
+                "EvictionBlocked",
+                "Evicting",
+                answer.message,
+                warning=True,
+            )
+
+    def _ring(self, now: int) -> None:
+        """Look at whatever only the time has changed."""
+        scene = self.scene
+        while self._timers and self._timers[0][0] <= now:
+            _, gang = heappop(self._timers)
+            scene.touched.add(gang)
+        for site in scene.sites.values():
+            site.volumes.try_again(now - scene.settings.quarantine_ms)
+        for node in scene.quarantine.over(now):
+            site, name = scene.site_of_node(node)
+            site.changed_nodes.add(name)
+        revive_blocked(scene, now)
+        for gang, since in list(scene.awaited.items()):
+            if now - since >= scene.settings.assemble_ms:
+                del scene.awaited[gang]
+                if gang not in scene.founds:
+                    forget(scene, self._judge, gang, now)
+
+    def _attend(self, now: int) -> None:
+        """Look at placed gangs that something happened to; those without a place are left."""
+        scene, waiting = self.scene, set[str]()
+        while scene.touched:
+            touched, scene.touched = sorted(scene.touched), set()
+            for gang in touched:
+                attempt = scene.attempts.get(gang)
+                if attempt:
+                    self._tend(attempt, now)
+                self._teller.heed(scene, gang)
+                if gang not in scene.attempts:
+                    waiting.add(gang)
+        scene.touched = waiting
+
+    def _tend(self, attempt: Attempt, now: int) -> None:
+        try:
+            tend(self.scene, self._judge, attempt, now)
+            self._set_timer(attempt, now)
+        except Exception as error:
+            self.scene.failed("gang", attempt.gang, error)
+
+    def _admit(self, now: int) -> None:
+        """Look at the first of the gangs without a place; at others in the next turns."""
+        scene = self.scene
+        for gang in sorted(scene.touched, key=self._rank)[: self._most]:
+            admit(scene, self._judge, scene.site_of(gang), gang, now)
+            scene.touched.discard(gang)
+        self._most = min(2 * self._most, MOST_ADMITTED) if scene.touched else FEW_ADMITTED
+
+    def _rank(self, gang: str) -> tuple[int, int, str]:
+        """Gangs that are gone first, then the most important, then the oldest."""
+        found = self.scene.founds.get(gang)
+        return (-found.priority, found.created_ms, gang) if found else (-(1 << 32), 0, gang)
+
+    def _set_timer(self, attempt: Attempt, now: int) -> None:
+        settings = self.scene.settings
+        if attempt.gang not in self.scene.attempts:
+            return
+        if attempt.stage is Stage.ASSEMBLING:
+            heappush(self._timers, (attempt.since + settings.assemble_ms, attempt.gang))
+        elif attempt.claims:
+            heappush(self._timers, (now + settings.provision_ms, attempt.gang))
+        elif look := next_look(self.scene, attempt):
+            heappush(self._timers, (look, attempt.gang))
+        elif attempt.vacant and not attempt.pods:
+            heappush(self._timers, (now + settings.replace_ms, attempt.gang))
+
+
+def _sits(scene: Scene, attempt: Attempt) -> bool:
+    """Whether all pods of a gang have their places, so that nothing about it is urgent."""
+    members = scene.founds[attempt.gang].members if attempt.gang in scene.founds else ()
+    is_whole = len(members) == len(attempt.pods) == len(attempt.places)
+    return is_whole and attempt.stage is Stage.BINDING

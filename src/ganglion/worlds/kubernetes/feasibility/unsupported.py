@@ -1,0 +1,39 @@
+"""Pods that Ganglion does not place itself, and why."""
+
+from ganglion.worlds.kubernetes.feasibility.clauses import node_clauses
+from ganglion.worlds.kubernetes.gpu_resources import FOREIGN_PARTS, FOREIGN_RESOURCES
+from ganglion.worlds.kubernetes.names import GATE, GPU_FRACTION, GPU_MEMORY, KUBERNETES
+from ganglion.worlds.kubernetes.requests import Ask
+from ganglion.worlds.kubernetes.types.pod import Pod
+
+
+def unsupported(pod: Pod, ask: Ask) -> str:
+    """Why a pod is refused for what it is, and what it takes; empty = it is not."""
+    is_gated = any(each.name.startswith(GATE) for each in pod.spec.scheduling_gates)
+    is_ours = pod.spec.scheduler_name not in ("", KUBERNETES) and not is_gated
+    if pod.spec.resource_claims and is_ours:
+        names = ", ".join(each.name for each in pod.spec.resource_claims)
+        return (
+            f"devices by resource claim ({names}) are given out by the default scheduler: give "
+            f"the pod the gate {GATE} in place of schedulerName {pod.spec.scheduler_name}"
+        )
+    foreign = _part_of_another(pod, ask)
+    if foreign:
+        return (
+            f"asks for a part of a GPU by {foreign}, which only the scheduler that invented it "
+            f"keeps books of: write {GPU_FRACTION} or {GPU_MEMORY}, or ask for whole GPUs"
+        )
+    resources = sorted(ask.gpus_by_resource())
+    if len(resources) > 1:
+        return f"asks for GPUs of several kinds at once: {', '.join(resources)}"
+    if not all(node_clauses(pod)):
+        return "its required node affinity can match no node: no term is sound"
+    return ""
+
+
+def _part_of_another(pod: Pod, ask: Ask) -> str:
+    """A resource or annotation by which another scheduler shares GPUs; empty = there is none."""
+    asked = {name for name, _ in ask.extras}
+    notes = pod.metadata.annotations
+    resources = (name for name in FOREIGN_RESOURCES if name in asked)
+    return next(resources, "") or next((name for name in FOREIGN_PARTS if notes.get(name)), "")

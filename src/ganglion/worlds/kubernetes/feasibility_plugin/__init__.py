@@ -1,0 +1,1 @@
+"""The rules of Kubernetes as plugins of the engine."""

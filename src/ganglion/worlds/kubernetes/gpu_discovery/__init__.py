@@ -1,0 +1,1 @@
+"""What GPUs and other devices a node offers, from its labels and resources."""

@@ -1,0 +1,96 @@
+"""Parts of accelerators that are resources of their own: MIG profiles, AMD's partitions."""
+
+import re
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from ganglion.worlds.kubernetes.gpu_discovery.numbers import gigabytes, number
+
+MIG_PREFIX = "nvidia.com/mig-"
+AMD_PARTITION = re.compile(r"amd\.com/((?:spx|dpx|qpx|cpx)_nps\d)")
+_WHOLE_PARTITIONS = ("", "spx", "spx_nps1")
+_PARTS: Mapping[str, int] = {"spx": 1, "dpx": 2, "qpx": 4, "cpx": 8}
+_PROFILE = re.compile(r"\d+g\.(\d+)gb(?:[.+].*)?", re.IGNORECASE)
+_GB = 1_000_000_000
+
+
+class Slice(Struct, frozen=True):
+    """A part of a device.
+
+    Attributes:
+        profile: as vendors call it, in upper case: `1G.5GB`, `CPX_NPS4`.
+        memory_mib: its memory; 0 = unknown.
+        own: whether it has a resource of its own, and not that of whole devices.
+    """
+
+    profile: str
+    memory_mib: int = 0
+    own: bool = True
+
+    @property
+    def suffix(self) -> str:
+        """What it adds to the name of a model; parts by another resource are another type."""
+        word = "PART" if "NPS" in self.profile else "MIG"
+        return f"-{word}-{self.profile}" if self.own else f"-{self.profile}"
+
+
+def slice_of(
+    resource: str, labels: Mapping[str, str], labelled: str, whole_mib: int
+) -> Slice | None:
+    """The part of a device that one unit of a resource is; None for whole devices.
+
+    Args:
+        resource: as `nvidia.com/mig-1g.5gb`.
+        labels: of the node.
+        labelled: the profile in the product's label, for resources of whole devices.
+        whole_mib: memory that labels tell of.
+    """
+    resource = resource.removesuffix(".shared")
+    if resource.startswith(MIG_PREFIX):
+        profile = resource.removeprefix(MIG_PREFIX)
+        memory = number(labels.get(f"{resource}.memory", "")) or profile_mib(profile)
+        return Slice(profile.upper(), memory)
+    own = AMD_PARTITION.fullmatch(resource)
+    if own:
+        return _partition(own[1], whole_mib, own=True)
+    if resource == "nvidia.com/gpu":
+        return _single(labels, labelled, whole_mib)
+    return _homogeneous(labels, whole_mib) if resource == "amd.com/gpu" else None
+
+
+def profile_mib(profile: str) -> int:
+    """Memory that a MIG profile has at the least: `1g.5gb` is 5 GB, and never less; 0 = unknown."""
+    found = _PROFILE.fullmatch(profile)
+    return int(found[1]) * _GB >> 20 if found else 0
+
+
+def _single(labels: Mapping[str, str], labelled: str, whole_mib: int) -> Slice | None:
+    """With the strategy `single` all devices of a node are slices under the usual name.
+
+    The label of memory then is a slice's; clouds that label the size of the slices label no
+    memory.
+    """
+    profile = labelled or labels.get("cloud.google.com/gke-gpu-partition-size", "")
+    if not profile:
+        return None
+    return Slice(profile.upper(), whole_mib or profile_mib(profile), own=False)
+
+
+def _homogeneous(labels: Mapping[str, str], whole_mib: int) -> Slice | None:
+    for key in ("amd.com/gpu.compute-memory-partition", "amd.com/gpu.compute-partition"):
+        kind = labels.get(key, "").lower()
+        if kind not in _WHOLE_PARTITIONS:
+            return _partition(kind, whole_mib, own=False)
+    return None
+
+
+def _partition(kind: str, whole_mib: int, *, own: bool) -> Slice:
+    parts = _PARTS.get(kind.partition("_")[0], 1)
+    return Slice(kind.upper(), whole_mib // parts, own=own)
+
+
+def vram_mib(labels: Mapping[str, str]) -> int:
+    """Memory of AMD's devices by their labels; 0 = unknown."""
+    keys = ("amd.com/gpu.vram", "beta.amd.com/gpu.vram")
+    return next((gigabytes(labels[key]) for key in keys if labels.get(key)), 0)

@@ -1,0 +1,1 @@
+"""One of several schedulers decides: the one that holds the Lease."""

@@ -1,0 +1,1 @@
+"""Groups that pods name themselves, in the words of several systems."""

@@ -1,0 +1,1 @@
+"""Rules among pods: affinity, spreading, and the same within a gang."""

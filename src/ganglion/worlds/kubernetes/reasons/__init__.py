@@ -1,0 +1,1 @@
+"""What objects say about gangs: events, why pods wait, the status of groups."""

@@ -1,0 +1,159 @@
+"""Pods say why they wait, and nothing is written twice."""
+
+from collections.abc import Iterator, Sequence
+from enum import StrEnum
+
+from msgspec import Struct
+
+from ganglion.engine.gangs.record import WAITING
+from ganglion.model.plan import Phase
+from ganglion.worlds.kubernetes.cluster_view.attempt import Stage
+from ganglion.worlds.kubernetes.cluster_view.context import Scene
+from ganglion.worlds.kubernetes.cluster_view.orders import Say
+from ganglion.worlds.kubernetes.names import FAILED_SCHEDULING
+from ganglion.worlds.kubernetes.reasons.group_status import GroupTeller
+from ganglion.worlds.kubernetes.reasons.noting import note
+from ganglion.worlds.kubernetes.types.pod import Pod
+from ganglion.worlds.kubernetes.workload_discovery.found import Found
+
+PER_TURN = 200
+"""Gangs looked at in one turn: what waits is gone through in rounds."""
+
+GROWING = "no place for more of its pods was found yet; those that have one run on"
+
+
+class _Why(StrEnum):
+    """What keeps pods waiting."""
+
+    WAITS = "waits"
+    GROWS = "grows"
+    SPARE = "spare"
+
+
+class _Told(Struct):
+    """Reason last written on pods of a gang, when, in ms, and on which: their UIDs."""
+
+    message: str
+    at: int
+    uids: set[str]
+
+
+class Teller:
+    """Remembers which reasons were written."""
+
+    def __init__(self) -> None:
+        self._told: dict[str, dict[_Why, _Told]] = {}
+        self._round: list[str] = []
+        self._crowded: dict[str, None] = {}
+        self._groups = GroupTeller()
+
+    def heed(self, scene: Scene, gang: str) -> None:
+        """See whether a gang that something happened to has a place for all of its pods."""
+        self._groups.heed(scene, gang)
+        found, attempt = scene.founds.get(gang), scene.attempts.get(gang)
+        if found and attempt and (found.spare or len(found.members) > len(attempt.pods)):
+            self._crowded[gang] = None
+        else:
+            self._crowded.pop(gang, None)
+
+    def tell(self, scene: Scene, now: int) -> None:
+        """Order the next reasons to be written."""
+        if not self._round:
+            held = (*scene.complaints, *scene.unready)
+            waiting = [*held, *_in_lanes(scene), *scene.state.promised]
+            self._round = list(dict.fromkeys((*waiting, *self._crowded)))
+            self._forget(scene)
+        for _ in range(min(PER_TURN, len(self._round))):
+            gang = self._round.pop()
+            found = scene.founds.get(gang)
+            if found:
+                if found.groups:
+                    self._groups.look(scene, gang, why(scene, gang), now)
+                for sort, message, pods in _reasons(scene, gang, found):
+                    self._tell(scene, gang, sort, message, pods, now)
+        self._groups.tell(scene, now)
+
+    def is_done(self) -> bool:
+        """Whether nothing is left of this round."""
+        return not self._round
+
+    def _tell(
+        self, scene: Scene, gang: str, sort: _Why, message: str, pods: Sequence[Pod], now: int
+    ) -> None:
+        """Write the reason on pods that have not got it, or one much like it a moment ago."""
+        known = self._told.setdefault(gang, {}).get(sort)
+        if known is None or _is_news(known, message, now, scene.settings.retell_ms):
+            if sort is _Why.WAITS and (known is None or not _is_alike(known, message)):
+                note(scene, gang, FAILED_SCHEDULING, "Scheduling", message, warning=True)
+            known = self._told[gang][sort] = _Told(message, now, set())
+        fresh = [each for each in pods if each.metadata.uid not in known.uids]
+        known.uids.update(each.metadata.uid for each in fresh)
+        if fresh:
+            site = scene.site_of(gang)
+            scene.orders.append(Say(gang, tuple(map(site.ref, fresh)), message))
+
+    def _forget(self, scene: Scene) -> None:
+        for gang in [each for each in self._told if each not in scene.founds]:
+            del self._told[gang]
+        self._groups.forget(scene)
+
+
+def _is_news(known: _Told, message: str, now: int, retell_ms: int) -> bool:
+    if message == known.message:
+        return False
+    return not _is_alike(known, message) or now - known.at >= retell_ms
+
+
+def _is_alike(known: _Told, message: str) -> bool:
+    """Whether it is a reason of the same sort, with other numbers."""
+    return message.partition(":")[0] == known.message.partition(":")[0]
+
+
+def _in_lanes(scene: Scene) -> list[str]:
+    return [key[-1] for lane in scene.state.lanes for key in lane.in_order()]
+
+
+def _reasons(scene: Scene, gang: str, found: Found) -> Iterator[tuple[_Why, str, Sequence[Pod]]]:
+    """What keeps pods of a gang waiting, in one sentence, and which pods that is."""
+    members = [each.pod for each in found.members if _waits(scene, each.pod)]
+    spare = [each for each in found.spare if _waits(scene, each)]
+    message = why(scene, gang)
+    attempt = scene.attempts.get(gang)
+    if members and message:
+        yield _Why.WAITS, message, members
+    elif members and attempt and attempt.stage is not Stage.LEAVING:
+        yield _Why.GROWS, GROWING, members
+    if spare:
+        wanted = sum(each.count for each in found.sets)
+        yield _Why.SPARE, f"{found.name} wants {wanted} pods, and others are these", spare
+
+
+def _waits(scene: Scene, pod: Pod) -> bool:
+    """Whether a pod has no node, gets none now, and is not held back by a gate."""
+    spec = pod.spec
+    return not (spec.node_name or spec.scheduling_gates or pod.metadata.uid in scene.seated)
+
+
+def why(scene: Scene, gang: str) -> str:
+    """Why a gang waits, in one sentence; empty = it does not, or the reason is not known yet."""
+    told, late = _why(scene, gang), scene.unready.get(gang)
+    if late is None or not _is_waiting(scene, gang):
+        return told
+    return f"{told or 'it waits before its next try'}; last time it was {late.why}"
+
+
+def _is_waiting(scene: Scene, gang: str) -> bool:
+    record = scene.record(gang)
+    return gang in scene.complaints or bool(record and record.phase in WAITING)
+
+
+def _why(scene: Scene, gang: str) -> str:
+    if gang in scene.complaints:
+        return scene.complaints[gang]
+    record = scene.record(gang)
+    if record is None or record.phase not in WAITING or gang in scene.unsure:
+        return ""
+    if record.phase is Phase.RESERVED:
+        return "others are leaving the place it was given"
+    reason = scene.state.reason(gang)
+    return f"{reason.token.value}: {reason.message}" if reason else ""

@@ -1,0 +1,1 @@
+"""Which cluster, as whom: kubeconfig files, credentials, TLS."""

@@ -1,0 +1,251 @@
+"""Our identity, as the headers of a request: tokens, files of tokens, programs that print them."""
+
+import asyncio
+import os
+from base64 import b64encode
+from datetime import UTC, datetime
+from pathlib import Path
+from time import monotonic
+from typing import Protocol
+
+import msgspec
+from msgspec import Struct
+
+from ganglion.model.errors import EnvironmentFault, FieldError
+from ganglion.worlds.kubernetes.sign_in.config import Endpoint
+from ganglion.worlds.kubernetes.sign_in.kubeconfig import Person, Plugin
+
+REREAD_S = 60.0
+"""How long a token from a file is believed; kubelets rotate them long before they end."""
+
+_EXEC_VERSIONS = tuple(f"client.authentication.k8s.io/{each}" for each in ("v1", "v1beta1"))
+_PLUGIN_S = 60.0
+_EARLY_S = 30.0
+"""A printed credential is replaced this long before it ends, for clocks that differ."""
+
+_TTY_HINT = "sign in by hand first, then start this again"
+
+
+class Proof(Struct, frozen=True):
+    """What proves our identity.
+
+    Attributes:
+        header: value of the `Authorization` header; empty = none.
+        person: carries a client certificate that replaces the configured one; None = none.
+    """
+
+    header: str = ""
+    person: Person | None = None
+
+
+class Credentials(Protocol):
+    """Source of proof; asked before each request, so the answer must be quick."""
+
+    async def proof(self) -> Proof:
+        """Return what to send with a request."""
+
+    def refused(self) -> bool:
+        """Note that the server did not accept it; tell whether another may be had."""
+
+
+class Fixed:
+    """A token, a name with a password, or nothing beside the client certificate."""
+
+    def __init__(self, header: str) -> None:
+        self._proof = Proof(header)
+
+    async def proof(self) -> Proof:
+        """Return the same always."""
+        return self._proof
+
+    def refused(self) -> bool:
+        """There is no other."""
+        return False
+
+
+class CertificateFile:
+    """A client certificate in files that another program renews."""
+
+    def __init__(self, person: Person) -> None:
+        self._person = person
+        self._proof = Proof()
+
+    async def proof(self) -> Proof:
+        """Return a proof that is another when the files have to be read again."""
+        return self._proof
+
+    def refused(self) -> bool:
+        """The files may hold a newer one by now."""
+        self._proof = Proof(person=self._person)
+        return True
+
+
+class TokenFile:
+    """A token in a file that another program rotates."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._proof = Proof()
+        self._until = 0.0
+
+    async def proof(self) -> Proof:
+        """Return the token, read again once a minute.
+
+        Raises:
+            EnvironmentFault: the file cannot be read.
+        """
+        if monotonic() >= self._until:
+            try:
+                token = self._file.read_text("utf-8").strip()
+            except OSError as error:
+                raise EnvironmentFault(f"{self._file}: {error.strerror or error}") from error
+            self._proof = Proof(f"Bearer {token}")
+            self._until = monotonic() + REREAD_S
+        return self._proof
+
+    def refused(self) -> bool:
+        """The file may hold a newer one by now."""
+        self._until = 0.0
+        return True
+
+
+class _Printed(Struct, frozen=True, rename="camel"):
+    """`status` of an ExecCredential."""
+
+    token: str = ""
+    client_certificate_data: str = ""
+    client_key_data: str = ""
+    expiration_timestamp: datetime | None = None
+
+
+class _ExecCredential(Struct, frozen=True, rename="camel"):
+    status: _Printed
+
+
+class Program:
+    """A program that prints an ExecCredential, run again when that ends or is refused."""
+
+    def __init__(self, plugin: Plugin, endpoint: Endpoint) -> None:
+        self._plugin, self._endpoint = plugin, endpoint
+        self._proof: Proof | None = None
+        self._ends: datetime | None = None
+        self._running = asyncio.Lock()
+        _check(plugin, endpoint)
+
+    async def proof(self) -> Proof:
+        """Return what the program printed.
+
+        Raises:
+            EnvironmentFault: it cannot be started, failed, or printed something else.
+        """
+        async with self._running:
+            if self._proof is None or self._ended():
+                printed = _read(await self._output(), self._plugin.command)
+                self._proof, self._ends = _proof(printed), printed.expiration_timestamp
+            return self._proof
+
+    def refused(self) -> bool:
+        """Another run may print a better one."""
+        self._proof = None
+        return True
+
+    def _ended(self) -> bool:
+        return self._ends is not None and self._left(self._ends) < _EARLY_S
+
+    @staticmethod
+    def _left(ends: datetime) -> float:
+        return (ends - datetime.now(UTC)).total_seconds()
+
+    async def _output(self) -> bytes:
+        command = self._plugin.command
+        try:
+            process = await asyncio.create_subprocess_exec(
+                command,
+                *(self._plugin.args or ()),
+                env=_environment(self._plugin, self._endpoint),
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+            )
+        except OSError as error:
+            hint = (self._plugin.installHint or "").strip()
+            raise EnvironmentFault(f"{command}: {error.strerror or error}", hint) from error
+        return await _result(process, command)
+
+
+async def _result(process: asyncio.subprocess.Process, command: str) -> bytes:
+    try:
+        out, said = await asyncio.wait_for(process.communicate(), _PLUGIN_S)
+    except TimeoutError:
+        process.kill()
+        await process.wait()
+        message = f"{command} printed no credentials within {_PLUGIN_S:.0f} s"
+        raise EnvironmentFault(message, _TTY_HINT) from None
+    if process.returncode:
+        last = said.decode("utf-8", "replace").strip()
+        message = f"{command} ended with {process.returncode}: {last}"
+        raise EnvironmentFault(message, _TTY_HINT)
+    return out
+
+
+def _environment(plugin: Plugin, endpoint: Endpoint) -> dict[str, str]:
+    spec: dict[str, object] = {"interactive": False}
+    if plugin.wants_cluster:
+        spec["cluster"] = msgspec.to_builtins(endpoint.server)
+    info = {"kind": "ExecCredential", "apiVersion": plugin.apiVersion, "spec": spec}
+    given = {each.name: each.value for each in plugin.env or ()}
+    return os.environ | given | {"KUBERNETES_EXEC_INFO": msgspec.json.encode(info).decode()}
+
+
+def _read(output: bytes, command: str) -> _Printed:
+    try:
+        return msgspec.json.decode(output, type=_ExecCredential).status
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise EnvironmentFault(f"{command} printed no ExecCredential: {error}") from None
+
+
+def _proof(printed: _Printed) -> Proof:
+    header = f"Bearer {printed.token}" if printed.token else ""
+    if not printed.client_certificate_data:
+        return Proof(header)
+    pair = (printed.client_certificate_data, printed.client_key_data)
+    cert, key = (b64encode(each.encode()).decode() for each in pair)
+    return Proof(header, Person(client_cert_data=cert, client_key_data=key))
+
+
+def _check(plugin: Plugin, endpoint: Endpoint) -> None:
+    """A program of another contract, or one that needs a terminal, cannot be used."""
+    if plugin.apiVersion not in _EXEC_VERSIONS:
+        message = f"{plugin.apiVersion!r} is not known"
+        hint = f"one of: {', '.join(_EXEC_VERSIONS)}"
+        raise FieldError(message, key="exec.apiVersion", file=endpoint.file, hint=hint)
+    if plugin.interactive == "Always":
+        message = "`Always` cannot be met: there is no terminal here"
+        raise FieldError(message, key="exec.interactiveMode", file=endpoint.file)
+
+
+def credentials_of(endpoint: Endpoint) -> Credentials:
+    """Return how this endpoint's person proves who it is.
+
+    Raises:
+        FieldError: by a way that is not known.
+    """
+    person = endpoint.person
+    if person.exec is not None:
+        return Program(person.exec, endpoint)
+    if person.token_file:
+        return TokenFile(Path(person.token_file))
+    if person.auth_provider:
+        hint = "use an exec plugin; providers left Kubernetes with 1.26"
+        raise FieldError("is not known", key="auth-provider", file=endpoint.file, hint=hint)
+    header = _fixed(person)
+    return CertificateFile(person) if person.client_cert and not header else Fixed(header)
+
+
+def _fixed(person: Person) -> str:
+    if person.token:
+        return f"Bearer {person.token.strip()}"
+    if person.username and person.password:
+        pair = f"{person.username}:{person.password}".encode()
+        return f"Basic {b64encode(pair).decode()}"
+    return ""

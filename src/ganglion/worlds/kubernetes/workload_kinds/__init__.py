@@ -1,0 +1,1 @@
+"""Kinds of objects that make pods, and the gangs that each of them asks for."""

@@ -1,0 +1,160 @@
+"""Conditions written on pods: that they are victims, and why they wait.
+
+A victim is marked before it is evicted, in one write with two parts:
+
+- condition `DisruptionTarget`, reason `PreemptionByScheduler`, whose message ends in
+  `for "BENEFICIARY"`. Jobs whose failure policy ignores the condition do not count the end of
+  such a pod against their back-off limit;
+- annotation `ganglion.dev/victim-of` with the beneficiary, because the eviction API replaces
+  reason and message of the condition by its own.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from ganglion.worlds.kubernetes.http.client import Api
+from ganglion.worlds.kubernetes.http.patches import Patch
+from ganglion.worlds.kubernetes.names import BY_SCHEDULER, DISRUPTION_TARGET, VICTIM_OF
+from ganglion.worlds.kubernetes.types.pod import Pod
+from ganglion.worlds.kubernetes.types.times import seconds
+from ganglion.worlds.kubernetes.types.victims import INCOMPLETE, MESSAGE, victim_of
+from ganglion.worlds.kubernetes.write_rules.times import Clock, wall_ms
+from ganglion.worlds.kubernetes.writes.calls import PACE, Judge, Pace, each_of, reader, settle
+from ganglion.worlds.kubernetes.writes.outcome import Identity, Outcome, Verdict, path_of
+from ganglion.worlds.kubernetes.writes.patch import patch_pod
+
+SCHEDULED = "PodScheduled"
+UNSCHEDULABLE = "Unschedulable"
+
+_LONGEST = 4096
+"""Characters of a message; longer ones are cut."""
+
+
+async def mark_victim(
+    api: Api, who: Identity, beneficiary: str, pace: Pace = PACE, clock: Clock = wall_ms
+) -> Outcome:
+    """Mark a pod as a victim. Other conditions are kept.
+
+    Args:
+        api: the cluster's.
+        who: the pod.
+        beneficiary: key of the gang it goes for; without `"`.
+        pace: how hard to try.
+        clock: for the time of the condition.
+    """
+    condition = _target(BY_SCHEDULER, MESSAGE.format(beneficiary), clock)
+    body = {
+        "metadata": {"annotations": {VICTIM_OF: beneficiary}},
+        "status": {"conditions": [condition]},
+    }
+    return await patch_pod(api, who, body, Patch.STRATEGIC, "status", pace)
+
+
+async def mark_incomplete(
+    api: Api, who: Identity, message: str, pace: Pace = PACE, clock: Clock = wall_ms
+) -> Outcome:
+    """Mark a pod that goes because its gang cannot be completed."""
+    body = {"status": {"conditions": [_target(INCOMPLETE, message, clock)]}}
+    return await patch_pod(api, who, body, Patch.STRATEGIC, "status", pace)
+
+
+async def clear_victim(api: Api, who: Identity, pace: Pace = PACE) -> Outcome:
+    """Take the mark of a victim back, unless the pod is already on its way.
+
+    The pod is read first and must not have changed when the mark goes: a mark that belongs to
+    an eviction under way has to stay, or the pod's owner would count a failure.
+    """
+
+    async def write() -> None:
+        pod = await api.get(path_of(who), Pod)
+        if spared(pod, who) is None:
+            await api.patch(path_of(who, "status"), _unmarked(pod), Patch.STRATEGIC)
+
+    return await settle(write, reader(api, who, lambda pod: spared(pod, who)), pace)
+
+
+def spared(pod: Pod, who: Identity) -> Outcome | None:
+    """Say why there is no mark to take from a pod; None = there is one."""
+    if pod.metadata.uid != who.uid or pod.is_leaving or pod.is_over:
+        return Outcome(Verdict.GONE, f"pod {pod.key} is gone or leaving")
+    return Outcome(Verdict.UNCHANGED) if victim_of(pod) is None else None
+
+
+def _unmarked(pod: Pod) -> dict[str, Any]:
+    about = {"uid": pod.metadata.uid, "resourceVersion": pod.metadata.resource_version}
+    return {
+        "metadata": {**about, "annotations": {VICTIM_OF: None}},
+        "status": {"conditions": [{"$patch": "delete", "type": DISRUPTION_TARGET}]},
+    }
+
+
+def _target(reason: str, message: str, clock: Clock) -> dict[str, str]:
+    return {
+        "type": DISRUPTION_TARGET,
+        "status": "True",
+        "reason": reason,
+        "message": message[:_LONGEST],
+        "lastTransitionTime": seconds(clock()),
+    }
+
+
+def unschedulable(pod: Pod, message: str, now_ms: int) -> dict[str, Any] | None:
+    """Return what to change so that a pod says why it waits; None = nothing.
+
+    No condition is written on pods that are bound, gated, leaving or over, and none twice. The
+    time of the transition is left as it is while the status stays False.
+    """
+    wait = pod.condition(SCHEDULED)
+    said = (wait.status, wait.reason, wait.message) if wait else ()
+    wanted = ("False", UNSCHEDULABLE, message[:_LONGEST])
+    if said == wanted or not _waits(pod):
+        return None
+    condition = dict(zip(("status", "reason", "message"), wanted, strict=True))
+    if wait is None or wait.status != "False":
+        condition["lastTransitionTime"] = seconds(now_ms)
+    return {"status": {"conditions": [{"type": SCHEDULED, **condition}]}}
+
+
+async def say_why(
+    api: Api, pod: Pod, message: str, pace: Pace = PACE, clock: Clock = wall_ms
+) -> Outcome:
+    """Say on a pod why it waits, if it does and does not say so yet.
+
+    Args:
+        api: the cluster's.
+        pod: as it was last seen.
+        message: for people; scale-up of the cluster keys on the condition around it.
+        pace: how hard to try.
+        clock: for the time of the condition.
+    """
+    body = unschedulable(pod, message, clock())
+    if body is None:
+        return Outcome(Verdict.UNCHANGED)
+    # A binding sets the condition to True: with the version that was seen, it is never undone.
+    body["metadata"] = {"resourceVersion": pod.metadata.resource_version}
+    return await patch_pod(api, pod.metadata, body, Patch.STRATEGIC, "status", pace, _changed(pod))
+
+
+async def say_all(
+    api: Api, said: Sequence[tuple[Pod, str]], pace: Pace = PACE, clock: Clock = wall_ms
+) -> dict[str, Outcome]:
+    """Say on pods why they wait, as `say_why`. Returns pod uid -> outcome."""
+
+    async def write(index: int) -> Outcome:
+        return await say_why(api, *said[index], pace, clock)
+
+    return await each_of([pod.metadata for pod, _ in said], write, pace.at_once)
+
+
+def _changed(seen: Pod) -> Judge:
+    def judge(pod: Pod) -> Outcome | None:
+        if pod.metadata.resource_version == seen.metadata.resource_version:
+            return None
+        return Outcome(Verdict.UNCHANGED, f"pod {pod.key} has changed since it was seen")
+
+    return judge
+
+
+def _waits(pod: Pod) -> bool:
+    bound = pod.spec.node_name or pod.spec.scheduling_gates
+    return not (bound or pod.is_leaving or pod.is_over)

@@ -1,0 +1,42 @@
+"""Pods that are on their way out when a scheduler starts."""
+
+import pytest
+
+from ganglion.model.causes import sentence
+from ganglion.model.queue import Queue
+from ganglion.worlds.kubernetes import markers
+from ganglion.worlds.kubernetes.cluster_view.orders import Bind, BindDone, Evict, How
+from tests.controlplane import manifests
+from tests.worlds.kubernetes.controller.stage import Stage
+
+
+@pytest.mark.parametrize("label", markers.QUEUES)
+def test_a_pod_that_leaves_is_charged_to_its_queue_whichever_label_names_it(label: str) -> None:
+    stage = Stage(queues=(Queue("default"), Queue("team")))
+    pod = manifests.pod("p", labels={label: "team"}, nodeName="n0")
+    pod["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    stage.show(manifests.node("n0"), pod)
+    stage.turn()
+    (record,) = stage.brain.scene.state.records.values()
+    assert record.gang.queue == "team"
+
+
+def test_the_rest_of_a_gang_that_lost_a_node_leaves_for_nobody() -> None:
+    stage = Stage()
+    nodes, pods = [manifests.node("a"), manifests.node("b")], manifests.gang("g", 2, gpus=8)
+    stage.show(*nodes, *pods)
+    stage.turn()
+    (bind,) = stage.ordered(Bind)
+    where = {each.pod.name: each.node for each in bind.pods}
+    for pod in pods:
+        pod["spec"]["nodeName"] = where[pod["metadata"]["name"]]
+        pod["status"] = {"phase": "Running"}
+    stage.show(*pods)
+    stage.turn(
+        BindDone(bind.gang, bind.attempt, {each.pod.uid: (How.BOUND, "") for each in bind.pods})
+    )
+    stage.remove(nodes[1])
+    stage.turn()
+    (evict,) = stage.ordered(Evict)
+    assert sentence(evict.cause) == "lost b, and there is no place for those pods alone"
+    assert evict.beneficiary == ""

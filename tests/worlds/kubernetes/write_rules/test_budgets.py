@@ -1,0 +1,102 @@
+"""Which budgets guard a pod, and whether they let it go."""
+
+import pytest
+
+from ganglion.worlds.kubernetes.types.disruption import (
+    BudgetSpec,
+    BudgetStatus,
+    PodDisruptionBudget,
+)
+from ganglion.worlds.kubernetes.types.meta import Condition, LabelSelector, Meta, Requirement
+from ganglion.worlds.kubernetes.types.pod import Pod, PodStatus
+from ganglion.worlds.kubernetes.write_rules.budgets import Spent, counted, forbids, guarding, guards
+from ganglion.worlds.kubernetes.writes.devices import record, recorded
+
+READY = PodStatus(conditions=(Condition("Ready", "True"),))
+ALL = LabelSelector()
+
+
+def pod(status: PodStatus = READY, **labels: str) -> Pod:
+    return Pod(Meta(name="p", namespace="ns", labels=labels), status=status)
+
+
+def budget(
+    selector: LabelSelector | None = ALL,
+    allowed: int = 1,
+    *,
+    name: str = "b",
+    namespace: str = "ns",
+    unhealthy: str = "",
+    healthy: tuple[int, int] = (1, 2),
+    observed: int = 1,
+) -> PodDisruptionBudget:
+    meta = Meta(name=name, namespace=namespace, uid=name, generation=1)
+    status = BudgetStatus(allowed, *healthy, observed)
+    return PodDisruptionBudget(meta, BudgetSpec(selector, unhealthy), status)
+
+
+def expression(operator: str, *values: str) -> LabelSelector:
+    return LabelSelector(match_expressions=(Requirement("app", operator, values),))
+
+
+@pytest.mark.parametrize(
+    ("selector", "a", "b", "none"),
+    [
+        (ALL, True, True, True),
+        (None, False, False, False),
+        (LabelSelector({"app": "a"}), True, False, False),
+        (expression("In", "a", "c"), True, False, False),
+        (expression("NotIn", "a"), False, True, True),
+        (expression("Exists"), True, True, False),
+        (expression("DoesNotExist"), False, False, True),
+        (expression("Unheard"), False, False, False),
+    ],
+)
+def test_selectors_select_as_the_api_does(
+    selector: LabelSelector | None, a: bool, b: bool, none: bool
+) -> None:
+    asked = budget(selector)
+    found = [guards(asked, each) for each in (pod(app="a"), pod(app="b"), pod())]
+    assert found == [a, b, none]
+
+
+def test_budgets_guard_their_namespace() -> None:
+    mine, theirs = budget(name="mine"), budget(name="theirs", namespace="other")
+    assert guarding(pod(), [theirs, mine]) == [mine]
+
+
+def test_a_budget_that_nobody_looked_at_lets_nobody_go() -> None:
+    assert "ns/b" in forbids(pod(), [budget(observed=0)], Spent())
+
+
+def test_all_have_to_agree_and_what_was_taken_counts() -> None:
+    spent, wide, tight = Spent(), budget(name="wide", allowed=5), budget(name="tight", allowed=1)
+    assert forbids(pod(), [wide, tight], spent) == ""
+    spent.take([wide, tight])
+    assert "ns/tight" in forbids(pod(), [wide, tight], spent)
+    assert forbids(pod(), [wide], spent) == ""
+
+
+def test_pods_that_are_not_ready_count_as_their_budget_says() -> None:
+    sick = pod(PodStatus())
+    assert counted(pod(), budget(unhealthy="AlwaysAllow"))
+    assert not counted(sick, budget(unhealthy="AlwaysAllow"))
+    assert counted(sick, budget(healthy=(1, 2)))
+    assert not counted(sick, budget(healthy=(2, 2)))
+    assert counted(sick, budget(healthy=(0, 0)))
+
+
+@pytest.mark.parametrize("text", ["", "a", "0,,1", "-1", "0;1", "٣"])
+def test_a_record_of_devices_that_is_not_one_counts_as_none(text: str) -> None:
+    assert recorded(Pod(Meta(annotations={"ganglion.dev/devices": text}))) == ()
+
+
+def test_devices_are_recorded_in_order_and_nothing_for_nothing() -> None:
+    notes = record({10, 2}, "amd.com/gpu")
+    assert notes == {
+        "ganglion.dev/devices": "2,10",
+        "ganglion.dev/cdi-devices": "amd.com/gpu=2,amd.com/gpu=10",
+    }
+    assert recorded(Pod(Meta(annotations=notes))) == (2, 10)
+    assert record(()) == {}
+    assert "ganglion.dev/cdi-devices" not in record((0,), "nvidia.com/mig-1g.10gb")
