@@ -12,8 +12,8 @@ import yaml
 from tools import manifests as deploy
 
 from ganglion.extensions import load
-from ganglion.server.cluster_source import ClusterSource
-from ganglion.server.metrics import Figures, Metrics, Standing
+from ganglion.server.cluster.source import ClusterSource
+from ganglion.server.telemetry.metrics import Figures, Metrics, Standing
 from ganglion.worlds.kubernetes.scheduler import Scheduler
 
 LOCAL = deploy.ROOT / "deploy" / "local" / "alerts.yaml"

@@ -23,7 +23,7 @@ from ganglion.ledger.records import Batch
 from ganglion.model.causes import Cause, CauseKind
 from ganglion.model.errors import NotExecutor
 from ganglion.model.events import GangStopping
-from ganglion.server.executor import hold
+from ganglion.server.recovery.executor import hold
 
 CALM = {"OMP_NUM_THREADS": "1"}
 END_S = 30.0

@@ -25,7 +25,7 @@ from ganglion.model.errors import (
     NotFound,
 )
 from ganglion.model.problem import problem_of
-from ganglion.server import routes_cluster, routes_queues, routes_workloads
+from ganglion.server.routes import cluster, queues, workloads
 
 VIEW = {"id": "a-1", "name": "a", "kind": "batch", "queue": "q", "user": "u", "priority": 50}
 VIEW |= {"state": "QUEUED"}
@@ -83,11 +83,11 @@ def test_a_call_makes_its_request_with_the_token(request_line: str) -> None:
 
 
 def test_every_route_of_the_server_has_its_call() -> None:
-    found = (routes_workloads, routes_cluster, routes_queues)
+    found = (workloads, cluster, queues)
     routers = tuple((each.router, "/api/v1") for each in found)
     routes = {
         f"{method} {prefix}{route.path}"
-        for router, prefix in (*routers, (routes_cluster.public, ""))
+        for router, prefix in (*routers, (cluster.public, ""))
         for route in router.routes
         if isinstance(route, APIRoute)
         for method in route.methods

@@ -13,17 +13,17 @@ from ganglion.ledger.ledger import Ledger
 from ganglion.model.node import Device, Node
 from ganglion.model.policy import Policy
 from ganglion.model.queue import Queue
-from ganglion.server import commands, submit
 from ganglion.server.app import guarded, make_app
-from ganglion.server.asked import Asked
-from ganglion.server.context import Context
-from ganglion.server.draft import Draft
-from ganglion.server.feed import Feed
-from ganglion.server.home import Home
-from ganglion.server.keepers import Keeper
-from ganglion.server.metrics import Metrics
-from ganglion.server.service import Service
-from ganglion.server.views import detail
+from ganglion.server.commands import live, submit
+from ganglion.server.controllers.controller import Keeper
+from ganglion.server.loop.asked import Asked
+from ganglion.server.loop.service import Service
+from ganglion.server.requests.context import Context
+from ganglion.server.rest.home import Home
+from ganglion.server.state.feed import Feed
+from ganglion.server.state.transaction import Draft
+from ganglion.server.telemetry.metrics import Metrics
+from ganglion.server.views.workloads import detail
 from ganglion.worlds.local.secret_store import SecretStore
 from tests.server.fake import FakeWorld, Machine
 
@@ -68,7 +68,7 @@ class Rig:
             isolate=self.isolate,
         )
         self.service.begin()
-        self.do(lambda draft: commands.keep_queues(draft, self.queues))
+        self.do(lambda draft: live.keep_queues(draft, self.queues))
 
     def crash(self) -> None:
         """The server dies; nothing it holds in memory survives, and a new one starts."""

@@ -13,10 +13,10 @@ from ganglion.ledger.reader import Reader
 from ganglion.ledger.records import Batch, Cut, Flaw, Snapshot
 from ganglion.model.events import Outcome
 from ganglion.model.policy import Policy
-from ganglion.server import checkpoint, retention
-from ganglion.server.draft import Draft
-from ganglion.server.recovery import replayed
-from ganglion.server.retention import LedgerRetention
+from ganglion.server.recovery import checkpoint, retention
+from ganglion.server.recovery.recover import replayed
+from ganglion.server.recovery.retention import LedgerRetention
+from ganglion.server.state.transaction import Draft
 from ganglion.worlds.local.retention import DAY_MS, FILE
 from ganglion.worlds.local.secret_store import SecretStore
 

@@ -11,10 +11,10 @@ from ganglion.model.behaviour import Signal
 from ganglion.model.events import AlarmSet, ServiceScaled
 from ganglion.router.stats import Quantiles, ReplicaStats, ServiceStats
 from ganglion.router.table import Endpoint, Service, State
-from ganglion.server.door import Door, Heard
-from ganglion.server.loads import Loads
-from ganglion.server.scraper import Found, Job, Scraper
-from ganglion.server.services_keeper import ServicesKeeper
+from ganglion.server.controllers.services import ServicesKeeper
+from ganglion.server.signals.loads import Loads
+from ganglion.server.signals.router_link import Door, Heard
+from ganglion.server.signals.scraper import Found, Job, Scraper
 from tests.server.conftest import Rig
 
 BRISK = {"window": "4s", "panic_window": "1s", "up": "any", "down": "any", "hold_down": "2s"}

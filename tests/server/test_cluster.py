@@ -9,9 +9,9 @@ from ganglion import __version__
 from ganglion.model.errors import EnvironmentFault
 from ganglion.model.queue import Queue
 from ganglion.server.app import guarded, make_app
-from ganglion.server.cluster_views import queue_view
-from ganglion.server.context import Context
-from ganglion.server.guard import MOST_BYTES
+from ganglion.server.requests.context import Context
+from ganglion.server.rest.guard import MOST_BYTES
+from ganglion.server.views.cluster import queue_view
 from tests.engine import build
 from tests.server.conftest import Rig
 from tests.server.test_workloads import API, detail, post, problem, wait_for

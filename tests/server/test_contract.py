@@ -7,8 +7,8 @@ import pytest
 from fastapi.testclient import TestClient
 
 from ganglion.server.app import make_app
-from ganglion.server.context import Context
-from ganglion.server.openapi import EXAMPLES
+from ganglion.server.requests.context import Context
+from ganglion.server.rest.openapi import EXAMPLES
 from tests.server.test_workloads import API, post, problem
 
 

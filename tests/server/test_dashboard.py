@@ -9,7 +9,7 @@ import pytest
 import yaml
 from fastapi.testclient import TestClient
 
-from ganglion.server.context import Context
+from ganglion.server.requests.context import Context
 from tests.server.conftest import Rig
 from tests.server.test_workloads import post, wait_for
 

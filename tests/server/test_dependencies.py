@@ -4,7 +4,7 @@ import pytest
 
 from ganglion.model.errors import Conflict, FieldError
 from ganglion.model.events import Outcome
-from ganglion.server import commands
+from ganglion.server.commands import live
 from tests.server.conftest import Rig
 
 
@@ -40,7 +40,7 @@ def test_singletons_of_one_name_run_one_after_the_other(rig: Rig) -> None:
     rig.turn()
     assert jobs == ["nightly-1", "nightly-2", "nightly-3"]
     assert [rig.state(job) for job in jobs] == ["RUNNING", "QUEUED", "QUEUED"]
-    rig.do(lambda draft: commands.cancel(draft, "nightly-2", "ada"))
+    rig.do(lambda draft: live.cancel(draft, "nightly-2", "ada"))
     rig.crash()
     rig.turn()
     assert [rig.state(job) for job in jobs] == ["RUNNING", "CANCELLED", "QUEUED"]
@@ -56,7 +56,7 @@ def test_a_name_means_the_newest_that_lives(rig: Rig) -> None:
     with rig.service.read() as mind:
         found = mind.book.named("nightly")
         assert found is not None and found.id == "nightly-2"
-    rig.do(lambda draft: commands.cancel(draft, "nightly-2", "ada"))
+    rig.do(lambda draft: live.cancel(draft, "nightly-2", "ada"))
     with rig.service.read() as mind:
         found = mind.book.named("nightly")
         assert found is not None and found.id == "nightly-1"

@@ -7,9 +7,9 @@ import pytest
 from fastapi.testclient import TestClient
 from starlette.types import Receive, Scope, Send
 
-from ganglion.server.context import Context
 from ganglion.server.direct import Direct
-from ganglion.server.guard import MOST_BYTES
+from ganglion.server.requests.context import Context
+from ganglion.server.rest.guard import MOST_BYTES
 from tests.server.test_workloads import API
 
 LONG_WAY = {"force": "false"}

@@ -8,8 +8,8 @@ from sqlalchemy import update
 from ganglion.ledger.tables import workloads
 from ganglion.model.events import GangEnded, GangPlaced, GangResized, GangStarted, Outcome
 from ganglion.model.placement import Placement, PodPlacement
-from ganglion.server.spending import Spending
-from ganglion.server.views import history_item
+from ganglion.server.state.spending import Spending
+from ganglion.server.views.workloads import history_item
 from tests.server.conftest import Rig
 from tests.server.test_workloads import API, post, problem, wait_for
 

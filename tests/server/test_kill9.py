@@ -11,7 +11,7 @@ import httpx2
 from ganglion.ledger.ledger import Ledger
 from ganglion.model.events import GangEnded, GangPlaced, GangStarted
 from ganglion.model.policy import Policy
-from ganglion.server.recovery import replayed
+from ganglion.server.recovery.recover import replayed
 from tests.server.process import Api, Nursery, until
 
 KILLS = 20

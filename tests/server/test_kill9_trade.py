@@ -18,7 +18,7 @@ from ganglion.model.events import (
     PodsLeft,
 )
 from ganglion.model.policy import Policy
-from ganglion.server.recovery import replayed
+from ganglion.server.recovery.recover import replayed
 from tests.server.process import Api, Nursery, until
 
 ROUNDS = 3

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from ganglion.server import commands
-from ganglion.server.cluster_views import positions
-from ganglion.server.sweeps_keeper import SweepsKeeper
-from ganglion.server.views import view
+from ganglion.server.commands import live
+from ganglion.server.controllers.sweeps import SweepsKeeper
+from ganglion.server.views.cluster import positions
+from ganglion.server.views.workloads import view
 from tests.server.conftest import Rig
 
 FEW, MANY = 300, 6_000
@@ -105,7 +105,7 @@ def test_a_sweep_is_cancelled_in_one_turn_and_one_transaction(tmp_path: Path) ->
     job = rig.submit("s", kind="sweep", params={"x": list(range(MANY))}, parallel="2..8")
     rig.turn(2)
     before = rig.ledger.cycle
-    rig.do(lambda draft: commands.cancel(draft, job, "ada"))
+    rig.do(lambda draft: live.cancel(draft, job, "ada"))
     assert rig.ledger.cycle == before + 1
     rig.turn()
     assert rig.state(job) == "CANCELLED"

@@ -10,10 +10,10 @@ import sys
 from pathlib import Path
 
 from ganglion.model.events import MetricReported, Outcome
-from ganglion.server.failures_keeper import FailuresKeeper
-from ganglion.server.keepers import Keeper
-from ganglion.server.schedules import SchedulesKeeper
-from ganglion.server.sweeps_keeper import SweepsKeeper
+from ganglion.server.commands.schedules import SchedulesKeeper
+from ganglion.server.controllers.controller import Keeper
+from ganglion.server.controllers.failures import FailuresKeeper
+from ganglion.server.controllers.sweeps import SweepsKeeper
 from tests.server.conftest import Rig
 
 JOBS = int(os.environ.get("GANGLION_JOBS", "1500"))

@@ -15,7 +15,7 @@ from ganglion.model.events import (
 )
 from ganglion.model.plan import Plan, SavePoint, Start
 from ganglion.model.workload import Workload
-from ganglion.server.views import detail
+from ganglion.server.views.workloads import detail
 from tests.server.conftest import Rig
 
 GANG = "job-1/0"

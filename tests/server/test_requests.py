@@ -13,7 +13,7 @@ from fastapi.testclient import TestClient
 from ganglion.client import Client
 from ganglion.model.errors import GanglionError, NotFound
 from ganglion.model.events import Event, GangSubmitted, NodeLost
-from ganglion.server.request_id import Identified, request_id
+from ganglion.server.rest.request_id import Identified, request_id
 from tests.server.conftest import Rig
 from tests.server.test_workloads import API, post
 

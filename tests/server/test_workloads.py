@@ -8,8 +8,8 @@ from fastapi.testclient import TestClient
 
 from ganglion.model.causes import Cause, CauseKind
 from ganglion.model.workload import Deadline
-from ganglion.server import commands
-from ganglion.server.context import Context
+from ganglion.server.commands import live
+from ganglion.server.requests.context import Context
 from tests.server.conftest import Rig
 from tests.server.process import until
 
@@ -291,7 +291,7 @@ def test_a_deadline_changes_and_is_lifted(rig: Rig, client: TestClient) -> None:
 
 def test_a_change_outlives_a_crash(rig: Rig) -> None:
     rig.submit("a", hold=True)
-    rig.do(lambda draft: commands.change(draft, "a", commands.Changes(priority=77)))
+    rig.do(lambda draft: live.change(draft, "a", live.Changes(priority=77)))
     rig.crash()
     with rig.service.read() as mind:
         assert mind.state.records["a-1/0"].gang.priority == 77

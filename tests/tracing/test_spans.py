@@ -23,7 +23,7 @@ from ganglion.model.events import AlarmSet
 from ganglion.tracing import export, spans
 from tests.server.conftest import Rig, client, context, quiet, rig  # noqa: F401 - fixtures
 from tests.server.process import until
-from tests.server.test_pod_sessions import Supervisor, job, pod  # noqa: F401 - fixtures
+from tests.server.requests.test_pod_sessions import Supervisor, job, pod  # noqa: F401 - fixtures
 
 Fields = dict[str, Any]
 

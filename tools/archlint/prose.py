@@ -31,9 +31,9 @@ MADE_OF = (ast.JoinedStr, ast.FormattedValue, ast.IfExp, ast.BoolOp, ast.BinOp)
 PROSE_ALLOWED: Mapping[tuple[str, str], str] = {
     ("ganglion.model.events", "DeviceHealth"): "what a driver said; it causes no decision",
     ("ganglion.model.events", "GangEnded"): "a code of a closed list, `failures.causes.CAUSES`",
-    ("ganglion.server.schemas", "PolicyVersion"): "the edge: users read the sentence",
-    ("ganglion.server.schemas", "PolicyView"): "the edge: users read the sentence",
-    ("ganglion.server.schemas_services", "Scaling"): "the edge: users read the sentence",
+    ("ganglion.server.wire.workloads", "PolicyVersion"): "the edge: users read the sentence",
+    ("ganglion.server.wire.workloads", "PolicyView"): "the edge: users read the sentence",
+    ("ganglion.server.wire.services", "Scaling"): "the edge: users read the sentence",
 }
 """(module, class) with such a field that is text -> why it is right there."""
 

@@ -15,7 +15,7 @@ from ganglion.cli.tables import print_data
 if TYPE_CHECKING:
     from ganglion.ledger.chain import Progress
     from ganglion.ledger.reader import Reader
-    from ganglion.server.verify import Verdict
+    from ganglion.server.recovery.verify import Verdict
 
 SHOWN = 50
 """Flaws that are printed; -o json has all of them."""
@@ -45,7 +45,7 @@ def verify(db: str, form: str) -> int:
     the invariants of the state that it gives, and snapshots against it. Exit code 1 when anything
     is wrong.
     """
-    from ganglion.server.verify import verified
+    from ganglion.server.recovery.verify import verified
 
     with _reading(db) as reader, _progress() as progress:
         found = verified(reader, progress)
@@ -81,7 +81,7 @@ def import_(file: Path, db: str) -> None:
     """
     from ganglion.ledger.ledger import Ledger
     from ganglion.ledger.transfer import imported
-    from ganglion.server.home import Home
+    from ganglion.server.rest.home import Home
 
     with _progress() as progress:
         opened = Ledger.open(_target(db) if db else Home(_home()).ledger)

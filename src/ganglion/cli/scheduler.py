@@ -111,8 +111,8 @@ def scheduler(
     Several may run; the one that holds the Lease decides. Schedulers of different names, each
     with nodes of its own, do not get in each other's way.
     """
-    from ganglion.server.scheduling import Wish, schedule
-    from ganglion.server.strict import isolates
+    from ganglion.server.cluster.scheduling import Wish, schedule
+    from ganglion.server.state.strict import isolates
     from ganglion.worlds.kubernetes.cluster_view.settings import Settings
     from ganglion.worlds.kubernetes.config.node_selector import parse_selector
     from ganglion.worlds.kubernetes.config.settings import load_settings

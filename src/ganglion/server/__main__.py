@@ -8,8 +8,8 @@ from pathlib import Path
 from ganglion.files.cluster import load_cluster
 from ganglion.files.policy import resolve_policy
 from ganglion.model.errors import GanglionError
-from ganglion.server.listen import MOST_CALLERS
 from ganglion.server.main import PORT, serve
+from ganglion.server.rest.listen import MOST_CALLERS
 
 
 def _parser() -> argparse.ArgumentParser:

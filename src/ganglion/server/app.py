@@ -9,50 +9,50 @@ from starlette.types import ASGIApp
 
 from ganglion import __version__
 from ganglion.engine.explain.capacity import capacity
-from ganglion.server import (
-    problems,
-    routes_bookings,
-    routes_bulk,
-    routes_cluster,
-    routes_drains,
-    routes_history,
-    routes_policy,
-    routes_queues,
-    routes_schedules,
-    routes_secrets,
-    routes_services,
-    routes_terminals,
-    routes_use,
-    routes_workloads,
-    routes_workspaces,
-)
-from ganglion.server.cluster_views import waiting_by_reason
-from ganglion.server.context import Context
 from ganglion.server.direct import Direct
-from ganglion.server.guard import PREFIX, Guard
-from ganglion.server.health import standing
-from ganglion.server.metrics import Figures, Gauges
-from ganglion.server.openapi import described
-from ganglion.server.paths import Paths, known_query
-from ganglion.server.pod_sessions import all_ended
-from ganglion.server.request_id import Identified
+from ganglion.server.requests.context import Context
+from ganglion.server.requests.health import standing
+from ganglion.server.requests.pod_sessions import all_ended
+from ganglion.server.rest import problems
+from ganglion.server.rest.guard import PREFIX, Guard
+from ganglion.server.rest.openapi import described
+from ganglion.server.rest.paths import Paths, known_query
+from ganglion.server.rest.request_id import Identified
+from ganglion.server.routes import (
+    bookings,
+    bulk,
+    cluster,
+    drains,
+    history,
+    policy,
+    queues,
+    schedules,
+    secrets,
+    services,
+    terminals,
+    use,
+    workloads,
+    workspaces,
+)
+from ganglion.server.telemetry.metrics import Figures, Gauges
+from ganglion.server.views.cluster import waiting_by_reason
 from ganglion.transport.hosts import Hosts
 
 _ROUTES = (
-    routes_bulk,
-    routes_workspaces,
-    routes_services,
-    routes_workloads,
-    routes_cluster,
-    routes_queues,
-    routes_policy,
-    routes_bookings,
-    routes_schedules,
-    routes_secrets,
-    routes_drains,
-    routes_history,
-    routes_use,
-    routes_terminals,
+    bulk,
+    workspaces,
+    services,
+    workloads,
+    cluster,
+    queues,
+    policy,
+    bookings,
+    schedules,
+    secrets,
+    drains,
+    history,
+    use,
+    terminals,
 )
 
 
@@ -88,9 +88,9 @@ def make_app(context: Context) -> FastAPI:
     paths = problems.install(app)
     for routes in _ROUTES:
         paths.include(routes.router, PREFIX)
-    paths.include(routes_cluster.public, PREFIX)
-    paths.include(routes_cluster.public, shown=False)
-    paths.include(routes_cluster.probes)
+    paths.include(cluster.public, PREFIX)
+    paths.include(cluster.public, shown=False)
+    paths.include(cluster.probes)
     context.metrics.registry.register(_gauges(context))
     context.metrics.registry.register(Figures(lambda: standing(context)))
     app.openapi = lambda: described(app)  # type: ignore[method-assign]  # FastAPI's own way

@@ -7,10 +7,10 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ganglion.model.errors import GanglionError
-from ganglion.server import problems
-from ganglion.server.context import Context, body_of
-from ganglion.server.guard import PREFIX
-from ganglion.server.routes_workloads import MOST_KEY, taken
+from ganglion.server.requests.context import Context, body_of
+from ganglion.server.rest import problems
+from ganglion.server.rest.guard import PREFIX
+from ganglion.server.routes.workloads import MOST_KEY, taken
 
 PATH = f"{PREFIX}/workloads"
 _KEY = b"idempotency-key"

@@ -25,39 +25,39 @@ from ganglion.model.node import Node
 from ganglion.model.policy import Policy
 from ganglion.model.queue import Queue
 from ganglion.router.link import RouterLink
-from ganglion.server import commands, policies
-from ganglion.server.access import Keys
-from ganglion.server.address import bind, is_loopback, url_of
-from ganglion.server.apart import told_flaws
 from ganglion.server.app import guarded, make_app
-from ganglion.server.context import Context
-from ganglion.server.door import Door
-from ganglion.server.draft import Draft
-from ganglion.server.executor import Held, hold, resign
-from ganglion.server.eyes import Eyes
-from ganglion.server.failures_keeper import FailuresKeeper
-from ganglion.server.feed import Feed
-from ganglion.server.home import SOCKET, Home, ServerRecord
-from ganglion.server.journal import close_journal, open_journal
-from ganglion.server.keepers import Keeper
-from ganglion.server.listen import MOST_CALLERS, Listener
-from ganglion.server.loads import Loads
-from ganglion.server.metrics import Metrics
-from ganglion.server.notices import Reach
-from ganglion.server.notifier import Notifier
-from ganglion.server.pod_sessions import close_all
-from ganglion.server.reception import Reception
-from ganglion.server.retention import LedgerRetention
-from ganglion.server.schedules import SchedulesKeeper
-from ganglion.server.scraper import Scraper
-from ganglion.server.secrets import SecretsKeeper
-from ganglion.server.service import Service
-from ganglion.server.services_keeper import ServicesKeeper
-from ganglion.server.strict import isolates
-from ganglion.server.sweeps_keeper import SweepsKeeper
-from ganglion.server.timekeeping import newest_time
-from ganglion.server.workspace_figures import WorkspaceFigures
-from ganglion.server.workspaces_keeper import WorkspaceKeeper
+from ganglion.server.commands import live, policies
+from ganglion.server.commands.schedules import SchedulesKeeper
+from ganglion.server.commands.secrets import SecretsKeeper
+from ganglion.server.controllers.controller import Keeper
+from ganglion.server.controllers.failures import FailuresKeeper
+from ganglion.server.controllers.reception import Reception
+from ganglion.server.controllers.services import ServicesKeeper
+from ganglion.server.controllers.sweeps import SweepsKeeper
+from ganglion.server.controllers.workspace_metrics import WorkspaceFigures
+from ganglion.server.controllers.workspaces import WorkspaceKeeper
+from ganglion.server.loop.service import Service
+from ganglion.server.loop.timekeeping import newest_time
+from ganglion.server.notify.notices import Reach
+from ganglion.server.notify.notifier import Notifier
+from ganglion.server.recovery.executor import Held, hold, resign
+from ganglion.server.recovery.retention import LedgerRetention
+from ganglion.server.requests.context import Context
+from ganglion.server.requests.pod_sessions import close_all
+from ganglion.server.rest.address import bind, is_loopback, url_of
+from ganglion.server.rest.home import SOCKET, Home, ServerRecord
+from ganglion.server.rest.listen import MOST_CALLERS, Listener
+from ganglion.server.signals.access import Keys
+from ganglion.server.signals.loads import Loads
+from ganglion.server.signals.router_link import Door
+from ganglion.server.signals.scraper import Scraper
+from ganglion.server.state.eyes import Eyes
+from ganglion.server.state.feed import Feed
+from ganglion.server.state.set_apart import told_flaws
+from ganglion.server.state.strict import isolates
+from ganglion.server.state.transaction import Draft
+from ganglion.server.telemetry.metrics import Metrics
+from ganglion.server.telemetry.server_log import close_journal, open_journal
 from ganglion.transport import unix
 from ganglion.transport.accepting import listening
 from ganglion.transport.egress import Egress
@@ -334,7 +334,7 @@ def _brought(draft: Draft, policy: PolicyFile | None, queues: tuple[Queue, ...],
     close_all(draft)
     if policy:
         policies.keep(draft, policy, user)
-    commands.keep_queues(draft, () if policies.owns_queues(draft.mind) else queues)
+    live.keep_queues(draft, () if policies.owns_queues(draft.mind) else queues)
 
 
 def _announce(home: Home, record: ServerRecord, ready: Callable[[str], None]) -> None:

@@ -7,7 +7,7 @@ import pytest
 from ganglion.model.behaviour import Idle, Scaling, Signal, Target
 from ganglion.model.errors import FieldError
 from ganglion.model.workload import Kind
-from ganglion.server.lives.life import Life, life_of
+from ganglion.server.cluster.controllers.life import Life, life_of
 
 SERVICE = {"ganglion.dev/kind": "service"}
 

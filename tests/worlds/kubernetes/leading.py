@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Self
 from unittest.mock import patch
 
-from ganglion.server import scheduling
+from ganglion.server.cluster import scheduling
 from ganglion.worlds.kubernetes.leader_election.lead import Lead
 from ganglion.worlds.kubernetes.sign_in.config import load
 

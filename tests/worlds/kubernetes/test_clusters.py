@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from ganglion.bench.controlplane_flags import Options
 from ganglion.extensions import load
 from ganglion.model.levels import Level
-from ganglion.server.cluster_source import ClusterSource
-from ganglion.server.readonly import make_readonly_app
+from ganglion.server.cluster.readonly import make_readonly_app
+from ganglion.server.cluster.source import ClusterSource
 from ganglion.worlds.kubernetes.cluster_view.settings import Settings
 from ganglion.worlds.kubernetes.scheduler import Scheduler
 from ganglion.worlds.kubernetes.sign_in.config import Endpoint

@@ -3,8 +3,8 @@
 from typing import Any
 
 from ganglion.model.plan import Phase
-from ganglion.server.audience import Audience
-from ganglion.server.cluster_source import ClusterSource
+from ganglion.server.cluster.source import ClusterSource
+from ganglion.server.state.audience import Audience
 from ganglion.worlds.kubernetes.scheduler import Scheduler
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.kubelet import Kubelets

@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 import pytest
 
 from ganglion.model.events import CheckpointCommitted, Event, GangEnded, Outcome
-from ganglion.server.audience import Audience
-from ganglion.server.cluster_source import ClusterSource
+from ganglion.server.cluster.source import ClusterSource
+from ganglion.server.state.audience import Audience
 from ganglion.worlds.kubernetes.cluster_view.orders import Order
 from ganglion.worlds.kubernetes.controller import Brain
 from ganglion.worlds.kubernetes.submit import compile_workload

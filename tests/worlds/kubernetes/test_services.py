@@ -5,8 +5,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from ganglion.server.lives.eyes import sight_of
-from ganglion.server.lives.keeper import Lives
+from ganglion.server.cluster.controllers.eyes import sight_of
+from ganglion.server.cluster.controllers.keeper import Lives
 from ganglion.worlds.kubernetes.scheduler import Scheduler, now_ms
 from ganglion.worlds.kubernetes.sign_in.config import load as endpoint_of
 from tests.controlplane.cluster import Cluster

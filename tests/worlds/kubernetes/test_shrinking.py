@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from ganglion.server.lives.eyes import sight_of
+from ganglion.server.cluster.controllers.eyes import sight_of
 from ganglion.worlds.kubernetes.types.pod import Pod
 from tests.controlplane import manifests
 from tests.controlplane.cluster import Cluster

@@ -7,8 +7,8 @@ import pytest
 from msgspec.structs import replace
 
 from ganglion.lifecycle.workspaces.rule import Pace
-from ganglion.server.lives.eyes import sight_of
-from ganglion.server.lives.keeper import Lives
+from ganglion.server.cluster.controllers.eyes import sight_of
+from ganglion.server.cluster.controllers.keeper import Lives
 from ganglion.worlds.kubernetes.scheduler import now_ms
 from ganglion.worlds.kubernetes.sign_in.config import load as endpoint_of
 from tests.controlplane.cluster import Cluster

@@ -6,9 +6,9 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from ganglion.engine import cycle as cycles
-from ganglion.server.audience import Audience
-from ganglion.server.cluster_metrics import ClusterGauges
-from ganglion.server.cluster_source import ClusterSource
+from ganglion.server.cluster.source import ClusterSource
+from ganglion.server.state.audience import Audience
+from ganglion.server.telemetry.cluster_metrics import ClusterGauges
 from ganglion.worlds.kubernetes.cluster_view.cluster_view import Site
 from ganglion.worlds.kubernetes.cluster_view.settings import Settings
 from tests.controlplane import manifests

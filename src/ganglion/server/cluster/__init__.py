@@ -1,0 +1,1 @@
+"""The views of a scheduler of clusters, and the controllers beside it."""

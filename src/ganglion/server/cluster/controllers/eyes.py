@@ -1,0 +1,59 @@
+"""What a scheduler knows of its clusters, for the keepers of services and workspaces."""
+
+from collections.abc import Collection, Mapping, Sequence
+
+from ganglion.engine.upkeep.scale_down import to_release
+from ganglion.server.cluster.controllers.sight import Sight
+from ganglion.worlds.kubernetes.cluster_view.context import Scene
+from ganglion.worlds.kubernetes.scheduler import Scheduler
+from ganglion.worlds.kubernetes.types.pod import Pod
+
+EXPORTERS = ("nvidia-dcgm-exporter", "dcgm-exporter")
+"""Names by which DCGM exporters go, in the labels `app` and `app.kubernetes.io/name`."""
+EXPORTER_PORT = 9400
+
+
+def sight_of(scheduler: Scheduler, cluster: str) -> Sight:
+    """Look at one of a scheduler's clusters."""
+
+    def known() -> list[Pod]:
+        with scheduler.read() as brain:
+            return list(brain.sites[cluster].pods.values())
+
+    def pods(namespaces: Collection[str]) -> Mapping[str, Sequence[Pod]]:
+        found: dict[str, list[Pod]] = {each: [] for each in namespaces}
+        for each in known() if found else ():
+            if each.metadata.namespace in found:
+                found[each.metadata.namespace].append(each)
+        return found
+
+    def worst(among: Sequence[Pod], count: int) -> Sequence[str]:
+        with scheduler.read() as brain:
+            return _worst(brain.scene, among, count)
+
+    def exporters(node: str) -> Sequence[str]:
+        found = (each for each in known() if each.spec.node_name == node and _is_exporter(each))
+        return [f"http://{each.status.pod_ip}:{EXPORTER_PORT}/metrics" for each in found]
+
+    return Sight(pods, worst, exporters)
+
+
+def _worst(scene: Scene, pods: Sequence[Pod], count: int) -> Sequence[str]:
+    """Those that wait, then as the engine would have it, then others; the last that came first."""
+    staying = [each for each in pods if not each.is_leaving]
+    late = sorted(staying, key=lambda pod: pod.metadata.creation_timestamp, reverse=True)
+    waiting = [each.metadata.uid for each in late if not each.spec.node_name]
+    bound = [each.metadata.uid for each in late if each.spec.node_name]
+    gangs: dict[str, list[str]] = {}
+    for uid in bound:
+        if uid in scene.seated:
+            gangs.setdefault(scene.seated[uid], []).append(uid)
+    released = to_release(scene.state, list(gangs), max(0, count - len(waiting)))
+    ranked = [*waiting, *(uid for gang in released for uid in gangs[gang]), *bound]
+    return list(dict.fromkeys(ranked))[:count]
+
+
+def _is_exporter(pod: Pod) -> bool:
+    labels = pod.metadata.labels
+    named = (labels.get("app"), labels.get("app.kubernetes.io/name"))
+    return bool(pod.status.pod_ip) and any(each in EXPORTERS for each in named)

@@ -1,0 +1,282 @@
+"""The server's views over a state that another part keeps: what a cluster's scheduler serves.
+
+The same answers as the server's own, under `/v1`; nothing can be changed through it, so it asks
+for no token. Who may reach it is up to the network, or to the API server's service proxy.
+"""
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from itertools import islice
+from typing import Annotated, Any, Protocol
+
+from fastapi import APIRouter, Depends, FastAPI, Query, Request, Response
+from fastapi.responses import JSONResponse
+from prometheus_client import CollectorRegistry, generate_latest
+
+from ganglion import __version__
+from ganglion.engine.explain.capacity import capacity
+from ganglion.engine.gangs.record import WAITING
+from ganglion.model.errors import Conflict, EnvironmentFault, NotFound
+from ganglion.server.rest import problems
+from ganglion.server.rest.filters import OrderQuery, StateQuery, TextQuery, WorkloadQuery, wanted
+from ganglion.server.rest.openapi import described
+from ganglion.server.rest.pages import printed
+from ganglion.server.rest.paths import known_query
+from ganglion.server.state.transaction import Mind
+from ganglion.server.telemetry.metrics import Gauges
+from ganglion.server.views import cluster, lists
+from ganglion.server.views.workloads import detail, view
+from ganglion.server.wire import fleet as schemas_fleet
+from ganglion.server.wire import server, workloads
+
+PREFIX = "/v1"
+MOST_EXPLAINED = 20
+"""Most gangs of a workload that one request explains."""
+MOST_NAMED = 5
+
+
+class Standby(EnvironmentFault):
+    """The state is kept by another process."""
+
+    code = "environment.standby"
+
+
+class Source(Protocol):
+    """The part that keeps the state.
+
+    A workload of a cluster has the namespace as its user, `namespace/name` as its name, and an id
+    that begins with the namespace. Workloads that are over are not kept.
+    """
+
+    @property
+    def registry(self) -> CollectorRegistry:
+        """What Prometheus asks for; gauges of the state are added to it."""
+
+    def read(self) -> AbstractContextManager[Mind]:
+        """Hold the state still; several threads may ask."""
+
+    def now(self) -> int:
+        """Time in ms since 1970."""
+
+    def endpoints(self) -> Mapping[str, str]:
+        """Gang id -> `address:port` where it listens."""
+
+    def trouble(self) -> str:
+        """Why it does not work and should be started anew; empty = it works."""
+
+    def unready(self) -> str:
+        """Why its answers are of no use yet; empty = they are."""
+
+    def lacking(self) -> str:
+        """What its answers leave out, and why; empty = nothing."""
+
+
+def _source(request: Request) -> Source:
+    found: Source = request.app.state.source
+    return found
+
+
+def _keeps(request: Request) -> None:
+    """Raises Standby where the state is kept elsewhere."""
+    elsewhere: str = request.app.state.elsewhere()
+    if elsewhere:
+        raise Standby(elsewhere, "ask again: another one may be met")
+
+
+def _nowhere() -> str:
+    return ""
+
+
+Here = Annotated[Source, Depends(_source)]
+router = APIRouter(prefix=PREFIX, responses=problems.ERRORS, dependencies=[Depends(_keeps)])
+probes = APIRouter()
+
+
+def make_readonly_app(source: Source, elsewhere: Callable[[], str] = _nowhere) -> FastAPI:
+    """Build the application.
+
+    Args:
+        source: the part that keeps the state.
+        elsewhere: what keeps it while `source` does not, as `a leads`; empty = `source` does. Until
+            then views answer 503 and probes as ever: it stands by.
+    """
+    app = FastAPI(
+        title="Ganglion",
+        version=__version__,
+        dependencies=[Depends(known_query)],
+        generate_unique_id_function=lambda route: route.name,
+        openapi_url=f"{PREFIX}/openapi.json",
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+    )
+    app.state.source, app.state.elsewhere = source, elsewhere
+    paths = problems.install(app)
+    paths.include(router)
+    paths.include(probes)
+    app.openapi = lambda: described(app)  # type: ignore[method-assign]  # FastAPI's own way
+    source.registry.register(_gauges(source))
+    return app
+
+
+def _gauges(source: Source) -> Gauges:
+    def waiting() -> dict[str, int]:
+        with source.read() as mind:
+            return cluster.waiting_by_reason(mind.state)
+
+    def fleet() -> list[Any]:
+        with source.read() as mind:
+            return capacity(mind.state)
+
+    return Gauges(waiting, fleet)
+
+
+@router.get("/workloads")
+def list_workloads(here: Here, query: Annotated[WorkloadQuery, Query()]) -> workloads.WorkloadPage:
+    """List live workloads, newest first."""
+    want, before = wanted(query, here.now()), lists.below(query)
+    with here.read() as mind:
+        chosen = list(islice(lists.live(mind, want, before), query.limit + 1))
+        places = cluster.positions(mind.state) if chosen else {}
+        items = tuple(view(mind, entry.id, places) for entry in chosen[: query.limit])
+    last = chosen[query.limit - 1].number if len(chosen) > query.limit else 0
+    return workloads.WorkloadPage(
+        items=items, next=printed(lists.WORKLOADS, (last,)) if last else None
+    )
+
+
+@router.get("/workloads/{ref:path}/why")
+def explain_workload(here: Here, ref: str) -> workloads.Why:
+    """Say why a workload waits: gang by gang, what waits first, at most 20 of them."""
+    with here.read() as mind:
+        workload, gang = find(mind, ref)
+        gangs = [gang] if gang else mind.book.gangs[workload]
+        chosen = sorted(gangs, key=lambda each: mind.state.records[each].phase not in WAITING)
+        now = here.now()
+        found = tuple(cluster.explanations(mind.state, chosen[:MOST_EXPLAINED], now))
+        count = len(mind.book.gangs[workload])
+    return workloads.Why(workload=workload, gangs=count, explanations=found)
+
+
+@router.get("/workloads/{ref:path}")
+def show_workload(here: Here, ref: str) -> workloads.WorkloadDetail:
+    """Show everything about a workload."""
+    with here.read() as mind:
+        workload, _ = find(mind, ref)
+        places = cluster.positions(mind.state)
+        return detail(mind, workload, places, here.endpoints())
+
+
+def find(mind: Mind, ref: str) -> tuple[str, str]:
+    """Workload and gang that a reference means; the gang is empty where it names none.
+
+    An id of either, a name with or without its namespace, `name/3`, or the only beginning of an id.
+
+    Raises:
+        NotFound: there is none.
+        Conflict: it fits several workloads.
+    """
+    if ref in mind.book.entries:
+        return ref, ""
+    record = mind.state.records.get(ref)
+    if record is not None:
+        return record.gang.workload, ref
+    head, slash, tail = ref.rpartition("/")
+    if slash and tail.isascii() and tail.isdigit():
+        workload = _only(mind, head)
+        if workload:
+            return workload, _gang(mind, workload, int(tail))
+    workload = _only(mind, ref)
+    if not workload:
+        raise NotFound(f"there is no workload {ref!r}", "see `ganglion ps`")
+    return workload, ""
+
+
+def _only(mind: Mind, ref: str) -> str:
+    """The workload that a name or the beginning of an id means; empty = there is none."""
+    known = mind.book.entries
+    if ref in known:
+        return ref
+    named = [each.id for each in known.values() if _is_called(each.workload.name, ref)]
+    found = named or [key for key in known if ref and key.startswith(ref)]
+    if len(found) > 1:
+        shown = ", ".join(sorted(found)[:MOST_NAMED])
+        raise Conflict(f"{ref!r} fits several workloads", f"write more of the id: {shown}")
+    return found[0] if found else ""
+
+
+def _is_called(name: str, ref: str) -> bool:
+    return ref in (name, name.rpartition("/")[2])
+
+
+def _gang(mind: Mind, workload: str, index: int) -> str:
+    gangs = mind.book.gangs[workload]
+    found = (each for each in gangs if mind.state.records[each].gang.index == index)
+    gang = next(found, None)
+    if gang is None:
+        raise NotFound(f"{workload} has no number {index}", f"it has {len(gangs)}")
+    return gang
+
+
+@router.get("/queues")
+def list_queues(here: Here, query: Annotated[TextQuery, Query()]) -> workloads.QueuePage:
+    """List queues with their usage."""
+    with here.read() as mind:
+        return cluster.queue_page(mind.state, query)
+
+
+@router.get("/nodes")
+def list_nodes(here: Here, query: Annotated[StateQuery, Query()]) -> schemas_fleet.NodePage:
+    """List nodes and what is free on them."""
+    with here.read() as mind:
+        return cluster.node_page(mind.state, query=query)
+
+
+@router.get("/gpus")
+def list_gpus(here: Here, query: Annotated[TextQuery, Query()]) -> schemas_fleet.CapacityPage:
+    """Say by flavor how many GPUs there are, are used and are free."""
+    with here.read() as mind:
+        return cluster.capacity_page(mind.state, query)
+
+
+@router.get("/order")
+def list_order(here: Here, query: Annotated[OrderQuery, Query()]) -> workloads.OrderPage:
+    """List everything that waits, in order."""
+    with here.read() as mind:
+        return cluster.order_page(mind.state, query, here.now())
+
+
+@probes.get("/healthz", responses={503: {"model": server.Health}})
+def show_health(here: Here) -> Response:
+    """Say whether it works; 503 = it should be started anew."""
+    return _health(here.trouble())
+
+
+@probes.get("/readyz", responses={503: {"model": server.Health}})
+def show_readiness(here: Here) -> Response:
+    """Say whether its answers are of use, and what they leave out; 503 = not yet."""
+    return _health(here.trouble() or here.unready(), here.lacking())
+
+
+def _health(trouble: str, lacking: str = "") -> Response:
+    checks = (
+        server.Check(name="clusters", status="fail" if trouble else "ok", message=trouble),
+        server.Check(name="views", status="warn" if lacking else "ok", message=lacking),
+    )
+    body = server.Health(
+        status="trouble" if trouble else "ok", trouble=trouble or lacking, checks=checks
+    )
+    return JSONResponse(body.model_dump(), 503 if trouble else 200)
+
+
+@probes.get("/version")
+def show_version() -> server.VersionView:
+    """Say which version it has."""
+    return server.VersionView(version=__version__)
+
+
+@probes.get("/metrics", include_in_schema=False)
+def show_metrics(here: Here) -> Response:
+    """Everything Prometheus may ask."""
+    text = generate_latest(here.registry)
+    return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")

@@ -1,0 +1,47 @@
+"""The views of a scheduler of clusters, served until it ends."""
+
+import socket
+import threading
+from collections.abc import Callable
+
+from ganglion.server.cluster.controllers.eyes import sight_of
+from ganglion.server.cluster.controllers.keeper import Lives
+from ganglion.server.cluster.readonly import make_readonly_app
+from ganglion.server.cluster.source import ClusterSource
+from ganglion.server.rest.listen import Listener
+from ganglion.server.state.audience import Show
+from ganglion.worlds.kubernetes.scheduler import now_ms
+
+
+def show(what: Show, taken: socket.socket) -> None:
+    """Serve views on a socket until a signal, or a request to end."""
+    source = ClusterSource()
+    with what.scheduler.read():
+        source.attach(what.scheduler, what.leader)
+        what.audience.seat(source.took)
+    for each in _lives(what):
+        each.start()
+    listener = Listener(make_readonly_app(source, source.elsewhere), what.ready, lambda: None)
+    threading.Thread(target=_halt, args=(what.told, listener.halt), daemon=True).start()
+    listener.serve_until_told(taken)
+
+
+def _lives(what: Show) -> list[Lives]:
+    """The keepers of services; they end with the process, as what they know is written."""
+    scheduler = what.scheduler
+    return [
+        Lives(
+            endpoint,
+            what.identity,
+            sight_of(scheduler, name),
+            may=scheduler.leads,
+            clock=now_ms,
+            instance=scheduler.instance,
+        )
+        for name, endpoint in what.endpoints.items()
+    ]
+
+
+def _halt(told: threading.Event, halt: Callable[[], None]) -> None:
+    told.wait()
+    halt()

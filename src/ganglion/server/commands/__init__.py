@@ -1,0 +1,1 @@
+"""What users may have done; each runs within one turn."""

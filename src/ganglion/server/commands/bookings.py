@@ -1,0 +1,87 @@
+"""Maintenance windows and advance reservations; each change runs within one turn."""
+
+from collections.abc import Sequence
+from functools import partial
+
+from ganglion.files.bookings import BookingFile, booked, end_of, unknown_queues
+from ganglion.files.policy import PolicyFile
+from ganglion.files.validate import Wrong
+from ganglion.files.wording import first_of, meant, noted
+from ganglion.files.yaml import Path
+from ganglion.model.booking import Booking
+from ganglion.model.errors import FieldError, NotFound
+from ganglion.model.events import BookingRemoved, BookingSet
+from ganglion.server.commands.drains import PREFIX, drains, is_drain
+from ganglion.server.state.transaction import Draft, Mind
+
+
+def there_are(mind: Mind) -> dict[str, Booking]:
+    """Every booking by name, the first to begin first; drains are something else."""
+    return {each.name: each for each in mind.state.bookings.all() if not is_drain(each)}
+
+
+def set_booking(draft: Draft, file: BookingFile, wrong: Wrong) -> Booking:
+    """Make or change a booking.
+
+    Raises:
+        FieldError: nodes, domains or queues do not exist, or it lies in the past; all of them.
+    """
+    problems = list(unknown_queues(file, draft.state.queues, (), wrong))
+    if end_of(file) <= draft.now:
+        key = "end" if file.length is None else "length"
+        problems.append(wrong(f"the booking {file.name} would be over already", (key,), ""))
+    booking = noted(lambda: booked(file, list(draft.state.nodes.values()), (), wrong), problems)
+    if booking is None or problems:
+        raise first_of(problems)
+    draft.apply(BookingSet(draft.now, booking))
+    return booking
+
+
+def remove_booking(draft: Draft, name: str) -> None:
+    """Take a booking back.
+
+    Raises:
+        NotFound: there is no such booking.
+    """
+    known = there_are(draft.mind)
+    if any(each.name == name for each in drains(draft.state)):
+        hint = f"say: ganglion undrain {name.removeprefix(PREFIX)}"
+        raise NotFound(f"{name} is a drain, not a booking of its own", hint)
+    if name not in known:
+        raise NotFound(
+            f"there is no booking {name}", meant(name, [*known]) or "see: ganglion booking list"
+        )
+    draft.apply(BookingRemoved(draft.now, name))
+
+
+def of_file(mind: Mind, file: PolicyFile) -> tuple[Booking, ...] | None:
+    """The bookings of a policy file on the nodes there are; None = it says nothing about them.
+
+    Raises:
+        FieldError: nodes, domains or queues do not exist; all of them.
+    """
+    if file.bookings is None:
+        return None
+    fleet, problems = list(mind.state.nodes.values()), list[FieldError]()
+    found: list[Booking | None] = []
+    for at, each in enumerate(file.bookings):
+        path: Path = ("bookings", at)
+        make = partial(booked, each, fleet, path, file.wrong)
+        found.append(noted(make, problems))
+        if file.queues is None:
+            problems += unknown_queues(each, mind.state.queues, path, file.wrong)
+    if problems:
+        raise first_of(problems)
+    return tuple(each for each in found if each)
+
+
+def carry_out(draft: Draft, bookings: Sequence[Booking] | None) -> None:
+    """Set and remove bookings until there are these and no others; None = leave them."""
+    if bookings is None:
+        return
+    names = {each.name for each in bookings}
+    for name in there_are(draft.mind):
+        if name not in names:
+            draft.apply(BookingRemoved(draft.now, name))
+    for each in bookings:
+        draft.apply(BookingSet(draft.now, each))

@@ -1,0 +1,89 @@
+"""From the queues there are to those of a policy, without losing what is in them."""
+
+from collections.abc import Sequence
+
+from ganglion.engine.state.cluster_state import ClusterState
+from ganglion.files.policy import PolicyFile
+from ganglion.files.queue_tree import parents_first
+from ganglion.files.yaml import Path
+from ganglion.model.errors import Conflict, FieldError
+from ganglion.model.events import QueueRemoved, QueueSet
+from ganglion.model.plan import Phase
+from ganglion.model.queue import Queue
+from ganglion.server.state.transaction import Draft
+
+SHOWN = 5
+"""Most workloads that a refusal names."""
+
+
+class InUse(Conflict):
+    """A queue cannot go or move while workloads are in it."""
+
+
+def check(state: ClusterState, file: PolicyFile) -> None:
+    """The queues that are in use stay what they are.
+
+    Raises:
+        InUse: one would be removed, get queues under it, or move while its gangs run.
+    """
+    if file.queues is None:
+        return
+    wanted = {each.name: each for each in file.queues}
+    parents = {each.parent for each in file.queues}
+    inside = occupants(state)
+    for name, workloads in inside.items():
+        named = f"{len(workloads)} workload{'s' * (len(workloads) > 1)}: {_some(workloads)}"
+        path: Path = ("queues", file.places[name]) if name in file.places else ("queues",)
+        if name not in wanted:
+            hint = "keep it in the file until they have ended, or move those that wait:"
+            hint += f" ganglion update {workloads[0]} --queue OTHER"
+            raise _in_use(file, path, f"the queue `{name}` is missing, but holds {named}", hint)
+        if name in parents:
+            problem = f"the queue `{name}` holds {named}, and cannot get queues under it"
+            raise _in_use(file, path, problem, "let the new queues have another parent")
+        _check_move(state, file, path, wanted[name], named)
+
+
+def _check_move(
+    state: ClusterState, file: PolicyFile, path: Path, queue: Queue, named: str
+) -> None:
+    present = state.queues[queue.name]
+    if present.parent != queue.parent and any(state.shares.usage[queue.name].values()):
+        problem = f"the queue `{queue.name}` cannot move to `{queue.parent}`: it holds {named}"
+        raise _in_use(file, (*path, "parent"), problem, "wait until they have ended")
+
+
+def occupants(state: ClusterState) -> dict[str, list[str]]:
+    """Queue -> workloads that are live in it, by name."""
+    found: dict[str, dict[str, None]] = {}
+    for record in state.records.values():
+        if record.phase is not Phase.ENDED:
+            found.setdefault(record.gang.queue, {})[record.gang.workload] = None
+    return {queue: sorted(found[queue]) for queue in sorted(found)}
+
+
+def carry_out(draft: Draft, queues: Sequence[Queue] | None) -> None:
+    """Set and remove queues until there are these and no others.
+
+    Raises:
+        Conflict: the state does not allow it.
+    """
+    if queues is None:
+        return
+    for queue in parents_first(queues):
+        if draft.state.queues.get(queue.name) != queue:
+            draft.apply(QueueSet(draft.now, queue))
+    wanted = {each.name for each in queues}
+    for queue in reversed(parents_first(draft.state.queues.values())):
+        if queue.name not in wanted:
+            draft.apply(QueueRemoved(draft.now, queue.name))
+
+
+def _in_use(file: PolicyFile, path: Path, problem: str, hint: str) -> InUse:
+    found: FieldError = file.wrong(problem, path, hint)
+    return InUse(found.message, hint)
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return ", ".join(names[:SHOWN]) + more

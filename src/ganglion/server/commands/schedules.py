@@ -1,0 +1,96 @@
+"""What users may do about schedules, and what a date does; each runs within one turn."""
+
+from typing import Any
+
+import msgspec
+import structlog
+
+from ganglion.files.wording import meant
+from ganglion.lifecycle.schedules import Answer, answer, due, next_date
+from ganglion.model.errors import GanglionError, NotFound
+from ganglion.model.events import ScheduleFired, ScheduleRemoved
+from ganglion.server.commands import live as commands
+from ganglion.server.commands.submit import submit_run
+from ganglion.server.state.schedules import Standing
+from ganglion.server.state.transaction import Draft
+
+log = structlog.get_logger(__name__)
+
+
+def remove(draft: Draft, name: str, user: str) -> None:
+    """Take a schedule back; what it has begun goes on.
+
+    Raises:
+        NotFound: there is no such schedule.
+    """
+    known = draft.book.schedules.live
+    if name not in known:
+        hint = meant(name, [*known]) or "see: ganglion schedules"
+        raise NotFound(f"there is no schedule {name}", hint)
+    draft.record(ScheduleRemoved(draft.now, name, user))
+
+
+class SchedulesKeeper:
+    """Submits workloads when their dates come; see `keepers.Keeper`.
+
+    Everything it knows is in the book, so there is nothing to note.
+    """
+
+    name = "schedules"
+
+    def note(self, event: object) -> None:
+        """The book notes everything."""
+
+    def forget(self) -> None:
+        """The book is made anew."""
+
+    def memory(self) -> None:
+        """The book remembers everything."""
+
+    def recall(self, memory: None) -> None:
+        """The book remembers everything."""
+
+    def tend(self, draft: Draft) -> int | None:
+        """Act upon the dates that have come; returns the next one."""
+        standing = list(draft.book.schedules.live.values())
+        dates = [_tended(draft, each) for each in standing]
+        return min((date for date in dates if date is not None), default=None)
+
+
+def _tended(draft: Draft, standing: Standing) -> int | None:
+    found = due(standing.schedule, standing.since, draft.wall)
+    if found and not (found.again and found.date == standing.last):
+        known = tuple(run for run in standing.runs if run in draft.book.entries)
+        draft.book.schedules.keep(standing.name, known)
+        live = tuple(run for run in known if draft.book.ended_at(run) is None)
+        _act(
+            draft,
+            standing,
+            found.date,
+            answer(standing.schedule, found, live, draft.stepped_ms),
+            again=found.again,
+        )
+    upcoming = next_date(standing.schedule, draft.wall)
+    return None if upcoming is None else draft.now + upcoming - draft.wall
+
+
+def _act(draft: Draft, standing: Standing, date: int, what: Answer, *, again: bool) -> None:
+    run, message = "", what.message
+    if what.submit:
+        run, message = _submitted(draft, standing, what)
+    draft.record(ScheduleFired(draft.now, standing.name, date, run, message, again))
+
+
+def _submitted(draft: Draft, standing: Standing, what: Answer) -> tuple[str, str]:
+    """The new run, and what to say."""
+    data: dict[str, Any] = msgspec.json.decode(standing.document)
+    if what.cancel:
+        data["after"] = [*data.get("after", ()), *(f"any:{run}" for run in what.cancel)]
+    try:
+        accepted = submit_run(draft, standing.name, data, standing.user, standing.runs)
+    except GanglionError as error:
+        log.warning("schedule failed", schedule=standing.name, error=error.message)
+        return "", f"it could not be submitted: {error.message}"
+    for run in what.cancel:
+        commands.cancel(draft, run, f"the schedule {standing.name}: the next date has come")
+    return accepted.id, what.message

@@ -1,0 +1,1 @@
+"""One controller for each kind of workload, run in every turn."""

@@ -1,0 +1,1 @@
+"""One thread that owns the state and takes turn after turn."""

@@ -1,0 +1,140 @@
+"""Commands that other threads ask the service for, with the request that each comes from."""
+
+import asyncio
+import queue
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+from contextlib import contextmanager
+from typing import Any
+
+import structlog
+from msgspec import Struct, field
+
+from ganglion.model.errors import EnvironmentFault, GanglionError
+from ganglion.server.rest.request_id import request_id
+from ganglion.server.state.transaction import Draft
+from ganglion.tracing.spans import Place, Value, current, emit
+
+log = structlog.get_logger(__name__)
+
+
+class Asked(Struct):
+    """One command.
+
+    Attributes:
+        command: checks, raises what is wrong, then changes the draft. May run twice.
+        answer: set once its effect is written, or it is refused.
+        request: id of the request that it comes from; empty = of none.
+        place: span of that request; None = it is not traced.
+    """
+
+    command: Callable[[Draft], Any]
+    answer: Future[Any] = field(default_factory=Future)
+    request: str = field(default_factory=request_id)
+    place: Place | None = field(default_factory=current)
+
+    def refuse(self, error: GanglionError) -> None:
+        """Answer with an error, unless there is an answer."""
+        if not self.answer.done():
+            self.answer.set_exception(error)
+
+
+async def awaited(answer: Future[Any], timeout_s: float) -> Any:  # noqa: ANN401 - whatever the command returns
+    """The answer of another thread.
+
+    One hop into the event loop: `asyncio.wrap_future` takes three rounds of it.
+
+    Raises:
+        TimeoutError: there was none in time.
+    """
+    loop = asyncio.get_running_loop()
+    told = loop.create_future()
+
+    def tell() -> None:
+        if told.done():
+            return
+        error = answer.exception()
+        if error:
+            told.set_exception(error)
+        else:
+            told.set_result(answer.result())
+
+    answer.add_done_callback(lambda _: loop.call_soon_threadsafe(tell))
+    async with asyncio.timeout(timeout_s):
+        return await told
+
+
+@contextmanager
+def in_time(timeout_s: float) -> Iterator[None]:
+    """Name what it means that an answer did not come in time."""
+    try:
+        yield
+    except TimeoutError:
+        raise EnvironmentFault(
+            f"the server is busy and did not answer within {timeout_s:.0f} s",
+            "it may still do what was asked: look before you repeat it",
+        ) from None
+
+
+class Inbox:
+    """Commands that wait for their turn. Safe from any thread."""
+
+    def __init__(self) -> None:
+        self._asked: queue.SimpleQueue[Asked | None] = queue.SimpleQueue()
+
+    def put(self, asked: Asked | None) -> None:
+        """Add a command; None only ends the wait."""
+        self._asked.put(asked)
+
+    def gather(self, patience_s: float) -> list[Asked]:
+        """Wait for a command, at most the given time; return all there are."""
+        gathered = list[Asked | None]()
+        try:
+            gathered.append(self._asked.get(timeout=patience_s))
+            while True:
+                gathered.append(self._asked.get_nowait())
+        except queue.Empty:
+            return [asked for asked in gathered if asked]
+
+
+def run(draft: Draft, asked: Sequence[Asked]) -> list[tuple[Asked, Any]] | None:
+    """Run commands in their order; what they log and record names their request.
+
+    Returns:
+        answers in order; None when a command failed after it had changed the state.
+    """
+    answers = []
+    for each in asked:
+        before, events = draft.size, len(draft.batch.incoming)
+        try:
+            if not each.answer.done():
+                with structlog.contextvars.bound_contextvars(request=each.request):
+                    answers.append((each, each.command(draft)))
+                draft.mark(events, each.request)
+        except Exception as error:
+            if not isinstance(error, GanglionError):
+                log.exception("request failed", request=each.request)
+            each.answer.set_exception(error)
+            if draft.size > before:
+                return None
+    return answers
+
+
+def traced(
+    answers: Sequence[tuple[Asked, Any]], begin: int, cycle: tuple[int, int], number: int
+) -> None:
+    """Tell what a turn did for the requests that it answers.
+
+    Args:
+        answers: of the turn.
+        begin: when it began, in ns.
+        cycle: when the engine began and ended to decide, in ns; zeros = it did not.
+        number: of the cycle in the ledger.
+    """
+    for asked, _ in answers:
+        if asked.place:
+            about: dict[str, Value] = {"ganglion.cycle": number, "ganglion.request": asked.request}
+            place = emit("commit", asked.place, begin, time.time_ns(), about)
+            if all(cycle):
+                emit("cycle", place, *cycle)

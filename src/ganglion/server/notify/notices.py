@@ -1,0 +1,223 @@
+"""What is sent to whom, and how: mail, commands and webhooks."""
+
+import asyncio
+import os
+import signal
+import smtplib
+import socket
+import subprocess
+from collections.abc import Callable
+from email.message import EmailMessage
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import httpx2
+from msgspec import Struct, field
+
+from ganglion.files.grammar.words import SECRET
+from ganglion.model.errors import EnvironmentFault
+from ganglion.server.notify.settings import Settings, Smtp
+from ganglion.transport.egress import CheckedTransport, Egress
+
+MAIL_S = 10.0
+"""How long a mail server may stay silent."""
+HOOK_S = 10.0
+"""How long a webhook may stay silent."""
+COMMAND_S = 60.0
+"""How long a command may take."""
+SAID = 200
+"""Characters of a failed command's output that are shown."""
+
+
+class Notice(Struct):
+    """One message to one recipient.
+
+    Attributes:
+        seq: number of the event that it is about.
+        workload: id of the workload.
+        event: `end`, `failure`, `start` or `preemption`.
+        channel: `mail`, `command` or `webhook`.
+        to: the address, the command, or the URL or the secret that holds it.
+        facts: what there is to tell, by name of an environment variable without prefix.
+        first, due: when it was tried first, and is to be tried next, in ms; 0 = at once.
+        tries: how often it has failed.
+    """
+
+    seq: int
+    workload: str
+    event: str
+    channel: str
+    to: str
+    facts: dict[str, str]
+    first: int = 0
+    due: int = 0
+    tries: int = 0
+
+    @property
+    def recipient(self) -> str:
+        """How people call where it goes; commands and URLs may hold secrets."""
+        if self.channel == "webhook":
+            return (
+                f"webhook {self.to if self.to.startswith(SECRET) else urlsplit(self.to).hostname}"
+            )
+        return f"mail to {self.to}" if self.channel == "mail" else "command"
+
+
+class Reach(Struct):
+    """How webhooks are reached.
+
+    Attributes:
+        egress: which addresses may be asked.
+        secret: user and name -> what is kept by that name; None = nothing is.
+    """
+
+    egress: Egress = field(default_factory=Egress)
+    secret: Callable[[str, str], str | None] = lambda _user, _name: None
+
+
+def send(notice: Notice, settings: Settings, reach: Reach) -> None:
+    """Send a notice.
+
+    Raises:
+        EnvironmentFault: it could not be sent; the message says why.
+    """
+    if notice.channel == "command":
+        _run(notice, settings)
+    elif notice.channel == "webhook":
+        asyncio.run(_post(_url(notice, reach), _facts(notice), reach.egress))
+    elif settings.smtp:
+        _over_smtp(_mail(notice, settings), settings.smtp)
+    else:
+        _over_sendmail(_mail(notice, settings), settings.sendmail)
+
+
+def subject(notice: Notice) -> str:
+    """Return what happened as one line."""
+    state = notice.facts["STATE"] if notice.event in ("end", "failure") else notice.event
+    code = notice.facts["EXIT_CODE"]
+    return f"{notice.workload} {state}" + (f", exit code {code}" if code not in ("", "0") else "")
+
+
+def body(notice: Notice) -> str:
+    """Return everything there is to tell."""
+    lines = [f"{name.lower().replace('_', ' ')}: {text}" for name, text in notice.facts.items()]
+    return "\n".join([*lines, "", f"ganglion describe {notice.workload}", ""])
+
+
+def _mail(notice: Notice, settings: Settings) -> EmailMessage:
+    mail = EmailMessage()
+    host = socket.getfqdn()
+    mail["From"] = settings.sender or f"ganglion@{host}"
+    mail["To"] = notice.to
+    mail["Subject"] = f"[ganglion] {subject(notice)}"
+    # The same for every try, so that one that was sent twice is recognised.
+    mail["Message-ID"] = f"<{notice.seq}.{notice.workload}.{notice.event}@{host}>"
+    mail["Auto-Submitted"] = "auto-generated"
+    mail.set_content(body(notice))
+    return mail
+
+
+def _over_smtp(mail: EmailMessage, smtp: Smtp) -> None:
+    kind = smtplib.SMTP_SSL if smtp.security == "tls" else smtplib.SMTP
+    try:
+        with kind(smtp.host, smtp.port, timeout=MAIL_S) as server:
+            if smtp.security == "starttls":
+                server.starttls()
+            if smtp.user:
+                server.login(smtp.user, _password(smtp))
+            server.send_message(mail)
+    except (OSError, smtplib.SMTPException) as error:
+        raise EnvironmentFault(f"{smtp.host}:{smtp.port}: {_told(error)}") from error
+
+
+def _told(error: Exception) -> str:
+    """An error of SMTP in words, without what was sent."""
+    if isinstance(error, smtplib.SMTPRecipientsRefused):
+        code, text = next(iter(error.recipients.values()))
+        return f"{code} {text.decode(errors='replace')}"
+    if isinstance(error, smtplib.SMTPResponseException):
+        answer: object = error.smtp_error  # bytes, or text where the library made it up
+        words = answer.decode(errors="replace") if isinstance(answer, bytes) else str(answer)
+        return f"{error.smtp_code} {words}"
+    return str(error) or type(error).__name__
+
+
+def _password(smtp: Smtp) -> str:
+    lines = Path(smtp.password_file).expanduser().read_text(encoding="utf-8").splitlines()
+    return lines[0] if lines else ""
+
+
+def _over_sendmail(mail: EmailMessage, program: str) -> None:
+    if not Path(program).exists():
+        raise EnvironmentFault("no mail server is configured: give notify.yaml an `smtp`")
+    _done([program, "-t", "-i"], mail.as_bytes(), {})
+
+
+def _run(notice: Notice, settings: Settings) -> None:
+    if not settings.commands:
+        raise EnvironmentFault(
+            "commands are not allowed here: the server's owner sets `commands: true` in notify.yaml"
+        )
+    names = {"EVENT": notice.event, **notice.facts}
+    env = {f"GANGLION_NOTIFY_{name}": text for name, text in names.items()}
+    _done(["/bin/sh", "-c", notice.to], body(notice).encode(), env)
+
+
+def _url(notice: Notice, reach: Reach) -> str:
+    if not notice.to.startswith(SECRET):
+        return notice.to
+    name = notice.to.removeprefix(SECRET)
+    found = reach.secret(notice.facts["USER"], name)
+    if found is None:
+        raise EnvironmentFault(f"no secret {name} is kept: ganglion secret set {name}")
+    return found.strip()
+
+
+def _facts(notice: Notice) -> dict[str, str]:
+    """What is sent as JSON; chat programs show `text`."""
+    facts = {name.lower(): text for name, text in notice.facts.items()}
+    said = f": {notice.facts['MESSAGE']}" if notice.facts["MESSAGE"] else ""
+    return {"text": subject(notice) + said, "event": notice.event, **facts}
+
+
+async def _post(url: str, facts: dict[str, str], egress: Egress) -> None:
+    """Send JSON.
+
+    Raises:
+        EnvironmentFault: it was not taken; the message has no part of the URL but the host.
+    """
+    try:
+        transport = CheckedTransport(egress, 1)
+        async with httpx2.AsyncClient(transport=transport, timeout=HOOK_S) as client:
+            answer = await client.post(url, json=facts)
+    except httpx2.InvalidURL:
+        raise EnvironmentFault("that is no URL") from None
+    except httpx2.HTTPError as error:
+        raise EnvironmentFault(str(error) or type(error).__name__) from None
+    if not answer.is_success:
+        raise EnvironmentFault(f"{answer.request.url.host} answered {answer.status_code}")
+
+
+def _done(argv: list[str], typed: bytes, env: dict[str, str]) -> None:
+    """Run a program to its end, with all that it started.
+
+    Raises:
+        EnvironmentFault: it failed or took too long.
+    """
+    with subprocess.Popen(
+        argv,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        env=os.environ | env,
+        start_new_session=True,
+    ) as process:
+        try:
+            said, _ = process.communicate(typed, timeout=COMMAND_S)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            raise EnvironmentFault(f"it took longer than {COMMAND_S:g} s") from None
+    if process.returncode:
+        lines = said.decode(errors="replace").strip().splitlines()
+        last = f": {lines[-1][:SAID]}" if lines else ""
+        raise EnvironmentFault(f"it ended with exit code {process.returncode}{last}")

@@ -1,0 +1,274 @@
+"""Notifies people of what happens to workloads, from the ledger, in a thread of its own.
+
+The ledger is the queue: what was read of it and what is still to be sent is kept in one file, so
+that every notice is sent at least once, whatever is killed in between. No turn waits for it.
+"""
+
+import contextlib
+import os
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+import structlog
+from msgspec import Struct, field
+
+from ganglion.ledger.records import Entry, Filed
+from ganglion.lifecycle.status import State
+from ganglion.model.behaviour import Notify
+from ganglion.model.errors import GanglionError
+from ganglion.model.events import GangEnded, GangStarted, Outcome
+from ganglion.server.notify.notices import Notice, Reach, send
+from ganglion.server.notify.settings import Settings, Watched
+
+if TYPE_CHECKING:
+    from ganglion.ledger.ledger import Ledger
+
+FILE = "notify.json"
+PAGE = 500
+MOST = 1_000
+"""Notices that may wait to be sent; the oldest beyond that are dropped."""
+REMEMBERED = 10_000
+"""Workloads of which it is remembered whether notices are wanted."""
+PAUSE_S = 0.2
+"""Least time between two looks into the ledger."""
+FIRST_MS, LONGEST_MS = 5_000, 3_600_000
+"""Pause after the first failure, doubled after each; and the longest."""
+GIVE_UP_MS = 24 * 3_600_000
+TROUBLE_S = 5.0
+
+_HEARD = msgspec.json.Decoder(GangStarted | GangEnded)
+_KINDS = frozenset({"gang_started", "gang_ended"})
+
+log = structlog.get_logger(__name__)
+
+
+class Memory(Struct):
+    """What outlives the server.
+
+    Attributes:
+        seq: number of the last event that was looked at.
+        pending: what is to be sent, oldest first.
+        started: live workloads whose start was notified.
+        over: workloads whose end was notified, the newest last.
+        failed: workload id -> recipient -> why it could not be sent; the newest last.
+    """
+
+    seq: int
+    pending: list[Notice] = field(default_factory=list)
+    started: dict[str, None] = field(default_factory=dict)
+    over: dict[str, None] = field(default_factory=dict)
+    failed: dict[str, dict[str, str]] = field(default_factory=dict)
+
+
+class Notifier:
+    """Sends what workloads and `notify.yaml` ask for.
+
+    Args:
+        home: Ganglion's home directory.
+        ledger: where everything that happens is written.
+        clock: the time in ms.
+        reach: how webhooks are reached; None = public ones are.
+    """
+
+    def __init__(
+        self, home: Path, ledger: "Ledger", clock: Callable[[], int], reach: Reach | None = None
+    ) -> None:
+        self._home, self._ledger, self._clock = home, ledger, clock
+        self._reach = reach or Reach()
+        self._memory, self._watched = self._recalled(), Watched(home)
+        self._wanted: dict[str, Notify | None] = {}
+        self._news, self._ending = threading.Event(), threading.Event()
+        self._thread = threading.Thread(target=self._run, name="notifier", daemon=True)
+
+    def start(self) -> None:
+        """Begin."""
+        self._news.set()
+        self._thread.start()
+
+    def wake(self) -> None:
+        """Something was written to the ledger. Safe from any thread."""
+        self._news.set()
+
+    def close(self) -> None:
+        """End; what is not sent is sent by the next server."""
+        self._ending.set()
+        self._news.set()
+        self._thread.join(timeout=1.0)
+
+    def failures(self, workload: str) -> str:
+        """What could not be sent about a workload, and why; empty = nothing.
+
+        Safe from any thread.
+        """
+        found = dict(self._memory.failed.get(workload, {}))
+        return "; ".join(f"{recipient}: {said}" for recipient, said in found.items())
+
+    # --- the thread -------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        while not self._ending.is_set():
+            try:
+                self._gather()
+                pause = self._deliver()
+            except Exception as error:  # the thread must outlive whatever is wrong
+                log.exception("notifier failed", error=str(error))
+                pause = TROUBLE_S
+            self._news.wait(pause)
+            self._news.clear()
+            self._ending.wait(PAUSE_S)
+
+    def _gather(self) -> None:
+        """Read on in the ledger, and note what is to be sent."""
+        while page := self._ledger.events(self._memory.seq, PAGE):
+            usual = self._settings().usual
+            for entry in page:
+                if entry.kind in _KINDS:
+                    self._memory.pending += self._notices(entry, usual)
+            self._memory.seq = page[-1].seq
+            self._bound()
+            self._keep()
+
+    def _settings(self) -> Settings:
+        try:
+            return self._watched.read()
+        except GanglionError:  # reported with every notice that cannot be sent for it
+            return Settings()
+
+    def _notices(self, entry: Entry, usual: Notify | None) -> Iterator[Notice]:
+        event = _HEARD.decode(entry.body)
+        workload = event.gang.rpartition("/")[0]
+        known = workload in self._wanted
+        if known and usual is None and self._wanted[workload] is None:
+            return
+        filed = self._ledger.history.by_id(workload)
+        if filed is None:
+            return
+        wanted = filed.workload.notify or usual
+        self._remember(workload, filed.workload.notify)
+        for kind in self._kinds(event, filed) if wanted else ():
+            if wanted and kind in wanted.on:
+                yield from _addressed(entry, kind, event, filed, wanted)
+
+    def _remember(self, workload: str, wanted: Notify | None) -> None:
+        if len(self._wanted) >= REMEMBERED:
+            self._wanted.clear()
+        self._wanted[workload] = wanted
+
+    def _kinds(self, event: GangStarted | GangEnded, filed: Filed) -> Iterator[str]:
+        """What an event means for its workload."""
+        started = self._memory.started
+        if isinstance(event, GangStarted):
+            if filed.id not in started:
+                started[filed.id] = None
+                yield "start"
+            return
+        if event.outcome is Outcome.PREEMPTED:
+            yield "preemption"
+        over = self._memory.over
+        # Several gangs of a workload may end in the millisecond of its end.
+        if event.at == filed.ended and not event.requeue and filed.id not in over:
+            started.pop(filed.id, None)
+            over[filed.id] = None
+            if len(over) > MOST:
+                del over[next(iter(over))]
+            yield "end"
+            if filed.state in (State.FAILED, State.TIMED_OUT):
+                yield "failure"
+
+    def _bound(self) -> None:
+        while len(self._memory.pending) > MOST:
+            dropped = self._memory.pending.pop(0)
+            self._fail(dropped, f"dropped, as more than {MOST:,} notices wait")
+
+    def _deliver(self) -> float | None:
+        """Send what is due; returns the seconds until something is due again, None = never."""
+        for notice in list(self._memory.pending):
+            if self._ending.is_set():
+                return 0
+            if notice.due <= self._clock():
+                self._try(notice)
+                self._keep()
+        dates = [notice.due for notice in self._memory.pending]
+        return max(min(dates) - self._clock(), 0) / 1000 if dates else None
+
+    def _try(self, notice: Notice) -> None:
+        try:
+            send(notice, self._watched.read(), self._reach)
+        except (GanglionError, OSError, ValueError) as error:
+            said = error.message if isinstance(error, GanglionError) else str(error)
+            log.warning(
+                "not notified", workload=notice.workload, channel=notice.channel, error=said
+            )
+            self._again(notice, said)
+            return
+        self._memory.pending.remove(notice)
+        self._recover(notice)
+
+    def _again(self, notice: Notice, said: str) -> None:
+        now = self._clock()
+        notice.first = notice.first or now
+        notice.due = now + min(FIRST_MS << min(notice.tries, 20), LONGEST_MS)
+        notice.tries += 1
+        if now - notice.first > GIVE_UP_MS:
+            self._memory.pending.remove(notice)
+            said = f"given up after {notice.tries} tries: {said}"
+        self._fail(notice, said)
+
+    def _fail(self, notice: Notice, said: str) -> None:
+        failed = self._memory.failed
+        failed[notice.workload] = {**failed.pop(notice.workload, {}), notice.recipient: said}
+        while len(failed) > MOST:
+            del failed[next(iter(failed))]
+
+    def _recover(self, notice: Notice) -> None:
+        left = dict(self._memory.failed.get(notice.workload, {}))
+        if left.pop(notice.recipient, None) is not None:
+            self._memory.failed[notice.workload] = left
+            if not left:
+                del self._memory.failed[notice.workload]
+
+    # --- the file ---------------------------------------------------------------------------
+
+    def _recalled(self) -> Memory:
+        """What an earlier server kept; without one, nothing of the past is notified."""
+        try:
+            found = msgspec.json.decode((self._home / FILE).read_bytes(), type=Memory)
+        except (OSError, msgspec.DecodeError):
+            return Memory(self._ledger.head)
+        if found.seq > self._ledger.head:  # the ledger is another one
+            return Memory(self._ledger.head)
+        return found
+
+    def _keep(self) -> None:
+        """Write the memory; after a failure a notice may be sent twice, none is lost."""
+        scratch = self._home / f".{FILE}.{os.getpid()}"
+        with contextlib.suppress(OSError):
+            scratch.touch(0o600)
+            scratch.write_bytes(msgspec.json.encode(self._memory))
+            scratch.replace(self._home / FILE)
+
+
+def _addressed(
+    entry: Entry, kind: str, event: GangStarted | GangEnded, filed: Filed, wanted: Notify
+) -> Iterator[Notice]:
+    over = kind in ("end", "failure")
+    code, said = (event.exit_code, event.message) if isinstance(event, GangEnded) else (None, "")
+    facts = {
+        "JOB_ID": filed.id,
+        "NAME": filed.name,
+        "GANG": event.gang,
+        "QUEUE": filed.workload.queue,
+        "USER": filed.workload.user,
+        "STATE": filed.state if over else "",
+        "EXIT_CODE": "" if code is None else str(code),
+        "MESSAGE": said,
+    }
+    for address in wanted.mail:
+        yield Notice(entry.seq, filed.id, kind, "mail", address, facts)
+    for url in wanted.webhook:
+        yield Notice(entry.seq, filed.id, kind, "webhook", url, facts)
+    if wanted.command:
+        yield Notice(entry.seq, filed.id, kind, "command", wanted.command, facts)

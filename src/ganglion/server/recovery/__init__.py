@@ -1,0 +1,1 @@
+"""From the ledger to what the server keeps in memory, and back; checkpoints and copies."""

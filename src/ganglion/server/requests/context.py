@@ -1,0 +1,104 @@
+"""What the routes work with."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import pydantic_core
+from fastapi import Depends, Request
+from msgspec import Struct, field
+
+from ganglion.lifecycle.workspaces.look import Look
+from ganglion.model.errors import InputError
+from ganglion.server.loop.service import Service
+from ganglion.server.rest.home import Home
+from ganglion.server.signals.access import Keys
+from ganglion.server.state.feed import Feed
+from ganglion.server.telemetry.metrics import Metrics
+from ganglion.worlds.local.use import UseReader
+
+
+class Context(Struct):
+    """Everything that one server consists of.
+
+    Attributes:
+        service: owns the state.
+        home: where logs lie.
+        feed: the stream of events.
+        metrics: what Prometheus asks for.
+        user: who the holder of the token is.
+        halt: called to end the server.
+        url: where services are reached; empty = nowhere yet.
+        door_trouble: why services cannot be reached; empty = they can, or there are none.
+        look_at: what a workspace was last seen to hold, by its gang.
+        use_of: whether a workspace is used, for people, by its gang.
+        keys: of services, for the router.
+        unsent: notices about a workload that could not be sent, by its id; empty = nothing.
+        uncut: why events do not leave the ledger although they should; empty = they do.
+        uses: reads what this machine uses.
+        tasks: what goes on after the answer.
+        ending: sessions in pods whose end is being recorded.
+    """
+
+    service: Service
+    home: Home
+    feed: Feed
+    metrics: Metrics
+    user: str
+    halt: Callable[[], None] = lambda: None
+    url: Callable[[], str] = lambda: ""
+    door_trouble: Callable[[], str] = lambda: ""
+    look_at: Callable[[str], Look | None] = lambda _gang: None
+    use_of: Callable[[str], str] = lambda _gang: ""
+    keys: Keys = field(default_factory=Keys)
+    unsent: Callable[[str], str] = lambda _workload: ""
+    uncut: Callable[[], str] = lambda: ""
+    uses: UseReader = field(default_factory=UseReader)
+    tasks: set[asyncio.Task[None]] = field(default_factory=set)
+    ending: set[asyncio.Task[None]] = field(default_factory=set)
+
+
+async def _context(request: Request) -> Context:  # a coroutine for the reason of `known_query`
+    found = request.app.state.context
+    assert isinstance(found, Context)
+    return found
+
+
+Here = Annotated[Context, Depends(_context)]
+"""The server, for routes."""
+
+
+class Body(Struct):
+    """A JSON object and the bytes it came as."""
+
+    data: dict[str, Any]
+    raw: bytes
+
+
+async def _body(request: Request) -> Body:
+    return body_of(await request.body())
+
+
+def body_of(raw: bytes) -> Body:
+    """Read a JSON object without running into its depth.
+
+    Raises:
+        InputError: it is none.
+    """
+    try:
+        data = pydantic_core.from_json(raw, allow_inf_nan=False, cache_strings="none")
+    except ValueError as error:
+        raise InputError(f"the body is no JSON: {error}", "send one JSON object") from error
+    if not isinstance(data, dict):
+        raise InputError("the body is no JSON object", "send one workload as a JSON object")
+    return Body(data, raw)
+
+
+Document = Annotated[Body, Depends(_body)]
+"""A JSON object whose keys are checked later, with words of their own."""
+
+
+def document_body(model: str) -> dict[str, Any]:
+    """The OpenAPI description of a route that takes a `Document`."""
+    schema = {"$ref": f"#/components/schemas/{model}"}
+    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}

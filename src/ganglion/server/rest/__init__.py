@@ -1,0 +1,1 @@
+"""What every route relies on: sockets, callers, paths, problems, pages, entity tags."""

@@ -1,0 +1,62 @@
+"""Where a server listens."""
+
+import errno
+import ipaddress
+import socket
+
+from ganglion.model.errors import EnvironmentFault, InputError
+from ganglion.server.rest.home import holder_of
+from ganglion.transport.accepting import Listening
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can connect to an address."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """Take a port; no client can connect before the server listens.
+
+    Args:
+        host: address of this machine.
+        port: 0 = any free one.
+
+    Raises:
+        InputError: no address of this machine.
+        EnvironmentFault: the port is in use or may not be used.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    # asyncio lets small answers out at once only where a socket says that it is TCP: otherwise
+    # the second half of an answer waits some 40 ms for the client's acknowledgement.
+    taken = Listening(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        taken.bind((host, port))
+    except (OSError, OverflowError) as error:
+        taken.close()
+        raise _refused(host, port, error) from error
+    return taken
+
+
+def _refused(host: str, port: int, error: Exception) -> EnvironmentFault | InputError:
+    number = error.errno if isinstance(error, OSError) else None
+    if number == errno.EADDRINUSE:
+        holder = holder_of(port)
+        return EnvironmentFault(
+            f"port {port} is in use" + (f" by {holder}" if holder else ""),
+            "stop that program, or choose another port with --port",
+        )
+    if number == errno.EACCES:
+        return EnvironmentFault(f"port {port} may not be used", "choose one above 1023 with --port")
+    return InputError(f"cannot listen on {host}:{port}: {error}", "as 127.0.0.1 and 7077")
+
+
+def url_of(taken: socket.socket, host: str) -> str:
+    """Where clients find the server."""
+    shown = f"[{host}]" if ":" in host else host
+    return f"http://{shown}:{taken.getsockname()[1]}"

@@ -1,0 +1,145 @@
+"""Who may ask, and how much at once: before any route is looked at."""
+
+import secrets
+from urllib.parse import parse_qs
+
+from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from ganglion.server.rest.connections import PEER
+from ganglion.server.rest.problems import problem
+from ganglion.transport import proof
+from ganglion.transport.hosts import Hosts, is_foreign
+
+MOST_BYTES = 1 << 20
+"""Largest body of a request."""
+
+PREFIX = "/api/v1"
+OPEN = frozenset(
+    {"/healthz", "/readyz", "/version", f"{PREFIX}/healthz", f"{PREFIX}/version", proof.PATH},
+)
+"""Paths that need no token."""
+
+METRICS = "/metrics"
+
+
+class Guard:
+    """Asks for the token, shows that the server knows it, and bounds bodies.
+
+    Callers on the Unix socket need no token: the kernel identifies them.
+
+    Args:
+        app: what is guarded.
+        token: what clients must send.
+        hosts: names that the server answers to.
+        open_metrics: whether metrics need no token.
+    """
+
+    def __init__(self, app: ASGIApp, token: str, hosts: Hosts, *, open_metrics: bool) -> None:
+        self._app, self._secret, self._token = app, token, token.encode()
+        self._hosts = hosts
+        self._open = OPEN | {METRICS} if open_metrics else OPEN
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer, or pass the request on."""
+        if scope["type"] not in ("http", "websocket"):
+            await self._app(scope, receive, send)
+            return
+        refusal = self._refusal(scope)
+        if refusal:
+            await refusal(scope, receive, send)
+        elif scope["type"] == "websocket":
+            await self._app(scope, receive, send)
+        elif scope["path"] == proof.PATH and scope["method"] == "GET":
+            await self._proof(scope)(scope, receive, send)
+        else:
+            await self._app(scope, _bounded(receive), send)
+
+    def _refusal(self, scope: Scope) -> ASGIApp | None:
+        """Why a request is not passed on; None = it is."""
+        headers = Headers(scope=scope)
+        if _is_local(scope):
+            known = True
+        else:
+            authority, address = headers.get("host", ""), scope["server"]
+            if not self._hosts.answers_to(authority, address):
+                return _misdirected(f"this server does not answer to {authority!r}")
+            if is_foreign(headers, authority):
+                return _foreign()
+            known = scope["path"] in self._open or self._knows(headers)
+        if not known:
+            return _unauthorized()
+        return _too_large() if _length(headers) > MOST_BYTES else None
+
+    def _proof(self, scope: Scope) -> ASGIApp:
+        """The answer to a challenge, for the address that the client connected to."""
+        given = parse_qs(scope["query_string"].decode("ascii", "replace")).get("nonce", [""])[0]
+        authority = Headers(scope=scope).get("host", "")
+        if not proof.is_nonce(given):
+            return problem(422, "input.field", "nonce: should be 16 to 128 letters and digits")
+        if not _is_local(scope) and not self._hosts.is_address_of(authority, scope["server"]):
+            return _misdirected(f"this server is not at {authority!r}")
+        return JSONResponse({"proof": proof.proof(self._secret, given, authority)})
+
+    def _knows(self, headers: Headers) -> bool:
+        kind, _, given = headers.get("authorization", "").partition(" ")
+        # Compared as bytes: text beyond ASCII would raise.
+        same = secrets.compare_digest(given.strip().encode("utf-8", "replace"), self._token)
+        return same and kind.lower() == "bearer"
+
+
+def _length(headers: Headers) -> int:
+    given = headers.get("content-length", "0")
+    return int(given) if given.isascii() and given.isdigit() else 0
+
+
+def _bounded(receive: Receive) -> Receive:
+    """Bodies without a declared length are counted as they come."""
+    seen = 0
+
+    async def counted() -> Message:
+        nonlocal seen
+        message = await receive()
+        seen += len(message.get("body", b""))
+        if seen > MOST_BYTES:
+            raise HTTPException(413, f"the body has more than {MOST_BYTES:,} bytes")
+        return message
+
+    return counted
+
+
+def _is_local(scope: Scope) -> bool:
+    """Whether the kernel identifies the caller as a user who may call."""
+    return PEER in scope.get("state", {})
+
+
+def _misdirected(message: str) -> ASGIApp:
+    return problem(
+        421, "http.host", message, "give the server that name: ganglion up --host-name NAME[:PORT]"
+    )
+
+
+def _foreign() -> ASGIApp:
+    message = "a web page of another origin may not use this server"
+    return problem(403, "http.origin", message, "programs send neither Origin nor Sec-Fetch-Site")
+
+
+def _unauthorized() -> ASGIApp:
+    return problem(
+        401,
+        "auth",
+        "the token is missing or wrong",
+        "send `Authorization: Bearer` with the token of $GANGLION_HOME/token",
+        {"WWW-Authenticate": "Bearer"},
+    )
+
+
+def _too_large() -> ASGIApp:
+    return problem(
+        413,
+        "input.size",
+        f"the body has more than {MOST_BYTES:,} bytes",
+        "a request may have at most 1 MiB",
+    )

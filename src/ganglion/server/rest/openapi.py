@@ -1,0 +1,93 @@
+"""The OpenAPI page: what FastAPI derives from the routes, and what it cannot know."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from fastapi import FastAPI
+from pydantic.json_schema import models_json_schema
+
+from ganglion.files.bookings import BookingFile
+from ganglion.files.queue_schema import QueueFile
+from ganglion.files.schema import WorkloadFile
+from ganglion.server.rest.guard import METRICS, OPEN
+from ganglion.server.wire.problem import Problem
+
+Page = dict[str, Any]
+
+_LIVE = ("show_workload", "explain_workload", "update_workload", "cancel_workload")
+_LINKED = {
+    "submit_workload": ("201", _LIVE, "ref", "id"),
+    "retry_workload": ("201", _LIVE, "ref", "id"),
+    "set_queue": ("200", ("show_queue", "delete_queue"), "name", "name"),
+    "set_booking": ("200", ("remove_booking",), "name", "name"),
+    "drain_nodes": ("200", ("undrain_nodes",), "what", "name"),
+}
+"""Operation -> status of its answer, operations that follow, their parameter, key of the answer."""
+
+_JOB = {"name": "train", "run": "python train.py", "resources": {"gpus": 1}, "time_limit": "2h"}
+_POLICY = "preemption: {share_after: 20m}"
+_TRAINING = {"name": ["train-*"], "state": ["QUEUED"]}
+
+EXAMPLES: Mapping[str, Mapping[str, Any]] = {
+    "submit_workload": _JOB,
+    "submit_many": {"workloads": [_JOB, _JOB | {"name": "eval"}]},
+    "update_workload": {"priority": 80, "time_limit": "12h"},
+    "cancel_workload": {"force": False},
+    "scale_service": {"replicas": "2..8"},
+    "cancel_many": {"filter": _TRAINING, "dry_run": True},
+    "update_many": {"filter": _TRAINING, "changes": {"queue": "default"}, "dry_run": True},
+    "suspend_many": {"filter": {"kind": ["workspace"]}, "dry_run": True},
+    "resume_many": {"filter": {"kind": ["workspace"]}, "dry_run": True},
+    "cordon_node": {"reason": "new power supply"},
+    "drain_nodes": {"by": 1_900_000_000_000, "reason": "new power supply"},
+    "set_queue": {"quota": {"gpus": 8}, "limit": {"gpus": 16}, "weight": 2},
+    "set_policy": {"text": _POLICY},
+    "check_policy": {"text": _POLICY, "file": "policy.yaml"},
+    "roll_back_policy": {"version": 0},
+    "set_booking": {"nodes": ["n0"], "begin": "2030-01-07T08:00Z", "length": "4h"},
+    "set_secret": {"value": "what the program finds in its environment"},
+    "shut_down": {"cancel": False},
+}
+"""Operation -> a body that it takes."""
+
+
+def described(app: FastAPI) -> Page:
+    """The page of an application, made once.
+
+    Args:
+        app: with all its routes.
+    """
+    if app.openapi_schema:
+        return app.openapi_schema
+    page = FastAPI.openapi(app)
+    known = page["components"]["schemas"]
+    inputs = tuple((each, "validation") for each in (WorkloadFile, QueueFile, BookingFile))
+    answers = ((Problem, "serialization"),)
+    _, found = models_json_schema((*inputs, *answers), ref_template="#/components/schemas/{model}")  # type: ignore[arg-type]  # a literal per pair
+    known.update(found["$defs"])
+    for unused in ("HTTPValidationError", "ValidationError"):
+        known.pop(unused, None)
+    page["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+    page["security"] = [{"token": []}]
+    operations = {
+        each["operationId"]: each for path in page["paths"].values() for each in path.values()
+    }
+    for path in page["paths"].keys() & (OPEN | {METRICS}):
+        page["paths"][path]["get"]["security"] = []
+    for each in operations.values():
+        # The docstring's first line says more than the function's name does.
+        each["summary"] = each.get("description", each["summary"]).partition("\n")[0].rstrip(".")
+        if "requestBody" in each:
+            content = each["requestBody"]["content"]["application/json"]
+            content["example"] = EXAMPLES[each["operationId"]]
+    for name, (status, targets, parameter, key) in _LINKED.items():
+        if name in operations:
+            operations[name]["responses"][status]["links"] = {
+                target: {
+                    "operationId": target,
+                    "parameters": {parameter: f"$response.body#/{key}"},
+                }
+                for target in targets
+                if target in operations
+            }
+    return page

@@ -1,0 +1,130 @@
+"""The id of the request that is being served: from the client to the log and to the ledger."""
+
+import re
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from uuid import uuid4
+
+import structlog
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from ganglion.model.problem import MEDIA_TYPE
+from ganglion.server.rest.paths import WEBSOCKET
+from ganglion.tracing import spans
+from ganglion.transport.refusals import BROKEN, body
+
+HEADER = "X-Request-Id"
+SWITCHING = 101
+"""Status of a WebSocket that was accepted."""
+log = structlog.get_logger(__name__)
+
+_FIT = re.compile(r"[A-Za-z0-9._:-]{1,64}")
+
+_current: ContextVar[str] = ContextVar("request_id", default="")
+
+
+def request_id() -> str:
+    """The id of the request that this task or thread serves; empty = it serves none."""
+    return _current.get()
+
+
+def begin(given: str) -> str:
+    """Take the id that a client made, or make one where that is missing or not fit to be logged.
+
+    Args:
+        given: value of the header; empty = none.
+
+    Returns:
+        the id.
+    """
+    found = given if _FIT.fullmatch(given) else uuid4().hex
+    _current.set(found)
+    return found
+
+
+class Identified:
+    """Gives every request its id: in the log, in problems, and in the answer's header.
+
+    Args:
+        app: the application.
+        answered: gets the path, the method, the status, and the seconds until the answer's head.
+        template: path and method -> the template of the path; empty = none fits.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        answered: Callable[[str, str, int, float], None] = lambda *_: None,
+        template: Callable[[str, str], str] = lambda *_: "",
+    ) -> None:
+        self._app, self._answered, self._template = app, answered, template
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on."""
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        began = time.perf_counter()
+        headers, said = Headers(scope=scope), dict[str, spans.Value]()
+        found = begin(headers.get(HEADER, ""))
+        if scope["type"] == "websocket":
+            with structlog.contextvars.bound_contextvars(request=found):
+                await self._conversed(scope, receive, send, found)
+            return
+
+        async def marked(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message)[HEADER] = found
+                said["http.response.status_code"] = message["status"]
+                seconds = time.perf_counter() - began
+                self._answered(scope["path"], scope["method"], message["status"], seconds)
+            await send(message)
+
+        async def answering() -> None:
+            try:
+                await self._app(scope, receive, marked)
+            except Exception as error:
+                # The application answers what it fails over; this failed outside of it.
+                if said:
+                    raise
+                log.error("request failed", method=scope["method"], exc_info=error)
+                await Response(body(*BROKEN), BROKEN[0], media_type=MEDIA_TYPE)(
+                    scope, receive, marked
+                )
+
+        with structlog.contextvars.bound_contextvars(request=found):
+            if spans.exporter() is None:
+                await answering()
+                return
+            with self._spanned(scope, scope["method"], found) as known:
+                await answering()
+                known.update(said)
+
+    async def _conversed(self, scope: Scope, receive: Receive, send: Send, request: str) -> None:
+        """Pass a WebSocket on; its span ends with it."""
+        if spans.exporter() is None:
+            await self._app(scope, receive, send)
+            return
+        with self._spanned(scope, WEBSOCKET, request) as known:
+
+            async def marked(message: Message) -> None:
+                if message["type"] == "websocket.accept":
+                    known["http.response.status_code"] = SWITCHING
+                elif message["type"] == "websocket.http.response.start":
+                    known["http.response.status_code"] = message["status"]
+                await send(message)
+
+            await self._app(scope, receive, marked)
+
+    @contextmanager
+    def _spanned(self, scope: Scope, method: str, request: str) -> Iterator[dict[str, spans.Value]]:
+        """The server's span of a request, below that of the client."""
+        route, verb = self._template(scope["path"], method), scope.get("method", "GET")
+        about = {"http.request.method": verb, "http.route": route, "ganglion.request": request}
+        parent = spans.read(Headers(scope=scope).get(spans.HEADER, ""))
+        with spans.span(f"{verb} {route}".rstrip(), spans.Kind.SERVER, parent, about) as known:
+            yield known

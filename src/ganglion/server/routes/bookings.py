@@ -1,0 +1,62 @@
+"""Routes for maintenance windows and advance reservations."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Query
+
+from ganglion.files.bookings import parse_booking
+from ganglion.model.errors import FieldError
+from ganglion.server.commands import bookings
+from ganglion.server.requests.context import Document, Here, document_body
+from ganglion.server.rest.filters import BookingQuery, holds, leaves
+from ganglion.server.rest.pages import Rank, cut
+from ganglion.server.rest.problems import ERRORS
+from ganglion.server.views.cluster import booking_view
+from ganglion.server.wire import workloads
+
+router = APIRouter(tags=["bookings"], responses=ERRORS)
+
+Name = Annotated[str, Path(max_length=200)]
+
+
+@router.get("/bookings")
+def list_bookings(here: Here, query: Annotated[BookingQuery, Query()]) -> workloads.BookingPage:
+    """List bookings by when they begin."""
+    now = here.service.now()
+    with here.service.read() as mind:
+        every = [booking_view(each, now) for each in mind.state.bookings.all()]
+    found = sorted((each for each in every if _takes(query, each)), key=_rank)
+    shown, following = cut("bookings", found, _rank, query)
+    return workloads.BookingPage(items=tuple(shown), next=following)
+
+
+def _rank(each: workloads.BookingView) -> Rank:
+    return (each.begin, each.name)
+
+
+def _takes(query: BookingQuery, each: workloads.BookingView) -> bool:
+    return (
+        (not query.state or each.state in query.state)
+        and (not query.queue or not leaves(query.queue).isdisjoint(each.queues))
+        and (not query.user or not set(query.user).isdisjoint(each.users))
+        and holds(query.text.lower(), each.name, each.reason, *each.nodes)
+    )
+
+
+@router.put("/bookings/{name}", openapi_extra=document_body("BookingFile"))
+def set_booking(here: Here, name: Name, body: Document) -> workloads.BookingView:
+    """Make or change a booking; the body has the keys of a policy file's bookings."""
+    if body.data.get("name", name) != name:
+        raise FieldError(
+            f"the path names booking {name}, the body another", key="name", hint="leave it out"
+        )
+    file, wrong = parse_booking({**body.data, "name": name})
+    found = here.service.ask(lambda draft: bookings.set_booking(draft, file, wrong))
+    return booking_view(found, here.service.now())
+
+
+@router.delete("/bookings/{name}")
+def remove_booking(here: Here, name: Name) -> workloads.Done:
+    """Take a booking back."""
+    here.service.ask(lambda draft: bookings.remove_booking(draft, name))
+    return workloads.Done()

@@ -1,0 +1,159 @@
+"""Routes for many workloads at once; each is one turn and one commit."""
+
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+import pydantic_core
+from fastapi import APIRouter, Header
+from pydantic import Field
+
+from ganglion.model.causes import Cause, CauseKind
+from ganglion.model.errors import FieldError, GanglionError, InputError
+from ganglion.server.commands import live, submit, workspaces
+from ganglion.server.requests.context import Context, Document, Here
+from ganglion.server.rest.filters import Filter, wanted
+from ganglion.server.rest.problems import ERRORS
+from ganglion.server.routes import bulk_turns
+from ganglion.server.routes.workloads import Update, changes_of
+from ganglion.server.wire import bulk as schemas_bulk
+from ganglion.server.wire.base import Input
+
+router = APIRouter(tags=["bulk"], responses=ERRORS)
+
+MOST_DOCUMENTS = 1_000
+"""Most workloads of one batch."""
+MOST_REFS = 10_000
+
+Key = Annotated[
+    str,
+    # The number of the document is added to it.
+    Header(alias="Idempotency-Key", max_length=190, pattern=r"^[\x21-\x7e]*$"),
+]
+
+
+class Selection(Input):
+    """Which workloads: those named, and the live ones that pass the filter."""
+
+    workloads: list[Annotated[str, Field(max_length=300)]] = Field(
+        [], max_length=MOST_REFS, description="ids, names or unique prefixes; `job/3` is one gang"
+    )
+    filter: Filter | None = Field(None, description="`{}` is every live workload")
+    dry_run: bool = Field(False, description="only say which they are")
+
+
+class CancelMany(Selection):
+    """Which workloads to cancel, and how."""
+
+    force: bool = Field(False, description="leave no grace")
+
+
+class UpdateMany(Selection):
+    """Which workloads to change, and what."""
+
+    changes: Update
+
+
+BATCH: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "application/json": {
+                "schema": {
+                    "type": "object",
+                    "required": ["workloads"],
+                    "additionalProperties": False,
+                    "properties": {
+                        "workloads": {
+                            "type": "array",
+                            "maxItems": MOST_DOCUMENTS,
+                            "items": {"$ref": "#/components/schemas/WorkloadFile"},
+                        },
+                        "force": {"type": "boolean", "default": False},
+                    },
+                }
+            }
+        },
+    }
+}
+
+
+@router.post("/workloads:submit", openapi_extra=BATCH)
+def submit_many(here: Here, body: Document, idempotency_key: Key = "") -> schemas_bulk.BatchAnswer:
+    """Submit up to 1,000 workloads; what is refused of one leaves the others alone.
+
+    The same Idempotency-Key submits nothing twice and repeats what was accepted.
+    """
+    documents, force = _batch(body.data)
+    requests = list(_checked(here, documents, idempotency_key, force=force))
+    return here.service.ask(lambda draft: bulk_turns.submit_all(draft, requests))
+
+
+def _batch(data: dict[str, Any]) -> tuple[list[Any], bool]:
+    documents, force = data.get("workloads"), data.get("force", False)
+    unknown = data.keys() - {"workloads", "force"}
+    if unknown:
+        raise FieldError("unknown key", key=min(unknown), hint="there are workloads, force")
+    if not isinstance(documents, list):
+        raise FieldError("should be a list of workloads", key="workloads")
+    if len(documents) > MOST_DOCUMENTS:
+        hint = f"at most {MOST_DOCUMENTS:,}; send the others in a second request"
+        raise FieldError(f"there are {len(documents):,}", key="workloads", hint=hint)
+    if not isinstance(force, bool):
+        raise FieldError("should be true or false", key="force")
+    return documents, force
+
+
+def _checked(
+    here: Context, documents: list[Any], key: str, *, force: bool
+) -> Iterator[submit.Request | schemas_bulk.Refusal]:
+    """Check documents by themselves, before the turn that takes them."""
+    for number, document in enumerate(documents):
+        own = {"key": f"{key}#{number}"} if key else {}
+        try:
+            if not isinstance(document, dict):
+                raise InputError("a workload is a JSON object")
+            raw = pydantic_core.to_json(document) if key else b""
+            yield submit.checked(document, raw, user=here.user, force=force, **own)
+        except GanglionError as error:
+            name = document.get("name") if isinstance(document, dict) else None
+            yield bulk_turns.refusal(name if isinstance(name, str) else "", error)
+
+
+@router.post("/workloads:cancel")
+def cancel_many(here: Here, which: CancelMany) -> schemas_bulk.BulkAnswer:
+    """End what waits and stop what runs of many workloads."""
+    force = which.force
+    return _done(here, which, lambda d, ref: live.cancel(d, ref, here.user, force=force))
+
+
+@router.post("/workloads:update")
+def update_many(here: Here, which: UpdateMany) -> schemas_bulk.BulkAnswer:
+    """Change many live workloads."""
+    given = changes_of(which.changes)
+    return _done(here, which, lambda draft, ref: live.change(draft, ref, given))
+
+
+@router.post("/workloads:suspend")
+def suspend_many(here: Here, which: Selection) -> schemas_bulk.BulkAnswer:
+    """Stop many workspaces until they are resumed."""
+    return _done(here, which, lambda draft, ref: workspaces.suspend(draft, ref, here.user))
+
+
+@router.post("/workloads:resume")
+def resume_many(here: Here, which: Selection) -> schemas_bulk.BulkAnswer:
+    """Let many suspended workspaces start again."""
+    cause = Cause(CauseKind.RESUMED, user=here.user)
+    return _done(here, which, lambda draft, ref: workspaces.resume(draft, ref, cause))
+
+
+def _done(here: Context, which: Selection, act: bulk_turns.Act) -> schemas_bulk.BulkAnswer:
+    if not which.workloads and which.filter is None:
+        raise FieldError(
+            "name workloads, or give a filter", key="workloads", hint="`filter: {}` is all of them"
+        )
+    want = wanted(which.filter, here.service.now()) if which.filter is not None else None
+    chosen = bulk_turns.Chosen(tuple(which.workloads), want)
+    if which.dry_run:
+        with here.service.read() as mind:
+            return bulk_turns.preview(mind, here.service.ledger, here.service.now(), chosen)
+    return here.service.ask(lambda draft: bulk_turns.apply(draft, chosen, act))

@@ -1,0 +1,172 @@
+"""Routes for queues, nodes, the order, events, and the server itself."""
+
+import asyncio
+from typing import Annotated, Any
+
+import anyio
+from fastapi import APIRouter, Header, Query, Response
+from fastapi.responses import JSONResponse
+from pydantic import Field
+
+from ganglion import __version__
+from ganglion.engine.gangs.record import HOLDING
+from ganglion.server.commands import live
+from ganglion.server.requests import health
+from ganglion.server.requests.context import Context, Here
+from ganglion.server.rest.filters import OrderQuery, StateQuery, TextQuery
+from ganglion.server.rest.guard import METRICS
+from ganglion.server.rest.problems import ERRORS
+from ganglion.server.state.feed import Patient
+from ganglion.server.views import cluster
+from ganglion.server.wire import fleet, server, workloads
+from ganglion.server.wire.base import Input
+
+router = APIRouter(tags=["cluster"], responses=ERRORS)
+public = APIRouter(tags=["server"])
+probes = APIRouter(tags=["server"])
+_TROUBLE: dict[int | str, dict[str, Any]] = {
+    503: {"model": server.Health, "description": "a check fails"}
+}
+
+MOST = (1 << 63) - 1
+"""Largest number that databases hold."""
+SERVER_SENT = {
+    "type": "object",
+    "description": "the fields of one server-sent event",
+    "properties": {
+        "id": {"type": "string", "description": "number of the event"},
+        "event": {"type": "string", "description": "`end` where the server ends the stream"},
+        "data": {
+            "type": "string",
+            "description": "the event as JSON; `cause` is a sentence, `why` the same for programs",
+        },
+    },
+}
+DRAIN_S = 0.1
+"""How often a shutdown looks whether all jobs have stopped."""
+
+
+class Cordon(Input):
+    """Why nothing new may start."""
+
+    reason: str = Field(min_length=1, max_length=500)
+
+
+class Shutdown(Input):
+    """What becomes of jobs."""
+
+    cancel: bool = Field(False, description="stop all jobs first; otherwise they run on")
+
+
+@router.get("/nodes")
+def list_nodes(here: Here, query: Annotated[StateQuery, Query()]) -> fleet.NodePage:
+    """List nodes and what is free on them."""
+    with here.service.read() as mind:
+        return cluster.node_page(mind.state, mind.book.alarms, query)
+
+
+@router.post("/nodes/{name}/cordon")
+def cordon_node(here: Here, name: str, why: Cordon) -> workloads.Done:
+    """Start nothing new on a node; what runs there runs on."""
+    here.service.ask(lambda draft: live.cordon(draft, name, why.reason))
+    return workloads.Done()
+
+
+@router.post("/nodes/{name}/uncordon")
+def uncordon_node(here: Here, name: str) -> workloads.Done:
+    """Let a node take work again."""
+    here.service.ask(lambda draft: live.cordon(draft, name, ""))
+    return workloads.Done()
+
+
+@router.get("/gpus")
+def list_gpus(here: Here, query: Annotated[TextQuery, Query()]) -> fleet.CapacityPage:
+    """Say by flavor how many GPUs there are, are used and are free."""
+    with here.service.read() as mind:
+        return cluster.capacity_page(mind.state, query)
+
+
+@router.get("/order")
+def list_order(here: Here, query: Annotated[OrderQuery, Query()]) -> workloads.OrderPage:
+    """List everything that waits, in order."""
+    with here.service.read() as mind:
+        return cluster.order_page(mind.state, query, here.service.now())
+
+
+@router.get(
+    "/events",
+    response_class=Response,
+    responses={200: {"content": {"text/event-stream": {"schema": SERVER_SENT}}}},
+)
+def stream_events(
+    here: Here,
+    after: Annotated[int, Query(ge=0, le=MOST, description="number of an event")] = 0,
+    follow: Annotated[bool, Query(description="false = end with the newest event")] = True,
+    now: Annotated[bool, Query(description="begin with what happens from now on")] = False,
+    last_event_id: Annotated[str, Header(alias="Last-Event-ID", pattern=r"^[0-9]{0,18}$")] = "",
+) -> Response:
+    """Stream what happened after an event, then what happens; Last-Event-ID wins over `after`."""
+    start = int(last_event_id) if last_event_id else here.feed.head if now else after
+    here.feed.check(start)
+    return Patient(
+        here.feed.stream(start, follow=follow),
+        feed=here.feed,
+        media_type="text/event-stream",
+        headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
+    )
+
+
+@router.post("/shutdown", status_code=202)
+async def shut_down(here: Here, how: Shutdown | None = None) -> workloads.Done:
+    """End the server; with `cancel`, once all jobs have stopped."""
+    if how and how.cancel:
+        await anyio.to_thread.run_sync(
+            lambda: here.service.ask(lambda draft: live.cancel_all(draft, here.user))
+        )
+    task = asyncio.create_task(_end(here, drained=bool(how and how.cancel)))
+    here.tasks.add(task)
+    task.add_done_callback(here.tasks.discard)
+    return workloads.Done()
+
+
+async def _end(here: Context, *, drained: bool) -> None:
+    while drained and await anyio.to_thread.run_sync(_holds, here):
+        await asyncio.sleep(DRAIN_S)
+    here.halt()
+
+
+def _holds(here: Context) -> bool:
+    with here.service.read() as mind:
+        return any(record.phase in HOLDING for record in mind.state.records.values())
+
+
+@public.get("/healthz", response_model=server.Health, responses=_TROUBLE)
+def show_health(here: Here) -> Response:
+    """Say whether the server works; 503 = it does not, and which check fails."""
+    return _answer(health.alive(here))
+
+
+@probes.get("/readyz", response_model=server.Health, responses=_TROUBLE)
+def show_readiness(here: Here) -> Response:
+    """Say whether requests are accepted, and what needs a person; 503 = they are not."""
+    return _answer(health.ready(here))
+
+
+def _answer(found: server.Health) -> Response:
+    return JSONResponse(found.model_dump(), 503 if found.status == "trouble" else 200)
+
+
+@public.get("/version")
+def show_version() -> server.VersionView:
+    """Say which version the server has."""
+    return server.VersionView(version=__version__)
+
+
+@probes.get(
+    METRICS,
+    response_class=Response,
+    responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
+)
+def show_metrics(here: Here) -> Response:
+    """Measure the server, in the text format of Prometheus."""
+    return Response(here.metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")

@@ -1,0 +1,86 @@
+"""The route for ended work."""
+
+from fnmatch import translate
+from re import compile as compiled
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from ganglion.ledger.history import Wanted
+from ganglion.ledger.records import Filed
+from ganglion.lifecycle.status import State
+from ganglion.model.errors import FieldError
+from ganglion.model.workload import Kind
+from ganglion.server.requests.context import Here
+from ganglion.server.rest.problems import ERRORS
+from ganglion.server.views.workloads import history_item
+from ganglion.server.wire.ended import HistoryPage
+
+router = APIRouter(tags=["workloads"], responses=ERRORS)
+
+MOST = (1 << 63) - 1
+"""Largest number that databases hold."""
+ENDED = frozenset({State.SUCCEEDED, State.FAILED, State.CANCELLED, State.TIMED_OUT})
+
+Text = Annotated[str | None, Query(max_length=200)]
+
+
+@router.get("/history")
+def history(
+    here: Here,
+    since: Annotated[int, Query(ge=0, le=MOST, description="ended at or after, in ms")] = 0,
+    until: Annotated[int, Query(ge=0, le=MOST, description="ended before, in ms; 0 = now")] = 0,
+    state: Annotated[tuple[State, ...], Query(description="ended in one of these")] = (),
+    queue: Annotated[str | None, Query(max_length=1000)] = None,
+    user: Text = None,
+    kind: Kind | None = None,
+    name: Annotated[
+        str | None, Query(max_length=200, description="pattern: `*` is any text, `?` one character")
+    ] = None,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+    after: Annotated[str, Query(description="`next` of the page before")] = "",
+) -> HistoryPage:
+    """List workloads that have ended, the one that ended last first.
+
+    A page may have fewer than `limit` items although more follow: `next` says so.
+    """
+    pairs = {"queue": queue and queue.rpartition("/")[2], "user": user, "kind": kind}
+    equal = {key: _text(str(value)) for key, value in pairs.items() if value}
+    states = tuple(str(each) for each in state if each in ENDED)
+    if state and not states:
+        return HistoryPage(items=(), next=None)
+    wanted = Wanted(since, until, states, equal, _text(name or ""))
+    found = here.service.ledger.history.page(wanted, _cursor(after), limit + 1)
+    # LIKE of some databases does not tell upper case from lower case.
+    fits = compiled(translate(_literal(name))) if name else None
+    items = tuple(
+        history_item(each) for each in found[:limit] if fits is None or fits.match(each.name)
+    )
+    return HistoryPage(items=items, next=_next(found[limit - 1]) if len(found) > limit else None)
+
+
+def _text(value: str) -> str:
+    """Text without what PostgreSQL refuses."""
+    return value.replace("\0", "\ufffd")
+
+
+def _literal(name: str) -> str:
+    """The pattern with brackets that mean themselves."""
+    return name.replace("[", "[[]")
+
+
+def _next(last: Filed) -> str:
+    return f"{last.ended}-{last.number}"
+
+
+def _cursor(after: str) -> tuple[int, int] | None:
+    if not after:
+        return None
+    at, dash, number = after.partition("-")
+    if not (dash and _is_number(at) and _is_number(number)):
+        raise FieldError(f"{after!r} is no cursor", key="after", hint="give `next` of a page")
+    return int(at), int(number)
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit() and int(text[:20]) <= MOST and len(text) < 20

@@ -1,0 +1,117 @@
+"""Routes for queues."""
+
+import json
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Response
+from msgspec.structs import replace
+
+from ganglion.files.overlay import written
+from ganglion.files.policy import parse_policy
+from ganglion.files.queue_schema import PreemptionFile
+from ganglion.model.errors import FieldError
+from ganglion.model.queue import Queue
+from ganglion.server.commands import live
+from ganglion.server.commands.policies import flavors_of
+from ganglion.server.requests.context import Document, Here, document_body
+from ganglion.server.rest import etags
+from ganglion.server.rest.filters import TextQuery
+from ganglion.server.rest.problems import ERRORS, STALE
+from ganglion.server.state.transaction import Draft
+from ganglion.server.views import cluster
+from ganglion.server.wire import workloads
+
+router = APIRouter(tags=["queues"], responses=ERRORS)
+
+
+@router.get("/queues", response_model=workloads.QueuePage, responses=etags.TAGGED)
+def list_queues(
+    here: Here,
+    query: Annotated[TextQuery, Query()],
+    if_none_match: etags.IfNoneMatch = "",
+) -> Response:
+    """List queues with their usage."""
+    with here.service.read() as mind:
+        found = cluster.queue_page(mind.state, query)
+    return etags.answer(found, if_none_match)
+
+
+@router.get("/queues/{name}", response_model=workloads.QueueRules, responses=etags.TAGGED)
+def show_queue(here: Here, name: str, if_none_match: etags.IfNoneMatch = "") -> Response:
+    """Tell the rules of a queue."""
+    with here.service.read() as mind:
+        found = cluster.queue_rules(mind.state, name)
+    return etags.answer(found, if_none_match, found.etag)
+
+
+@router.put("/queues/{name}", responses=STALE, openapi_extra=document_body("QueueFile"))
+def set_queue(
+    here: Here,
+    name: str,
+    body: Document,
+    if_match: etags.IfMatch = "",
+    if_none_match: etags.IfNoneMatch = "",
+) -> workloads.QueueView:
+    """Make or change a queue; the body has the keys of a cluster file's queues."""
+    with here.service.read() as mind:
+        rules = written(PreemptionFile, mind.state.policy.preemption)
+        flavors = flavors_of(mind.state)
+    queue = _queue(name, body.data, rules, flavors)
+
+    def command(draft: Draft) -> None:
+        _check_unchanged(draft, name, if_match, if_none_match)
+        live.set_queue(draft, queue)
+
+    here.service.ask(command)
+    with here.service.read() as mind:
+        return cluster.queue_view(mind.state, name)
+
+
+def _check_unchanged(draft: Draft, name: str, if_match: str, if_none_match: str = "") -> None:
+    present = cluster.queue_tag(draft.state.queues.get(name))
+    etags.check(present, if_match, if_none_match, f"the queue {name}")
+
+
+def _queue(name: str, data: dict[str, Any], rules: dict[str, Any], flavors: list[str]) -> Queue:
+    """The queue of a request; the path names it, and its parent need not be in the body.
+
+    Args:
+        name: of the path.
+        data: the body.
+        rules: what keys of `preemption` that the body leaves out are.
+        flavors: those of the nodes; others may be named for nodes to come.
+    """
+    if data.get("name", name) != name:
+        raise FieldError(
+            f"the path names queue {name}, the body another", key="name", hint="leave it out"
+        )
+    parent = data.get("parent") or ""
+    alone = {**data, "name": name}
+    alone.pop("parent", None)
+    if not isinstance(parent, str):
+        raise FieldError("must be the name of a queue", key="parent")
+    try:
+        file = parse_policy(json.dumps({"queues": [alone], "preemption": rules}), "", flavors)
+    except FieldError as error:
+        first, *others = map(_of_one, error.errors)
+        raise first.among(others) from error
+    (queue,) = file.queues or ()
+    return replace(queue, parent=parent.rpartition("/")[2])
+
+
+def _of_one(error: FieldError) -> FieldError:
+    """An error of a policy's only queue, as one of the queue alone."""
+    key = error.key.removeprefix("queues[0]").lstrip(".")
+    return FieldError(error.problem, key=key, hint=error.hint)
+
+
+@router.delete("/queues/{name}", responses=STALE)
+def delete_queue(here: Here, name: str, if_match: etags.IfMatch = "") -> workloads.Done:
+    """Remove a queue without gangs and queues."""
+
+    def command(draft: Draft) -> None:
+        _check_unchanged(draft, name, if_match)
+        live.remove_queue(draft, name)
+
+    here.service.ask(command)
+    return workloads.Done()

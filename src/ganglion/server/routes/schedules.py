@@ -1,0 +1,64 @@
+"""Routes for workloads that are submitted again and again."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Query
+
+from ganglion.lifecycle.schedules import next_date
+from ganglion.server.commands import schedules
+from ganglion.server.requests.context import Here
+from ganglion.server.rest.filters import MOST_MS, UserQuery, holds
+from ganglion.server.rest.pages import Rank, cut
+from ganglion.server.rest.problems import ERRORS
+from ganglion.server.state.schedules import Standing
+from ganglion.server.wire import schedules as schemas_schedules
+from ganglion.server.wire import workloads
+
+router = APIRouter(tags=["schedules"], responses=ERRORS)
+
+Name = Annotated[str, Path(max_length=200)]
+
+
+@router.get("/schedules")
+def list_schedules(
+    here: Here, query: Annotated[UserQuery, Query()]
+) -> schemas_schedules.SchedulePage:
+    """List schedules, the next to come first."""
+    now = here.service.now()
+    with here.service.read() as mind:
+        found = [
+            _view(each, now, [run for run in each.runs if run in mind.book.entries])
+            for each in mind.book.schedules.live.values()
+            if (not query.user or each.user in query.user)
+            and holds(query.text.lower(), each.name, each.user)
+        ]
+    found.sort(key=_rank)
+    shown, following = cut("schedules", found, _rank, query)
+    return schemas_schedules.SchedulePage(items=tuple(shown), next=following)
+
+
+def _rank(each: schemas_schedules.ScheduleView) -> Rank:
+    return (MOST_MS if each.next is None else each.next, each.name)
+
+
+@router.delete("/schedules/{name}")
+def remove_schedule(here: Here, name: Name) -> workloads.Done:
+    """Take a schedule back; what it has begun goes on."""
+    here.service.ask(lambda draft: schedules.remove(draft, name, here.user))
+    return workloads.Done()
+
+
+def _view(standing: Standing, now: int, live: list[str]) -> schemas_schedules.ScheduleView:
+    schedule = standing.schedule
+    return schemas_schedules.ScheduleView(
+        name=standing.name,
+        user=standing.user,
+        cron=schedule.cron,
+        zone=schedule.zone,
+        overlap=schedule.overlap,
+        next=next_date(schedule, max(now, standing.since)),
+        last=standing.last,
+        run=standing.run,
+        live=tuple(live),
+        message=standing.message,
+    )

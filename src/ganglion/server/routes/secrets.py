@@ -1,0 +1,56 @@
+"""Routes for secrets that are kept by name. No route answers with a value."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path
+from pydantic import Field, SecretStr
+
+from ganglion.server.requests.context import Here
+from ganglion.server.rest.problems import ERRORS
+from ganglion.server.wire import workloads
+from ganglion.server.wire.base import Input, Model
+
+router = APIRouter(tags=["secrets"], responses=ERRORS)
+
+Name = Annotated[str, Path(max_length=200, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+
+
+class SecretView(Model):
+    """A secret; its value is never returned."""
+
+    name: str
+    at: int = Field(description="when it was set")
+
+
+class SecretPage(Model):
+    """All secrets of the caller, by name."""
+
+    items: tuple[SecretView, ...]
+
+
+class SecretValue(Input):
+    """What to keep."""
+
+    value: SecretStr = Field(min_length=1, max_length=65_536)
+
+
+@router.get("/secrets")
+def list_secrets(here: Here) -> SecretPage:
+    """List secrets that are kept by name, without their values."""
+    found = here.service.secrets.stored(here.user)
+    return SecretPage(items=tuple(SecretView(name=each.name, at=each.at) for each in found))
+
+
+@router.put("/secrets/{name}")
+def set_secret(here: Here, name: Name, body: SecretValue) -> workloads.Done:
+    """Keep a value by name; attempts that start from now on get it."""
+    value = body.value.get_secret_value()
+    here.service.secrets.set(here.user, name, value, here.service.now())
+    return workloads.Done()
+
+
+@router.delete("/secrets/{name}")
+def remove_secret(here: Here, name: Name) -> workloads.Done:
+    """Forget a value; what runs keeps it to the end of the attempt."""
+    here.service.secrets.remove(here.user, name)
+    return workloads.Done()

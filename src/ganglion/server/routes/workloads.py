@@ -1,0 +1,326 @@
+"""Routes for workloads."""
+
+from collections.abc import Callable
+from functools import partial
+from itertools import islice
+from typing import Annotated, Any, TypeVar
+
+import anyio
+from fastapi import APIRouter, Header, Query, Response
+from fastapi.responses import JSONResponse
+from pydantic import Field
+
+from ganglion.engine.gangs.record import WAITING
+from ganglion.files.grammar.deadlines import parse_deadline
+from ganglion.files.grammar.durations import parse_duration
+from ganglion.ledger.records import Filed
+from ganglion.model.errors import FieldError
+from ganglion.model.workload import Deadline, Kind
+from ganglion.server.commands import live, submit
+from ganglion.server.commands import retry as retries
+from ganglion.server.commands.secrets import needed
+from ganglion.server.requests.context import Body, Context, Document, Here, document_body
+from ganglion.server.rest.filters import ENDED, Wanted, WorkloadQuery, wanted
+from ganglion.server.rest.pages import printed
+from ganglion.server.rest.problems import ERRORS
+from ganglion.server.state.feed import Patient
+from ganglion.server.state.refs import resolve
+from ganglion.server.state.transaction import Mind
+from ganglion.server.views import lists, logs
+from ganglion.server.views.cluster import explanations, positions, suggestions
+from ganglion.server.views.workloads import (
+    detail,
+    filed_detail,
+    filed_view,
+    placement_view,
+    reason_view,
+    view,
+)
+from ganglion.server.wire import workloads
+from ganglion.server.wire.base import Input
+
+T = TypeVar("T")
+
+router = APIRouter(tags=["workloads"], responses=ERRORS)
+
+MOST_EXPLAINED = 20
+"""Most gangs of a workload that one request explains."""
+LONG = 1 << 14
+"""Bytes of a workload file that is not checked beside other requests."""
+MOST = (1 << 63) - 1
+"""Largest number that databases hold."""
+
+MOST_KEY = 200
+"""Longest idempotency key."""
+
+Key = Annotated[
+    str,
+    Header(alias="Idempotency-Key", max_length=MOST_KEY, pattern=r"^[\x21-\x7e]*$"),
+]
+
+
+class Update(Input):
+    """What to change; keys left out stay as they are."""
+
+    priority: int | None = Field(None, ge=0, le=100)
+    queue: str | None = Field(None, max_length=1000, description="a leaf queue, by name or path")
+    time_limit: str | None = Field(None, max_length=100, description="as `24h`; `0` lifts it")
+    deadline: str | None = Field(
+        None, max_length=100, description="as `12h` after the submit, or a date; `0` lifts it"
+    )
+    held: bool | None = Field(None, description="true = do not start it; false = release it")
+
+
+class Cancel(Input):
+    """How to stop."""
+
+    force: bool = Field(False, description="leave no grace")
+
+
+@router.post(
+    "/workloads",
+    status_code=201,
+    response_model=workloads.Accepted,
+    responses={200: {"model": workloads.Verdict, "description": "with dry_run: what would happen"}},
+    openapi_extra=document_body("WorkloadFile"),
+)
+async def submit_workload(
+    here: Here,
+    body: Document,
+    dry_run: Annotated[bool, Query(description="only say what would happen")] = False,
+    force: Annotated[bool, Query(description="take it though it can never start now")] = False,
+    idempotency_key: Key = "",
+) -> Response:
+    """Submit a workload. The same Idempotency-Key gets the same answer and submits once."""
+    if not dry_run:
+        return await taken(here, body, key=idempotency_key, force=force)
+    request = await _checked(here, body, key=idempotency_key, force=force)
+    tried = await anyio.to_thread.run_sync(_tried, here, request)
+    return JSONResponse(tried.model_dump(mode="json"))
+
+
+async def taken(here: Context, body: Body, *, key: str = "", force: bool = False) -> Response:
+    """Submit a workload, and answer.
+
+    Args:
+        here: the server.
+        body: the workload file.
+        key: idempotency key; empty = none.
+        force: take it although it can never start now.
+
+    Raises:
+        GanglionError: it is refused.
+    """
+    request = await _checked(here, body, key=key, force=force)
+    accepted = await here.service.answer(lambda draft: submit.submit(draft, request))
+    return Response(accepted.model_dump_json(), 201, media_type="application/json")
+
+
+async def _checked(here: Context, body: Body, *, key: str, force: bool) -> submit.Request:
+    check = partial(submit.checked, body.data, body.raw, user=here.user, key=key, force=force)
+    try:
+        # To wake a thread takes longer than to check a file of usual length.
+        return check() if len(body.raw) < LONG else await anyio.to_thread.run_sync(check)
+    except FieldError as error:
+        raise await anyio.to_thread.run_sync(_refused, here, body, error) from None
+
+
+def _refused(here: Context, body: Body, error: FieldError) -> FieldError:
+    with here.service.read() as mind:
+        now = here.service.now()
+        return submit.refused(mind, here.service.ledger, body.data, error, now)
+
+
+def _tried(here: Context, request: submit.Request) -> workloads.Verdict:
+    needed(here.service.secrets, request.file, here.user)
+    with here.service.read() as mind:
+        found = submit.try_out(mind, here.service.ledger, request, here.service.now())
+    return workloads.Verdict(
+        placement=placement_view(found.placement),
+        stops=found.stops,
+        reason=reason_view(found.reason),
+        suggestions=suggestions(found.suggestions),
+    )
+
+
+@router.get("/workloads")
+def list_workloads(here: Here, query: Annotated[WorkloadQuery, Query()]) -> workloads.WorkloadPage:
+    """List workloads, newest first."""
+    want, before = wanted(query, here.service.now()), lists.below(query)
+    items = _live(here, want, before, query.limit + 1)
+    if query.all or want.states & ENDED:
+        ended = lists.ended(here.service.ledger.history, want, before, query.limit + 1)
+        # One that ended between the two looks is shown as ended.
+        items |= {each.number: filed_view(each) for each in ended}
+    shown = sorted(items, reverse=True)
+    more = len(shown) > query.limit
+    return workloads.WorkloadPage(
+        items=tuple(items[n] for n in shown[: query.limit]),
+        next=printed(lists.WORKLOADS, (shown[query.limit - 1],)) if more else None,
+    )
+
+
+def _live(
+    here: Context, want: Wanted, before: int, limit: int
+) -> dict[int, workloads.WorkloadView]:
+    """The newest live workloads by number, at most `limit`."""
+    with here.service.read() as mind:
+        chosen = list(islice(lists.live(mind, want, before), limit))
+        places = positions(mind.state) if chosen else {}
+        return {each.number: view(mind, each.id, places) for each in chosen}
+
+
+@router.get("/workloads/{ref:ref}/why")
+def explain_workload(here: Here, ref: str) -> workloads.Why:
+    """Say why a workload waits: gang by gang, what waits first, at most 20 of them."""
+    with here.service.read() as mind:
+        found = resolve(mind, here.service.ledger, ref)
+        if found.filed:
+            ended = _ended(found.filed)
+            count = len(ended)
+            told = tuple(each for index, each in ended if found.gang in (None, index))
+        else:
+            count = len(mind.book.gangs[found.workload])
+            chosen = mind.book.gangs[found.workload]
+            if found.gang is not None:
+                chosen = [mind.book.gang(found.workload, found.gang)]
+            # One that waits stands for its equals: a sweep of thousands is not listed one by one.
+            chosen = sorted(chosen, key=lambda gang: mind.state.records[gang].phase not in WAITING)
+            now = here.service.now()
+            told = tuple(
+                each.model_copy(update=_cost(mind, each.gang))
+                for each in explanations(mind.state, chosen[:MOST_EXPLAINED], now)
+            )
+    return workloads.Why(workload=found.workload, gangs=count, explanations=told)
+
+
+def _cost(mind: Mind, gang: str) -> dict[str, int]:
+    """What yielding to others has cost a gang so far."""
+    trail = mind.book.trails[gang]
+    return {"preemptions": trail.preemptions, "lost_gpu_ms": trail.lost_gpu_ms}
+
+
+def _ended(filed: Filed) -> list[tuple[int, workloads.Explanation]]:
+    """Gangs of a workload that has ended, by index."""
+    gangs = filed_detail(filed).gangs
+    return [
+        (
+            gang.index,
+            workloads.Explanation(
+                gang=gang.id,
+                phase=gang.phase,
+                preemptions=gang.preemptions,
+                lost_gpu_ms=gang.lost_gpu_ms,
+                text=f"{gang.id} does not wait: it has ended",
+            ),
+        )
+        for gang in gangs
+    ]
+
+
+@router.get(
+    "/workloads/{ref:ref}/logs",
+    response_class=Response,
+    responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
+)
+def read_log(
+    here: Here,
+    ref: str,
+    rank: Annotated[int, Query(ge=0, le=MOST)] = 0,
+    index: Annotated[int | None, Query(ge=0, le=MOST)] = None,
+    tail: Annotated[int | None, Query(ge=0, le=MOST, description="so many last lines")] = None,
+    since: Annotated[str | None, Query(description="written within: `10m`")] = None,
+    follow: Annotated[bool, Query(description="go on until the attempt ends")] = False,
+    previous: Annotated[bool, Query(description="of the attempt before")] = False,
+) -> Response:
+    """Read the log of one rank; bytes come as they were written."""
+    wanted = logs.Wanted(ref, index, rank, previous)
+    after = 0 if since is None else here.service.now() - _parsed("since", parse_duration, since)
+
+    def look() -> logs.Which:
+        with here.service.read() as mind:
+            return logs.which(mind, here.service.ledger, wanted)
+
+    found = look()
+    logs.check(found, follow=follow)
+    root = here.home.root
+    if follow and not found.over:
+        stream = logs.followed(root, look, here.feed, rank, tail, after)
+    else:
+        stream = logs.copied(root, found, rank, tail, after)
+    return Patient(stream, media_type="text/plain; charset=utf-8")
+
+
+def _parsed(key: str, parse: Callable[[str], T], text: str) -> T:
+    """A value of a request; FieldError names its key."""
+    try:
+        return parse(text)
+    except FieldError as error:
+        raise FieldError(error.problem, key=key, hint=error.hint) from error
+
+
+@router.post("/workloads/{ref:ref}/cancel")
+def cancel_workload(here: Here, ref: str, how: Cancel | None = None) -> workloads.WorkloadDetail:
+    """End what waits and stop what runs of a workload, or of one gang of it."""
+    force = bool(how and how.force)
+    workload = here.service.ask(lambda draft: live.cancel(draft, ref, here.user, force=force))
+    return shown(here, workload)
+
+
+@router.post("/workloads/{ref:ref}/retry", status_code=201)
+def retry_workload(here: Here, ref: str, idempotency_key: Key = "") -> workloads.Accepted:
+    """Submit what failed of a workload, as a workload of its own: of a sweep those trials only."""
+    key = idempotency_key
+    return here.service.ask(lambda draft: retries.retry(draft, ref, here.user, key))
+
+
+@router.patch("/workloads/{ref:ref}")
+def update_workload(here: Here, ref: str, changes: Update) -> workloads.WorkloadDetail:
+    """Change a live workload."""
+    given = changes_of(changes)
+    workload = here.service.ask(lambda draft: live.change(draft, ref, given))
+    return shown(here, workload)
+
+
+def changes_of(changes: Update) -> live.Changes:
+    """What a request asks to change.
+
+    Raises:
+        FieldError: the time limit or the deadline is none.
+    """
+    limit: Any = changes.time_limit
+    return live.Changes(
+        priority=changes.priority,
+        queue=None if changes.queue is None else changes.queue.rpartition("/")[2],
+        time_limit_ms=None if limit is None else _parsed("time_limit", parse_duration, limit),
+        deadline=None if changes.deadline is None else _parsed("deadline", _due, changes.deadline),
+        held=changes.held,
+    )
+
+
+def _due(text: str) -> Deadline:
+    return live.NO_DEADLINE if text.strip() == "0" else parse_deadline(text)
+
+
+@router.get("/workloads/{ref:ref}")
+def show_workload(here: Here, ref: str) -> workloads.WorkloadDetail:
+    """Show everything about a workload."""
+    return shown(here, ref)
+
+
+def shown(here: Context, ref: str) -> workloads.WorkloadDetail:
+    """Everything about a workload, live or ended."""
+    with here.service.read() as mind:
+        found = resolve(mind, here.service.ledger, ref)
+        if found.filed is None:
+            places = positions(mind.state)
+            made = detail(mind, found.workload, places, here.service.endpoints, here.url())
+            use = here.use_of(made.gangs[0].id) if made.kind == Kind.WORKSPACE else ""
+            return _noted(here, made.model_copy(update={"use": use}))
+    return _noted(here, filed_detail(found.filed))
+
+
+def _noted(here: Context, made: workloads.WorkloadDetail) -> workloads.WorkloadDetail:
+    """With the alarm that its notices could not be sent."""
+    unsent = here.unsent(made.id)
+    return made.model_copy(update={"alarms": made.alarms | {"notify": unsent}}) if unsent else made

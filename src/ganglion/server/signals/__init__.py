@@ -1,0 +1,1 @@
+"""What services have to do, and how callers reach them."""

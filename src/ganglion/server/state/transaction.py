@@ -1,0 +1,146 @@
+"""One open turn of the service: what was applied, and what has to be written and done."""
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+from msgspec.structs import replace
+
+from ganglion.engine.gangs.record import GangRecord
+from ganglion.engine.state.cluster_state import ClusterState
+from ganglion.ledger.records import Batch, Changed, Submitted
+from ganglion.model.events import Event
+from ganglion.model.events_access import PodAccess
+from ganglion.model.plan import Plan
+from ganglion.server.state.registry import Book, Entry
+from ganglion.worlds.local.secret_store import SecretStore
+from ganglion.worlds.world import ServedWorld
+
+if TYPE_CHECKING:
+    from ganglion.ledger.ledger import Ledger
+
+Order = Callable[[ServedWorld], None]
+"""Something to ask of a world once the turn is written; must be safe to repeat."""
+
+
+class Mind(NamedTuple):
+    """What the server keeps in memory; all of it follows from the ledger."""
+
+    state: ClusterState
+    book: Book
+
+
+class Draft:
+    """Commands change a turn through this and nothing else.
+
+    Args:
+        mind: changed at once; rebuilt from the ledger when the turn cannot be written.
+        ledger: where ended workloads are looked up and numbers come from.
+        secrets: values that the ledger must not hold.
+        now: time of the turn in ms.
+        noted: called with every event that is taken in.
+        endpoints: gang id -> where it listens, for those that run.
+        wall: the wall clock in ms, for what happens at dates; None = it agrees with `now`.
+        stepped_ms: by how much the wall clock was set since the turn before; below 0 = back.
+
+    Attributes:
+        batch: what will be written.
+        orders: what will be asked of the world after that.
+        renewed: whether the state must be made anew, with other plugins, before the engine
+            decides again.
+    """
+
+    def __init__(
+        self,
+        mind: Mind,
+        ledger: "Ledger",
+        secrets: SecretStore,
+        now: int,
+        noted: Callable[[Event], None] = lambda _event: None,
+        endpoints: Mapping[str, str] | None = None,
+        wall: int | None = None,
+        stepped_ms: int = 0,
+    ) -> None:
+        self.mind, self.ledger, self.now, self._noted = mind, ledger, now, noted
+        self.secrets = secrets
+        self.endpoints = endpoints or {}
+        self.wall = now if wall is None else wall
+        self.stepped_ms = stepped_ms
+        self.batch = Batch(now)
+        self.orders: list[Order] = []
+        self.renewed = False
+
+    @property
+    def state(self) -> ClusterState:
+        """The engine's state, with everything of this turn so far."""
+        return self.mind.state
+
+    @property
+    def book(self) -> Book:
+        """The live workloads, with everything of this turn so far."""
+        return self.mind.book
+
+    @property
+    def size(self) -> int:
+        """Grows with everything that a command changes."""
+        batch = self.batch
+        return len(batch.incoming) + len(batch.submitted) + len(batch.changed)
+
+    @property
+    def concerns_engine(self) -> bool:
+        """Whether anything happened that decisions may follow from: sessions in pods do not."""
+        batch = self.batch
+        others = any(not isinstance(each, PodAccess) for each in batch.incoming)
+        return others or bool(batch.submitted or batch.changed)
+
+    def apply(self, event: Event) -> bool:
+        """Take an event in; False = it changes nothing and is not recorded.
+
+        Raises:
+            GanglionError: it makes no sense.
+        """
+        if not self.state.apply(event):
+            return False
+        self._taken(event)
+        return True
+
+    def record(self, event: Event) -> None:
+        """Take an event in that is kept even where it changes nothing.
+
+        Raises:
+            GanglionError: it makes no sense.
+        """
+        self.state.apply(event)
+        self._taken(event)
+
+    def _taken(self, event: Event) -> None:
+        self.batch.incoming.append(event)
+        self.book.note(event)
+        self._noted(event)
+
+    def mark(self, begin: int, request: str) -> None:
+        """Name the request that the events from number `begin` on come from."""
+        if request:
+            incoming = self.batch.incoming
+            incoming[begin:] = [replace(each, request=request) for each in incoming[begin:]]
+
+    def file(self, new: Submitted) -> None:
+        """A workload enters; its gangs follow through `apply`."""
+        self.batch.submitted.append(new)
+        self.book.enter(Entry(new.id, new.number, new.at, new.document, new.workload))
+
+    def change(self, entry: Entry, **changes: object) -> None:
+        """The description of a live workload changes."""
+        workload = replace(entry.workload, **changes)
+        self.book.enter(replace(entry, workload=workload))
+        self.batch.changed.append(Changed(entry.id, workload))
+
+    def decided(self, plan: Plan) -> None:
+        """Take in what the engine decided and has applied already."""
+        for event in plan.decisions:
+            self.book.note(event)
+            self._noted(event)
+        self.batch.decisions.extend(plan.decisions)
+
+    def records(self, workload: str) -> list[GangRecord]:
+        """The gangs of a live workload, by index."""
+        return [self.state.records[gang] for gang in self.book.gangs[workload]]

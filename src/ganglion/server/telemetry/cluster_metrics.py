@@ -1,0 +1,242 @@
+"""What Prometheus may ask of a cluster's scheduler, by queue and flavor."""
+
+from collections.abc import Callable, Iterable, Mapping
+
+from msgspec import Struct
+from prometheus_client import CollectorRegistry, Counter, Histogram
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from ganglion.engine.gangs.record import HOLDING
+from ganglion.engine.state.cluster_state import ClusterState
+from ganglion.model.causes import Cause
+from ganglion.model.events import (
+    Event,
+    GangEnded,
+    GangPlaced,
+    GangStopping,
+    GangSubmitted,
+    Outcome,
+)
+from ganglion.model.plan import Phase
+from ganglion.model.resources import Amount, GpuRequest
+from ganglion.server.telemetry.metrics import WAITS, Bounded
+from ganglion.worlds.causes import trade_of
+from ganglion.worlds.kubernetes.http.tally import Call
+from ganglion.worlds.kubernetes.reporting.reports import figures_of
+
+MOST_QUEUES = 500
+MS_PER_HOUR = 3_600_000
+MILLI = 1000
+
+
+class QueueRow(Struct, frozen=True):
+    """One queue at the moment that it is asked.
+
+    Attributes:
+        used, deserved, quota, borrowed: GPUs by flavor (`*` = of any), those below it included.
+        waiting, admitted: gangs of the queue itself.
+        asked: GPUs that its waiting gangs ask for.
+    """
+
+    used: dict[str, float]
+    deserved: dict[str, float]
+    quota: dict[str, float]
+    borrowed: dict[str, float]
+    waiting: int
+    admitted: int
+    asked: float
+
+
+def rows_of(state: ClusterState) -> dict[str, QueueRow]:
+    """All queues, by name."""
+    asked: dict[str, int] = {}
+    for record in state.records.values():
+        if record.phase is not Phase.ENDED and record.phase not in HOLDING:
+            gpus = sum(each.count * _milli(each.request.gpu) for each in record.gang.pod_sets)
+            asked[record.gang.queue] = asked.get(record.gang.queue, 0) + gpus
+    found = {}
+    for name, figures in figures_of(state).items():
+        used, quota = _gpus(figures.used), _gpus(state.queues[name].quota)
+        found[name] = QueueRow(
+            used,
+            _gpus(figures.deserved),
+            quota,
+            _borrowed(used, quota),
+            figures.pending,
+            figures.running,
+            asked.get(name, 0) / MILLI,
+        )
+    return found
+
+
+def _milli(request: GpuRequest) -> int:
+    """What a pod asks for; a share by memory counts as a whole GPU, as its size is not known."""
+    return request.count * request.milli
+
+
+def _gpus(amounts: Mapping[str, Amount]) -> dict[str, float]:
+    known = {flavor: each.gpu_milli for flavor, each in amounts.items()}
+    return {flavor: milli / MILLI for flavor, milli in known.items() if milli is not None}
+
+
+def _borrowed(used: Mapping[str, float], quota: Mapping[str, float]) -> dict[str, float]:
+    """What is used beyond quota; quota of any flavor covers all of them together."""
+    if "*" in quota:
+        return {"*": max(0.0, sum(used.values()) - quota["*"])}
+    return {flavor: max(0.0, gpus - quota.get(flavor, 0.0)) for flavor, gpus in used.items()}
+
+
+class ClusterGauges(Collector):
+    """Reads the state when it is asked, so that nothing has to be kept up to date.
+
+    Args:
+        rows: asks for all queues.
+        bands: asks how often foretold starts came: (bands, by their median, by their end).
+        calls: asks for requests sent to API servers.
+        unwritten: asks for events that were dropped.
+        apart: asks for objects that are left out, by kind.
+    """
+
+    def __init__(
+        self,
+        rows: Callable[[], Mapping[str, QueueRow]],
+        bands: Callable[[], tuple[int, int, int]],
+        calls: Callable[[], Mapping[Call, int]],
+        unwritten: Callable[[], int],
+        apart: Callable[[], Mapping[str, int]],
+    ) -> None:
+        self._rows, self._bands = rows, bands
+        self._calls, self._unwritten, self._apart = calls, unwritten, apart
+
+    def describe(self) -> Iterable[Metric]:
+        """Nothing may be asked of the state before it is there."""
+        return ()
+
+    def collect(self) -> Iterable[Metric]:
+        """Yield everything as of now."""
+        rows = self._rows()
+        gangs = GaugeMetricFamily(
+            "ganglion_queue_gangs", "Gangs of a queue, by state.", labels=["queue", "state"]
+        )
+        asked = GaugeMetricFamily(
+            "ganglion_queue_gpus_asked", "GPUs that waiting gangs ask for.", labels=["queue"]
+        )
+        for name, row in rows.items():
+            gangs.add_metric([name, "waiting"], row.waiting)
+            gangs.add_metric([name, "admitted"], row.admitted)
+            asked.add_metric([name], row.asked)
+        yield from (gangs, asked)
+        for kind, text in (
+            ("used", "GPUs in use in a queue, those below it included."),
+            ("deserved", "GPUs that a queue is entitled to now."),
+            ("quota", "GPUs that a queue is guaranteed."),
+            ("borrowed", "GPUs in use beyond the quota."),
+        ):
+            family = GaugeMetricFamily(
+                f"ganglion_queue_gpus_{kind}", text, labels=["queue", "flavor"]
+            )
+            for name, row in rows.items():
+                for flavor, gpus in getattr(row, kind).items():
+                    family.add_metric([name, flavor], gpus)
+            yield family
+        yield from self._others()
+
+    def _others(self) -> Iterable[Metric]:
+        bands, median, end = self._bands()
+        held = GaugeMetricFamily(
+            "ganglion_start_bands_held",
+            "Starts that came by the time told, of the latest that were foretold.",
+            labels=["by"],
+        )
+        held.add_metric(["p50"], median)
+        held.add_metric(["p90"], end)
+        yield held
+        text = "Foretold starts that are over, at most the latest thousand."
+        yield GaugeMetricFamily("ganglion_start_bands", text, value=bands)
+        calls = CounterMetricFamily(
+            "ganglion_api_requests",
+            "Requests to API servers, by what came of them.",
+            labels=["verb", "resource", "answer"],
+        )
+        for labels, count in self._calls().items():
+            calls.add_metric(list(labels), count)
+        yield calls
+        apart = GaugeMetricFamily(
+            "ganglion_objects_set_apart",
+            "Objects that are left out: out of bounds, or the scheduler failed over them.",
+            labels=["kind"],
+        )
+        for kind, count in self._apart().items():
+            apart.add_metric([kind], count)
+        yield apart
+        yield CounterMetricFamily(
+            "ganglion_events_dropped",
+            "Events that did not fit their budget.",
+            value=self._unwritten(),
+        )
+
+
+class ClusterCounters:
+    """Waits and losses, counted as they happen.
+
+    Args:
+        registry: where they are asked for.
+    """
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._queue_of: dict[str, tuple[str, int, int]] = {}
+        self._stopping: dict[str, Cause] = {}
+        self._queues = Bounded(MOST_QUEUES)
+        self._waits = Histogram(
+            "ganglion_queue_wait_seconds",
+            "From submission to the first place.",
+            ["queue"],
+            buckets=WAITS,
+            registry=registry,
+        )
+        self._preemptions = Counter(
+            "ganglion_preemptions",
+            "Gangs stopped for others, by why.",
+            ["queue", "cause"],
+            registry=registry,
+        )
+        self._lost = Counter(
+            "ganglion_gpu_hours_lost",
+            "Work that was thrown away, by why: of the last checkpoint, or the start.",
+            ["queue", "cause"],
+            registry=registry,
+        )
+
+    def follow(self, event: Event) -> None:
+        """Something happened."""
+        if isinstance(event, GangSubmitted):
+            gang = event.gang
+            self._queue_of[gang.id] = gang.queue, gang.submitted, event.at
+        elif isinstance(event, GangPlaced):
+            self._placed(event)
+        elif isinstance(event, GangStopping):
+            self._stopping[event.gang] = event.cause
+        elif isinstance(event, GangEnded):
+            self._ended(event)
+
+    def _placed(self, event: GangPlaced) -> None:
+        queue, submitted, seen = self._queue_of.get(event.gang, ("", 0, 0))
+        # One that was found running was placed before it was seen.
+        if event.attempt == 1 and queue and event.at >= seen:
+            self._waits.labels(self._queues.of(queue)).observe(max(0, event.at - submitted) / 1000)
+
+    def _ended(self, event: GangEnded) -> None:
+        queue, _, _ = self._queue_of.get(event.gang, ("", 0, 0))
+        stopped = self._stopping.pop(event.gang, None)
+        if not event.requeue:
+            self._queue_of.pop(event.gang, None)
+        if not queue or not event.attempt:
+            return
+        name, trade = self._queues.of(queue), trade_of(stopped) if stopped else None
+        is_trade = event.outcome is Outcome.PREEMPTED
+        cause = trade.value if is_trade and trade else event.outcome.value
+        if is_trade:
+            self._preemptions.labels(name, cause).inc()
+        if event.lost_gpu_ms:
+            self._lost.labels(name, cause).inc(event.lost_gpu_ms / MS_PER_HOUR)

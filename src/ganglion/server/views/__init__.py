@@ -1,0 +1,1 @@
+"""Workloads, queues, nodes and policies as the server shows them."""

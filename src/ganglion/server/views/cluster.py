@@ -1,0 +1,400 @@
+"""Queues, nodes, GPUs and the order of what waits, as the server shows them."""
+
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+
+import msgspec
+
+from ganglion.engine.explain.capacity import capacity
+from ganglion.engine.explain.explain import explain
+from ganglion.engine.gangs.record import HOLDING, WAITING, GangRecord
+from ganglion.engine.ordering.order import waiting_in_order
+from ganglion.engine.state.cluster_state import ClusterState
+from ganglion.files.policy_print import queue_document
+from ganglion.lifecycle.reserved import reason_of
+from ganglion.model.booking import Booking
+from ganglion.model.causes import CordonKind
+from ganglion.model.errors import NotFound
+from ganglion.model.events import AlarmSet
+from ganglion.model.node import Device, Node
+from ganglion.model.plan import Phase
+from ganglion.model.queue import Queue
+from ganglion.model.reasons import Explanation, Raise, Suggestion, chance_of
+from ganglion.model.resources import WHOLE, Amount, Usage
+from ganglion.model.workload import Gang
+from ganglion.server.commands.drains import CORDONED, PREFIX, drains, leaving
+from ganglion.server.rest.etags import tag_of
+from ganglion.server.rest.filters import OrderQuery, StateQuery, TextQuery, Wanted, holds, wanted
+from ganglion.server.rest.pages import Rank, cut
+from ganglion.server.views.workloads import gpus_of, reason_view
+from ganglion.server.wire import fleet, workloads
+
+EVERYTHING, ALL, IN_ANY_STATE = OrderQuery(), TextQuery(), StateQuery()
+"""Queries that leave nothing out."""
+
+Users = Mapping[int, list[str]]
+"""Index of a device -> ids of the gangs that use it."""
+
+
+def positions(state: ClusterState) -> dict[str, int]:
+    """Gang id -> place in the order of everything that waits, from 1."""
+    return {gang: place for place, gang in enumerate(waiting_in_order(state), 1)}
+
+
+def order_page(
+    state: ClusterState, query: OrderQuery = EVERYTHING, now: int = 0
+) -> workloads.OrderPage:
+    """What waits: first what is in the order, then what may not be looked at yet.
+
+    Args:
+        state: of the engine.
+        query: which gangs, and which page of them.
+        now: time in ms, from which the query's lengths of time count back.
+
+    Raises:
+        FieldError: the query's times or cursor are none.
+    """
+    places, want = positions(state), wanted(query, now)
+    last = len(places) + 1
+
+    def rank(record: GangRecord) -> Rank:
+        gang = record.gang
+        return (places.get(gang.id, last), gang.submitted, gang.id)
+
+    waiting = [
+        each for each in state.records.values() if each.phase in WAITING and _takes(want, each.gang)
+    ]
+    waiting.sort(key=rank)
+    shown, following = cut("order", waiting, rank, query)
+    items = tuple(_item(state, each, places.get(each.gang.id, 0)) for each in shown)
+    return workloads.OrderPage(items=items, total=len(waiting), next=following)
+
+
+def _takes(want: Wanted, gang: Gang) -> bool:
+    name = gang.workload.rpartition("-")[0]
+    return want.takes(gang.workload, name, gang.queue, gang.user, gang.kind, gang.submitted)
+
+
+def _item(state: ClusterState, record: GangRecord, position: int) -> workloads.OrderItem:
+    gang, reason = record.gang, reason_of(state, record.gang.id)
+    return workloads.OrderItem(
+        position=position,
+        workload=gang.workload,
+        gang=gang.id,
+        queue=gang.queue,
+        user=gang.user,
+        kind=gang.kind,
+        priority=gang.priority,
+        gpus=gpus_of(state, record),
+        reason=reason.token if reason else "",
+        message=reason.message if reason else "",
+        never=bool(reason and reason.never),
+        submitted=gang.submitted,
+    )
+
+
+def waiting_by_reason(state: ClusterState) -> dict[str, int]:
+    """Token of a reason -> gangs that wait for it; `unknown` before they were looked at."""
+    counts: dict[str, int] = {}
+    for record in state.records.values():
+        if record.phase in WAITING:
+            reason = reason_of(state, record.gang.id)
+            token = str(reason.token) if reason else "unknown"
+            counts[token] = counts.get(token, 0) + 1
+    return counts
+
+
+def explanations(
+    state: ClusterState, gangs: Iterable[str], now: int
+) -> Iterator[workloads.Explanation]:
+    """Why gangs wait; of equals only for the first one are changes tried."""
+    seen: dict[Hashable, None] = {}
+    for gang in gangs:
+        lane = state.record(gang).lane
+        yield explanation(state, gang, now, trials=lane not in seen)
+        seen[lane] = None
+
+
+def explanation(
+    state: ClusterState, gang: str, now: int, *, trials: bool = True
+) -> workloads.Explanation:
+    """Why a gang waits, with the sentence that sums it up."""
+    found = explain(state, gang, now, trials=trials)
+    if found.reason is None:
+        found = msgspec.structs.replace(found, reason=reason_of(state, gang))
+    return workloads.Explanation(
+        gang=found.gang,
+        phase=found.phase,
+        reason=reason_view(found.reason),
+        histogram=found.histogram,
+        ahead=found.ahead,
+        ahead_count=found.ahead_count,
+        position=found.position,
+        suggestions=suggestions(found.suggestions),
+        holders=found.holders,
+        holder_count=found.holder_count,
+        start=found.start and workloads.Band(p50=found.start.p50, p90=found.start.p90),
+        reserved_ms=found.reserved_ms,
+        guesses=found.guesses,
+        closed={node: _closed(state, node, why) for node, why in found.closed.items()},
+        deadline_ms=found.deadline_ms,
+        end=found.end and workloads.Band(p50=found.end.p50, p90=found.end.p90),
+        chance=chance_of(found.deadline_ms, found.end) if found.deadline_ms else None,
+        raised=tuple(_raise(each) for each in found.raised),
+        next_raise=found.next_raise and _raise(found.next_raise),
+        text=_text(found) + _leaving(state, gang, now),
+    )
+
+
+def _raise(step: Raise) -> workloads.Raise:
+    return workloads.Raise(at=step.at, to=step.to, before=step.before)
+
+
+def _closed(state: ClusterState, node: str, why: str) -> str:
+    """Why a node takes nothing new, with the command that ends that."""
+    if state.tree.is_gone(node):
+        return why
+    command = opens(state, node)
+    return why if command in why else f"{why}; ganglion {command} opens it"
+
+
+def opens(state: ClusterState, node: str) -> str:
+    """The command, without `ganglion`, that lets a node take work again."""
+    drained = next((each for each in drains(state) if node in each.nodes), None)
+    return f"undrain {drained.name.removeprefix(PREFIX)}" if drained else f"uncordon {node}"
+
+
+def suggestions(found: tuple[Suggestion, ...]) -> tuple[workloads.Suggestion, ...]:
+    """Suggestions as they are shown."""
+    return tuple(workloads.Suggestion(**msgspec.structs.asdict(each)) for each in found)
+
+
+def _text(found: Explanation) -> str:
+    if found.reason is None:
+        return f"{found.gang} does not wait: it is {found.phase}"
+    when = "can never start" if found.reason.never else "waits"
+    text = f"{found.gang} {when} ({found.reason.token}): {found.reason.message}"
+    if found.ahead_count:
+        text += f"; {found.ahead_count} ahead of it"
+    if found.suggestions:
+        text += f"; it would start if you {found.suggestions[0].change}"
+    return text
+
+
+def _leaving(state: ClusterState, gang: str, now: int) -> str:
+    """That a gang runs on a node that is to be empty; nothing where it does not."""
+    for booking, leaver in leaving(state, gang, now):
+        by = datetime.fromtimestamp(booking.begin / 1000, UTC)
+        why = f" ({booking.reason})" if booking.reason else ""
+        return (
+            f"; it is on nodes that are to be empty by {by:%Y-%m-%d %H:%M} UTC for"
+            f" {booking.name}{why}: it {leaver.how}"
+        )
+    return ""
+
+
+def queue_page(state: ClusterState, query: TextQuery = ALL) -> workloads.QueuePage:
+    """Queues, by name."""
+    running, waiting = dict[str, int](), dict[str, int]()
+    for record in state.records.values():
+        counts = running if record.phase in HOLDING else waiting
+        if record.phase is not Phase.ENDED:
+            for queue in state.shares.path(record.gang.queue):
+                counts[queue] = counts.get(queue, 0) + 1
+    fitting = [
+        queue
+        for _, queue in sorted(state.queues.items())
+        if holds(query.text.lower(), queue.name, queue.parent)
+    ]
+    shown, following = cut("queues", fitting, lambda each: (each.name,), query)
+    return workloads.QueuePage(
+        items=tuple(
+            _queue(state, each, running.get(each.name, 0), waiting.get(each.name, 0))
+            for each in shown
+        ),
+        next=following,
+    )
+
+
+def queue_view(state: ClusterState, name: str) -> workloads.QueueView:
+    """One queue."""
+    return next(each for each in queue_page(state).items if each.name == name)
+
+
+def _queue(state: ClusterState, queue: Queue, running: int, waiting: int) -> workloads.QueueView:
+    used = state.shares.usage[queue.name]
+    return workloads.QueueView(
+        name=queue.name,
+        parent=queue.parent,
+        quota=_amounts(queue.quota),
+        limit=_amounts(queue.limit),
+        lend_limit=_amounts(queue.lend_limit),
+        over_quota_weight=queue.over_quota_weight,
+        priority=queue.priority,
+        max_pending=queue.max_pending,
+        leaf=state.shares.is_leaf(queue.name),
+        gpu_used_milli=used.get("*", Usage()).gpu_milli,
+        used=_amounts(used),
+        running=running,
+        waiting=waiting,
+        document=queue_document(queue),
+        etag=queue_tag(queue),
+    )
+
+
+def queue_tag(queue: Queue | None) -> str:
+    """The tag of a queue's rules; empty = there is no such queue."""
+    return tag_of(queue_document(queue)) if queue else ""
+
+
+def queue_rules(state: ClusterState, name: str) -> workloads.QueueRules:
+    """The rules of one queue. Raises NotFound."""
+    queue = state.queues.get(name)
+    if queue is None:
+        raise NotFound(f"there is no queue {name!r}", "see `ganglion queues`")
+    return workloads.QueueRules(name=name, document=queue_document(queue), etag=queue_tag(queue))
+
+
+def _amounts(amounts: Mapping[str, Amount] | Mapping[str, Usage]) -> dict[str, workloads.Amount]:
+    return {
+        flavor: workloads.Amount(**msgspec.structs.asdict(amount))
+        for flavor, amount in amounts.items()
+    }
+
+
+def node_page(
+    state: ClusterState,
+    alarms: Mapping[tuple[str, str], AlarmSet] | None = None,
+    query: StateQuery = IN_ANY_STATE,
+) -> fleet.NodePage:
+    """Nodes, by name.
+
+    Args:
+        state: of the engine.
+        alarms: those that stand, by subject and alarm.
+        query: which nodes, and which page of them.
+
+    Raises:
+        FieldError: the query's cursor is none.
+    """
+    users: dict[str, dict[int, list[str]]] = {}
+    pods: dict[str, int] = {}
+    odd: dict[str, list[str]] = {}
+    for alarm in (alarms or {}).values():
+        odd.setdefault(alarm.subject, []).append(alarm.message)
+    for gang, record in state.records.items():
+        for pod in record.placement.pods if record.placement else ():
+            pods[pod.node] = pods.get(pod.node, 0) + 1
+            for device in pod.devices:
+                users.setdefault(pod.node, {}).setdefault(device, []).append(gang)
+    fitting = [
+        node
+        for name, node in sorted(state.nodes.items())
+        if holds(query.text.lower(), name, node.kind, *node.domains.values())
+        and (not query.state or _state(state, node, pods.get(name, 0)) in query.state)
+    ]
+    shown, following = cut("nodes", fitting, lambda each: (each.name,), query)
+    return fleet.NodePage(
+        items=tuple(
+            _node(
+                state,
+                each,
+                users.get(each.name, {}),
+                pods.get(each.name, 0),
+                odd.get(each.name, []),
+            )
+            for each in shown
+        ),
+        next=following,
+    )
+
+
+def node_view(
+    state: ClusterState, node: Node, alarms: Mapping[tuple[str, str], AlarmSet]
+) -> fleet.NodeView:
+    """One node; no other one is looked at."""
+    users: dict[int, list[str]] = {}
+    pods = 0
+    for gang, record in state.records.items():
+        for pod in record.placement.pods if record.placement else ():
+            if pod.node == node.name:
+                pods += 1
+                for device in pod.devices:
+                    users.setdefault(device, []).append(gang)
+    odd = [each.message for each in alarms.values() if each.subject == node.name]
+    return _node(state, node, users, pods, odd)
+
+
+def _node(
+    state: ClusterState, node: Node, users: Users, pods: int, odd: list[str]
+) -> fleet.NodeView:
+    condition = state.table.known[state.tree.conditions[state.tree.rank(node.name)]]
+    drained = next((each for each in drains(state) if node.name in each.nodes), None)
+    return fleet.NodeView(
+        name=node.name,
+        flavor=node.kind,
+        state=_state(state, node, pods),
+        reason="; ".join(filter(None, (node.cordoned.removeprefix(CORDONED), *odd))),
+        deadline=drained.begin if drained else 0,
+        domains={str(level): name for level, name in node.domains.items()},
+        labels=node.labels,
+        gpu_total_milli=WHOLE * sum(device.healthy for device in node.devices),
+        gpu_free_milli=sum(condition.usable) if condition.open else 0,
+        cpu_total_milli=node.cpu_milli,
+        cpu_free_milli=condition.cpu if condition.open else 0,
+        memory_total_mib=node.memory_mib,
+        memory_free_mib=condition.memory if condition.open else 0,
+        pods=pods,
+        devices=tuple(
+            _device(index, device, free, users.get(index, []))
+            for index, (device, free) in enumerate(zip(node.devices, condition.gpu, strict=False))
+        ),
+    )
+
+
+def _state(state: ClusterState, node: Node, pods: int) -> str:
+    if state.tree.is_gone(node.name):
+        return "lost"
+    if node.cordon is CordonKind.DRAIN:
+        return "draining" if pods else "drained"
+    return "cordoned" if node.cordoned else "ready"
+
+
+def _device(index: int, device: Device, free: int, gangs: list[str]) -> fleet.DeviceView:
+    return fleet.DeviceView(
+        index=index,
+        type=device.type,
+        memory_mib=device.memory_mib,
+        numa=device.numa,
+        island=device.island,
+        uuid=device.uuid,
+        healthy=device.healthy,
+        free_milli=free,
+        gangs=tuple(gangs),
+    )
+
+
+def capacity_page(state: ClusterState, query: TextQuery = ALL) -> fleet.CapacityPage:
+    """Flavors, by name."""
+    fitting = [each for each in capacity(state) if holds(query.text.lower(), each.flavor)]
+    fitting.sort(key=lambda each: each.flavor)
+    shown, following = cut("gpus", fitting, lambda each: (each.flavor,), query)
+    return fleet.CapacityPage(
+        items=tuple(fleet.FlavorView(**msgspec.structs.asdict(report)) for report in shown),
+        next=following,
+    )
+
+
+def booking_view(booking: Booking, now: int) -> workloads.BookingView:
+    """A booking as it is at a time in ms."""
+    running = "active" if now < booking.end else "over"
+    return workloads.BookingView(
+        name=booking.name,
+        nodes=booking.nodes,
+        begin=booking.begin,
+        end=booking.end,
+        queues=booking.queues,
+        users=booking.users,
+        reason=booking.reason,
+        state="planned" if now < booking.begin else running,
+    )

@@ -1,0 +1,96 @@
+"""Which workloads a filter means, live and ended."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ganglion.ledger.records import Filed
+from ganglion.lifecycle.status import state_of
+from ganglion.model.errors import FieldError
+from ganglion.server.rest.filters import ENDED, Wanted, WorkloadQuery
+from ganglion.server.rest.pages import not_a_cursor, parsed
+from ganglion.server.state.registry import Entry
+from ganglion.server.state.transaction import Mind
+from ganglion.server.views.workloads import counted
+
+if TYPE_CHECKING:
+    from ganglion.ledger.history import History
+
+WORKLOADS = "workloads"
+"""Name of the list in cursors."""
+MOST = (1 << 63) - 1
+"""Largest number that databases hold."""
+SCANNED = 200
+"""Ended workloads that are read at once where most of them may not match."""
+
+
+def below(query: WorkloadQuery) -> int:
+    """Return the number below which a page of workloads begins.
+
+    Raises:
+        FieldError: the cursor is none.
+    """
+    place = query.place
+    if place is None:
+        return MOST
+    if place.isascii() and place.isdigit():  # as servers before cursors gave it
+        if len(place) > len(str(MOST)) or int(place) > MOST:
+            raise FieldError("it is no cursor of workloads", key="after")
+        return int(place)
+    match parsed(WORKLOADS, place):
+        case (int(number),) if 0 <= number <= MOST:
+            return number
+    raise not_a_cursor(WORKLOADS)
+
+
+def live(mind: Mind, want: Wanted, before: int = MOST) -> Iterator[Entry]:
+    """Yield the live workloads that pass, newest first, with numbers below one."""
+    if want.states and want.states <= ENDED:
+        return
+    for entry in reversed(mind.book.entries.values()):
+        if entry.number < before and takes(mind, want, entry):
+            yield entry
+
+
+def takes(mind: Mind, want: Wanted, entry: Entry) -> bool:
+    """Whether a live workload passes."""
+    its = entry.workload
+    if not want.takes(entry.id, its.name, its.queue, its.user, its.kind, entry.at):
+        return False
+    if not want.states:
+        return True
+    records = [mind.state.records[gang] for gang in counted(mind, entry.id)]
+    return state_of(its.kind, records).state in want.states
+
+
+def ended(history: "History", want: Wanted, before: int, limit: int) -> list[Filed]:
+    """Return ended workloads that pass, newest first.
+
+    Args:
+        history: where they lie.
+        want: the filter.
+        before: only those with a smaller number.
+        limit: most of them.
+
+    Raises:
+        EnvironmentFault: the database does not answer.
+    """
+    states = want.states & ENDED
+    if want.states and not states:
+        return []
+    among = {"state": states, "queue": want.queues, "user": want.users, "kind": want.kinds}
+    narrow = want.names is not None or bool(want.text)
+    asked, found = max(limit, SCANNED) if narrow else limit, list[Filed]()
+    while len(found) < limit:
+        page = history.ended(
+            below=before,
+            limit=asked,
+            since=want.since,
+            until=want.until,
+            text=want.text,
+            **{key: values for key, values in among.items() if values},
+        )
+        found += [each for each in page if want.named(each.id, each.name)]
+        if len(page) < asked:
+            break
+        before = page[-1].number
+    return found[:limit]

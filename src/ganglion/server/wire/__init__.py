@@ -1,0 +1,1 @@
+"""What the server answers: one model per answer, from which its OpenAPI page is made."""

@@ -1,0 +1,117 @@
+"""Checkpoints that earlier versions wrote are read by this one.
+
+A file is never written again. Where a new format, or a new kind of thing, comes into checkpoints,
+add files beside the old ones: `python -m tests.server.recovery.test_checkpoints NAME` writes two.
+"""
+
+import sys
+import tempfile
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import msgspec
+import pytest
+
+from ganglion.engine.cycle import cycle
+from ganglion.engine.plugins.builtin import builtin_plugins
+from ganglion.model.causes import sentence
+from ganglion.model.policy import Policy
+from ganglion.server.controllers.controller import Keepers
+from ganglion.server.controllers.failures import FailuresKeeper
+from ganglion.server.controllers.sweeps import SweepsKeeper
+from ganglion.server.recovery import documents
+from ganglion.server.recovery.checkpoint import FORMAT, read, written
+from ganglion.server.recovery.recover import replayed
+from ganglion.server.state.registry import Book
+from ganglion.server.state.transaction import Mind
+from tests.server.conftest import Rig
+from tests.server.recovery.test_checkpoint_snapshots import keepers, walked, work
+
+FOLDER = Path(__file__).parent / "checkpoints"
+FILES = sorted(FOLDER.glob("*.checkpoint"))
+
+
+def summary(mind: Mind) -> dict[str, Any]:
+    """What a person would compare, in values that JSON has."""
+    state, book = mind.state, mind.book
+    held = {
+        gang: [str(record.phase), record.attempt, record.placement]
+        for gang, record in state.records.items()
+    }
+    found = {
+        "gangs": held,
+        "nodes": {name: node.cordoned for name, node in state.nodes.items()},
+        "usage": {name: list(usage.items()) for name, usage in state.shares.usage.items()},
+        "reservations": [each.record.gang.id for each in state.future.reservations()],
+        "kept": [each.record.gang.id for each in state.kept],
+        "histories": len(state.estimates.histories()),
+        "bands": state.bands.coverage(),
+        "attempts": {
+            gang: [str(each.outcome), each.restarts] for gang, each in book.trails.items()
+        },
+        "spent": {name: each.gpu_ms for name, each in book.spending.of.items()},
+    }
+    return dict(msgspec.json.decode(msgspec.json.encode(found)))
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_a_checkpoint_of_an_earlier_version_is_read_and_decided_on(file: Path) -> None:
+    found = read(file.read_bytes())
+    mind = found.mind(builtin_plugins(found.parts["state"]["policy"]))
+    mind.state.validate()
+    assert summary(mind) == msgspec.json.decode(file.with_suffix(".json").read_bytes())
+    known = Keepers([FailuresKeeper(), SweepsKeeper()])
+    known.recall(found.memories)
+    cycle(mind.state, (), mind.state.clock + 60_000)
+    mind.state.validate()
+    assert written(mind, known.memories() or {})
+
+
+def test_sentences_of_an_earlier_checkpoint_are_causes_that_read_as_they_did() -> None:
+    found = read((FOLDER / "1-causes.checkpoint").read_bytes())
+    mind = found.mind(builtin_plugins(found.parts["state"]["policy"]))
+    records = mind.state.records.values()
+    said = {sentence(cause) for each in records for cause in (each.cause, each.held_for)}
+    assert {"preempted for b-1/0", "suspended by ada", "waits for approval"} <= said
+    assert [sentence(each.cause) for each in mind.book.policies] == [
+        *("applied", "started with the server", "rolled back to 1")
+    ]
+    (sweep,) = found.memories["sweeps"][0].values()
+    assert sweep.given_up == {"stop-19/0": mind.state.records["stop-19/0"].cause}
+
+
+def test_there_are_checkpoints_of_every_format() -> None:
+    assert {file.stem.partition(".")[0] for file in FILES} >= {
+        f"{number}-{kind}" for number in range(1, FORMAT + 1) for kind in ("engine", "server")
+    }
+
+
+@pytest.mark.parametrize("name", sorted(documents.BARE))
+def test_what_cannot_be_made_without_arguments_is_in_a_checkpoint(name: str) -> None:
+    bodies = (file.read_bytes() for file in FILES)
+    assert any(name in _kinds(read(body).memories) for body in bodies)
+
+
+def _kinds(memories: dict[str, Any]) -> str:
+    return documents.document(memories).decode()
+
+
+def main(name: str) -> None:
+    """Write two checkpoints of this version."""
+    state = walked(7).state
+    with tempfile.TemporaryDirectory() as folder:
+        rig = Rig(Path(folder) / "home", keepers)
+        work(rig, Random(4), 40)
+        known = Keepers(keepers())
+        mind = replayed(rig.ledger, Policy(), known.note)
+        rig.ledger.close()
+    made = {"engine": (Mind(state, Book()), {}), "server": (mind, known.memories() or {})}
+    for kind, (each, memories) in made.items():
+        path = FOLDER / f"{name}-{kind}.checkpoint"
+        path.write_bytes(written(each, memories))
+        path.with_suffix(".json").write_bytes(msgspec.json.encode(summary(each)) + b"\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

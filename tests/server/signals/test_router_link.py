@@ -1,0 +1,160 @@
+"""The door keeps one router in step with all keepers, and believes only what is about that."""
+
+import threading
+from collections.abc import Iterator, Sequence
+
+import pytest
+
+from ganglion.model.errors import EnvironmentFault
+from ganglion.router.link import Reading
+from ganglion.router.stats import ReplicaStats, ServiceStats, Stats
+from ganglion.router.table import Endpoint, Service, State
+from ganglion.server.signals import router_link as module
+from ganglion.server.signals.router_link import Door
+from tests.server.process import until
+
+
+class FakeLink:
+    """A router that follows a table when it is told to."""
+
+    def __init__(self, refusals: int = 0) -> None:
+        self.url, self.refusals = "", refusals
+        self.stats, self.age_ms = Stats("boot", 7), 0
+        self.version = 7
+        self.wanted: tuple[Service, ...] = ()
+        self.stopped: list[bool] = []
+
+    def start(self) -> str:
+        if self.refusals:
+            self.refusals -= 1
+            raise EnvironmentFault("port 7078 is in use")
+        self.url = "http://127.0.0.1:7078"
+        return self.url
+
+    def stop(self, *, router: bool = False) -> None:
+        self.stopped.append(router)
+
+    def publish(self, services: Sequence[Service]) -> int:
+        self.wanted = tuple(services)
+        self.version += 1
+        return self.version
+
+    def reading(self) -> Reading:
+        return Reading(self.stats, self.age_ms)
+
+    def follow(self, running: int = 0) -> None:
+        """The table is in force; every replica has so many requests."""
+        self.stats = Stats(
+            "boot",
+            self.version,
+            services=tuple(
+                ServiceStats(
+                    each.name,
+                    replicas=tuple(
+                        ReplicaStats(e.replica, e.state is not State.DRAINING, running)
+                        for e in each.endpoints
+                    ),
+                )
+                for each in self.wanted
+            ),
+        )
+
+
+@pytest.fixture
+def link() -> FakeLink:
+    return FakeLink()
+
+
+@pytest.fixture
+def door(link: FakeLink) -> Iterator[Door]:
+    made = Door(lambda: link)
+    yield made
+    made.close()
+
+
+def _chat(state: State = State.STARTING) -> Service:
+    return Service("chat", (Endpoint("chat-1/0", "127.0.0.1:9", state),))
+
+
+def _open(door: Door, link: FakeLink, service: Service) -> None:
+    door.publish("services", [service])
+    until(lambda: link.wanted)
+
+
+def test_no_router_is_started_before_it_is_needed(door: Door, link: FakeLink) -> None:
+    door.publish("services", [])
+    assert (door.url, link.version) == ("", 7)
+    assert not door.heard().fresh
+    assert not [each for each in threading.enumerate() if each.name == "door"]
+
+
+def test_services_of_all_keepers_are_routed_together(door: Door, link: FakeLink) -> None:
+    _open(door, link, _chat())
+    door.publish("workspaces", [Service("nb")])
+    assert [each.name for each in link.wanted] == ["chat", "nb"]
+    door.publish("services", [])
+    assert [each.name for each in link.wanted] == ["nb"]
+    version = link.version
+    door.publish("workspaces", [Service("nb")])
+    assert link.version == version
+
+
+def test_a_replica_is_done_once_the_newest_table_is_in_force_and_it_has_nothing(
+    door: Door, link: FakeLink
+) -> None:
+    _open(door, link, _chat())
+    link.follow()
+    assert door.heard().ready("chat") == {"chat-1/0"}
+    assert door.heard().busy("chat", "chat-1/0") is None
+    door.publish("services", [_chat(State.DRAINING)])
+    assert door.heard().busy("chat", "chat-1/0") is None
+    link.follow(running=1)
+    assert door.heard().busy("chat", "chat-1/0") is True
+    link.follow(running=0)
+    assert door.heard().busy("chat", "chat-1/0") is False
+    link.age_ms = 60_000
+    assert door.heard().busy("chat", "chat-1/0") is None
+
+
+def test_an_earlier_service_of_the_same_name_is_not_taken_for_this_one(
+    door: Door, link: FakeLink
+) -> None:
+    _open(door, link, _chat())
+    link.follow(running=5)
+    assert "chat" in door.heard().services
+    door.publish("services", [])
+    door.publish("services", [Service("chat")])
+    assert "chat" not in door.heard().services
+    link.follow()
+    assert "chat" in door.heard().services
+
+
+def test_before_it_has_said_anything_an_adopted_router_tells_nothing(link: FakeLink) -> None:
+    link.stats = Stats("boot", 7, services=(ServiceStats("chat", running=3),))
+    door = Door(lambda: link)
+    door.publish("services", [Service("other")])
+    until(lambda: link.wanted)
+    assert (door.heard().services, door.heard().settled) == ({}, False)
+    door.close()
+
+
+def test_a_router_that_cannot_start_is_tried_again(
+    link: FakeLink, door: Door, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "RETRY_S", 0.2)
+    link.refusals = 1
+    door.publish("services", [_chat()])
+    until(lambda: door.trouble == "port 7078 is in use")
+    until(lambda: door.url)
+    assert (door.trouble, [each.name for each in link.wanted]) == ("", ["chat"])
+
+
+@pytest.mark.parametrize("services", [[_chat()], []])
+def test_the_router_ends_with_the_last_service_not_with_the_server(
+    link: FakeLink, services: list[Service]
+) -> None:
+    door = Door(lambda: link)
+    _open(door, link, _chat())
+    door.publish("services", services)
+    door.close()
+    assert link.stopped == [not services]
