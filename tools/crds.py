@@ -14,9 +14,9 @@ from typing import Any
 
 import yaml
 
-from ganglion.files.json_schema import policy_schema
-from ganglion.files.presets import PRESETS, preset
 from ganglion.model.policy import Entitlement
+from ganglion.specs.policy.presets import PRESETS, preset
+from ganglion.specs.workload.json_schema import policy_schema
 from ganglion.worlds.kubernetes.names import GROUP, VERSION
 
 FOLDER = Path(__file__).resolve().parents[1] / "charts" / "ganglion" / "crds"

@@ -8,9 +8,9 @@ import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from ganglion.files.policy_print import policy_document
-from ganglion.files.policy_schema import ALIASES, SCOPES, SECTIONS
-from ganglion.files.presets import PRESETS, preset
+from ganglion.specs.policy.presets import PRESETS, preset
+from ganglion.specs.policy.printing import policy_document
+from ganglion.specs.policy.schema import ALIASES, SCOPES, SECTIONS
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "policies" / "reference.md"
 INTRODUCTION = """\

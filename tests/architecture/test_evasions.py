@@ -182,17 +182,17 @@ def test_one_world_may_not_import_another() -> None:
 
 def test_a_circle_is_caught_though_it_closes_for_types_only() -> None:
     files = {
-        "files/a.py": "import ganglion.files.b",
-        "files/b.py": "from ganglion.files import c",
-        "files/c.py": (
+        "specs/a.py": "import ganglion.specs.b",
+        "specs/b.py": "from ganglion.specs import c",
+        "specs/c.py": (
             "from typing import TYPE_CHECKING\n"
-            "if TYPE_CHECKING:\n    from ganglion.files.a import A"
+            "if TYPE_CHECKING:\n    from ganglion.specs.a import A"
         ),
-        "files/d.py": "from ganglion.files.a import A",
+        "specs/d.py": "from ganglion.specs.a import A",
     }
     sources = [parse(f"src/ganglion/{path}", text) for path, text in files.items()]
     (circle,) = circles(sources)
-    assert circle.message.endswith("ganglion.files.a, ganglion.files.b, ganglion.files.c")
+    assert circle.message.endswith("ganglion.specs.a, ganglion.specs.b, ganglion.specs.c")
 
 
 IMPORT = "from ganglion.model.causes import sentence\n"

@@ -91,7 +91,7 @@ def test_floating_point_outside_the_engine_is_fine() -> None:
     [
         ("src/ganglion/model/x.py", "from ganglion.engine import cycle"),
         ("src/ganglion/ledger/x.py", "import ganglion.server.app"),
-        ("src/ganglion/files/x.py", "from ganglion.engine.state.cluster_state import ClusterState"),
+        ("src/ganglion/specs/x.py", "from ganglion.engine.state.cluster_state import ClusterState"),
         ("src/ganglion/client/x.py", "from ganglion.server import app"),
         ("src/ganglion/server/x.py", "from ganglion.cli.main import main"),
         ("src/ganglion/cellar/x.py", ""),

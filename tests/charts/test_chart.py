@@ -16,8 +16,8 @@ from tools import manifests as deploy
 
 from ganglion.cli.cluster.scheduler import DEFAULT
 from ganglion.cli.registry import COMMANDS
-from ganglion.files.policy_schema import SCOPES
 from ganglion.model.levels import Level
+from ganglion.specs.policy.schema import SCOPES
 from ganglion.worlds.kubernetes import names
 from ganglion.worlds.kubernetes.config import tenants
 from ganglion.worlds.kubernetes.config.settings import KEYS, parse_settings

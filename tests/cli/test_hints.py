@@ -12,11 +12,14 @@ import pytest
 import ganglion
 from ganglion.cli.main import cli
 from ganglion.cli.registry import ALIASES, COMMANDS
-from ganglion.files import bookings, cluster_schema, policy_schema, schema
+from ganglion.specs.cluster import schema as cluster_schema
+from ganglion.specs.policy import bookings
+from ganglion.specs.policy import schema as policy_schema
+from ganglion.specs.workload import schema
 
 SOURCE = Path(ganglion.__file__).parent
 KEY = re.compile(r"`([A-Za-z_]+): ")
-FILES = ("files/", "compat/", "cli/")
+FILES = ("specs/", "compat/", "cli/")
 """Folders whose messages write out keys of files that people write."""
 LINE = re.compile(r"\bganglion ((?:--debug )?[a-z][a-z-]*[^`'\";,:\n()]*)")
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")

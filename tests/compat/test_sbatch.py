@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 
 from ganglion.compat.sbatch import is_script, read_script
 from ganglion.compat.slurm_options import FLAGS, KNOWN, SHORT
-from ganglion.files.workload import WorkloadFile, document, parse_workloads, to_workload
 from ganglion.lifecycle.expand import gang_count, run_of
 from ganglion.model.errors import FieldError, FileError, InputError
 from ganglion.model.workload import Kind
+from ganglion.specs.workload.workload import WorkloadFile, document, parse_workloads, to_workload
 
 SRUN = "srun python train.py\n"
 SCRIPT = "#!/bin/bash\n{}\n\n{}"

@@ -2,8 +2,8 @@
 
 from ganglion.demo.cast import queues, workloads
 from ganglion.demo.story import ENDLESS, FILLERS, RANKS, REPLICAS
-from ganglion.files.workload import from_document, to_workload
 from ganglion.model.workload import Kind, Workload
+from ganglion.specs.workload.workload import from_document, to_workload
 
 
 def cast() -> dict[str, Workload]:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from tests.demo.console import CLUSTER_PAGES, ROOT, Session, blocks, pages, play
 
-from ganglion.files.workload import parse_workloads
 from ganglion.model.workload import Kind
+from ganglion.specs.workload.workload import parse_workloads
 
 README = ROOT / "README.md"
 UP = "ganglion up --nodes 4 --racks 2 --fake-gpus H100:8"

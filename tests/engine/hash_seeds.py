@@ -7,7 +7,7 @@ from random import Random
 import msgspec
 
 from ganglion.engine.state.cluster_state import ClusterState
-from ganglion.files.presets import PRESETS
+from ganglion.specs.policy.presets import PRESETS
 from tests.engine.test_machine import Engine, random_step
 from tests.worlds.kubernetes.controller.stage import Body, Stage
 

@@ -15,13 +15,13 @@ from ganglion.engine.search.quota import asked
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.engine.store.undo import Tentative
 from ganglion.engine.store.victims import Unit
-from ganglion.files.presets import preset
 from ganglion.model import events as ev
 from ganglion.model.causes import CauseKind
 from ganglion.model.plan import Phase
 from ganglion.model.queue import ANY_FLAVOR, Preemption, Queue, Victims
 from ganglion.model.resources import Amount
 from ganglion.model.workload import Gang
+from ganglion.specs.policy.presets import preset
 from tests.engine.build import gang, node
 
 HOUR = 3_600_000

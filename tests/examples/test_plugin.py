@@ -9,7 +9,6 @@ import pytest
 from ganglion.engine.cycle import cycle
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.extensions import Found, installed, load
-from ganglion.files.cluster import parse_cluster
 from ganglion.model.errors import PluginError
 from ganglion.model.events import GangSubmitted, NodeAdded, QueueSet
 from ganglion.model.kinds import Weighted
@@ -18,6 +17,7 @@ from ganglion.model.policy import Policy
 from ganglion.model.queue import Queue
 from ganglion.model.resources import GpuRequest, PodRequest
 from ganglion.model.workload import Gang, PodSet
+from ganglion.specs.cluster.cluster import parse_cluster
 
 ROOT = Path(__file__).resolve().parents[2]
 GREEN = Policy(scores=(Weighted("ganglion"), Weighted("green", 1_000_000)))

@@ -3,10 +3,10 @@
 import os
 from pathlib import Path
 
-from ganglion.files.policy import resolve_policy
 from ganglion.scenarios.model import Result
 from ganglion.scenarios.runner import run_all
 from ganglion.scenarios.source import load_scenarios
+from ganglion.specs.policy.policy import resolve_policy
 
 DATA = Path(__file__).parent / "data"
 SHARED = Path(

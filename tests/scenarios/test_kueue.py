@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from ganglion.files.policy import resolve_policy
 from ganglion.model.errors import FieldError
 from ganglion.model.events import GangSubmitted, QueueSet
 from ganglion.model.levels import Level
@@ -17,6 +16,7 @@ from ganglion.scenarios.kueue_play import play
 from ganglion.scenarios.kueue_queues import queues_of
 from ganglion.scenarios.kueue_setup import setup
 from ganglion.scenarios.source import load_scenarios, typed
+from ganglion.specs.policy.policy import resolve_policy
 from tests.scenarios.files import DATA, SHARED, differences, results
 
 KUEUE = resolve_policy("kueue").policy

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from ganglion.files.policy import resolve_policy
 from ganglion.model.errors import EnvironmentFault, NotFound
 from ganglion.scenarios.deviations import load_deviations
 from ganglion.scenarios.model import Result
 from ganglion.scenarios.runner import chosen, counts, failed, report, run_all
 from ganglion.scenarios.source import load_scenarios
+from ganglion.specs.policy.policy import resolve_policy
 from tests.scenarios.files import DATA
 
 PASS = Result("a", "policy", True)

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ganglion.files.policy import resolve_policy
 from ganglion.scenarios import kai_schema as kai
 from ganglion.scenarios.kai_drive import Drive, History
 from ganglion.scenarios.kai_random import AFTER, play
+from ganglion.specs.policy.policy import resolve_policy
 
 SETTLE = 14
 """Cycles within which everything must have come to rest."""

@@ -9,8 +9,8 @@ from typing import Any
 
 import httpx2
 
-from ganglion.files.grammar.durations import print_duration
-from ganglion.files.policy import parse_policy
+from ganglion.specs.grammar.durations import print_duration
+from ganglion.specs.policy.policy import parse_policy
 from tests.server.process import Api, Nursery, until
 
 KILLS = 8

@@ -68,19 +68,19 @@ IMPORTS_ALLOWED: dict[tuple[str, str], str] = {
     ("ganglion.lifecycle.metrics.page", "prometheus_client.samples"): "its values",
     (
         "ganglion.worlds.kubernetes.workload_discovery.annotations",
-        "ganglion.files.grammar.deadlines",
+        "ganglion.specs.grammar.deadlines",
     ): "parses a text",
     (
         "ganglion.worlds.kubernetes.workload_discovery.annotations",
-        "ganglion.files.grammar.durations",
+        "ganglion.specs.grammar.durations",
     ): "the same",
     (
         "ganglion.worlds.kubernetes.attempts.readiness",
-        "ganglion.files.grammar.durations",
+        "ganglion.specs.grammar.durations",
     ): "the same",
     (
         "ganglion.worlds.kubernetes.workload_discovery.annotations",
-        "ganglion.files.grammar.instants",
+        "ganglion.specs.grammar.instants",
     ): "the same",
 }
 """(module, import) -> why it is right there."""

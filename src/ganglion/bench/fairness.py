@@ -35,13 +35,13 @@ from ganglion.bench.registry import (
 )
 from ganglion.bench.replay import nodes_of
 from ganglion.engine.state.cluster_state import ClusterState
-from ganglion.files.presets import kai, kueue
 from ganglion.model.errors import FieldError
 from ganglion.model.events import Event
 from ganglion.model.plan import Plan
 from ganglion.model.policy import Policy
 from ganglion.model.queue import ANY_FLAVOR
 from ganglion.model.resources import Usage
+from ganglion.specs.policy.presets import kai, kueue
 
 MIN_RUNTIME_MS = 10 * MINUTE
 RESTART_MS = MINUTE

@@ -15,7 +15,7 @@ from ganglion.model.errors import FieldError, InputError
 
 if TYPE_CHECKING:
     from ganglion.client import Client
-    from ganglion.files.workload import WorkloadFile
+    from ganglion.specs.workload.workload import WorkloadFile
 
 F = TypeVar("F", bound=Callable[..., Any])
 Document = dict[str, Any]
@@ -91,8 +91,8 @@ def from_files(
     Raises:
         InputError: files, keys or flags are wrong; all that is wrong.
     """
-    from ganglion.files.wording import noted
-    from ganglion.files.workload import apply_overrides, check_overrides, load_workloads
+    from ganglion.specs.wording import noted
+    from ganglion.specs.workload.workload import apply_overrides, check_overrides, load_workloads
 
     given, problems = overrides(flags), list(wrong)
     noted(lambda: check_overrides(given), problems)
@@ -132,8 +132,8 @@ def from_words(
     Raises:
         InputError: there is no command, or flags are wrong; all that is wrong.
     """
-    from ganglion.files.wording import noted
-    from ganglion.files.workload import from_command
+    from ganglion.specs.wording import noted
+    from ganglion.specs.workload.workload import from_command
 
     problems = list(wrong)
     doc = noted(lambda: from_command(words, overrides(flags)), problems)
@@ -150,7 +150,7 @@ def _job(doc: "WorkloadFile", *, made_up: bool = False) -> Job:
 
 def _warn(doc: "WorkloadFile | None") -> None:
     """Say which values of `env` are kept as secrets, as that ends what the file alone can do."""
-    from ganglion.files.convert import sheltered
+    from ganglion.specs.workload.convert import sheltered
 
     for name in sheltered(doc) if doc else ():
         note(
@@ -165,7 +165,7 @@ def prepared(doc: "WorkloadFile") -> Document:
     Bare names of `env` are secrets. One that the shell does not know is left to the server, which
     may keep it by name.
     """
-    from ganglion.files.workload import document, references
+    from ganglion.specs.workload.workload import document, references
 
     sent: Document = document(doc)
     secrets = {

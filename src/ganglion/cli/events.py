@@ -20,8 +20,8 @@ def _known(_: click.Context, __: click.Parameter, types: tuple[str, ...]) -> fro
     """Check types of events. Raises BadParameter with those there are."""
     if not types:
         return frozenset()
-    from ganglion.files.wording import meant
     from ganglion.model.events import Event
+    from ganglion.specs.wording import meant
 
     there = sorted(str(each.__struct_config__.tag) for each in get_args(Event))
     if wrong := [each for each in types if each not in there]:

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 
-from ganglion.files.grammar.durations import parse_duration
 from ganglion.model.errors import Conflict, NotFound
+from ganglion.specs.grammar.durations import parse_duration
 from ganglion.worlds.local.logs import attempts, ranks, stream
 from ganglion.worlds.local.paths import logged_gangs, run_dir
 from ganglion.worlds.local.records import is_held

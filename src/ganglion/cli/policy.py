@@ -162,7 +162,7 @@ def _etag(client: "Client", base: int | None) -> str:
 
 
 def _source(file: str) -> tuple[str, str]:
-    from ganglion.files.policy import source_of
+    from ganglion.specs.policy.policy import source_of
 
     return source_of(file)
 
@@ -171,7 +171,7 @@ def _checked(file: str) -> "PolicyOutcome":
     """Check with the server; by itself when none runs."""
     from ganglion.client.home import Unreachable
     from ganglion.client.policy_views import PolicyOutcome
-    from ganglion.files.policy import parse_policy
+    from ganglion.specs.policy.policy import parse_policy
 
     text, name = _source(file)
     parse_policy(text, name)

@@ -50,10 +50,10 @@ def run(file: Path, policy: str, only: tuple[str, ...], target: Path | None, for
 
     Exits with 1 when an outcome is neither the one that is expected nor a listed deviation.
     """
-    from ganglion.files.policy import resolve_policy
     from ganglion.scenarios.deviations import load_deviations
     from ganglion.scenarios.runner import chosen, failed, report, run_all
     from ganglion.scenarios.source import load_scenarios
+    from ganglion.specs.policy.policy import resolve_policy
 
     check_target(target)
     wanted = chosen(load_scenarios(file), only)

@@ -13,6 +13,6 @@ def schema(file: str) -> None:
 
     Editors complete and check keys with it.
     """
-    from ganglion.files.json_schema import policy_schema, workload_schema
+    from ganglion.specs.workload.json_schema import policy_schema, workload_schema
 
     print_data(policy_schema() if file == "policy" else workload_schema(), "json")

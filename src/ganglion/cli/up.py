@@ -11,9 +11,9 @@ from ganglion.cli.screen import err, is_tty, note
 
 if TYPE_CHECKING:
     from ganglion.client.home import ServerRecord
-    from ganglion.files.cluster import Cluster
-    from ganglion.files.policy import PolicyFile
     from ganglion.model.node import Node
+    from ganglion.specs.cluster.cluster import Cluster
+    from ganglion.specs.policy.policy import PolicyFile
 
 PORT = 7077
 TAKE_OVER_S = 1800.0
@@ -45,7 +45,7 @@ class Wish(NamedTuple):
 
     def arguments(self) -> list[str]:
         """Return the wish as arguments of `ganglion up`, its paths absolute."""
-        from ganglion.files.presets import is_preset
+        from ganglion.specs.policy.presets import is_preset
 
         paths = {"cluster", "queues"} | (set() if is_preset(self.policy) else {"policy"})
         given = {
@@ -170,9 +170,9 @@ def _read(wish: Wish) -> "tuple[Cluster, tuple[Node, ...], PolicyFile | None]":
         FieldError: files or flags are wrong; with all that is wrong in any of them.
         FileError: a file cannot be read.
     """
-    from ganglion.files.cluster import Cluster
-    from ganglion.files.wording import first_of, noted
     from ganglion.model.errors import FieldError
+    from ganglion.specs.cluster.cluster import Cluster
+    from ganglion.specs.wording import first_of, noted
 
     problems: list[FieldError] = []
     found = noted(lambda: _cluster(wish), problems)
@@ -185,7 +185,7 @@ def _read(wish: Wish) -> "tuple[Cluster, tuple[Node, ...], PolicyFile | None]":
 
 def _cluster(wish: Wish) -> "Cluster":
     """Return what the file says; nothing without one."""
-    from ganglion.files.cluster import Cluster, load_cluster
+    from ganglion.specs.cluster.cluster import Cluster, load_cluster
 
     if wish.cluster and wish.queues:
         raise click.UsageError("--cluster has queues too; leave --queues out")
@@ -195,14 +195,14 @@ def _cluster(wish: Wish) -> "Cluster":
 
 def _policy(wish: Wish, cluster: "Cluster") -> "PolicyFile | None":
     """Return the policy that is asked for; None = the one that was in force."""
-    from ganglion.files.policy import resolve_policy
+    from ganglion.specs.policy.policy import resolve_policy
 
     return resolve_policy(wish.policy) if wish.policy else cluster.policy_file
 
 
 def _nodes(wish: Wish, cluster: "Cluster") -> "tuple[Node, ...]":
     """Return the nodes of the file, or this machine as the flags say."""
-    from ganglion.files.grammar import parse_memory
+    from ganglion.specs.grammar import parse_memory
     from ganglion.worlds.local.discover import machine_nodes
 
     split = wish.nodes or wish.fake_gpus or wish.racks or wish.cpus or wish.memory

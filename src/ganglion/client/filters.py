@@ -5,7 +5,7 @@ from fnmatch import fnmatchcase
 from typing import Any, TypedDict
 
 from ganglion.client.views import WorkloadBase
-from ganglion.files.grammar.instants import parse_past
+from ganglion.specs.grammar.instants import parse_past
 
 Values = str | Sequence[str]
 """One value, or several of which one has to hold."""

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ganglion.files.aliases import ALIASES
+from ganglion.specs.workload.aliases import ALIASES
 
 TARGETS = ("workdir", "image")
 WORDS = frozenset((*TARGETS, *(word for word, key in ALIASES[""].items() if key in TARGETS)))

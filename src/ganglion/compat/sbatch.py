@@ -16,11 +16,11 @@ from ganglion.compat import slurm_values as values
 from ganglion.compat.slurm_options import KNOWN, MARK, Option, options
 from ganglion.compat.slurm_shell import MPI, SRUN, argv
 from ganglion.compat.slurm_sizes import Sizes, sizes
-from ganglion.files.grammar import parse_slurm_time, print_duration, slug
-from ganglion.files.grammar.words import PRIORITIES
-from ganglion.files.wording import meant, short, show
-from ganglion.files.yaml import Data, Document, Path
 from ganglion.model.errors import FieldError, FileError
+from ganglion.specs.grammar import parse_slurm_time, print_duration, slug
+from ganglion.specs.grammar.words import PRIORITIES
+from ganglion.specs.reading.yaml import Data, Document, Path
+from ganglion.specs.wording import meant, short, show
 
 MAX_SCRIPT = 120_000
 """Bytes; the system accepts no longer single argument of a program."""

@@ -10,8 +10,8 @@ from itertools import takewhile
 
 from msgspec import Struct
 
-from ganglion.files.wording import short, show
 from ganglion.model.errors import FieldError
+from ganglion.specs.wording import short, show
 
 SHORT = {
     "A": "account",

@@ -7,10 +7,10 @@ from msgspec import Struct, field
 
 from ganglion.compat import slurm_values as values
 from ganglion.compat.slurm_options import Option
-from ganglion.files.grammar import print_memory
-from ganglion.files.grammar.scalars import parse_whole
-from ganglion.files.wording import show
 from ganglion.model.errors import FieldError
+from ganglion.specs.grammar import print_memory
+from ganglion.specs.grammar.scalars import parse_whole
+from ganglion.specs.wording import show
 
 T = TypeVar("T")
 

@@ -4,10 +4,10 @@ import re
 
 from msgspec import Struct
 
-from ganglion.files.grammar.ranges import MAX_VALUES, parse_array
-from ganglion.files.grammar.scalars import parse_whole
-from ganglion.files.wording import show
 from ganglion.model.errors import FieldError
+from ganglion.specs.grammar.ranges import MAX_VALUES, parse_array
+from ganglion.specs.grammar.scalars import parse_whole
+from ganglion.specs.wording import show
 
 _MEMORY = re.compile(r"([0-9]{1,15})([KMGT]?)B?", re.IGNORECASE)
 _SIGNAL = re.compile(r"(?:[RB]*:)?([A-Za-z0-9]+)(?:@([0-9]{1,6}))?")

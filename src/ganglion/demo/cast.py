@@ -5,7 +5,7 @@ from typing import Any
 
 import yaml
 
-from ganglion.files.workload import document, parse_workloads
+from ganglion.specs.workload.workload import document, parse_workloads
 
 Document = dict[str, Any]
 

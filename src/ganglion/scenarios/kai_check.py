@@ -2,12 +2,12 @@
 
 from collections.abc import Collection, Iterable
 
-from ganglion.files.wording import meant
-from ganglion.files.yaml import Path
 from ganglion.scenarios import kai_schema as kai
 from ganglion.scenarios.kai_judge import tasks_of
 from ganglion.scenarios.model import Scenario
 from ganglion.scenarios.source import wrong
+from ganglion.specs.reading.yaml import Path
+from ganglion.specs.wording import meant
 
 
 def check(case: kai.Case, scenario: Scenario) -> None:

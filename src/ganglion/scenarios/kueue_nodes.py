@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator
 
-from ganglion.files.wording import meant
 from ganglion.model.errors import FieldError
 from ganglion.model.levels import ABOVE_NODE, Level
 from ganglion.model.node import Device, Node
 from ganglion.model.resources import WHOLE
 from ganglion.scenarios import kueue_schema as said
 from ganglion.scenarios.kueue_queues import DEFAULT_QUEUE, milli
+from ganglion.specs.wording import meant
 
 HOST = ("host", "hostname", "kubernetes.io/hostname")
 """Names of the level of single nodes."""

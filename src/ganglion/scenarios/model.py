@@ -4,7 +4,7 @@ from enum import StrEnum
 
 from msgspec import Struct, field
 
-from ganglion.files.yaml import Data, Document, Path
+from ganglion.specs.reading.yaml import Data, Document, Path
 
 
 class Kind(StrEnum):

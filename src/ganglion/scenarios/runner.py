@@ -5,11 +5,11 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ganglion.files.wording import meant
 from ganglion.model.errors import GanglionError, NotFound
 from ganglion.model.policy import Policy
 from ganglion.scenarios import kai, kueue
 from ganglion.scenarios.model import Kind, Result, Scenario
+from ganglion.specs.wording import meant
 
 RUNNERS: dict[Kind, Callable[[Scenario, Policy], Result]] = {
     Kind.KAI: kai.run,

@@ -10,11 +10,11 @@ from typing import Any, TypeVar, get_args, get_type_hints
 
 import msgspec
 
-from ganglion.files.text import read
-from ganglion.files.wording import meant, sort
-from ganglion.files.yaml import Document, Path, dotted, parse_documents
 from ganglion.model.errors import FieldError, FileError
 from ganglion.scenarios.model import Kind, Scenario
+from ganglion.specs.reading.text import read
+from ganglion.specs.reading.yaml import Document, Path, dotted, parse_documents
+from ganglion.specs.wording import meant, sort
 
 MAX_BYTES = 64 << 20
 """Most that a gzipped file may unpack to."""

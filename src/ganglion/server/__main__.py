@@ -5,11 +5,11 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from ganglion.files.cluster import load_cluster
-from ganglion.files.policy import resolve_policy
 from ganglion.model.errors import GanglionError
 from ganglion.server.main import PORT, serve
 from ganglion.server.rest.listen import MOST_CALLERS
+from ganglion.specs.cluster.cluster import load_cluster
+from ganglion.specs.policy.policy import resolve_policy
 
 
 def _parser() -> argparse.ArgumentParser:

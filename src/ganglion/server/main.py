@@ -14,7 +14,6 @@ import structlog
 from starlette.types import ASGIApp
 
 from ganglion.collector import relax
-from ganglion.files.policy import PolicyFile
 from ganglion.ledger.chain import Progress
 from ganglion.ledger.ledger import Ledger
 from ganglion.ledger.lock import FileLock
@@ -58,6 +57,7 @@ from ganglion.server.state.strict import isolates
 from ganglion.server.state.transaction import Draft
 from ganglion.server.telemetry.metrics import Metrics
 from ganglion.server.telemetry.server_log import close_journal, open_journal
+from ganglion.specs.policy.policy import PolicyFile
 from ganglion.transport import unix
 from ganglion.transport.accepting import listening
 from ganglion.transport.egress import Egress

@@ -10,11 +10,11 @@ from ganglion.engine.cycle import cycle
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.engine.timeline.draining import starves
 from ganglion.engine.timeline.reservation_table import Reservations
-from ganglion.files.presets import preset
 from ganglion.model import events as ev
 from ganglion.model.policy import Policy
 from ganglion.model.queue import Queue
 from ganglion.model.workload import Checkpoint, Gang
+from ganglion.specs.policy.presets import preset
 from ganglion.worlds.simulated.job import SimJob
 from tests.engine.build import gang, node
 

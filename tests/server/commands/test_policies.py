@@ -8,8 +8,6 @@ from msgspec.structs import replace
 
 from ganglion import extensions
 from ganglion.engine.plugins.protocols import Plugins
-from ganglion.files.policy import parse_policy
-from ganglion.files.presets import preset
 from ganglion.ledger.records import Batch
 from ganglion.model.errors import (
     Conflict,
@@ -35,6 +33,8 @@ from ganglion.server.commands import live, policies
 from ganglion.server.commands.policies import Outcome
 from ganglion.server.main import _brought
 from ganglion.server.recovery.recover import replayed
+from ganglion.specs.policy.policy import parse_policy
+from ganglion.specs.policy.presets import preset
 from tests.server.conftest import NODES, Rig
 
 TREE = "queues:\n- {name: default}\n- {name: org, quota: {H100: 16}}\n- {name: red, parent: org}\n"

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from ganglion.files.workload import from_document as parse
 from ganglion.model.errors import EnvironmentFault, FieldError
 from ganglion.model.workload import Kind, Workload
 from ganglion.router.table import Access, Service
 from ganglion.router.tickets import TICKET, until
 from ganglion.server.requests.context import Context
 from ganglion.server.signals.access import FILE, Keys, access_of
+from ganglion.specs.workload.workload import from_document as parse
 from tests.server.test_workloads import API, post, problem
 
 ME = os.geteuid()

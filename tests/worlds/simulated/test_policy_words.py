@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from ganglion.files.presets import preset
 from ganglion.model.errors import FieldError, FileError
 from ganglion.model.kinds import Weighted
 from ganglion.model.policy import Order, Policy
+from ganglion.specs.policy.presets import preset
 from ganglion.worlds.simulated.policy_words import read_policy
 
 

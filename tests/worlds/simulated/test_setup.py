@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from ganglion.files.presets import preset
 from ganglion.model.errors import FieldError, FileError, GanglionError, NotFound
 from ganglion.model.policy import Order
+from ganglion.specs.policy.presets import preset
 from ganglion.worlds.simulated.attempt import Timing
 from ganglion.worlds.simulated.setup import Options, scenario_of
 

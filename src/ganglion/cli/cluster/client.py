@@ -29,12 +29,12 @@ from ganglion.client.views import (
     WorkloadPage,
     WorkloadView,
 )
-from ganglion.files.grammar.words import PRIORITIES
-from ganglion.files.workload import from_document, references, to_workload
 from ganglion.lifecycle.expand import gang_count
 from ganglion.model.errors import Conflict, FieldError, NotFound
 from ganglion.model.policy import PriorityClass
 from ganglion.model.workload import Workload
+from ganglion.specs.grammar.words import PRIORITIES
+from ganglion.specs.workload.workload import from_document, references, to_workload
 from ganglion.worlds.kubernetes.http.client import Api
 from ganglion.worlds.kubernetes.http.errors import Absent, Forbidden
 from ganglion.worlds.kubernetes.sign_in.config import Endpoint

@@ -6,8 +6,8 @@ from time import monotonic
 from typing import NamedTuple
 
 from ganglion.cli.cluster.seats import Crowd, crowds
-from ganglion.files.grammar.durations import parse_duration
 from ganglion.model.errors import NotFound, StateError
+from ganglion.specs.grammar.durations import parse_duration
 from ganglion.worlds.kubernetes.http.client import Api
 from ganglion.worlds.kubernetes.http.errors import Absent, Refused
 from ganglion.worlds.kubernetes.submit.finding import find

@@ -10,8 +10,8 @@ from ganglion.cli.documents import Job
 from ganglion.cli.screen import note, out
 from ganglion.cli.submitting import Mode, carry_out
 from ganglion.cli.tables import print_data, yaml_text
-from ganglion.files.wording import noted
 from ganglion.model.errors import FieldError
+from ganglion.specs.wording import noted
 from ganglion.worlds.kubernetes.submit.checks import check, unheeded
 from ganglion.worlds.kubernetes.submit.places import title
 from ganglion.worlds.kubernetes.submit.pod import Manifest

@@ -3,16 +3,16 @@
 from collections.abc import Sequence
 from functools import partial
 
-from ganglion.files.bookings import BookingFile, booked, end_of, unknown_queues
-from ganglion.files.policy import PolicyFile
-from ganglion.files.validate import Wrong
-from ganglion.files.wording import first_of, meant, noted
-from ganglion.files.yaml import Path
 from ganglion.model.booking import Booking
 from ganglion.model.errors import FieldError, NotFound
 from ganglion.model.events import BookingRemoved, BookingSet
 from ganglion.server.commands.drains import PREFIX, drains, is_drain
 from ganglion.server.state.transaction import Draft, Mind
+from ganglion.specs.policy.bookings import BookingFile, booked, end_of, unknown_queues
+from ganglion.specs.policy.policy import PolicyFile
+from ganglion.specs.reading.validate import Wrong
+from ganglion.specs.reading.yaml import Path
+from ganglion.specs.wording import first_of, meant, noted
 
 
 def there_are(mind: Mind) -> dict[str, Booking]:

@@ -11,8 +11,6 @@ from msgspec import Struct
 from ganglion.engine.gangs.record import GangRecord
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.engine.upkeep.drain import leavers, leaves_at
-from ganglion.files.grammar.places import parse_level
-from ganglion.files.wording import meant
 from ganglion.model.booking import Booking
 from ganglion.model.causes import CordonKind
 from ganglion.model.errors import Conflict, FieldError, NotFound
@@ -20,6 +18,8 @@ from ganglion.model.events import BookingRemoved, BookingSet, NodeCordoned
 from ganglion.model.plan import Phase
 from ganglion.model.workload import Kind
 from ganglion.server.state.transaction import Draft
+from ganglion.specs.grammar.places import parse_level
+from ganglion.specs.wording import meant
 
 PREFIX = "drain-"
 """Of the names of bookings that are drains."""

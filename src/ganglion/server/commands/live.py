@@ -4,8 +4,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ganglion.engine.gangs.record import WAITING, GangRecord
-from ganglion.files.queue_tree import above_parent
-from ganglion.files.wording import first_of
 from ganglion.model.causes import Cause, CauseKind, CordonKind, sentence
 from ganglion.model.errors import Conflict, FieldError
 from ganglion.model.events import (
@@ -24,6 +22,8 @@ from ganglion.server.commands.drains import check_open
 from ganglion.server.commands.submit_rules import check_deadline, check_queue
 from ganglion.server.state.refs import resolve
 from ganglion.server.state.transaction import Draft, Order
+from ganglion.specs.policy.queue_tree import above_parent
+from ganglion.specs.wording import first_of
 from ganglion.worlds.world import ServedWorld
 
 NO_DEADLINE = Deadline()

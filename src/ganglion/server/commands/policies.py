@@ -9,15 +9,6 @@ from msgspec.structs import replace
 from ganglion.engine.plugins.builtin import check_scores
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.extensions import POINTS, load, of_kinds
-from ganglion.files.policy import PolicyFile, parse_policy
-from ganglion.files.policy_print import Change, changes, policy_document
-from ganglion.files.queue_tree import (
-    below_quota,
-    entitled_to_nothing,
-    lent_beyond_quota,
-    overcommitted,
-)
-from ganglion.files.wording import first_of, noted
 from ganglion.model.booking import Booking
 from ganglion.model.causes import Cause, CauseKind
 from ganglion.model.errors import FieldError, NotFound, PluginError
@@ -26,6 +17,15 @@ from ganglion.model.policy import Policy
 from ganglion.model.queue import Queue
 from ganglion.server.commands import bookings, queue_changes
 from ganglion.server.state.transaction import Draft, Mind
+from ganglion.specs.policy.policy import PolicyFile, parse_policy
+from ganglion.specs.policy.printing import Change, changes, policy_document
+from ganglion.specs.policy.queue_tree import (
+    below_quota,
+    entitled_to_nothing,
+    lent_beyond_quota,
+    overcommitted,
+)
+from ganglion.specs.wording import first_of, noted
 
 BARE = Policy(scores=())
 DEFAULT = "preset: default\n"

@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 
 from ganglion.engine.state.cluster_state import ClusterState
-from ganglion.files.policy import PolicyFile
-from ganglion.files.queue_tree import parents_first
-from ganglion.files.yaml import Path
 from ganglion.model.errors import Conflict, FieldError
 from ganglion.model.events import QueueRemoved, QueueSet
 from ganglion.model.plan import Phase
 from ganglion.model.queue import Queue
 from ganglion.server.state.transaction import Draft
+from ganglion.specs.policy.policy import PolicyFile
+from ganglion.specs.policy.queue_tree import parents_first
+from ganglion.specs.reading.yaml import Path
 
 SHOWN = 5
 """Most workloads that a refusal names."""

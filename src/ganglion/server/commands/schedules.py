@@ -5,7 +5,6 @@ from typing import Any
 import msgspec
 import structlog
 
-from ganglion.files.wording import meant
 from ganglion.lifecycle.schedules import Answer, answer, due, next_date
 from ganglion.model.errors import GanglionError, NotFound
 from ganglion.model.events import ScheduleFired, ScheduleRemoved
@@ -13,6 +12,7 @@ from ganglion.server.commands import live as commands
 from ganglion.server.commands.submit import submit_run
 from ganglion.server.state.schedules import Standing
 from ganglion.server.state.transaction import Draft
+from ganglion.specs.wording import meant
 
 log = structlog.get_logger(__name__)
 

@@ -6,10 +6,10 @@ from hashlib import sha256
 import msgspec
 
 from ganglion.engine.gangs.record import HOLDING
-from ganglion.files.workload import WorkloadFile, document, references
 from ganglion.model.errors import FieldError
 from ganglion.model.events import Event, GangEnded, ScheduleRemoved
 from ganglion.server.state.transaction import Draft
+from ganglion.specs.workload.workload import WorkloadFile, document, references
 from ganglion.worlds.local.secret_store import (
     ATTEMPTS,
     SCHEDULES,

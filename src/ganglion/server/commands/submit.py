@@ -11,8 +11,6 @@ from msgspec.structs import replace
 from ganglion.engine.explain.explain import impossible, verdict
 from ganglion.engine.gangs.record import WAITING
 from ganglion.engine.state.cluster_state import ClusterState
-from ganglion.files.wording import first_of
-from ganglion.files.workload import WorkloadFile, from_document, partly_read, to_workload
 from ganglion.ledger.records import Filed, Submitted
 from ganglion.lifecycle.expand import gang_count, gangs_of
 from ganglion.lifecycle.schedules import next_date
@@ -36,6 +34,8 @@ from ganglion.server.commands.submit_rules import (
 from ganglion.server.commands.workspaces import check_awake
 from ganglion.server.state.transaction import Draft, Mind
 from ganglion.server.wire.workloads import Accepted
+from ganglion.specs.wording import first_of
+from ganglion.specs.workload.workload import WorkloadFile, from_document, partly_read, to_workload
 from ganglion.worlds.local.secret_store import SCHEDULES, WORKLOADS
 
 if TYPE_CHECKING:

@@ -6,17 +6,17 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ganglion.engine.state.cluster_state import ClusterState
-from ganglion.files.behaviour import awaited
-from ganglion.files.convert import plain_env
-from ganglion.files.grammar.instants import print_instant
-from ganglion.files.mapping import Unread
-from ganglion.files.wording import noted
-from ganglion.files.workload import WorkloadFile, priority_of, references, to_workload
 from ganglion.ledger.records import Filed
 from ganglion.lifecycle.expand import gang_count
 from ganglion.model.errors import FieldError
 from ganglion.model.workload import Deadline, Workload
 from ganglion.server.state.transaction import Mind
+from ganglion.specs.grammar.instants import print_instant
+from ganglion.specs.reading.mapping import Unread
+from ganglion.specs.wording import noted
+from ganglion.specs.workload.behaviour import awaited
+from ganglion.specs.workload.convert import plain_env
+from ganglion.specs.workload.workload import WorkloadFile, priority_of, references, to_workload
 
 if TYPE_CHECKING:
     from ganglion.ledger.ledger import Ledger

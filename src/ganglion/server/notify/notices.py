@@ -14,9 +14,9 @@ from urllib.parse import urlsplit
 import httpx2
 from msgspec import Struct, field
 
-from ganglion.files.grammar.words import SECRET
 from ganglion.model.errors import EnvironmentFault
 from ganglion.server.notify.settings import Settings, Smtp
+from ganglion.specs.grammar.words import SECRET
 from ganglion.transport.egress import CheckedTransport, Egress
 
 MAIL_S = 10.0

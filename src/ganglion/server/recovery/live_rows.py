@@ -10,7 +10,6 @@ from functools import partial
 
 import msgspec
 
-from ganglion.files.workload import from_document, to_workload
 from ganglion.ledger.records import Filed, Flaw
 from ganglion.lifecycle.expand import gangs_of
 from ganglion.model.errors import GanglionError
@@ -19,6 +18,7 @@ from ganglion.model.workload import Kind, Workload
 from ganglion.server.recovery.replay import name_flaw, set_apart
 from ganglion.server.state.registry import Entry
 from ganglion.server.state.transaction import Mind
+from ganglion.specs.workload.workload import from_document, to_workload
 
 Known = Mapping[str, Entry]
 """Workloads as a checkpoint had them, by id."""

@@ -7,11 +7,11 @@ from typing import Annotated
 from msgspec import Struct
 from pydantic import BaseModel, ConfigDict, Field
 
-from ganglion.files.grammar.instants import parse_past
 from ganglion.lifecycle.status import State
 from ganglion.model.errors import FieldError
 from ganglion.model.workload import Kind
 from ganglion.server.rest.pages import Cursor, Limit, Paging
+from ganglion.specs.grammar.instants import parse_past
 
 MOST_VALUES = 1000
 """Most values of one key."""

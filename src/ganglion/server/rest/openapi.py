@@ -6,11 +6,11 @@ from typing import Any
 from fastapi import FastAPI
 from pydantic.json_schema import models_json_schema
 
-from ganglion.files.bookings import BookingFile
-from ganglion.files.queue_schema import QueueFile
-from ganglion.files.schema import WorkloadFile
 from ganglion.server.rest.guard import METRICS, OPEN
 from ganglion.server.wire.problem import Problem
+from ganglion.specs.policy.bookings import BookingFile
+from ganglion.specs.policy.queue_schema import QueueFile
+from ganglion.specs.workload.schema import WorkloadFile
 
 Page = dict[str, Any]
 

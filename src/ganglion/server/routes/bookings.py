@@ -4,7 +4,6 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Query
 
-from ganglion.files.bookings import parse_booking
 from ganglion.model.errors import FieldError
 from ganglion.server.commands import bookings
 from ganglion.server.requests.context import Document, Here, document_body
@@ -13,6 +12,7 @@ from ganglion.server.rest.pages import Rank, cut
 from ganglion.server.rest.problems import ERRORS
 from ganglion.server.views.cluster import booking_view
 from ganglion.server.wire import workloads
+from ganglion.specs.policy.bookings import parse_booking
 
 router = APIRouter(tags=["bookings"], responses=ERRORS)
 

@@ -5,7 +5,6 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query, Response
 from pydantic import Field
 
-from ganglion.files.policy import PolicyFile, parse_policy
 from ganglion.server.commands import policies
 from ganglion.server.requests.context import Context, Here
 from ganglion.server.rest import etags
@@ -16,6 +15,7 @@ from ganglion.server.state.transaction import Draft
 from ganglion.server.views import policies as policy_views
 from ganglion.server.wire import workloads
 from ganglion.server.wire.base import Input
+from ganglion.specs.policy.policy import PolicyFile, parse_policy
 
 router = APIRouter(tags=["policy"], responses=ERRORS)
 

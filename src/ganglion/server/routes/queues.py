@@ -6,9 +6,6 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Response
 from msgspec.structs import replace
 
-from ganglion.files.overlay import written
-from ganglion.files.policy import parse_policy
-from ganglion.files.queue_schema import PreemptionFile
 from ganglion.model.errors import FieldError
 from ganglion.model.queue import Queue
 from ganglion.server.commands import live
@@ -20,6 +17,9 @@ from ganglion.server.rest.problems import ERRORS, STALE
 from ganglion.server.state.transaction import Draft
 from ganglion.server.views import cluster
 from ganglion.server.wire import workloads
+from ganglion.specs.policy.policy import parse_policy
+from ganglion.specs.policy.queue_schema import PreemptionFile
+from ganglion.specs.reading.overlay import written
 
 router = APIRouter(tags=["queues"], responses=ERRORS)
 

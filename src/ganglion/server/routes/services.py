@@ -5,7 +5,6 @@ from typing import Annotated
 from fastapi import APIRouter
 from pydantic import Field
 
-from ganglion.files.grammar.ranges import parse_span
 from ganglion.model.errors import Conflict, FieldError
 from ganglion.server.commands.scale import MOST_REPLICAS, Span, scale
 from ganglion.server.requests.context import Here
@@ -13,6 +12,7 @@ from ganglion.server.rest.problems import ERRORS
 from ganglion.server.routes.workloads import shown
 from ganglion.server.wire import services, workloads
 from ganglion.server.wire.base import Input
+from ganglion.specs.grammar.ranges import parse_span
 
 router = APIRouter(tags=["workloads"], responses=ERRORS)
 

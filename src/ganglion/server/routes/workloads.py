@@ -11,8 +11,6 @@ from fastapi.responses import JSONResponse
 from pydantic import Field
 
 from ganglion.engine.gangs.record import WAITING
-from ganglion.files.grammar.deadlines import parse_deadline
-from ganglion.files.grammar.durations import parse_duration
 from ganglion.ledger.records import Filed
 from ganglion.model.errors import FieldError
 from ganglion.model.workload import Deadline, Kind
@@ -38,6 +36,8 @@ from ganglion.server.views.workloads import (
 )
 from ganglion.server.wire import workloads
 from ganglion.server.wire.base import Input
+from ganglion.specs.grammar.deadlines import parse_deadline
+from ganglion.specs.grammar.durations import parse_duration
 
 T = TypeVar("T")
 

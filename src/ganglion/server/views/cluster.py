@@ -10,7 +10,6 @@ from ganglion.engine.explain.explain import explain
 from ganglion.engine.gangs.record import HOLDING, WAITING, GangRecord
 from ganglion.engine.ordering.order import waiting_in_order
 from ganglion.engine.state.cluster_state import ClusterState
-from ganglion.files.policy_print import queue_document
 from ganglion.lifecycle.reserved import reason_of
 from ganglion.model.booking import Booking
 from ganglion.model.causes import CordonKind
@@ -28,6 +27,7 @@ from ganglion.server.rest.filters import OrderQuery, StateQuery, TextQuery, Want
 from ganglion.server.rest.pages import Rank, cut
 from ganglion.server.views.workloads import gpus_of, reason_view
 from ganglion.server.wire import fleet, workloads
+from ganglion.specs.policy.printing import queue_document
 
 EVERYTHING, ALL, IN_ANY_STATE = OrderQuery(), TextQuery(), StateQuery()
 """Queries that leave nothing out."""

@@ -4,13 +4,13 @@ from collections.abc import Callable, Iterator, Mapping
 
 from ganglion.engine.gangs.record import GangRecord
 from ganglion.engine.state.cluster_state import ClusterState
-from ganglion.files.wording import meant
 from ganglion.model.booking import Booking
 from ganglion.model.errors import NotFound
 from ganglion.model.events import AlarmSet
 from ganglion.model.placement import Placement
 from ganglion.server.views.cluster import booking_view, node_view, opens
 from ganglion.server.wire.use import NodeDetail, Occupant
+from ganglion.specs.wording import meant
 
 
 def node_detail(

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 
-from ganglion.files.policy_print import Change, changes, policy_document
 from ganglion.model.booking import Booking
 from ganglion.model.causes import sentence
 from ganglion.model.events import PolicySet
@@ -13,6 +12,7 @@ from ganglion.server.commands.bookings import there_are
 from ganglion.server.rest.etags import tag_of
 from ganglion.server.state.transaction import Mind
 from ganglion.server.wire import workloads
+from ganglion.specs.policy.printing import Change, changes, policy_document
 
 
 def outcome(found: policies.Outcome) -> workloads.PolicyOutcome:

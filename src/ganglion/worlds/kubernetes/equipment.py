@@ -5,9 +5,9 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from ganglion.engine.plugins.protocols import Plugins
-from ganglion.files.wording import first_of
 from ganglion.model.errors import FieldError, PluginError
 from ganglion.model.policy import Policy
+from ganglion.specs.wording import first_of
 
 Load = Callable[[Policy], Plugins]
 POINTS = ("scores", "filters", "permits", "preempts")

@@ -2,11 +2,11 @@
 
 from msgspec import structs
 
-from ganglion.files.policy import PolicyFile, is_path, resolve_policy
-from ganglion.files.presets import is_preset
 from ganglion.model.errors import FieldError
 from ganglion.model.kinds import Weighted
 from ganglion.model.policy import Order, Policy
+from ganglion.specs.policy.policy import PolicyFile, is_path, resolve_policy
+from ganglion.specs.policy.presets import is_preset
 
 
 def named_policy(words: str) -> PolicyFile | None:

@@ -5,12 +5,12 @@ from pathlib import Path
 
 from msgspec import Struct, structs
 
-from ganglion.files.cluster import load_cluster
 from ganglion.model.errors import FieldError, NotFound
 from ganglion.model.node import Node
 from ganglion.model.policy import Order, Policy
 from ganglion.model.queue import Queue
 from ganglion.model.workload import Checkpoint
+from ganglion.specs.cluster.cluster import load_cluster
 from ganglion.worlds.simulated.attempt import Timing
 from ganglion.worlds.simulated.cluster import build_nodes, equal_quotas, nodes_for
 from ganglion.worlds.simulated.faults import parse_faults

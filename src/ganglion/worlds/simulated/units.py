@@ -2,8 +2,8 @@
 
 from decimal import Decimal, InvalidOperation
 
-from ganglion.files.grammar.durations import parse_duration
 from ganglion.model.errors import FieldError
+from ganglion.specs.grammar.durations import parse_duration
 
 
 def parse_ms(text: str, key: str) -> int:

@@ -15,12 +15,12 @@ from tests.worlds.kubernetes.config.samples import (
 )
 
 from ganglion.extensions import load
-from ganglion.files.policy import parse_policy
 from ganglion.model.levels import Level
 from ganglion.model.node import Node
 from ganglion.model.policy import Entitlement, Policy
 from ganglion.model.queue import Victims
 from ganglion.model.resources import Amount
+from ganglion.specs.policy.policy import parse_policy
 from ganglion.worlds.kubernetes.config.read import configuration
 from ganglion.worlds.kubernetes.config.status import LONGEST_MESSAGE
 from ganglion.worlds.kubernetes.config.verdicts import Reason

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ganglion.files.grammar.gpus import parse_gpus
+from ganglion.specs.grammar.gpus import parse_gpus
 from ganglion.worlds.kubernetes.gpu_discovery.products import product_of, read
 
 

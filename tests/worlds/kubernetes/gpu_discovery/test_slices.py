@@ -2,8 +2,8 @@
 
 import pytest
 
-from ganglion.files.grammar.gpus import parse_gpus
 from ganglion.model.node import Device
+from ganglion.specs.grammar.gpus import parse_gpus
 from ganglion.worlds.kubernetes.gpu_discovery.slices import profile_mib
 from ganglion.worlds.kubernetes.node_discovery.catalog import Catalog, catalog_of
 from tests.worlds.kubernetes.node_discovery.samples import (

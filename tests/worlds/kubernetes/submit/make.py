@@ -4,9 +4,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ganglion.files.workload import parse_workloads, references, to_workload
 from ganglion.model.policy import PriorityClass
 from ganglion.model.workload import Workload
+from ganglion.specs.workload.workload import parse_workloads, references, to_workload
 from ganglion.worlds.kubernetes.submit import compile_workload
 
 Manifest = dict[str, Any]

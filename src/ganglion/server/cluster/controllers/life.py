@@ -5,10 +5,10 @@ from textwrap import indent
 
 from msgspec import Struct
 
-from ganglion.files.behaviour import idle_of, scaling_of
-from ganglion.files.workload import WorkloadFile, parse_workloads
 from ganglion.model.behaviour import Idle, Scaling
 from ganglion.model.workload import Kind
+from ganglion.specs.workload.behaviour import idle_of, scaling_of
+from ganglion.specs.workload.workload import WorkloadFile, parse_workloads
 from ganglion.worlds.kubernetes import names
 from ganglion.worlds.kubernetes.submit import marks
 

@@ -6,15 +6,15 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import Any
 
-from ganglion.files.cluster_queues import queues_of
-from ganglion.files.policy import PolicyFile, expanded, parse_policy
-from ganglion.files.queue_schema import ALIASES, CHILDREN, QUEUE_ALIASES, SCOPES, QueueFile
-from ganglion.files.renaming import Renaming, Vocabulary
-from ganglion.files.validate import Wrong, readable
-from ganglion.files.wording import first_of, noted
-from ganglion.files.yaml import parse_documents
 from ganglion.model.errors import FieldError, FileError, InputError
 from ganglion.model.queue import Preemption
+from ganglion.specs.policy.policy import PolicyFile, expanded, parse_policy
+from ganglion.specs.policy.queue_schema import ALIASES, CHILDREN, QUEUE_ALIASES, SCOPES, QueueFile
+from ganglion.specs.policy.queues import queues_of
+from ganglion.specs.reading.renaming import Renaming, Vocabulary
+from ganglion.specs.reading.validate import Wrong, readable
+from ganglion.specs.reading.yaml import parse_documents
+from ganglion.specs.wording import first_of, noted
 from ganglion.worlds.kubernetes.config.tenants import KEYS, terms_of
 
 LONGEST = 1_800

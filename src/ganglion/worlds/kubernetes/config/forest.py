@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 
 from msgspec import Struct
 
-from ganglion.files.queue_schema import QueueFile
-from ganglion.files.wording import meant
+from ganglion.specs.policy.queue_schema import QueueFile
+from ganglion.specs.wording import meant
 from ganglion.worlds.kubernetes.config.verdicts import Candidate, Reason
 
 

@@ -5,11 +5,15 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ganglion.files.bookings import booked
-from ganglion.files.cluster_queues import queues_of
-from ganglion.files.policy import PolicyFile
-from ganglion.files.queue_schema import QueueFile
-from ganglion.files.queue_tree import (
+from ganglion.model.booking import Booking
+from ganglion.model.errors import FieldError, InputError
+from ganglion.model.node import Node
+from ganglion.model.policy import Policy
+from ganglion.model.queue import Preemption, Queue
+from ganglion.specs.policy.bookings import booked
+from ganglion.specs.policy.policy import PolicyFile
+from ganglion.specs.policy.queue_schema import QueueFile
+from ganglion.specs.policy.queue_tree import (
     Finding,
     above_parent,
     below_quota,
@@ -18,12 +22,8 @@ from ganglion.files.queue_tree import (
     overcommitted,
     parents_first,
 )
-from ganglion.files.yaml import Path, dotted
-from ganglion.model.booking import Booking
-from ganglion.model.errors import FieldError, InputError
-from ganglion.model.node import Node
-from ganglion.model.policy import Policy
-from ganglion.model.queue import Preemption, Queue
+from ganglion.specs.policy.queues import queues_of
+from ganglion.specs.reading.yaml import Path, dotted
 from ganglion.worlds.kubernetes.cluster_view.tenancy import OPEN, Tenancy
 from ganglion.worlds.kubernetes.config.documents import joined, policy_file, queue_file, told
 from ganglion.worlds.kubernetes.config.forest import Fault, Sapling, settle

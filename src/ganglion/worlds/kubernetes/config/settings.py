@@ -12,16 +12,16 @@ from typing import Annotated, Any
 from msgspec.structs import replace
 from pydantic import WithJsonSchema
 
-from ganglion.files import fields as f
-from ganglion.files.grammar.lists import parse_labels, parse_texts
-from ganglion.files.grammar.places import parse_level
-from ganglion.files.mapping import Mapping, described
-from ganglion.files.renaming import Renaming, Vocabulary
-from ganglion.files.text import decode, read
-from ganglion.files.validate import validate
-from ganglion.files.yaml import parse_document
 from ganglion.model.errors import FieldError
 from ganglion.model.levels import ABOVE_NODE, Level
+from ganglion.specs.grammar.lists import parse_labels, parse_texts
+from ganglion.specs.grammar.places import parse_level
+from ganglion.specs.reading import fields as f
+from ganglion.specs.reading.mapping import Mapping, described
+from ganglion.specs.reading.renaming import Renaming, Vocabulary
+from ganglion.specs.reading.text import decode, read
+from ganglion.specs.reading.validate import validate
+from ganglion.specs.reading.yaml import parse_document
 from ganglion.worlds.kubernetes.cluster_view.settings import Settings
 from ganglion.worlds.kubernetes.node_discovery.topology import DISCOVERED, Sources
 

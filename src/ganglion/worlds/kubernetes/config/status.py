@@ -5,9 +5,9 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from ganglion.files.grammar.amounts import print_amounts
 from ganglion.model.queue import ANY_FLAVOR
 from ganglion.model.resources import Amount
+from ganglion.specs.grammar.amounts import print_amounts
 from ganglion.worlds.kubernetes.config.verdicts import Verdict
 
 Status = dict[str, Any]

@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 
 from msgspec import ValidationError, convert
 
-from ganglion.files.wording import first_of, noted, show
 from ganglion.model.errors import FieldError
+from ganglion.specs.wording import first_of, noted, show
 from ganglion.worlds.kubernetes.cluster_view.tenancy import Admits, Terms
 from ganglion.worlds.kubernetes.selectors import selector_of
 from ganglion.worlds.kubernetes.types.meta import LabelSelector

@@ -7,10 +7,10 @@ from msgspec.structs import replace
 
 from ganglion.engine.gangs.record import HOLDING
 from ganglion.engine.state.cluster_state import ClusterState
-from ganglion.files.grammar.amounts import CPU_FLAVOR
 from ganglion.model.plan import Phase
 from ganglion.model.queue import ANY_FLAVOR, Queue
 from ganglion.model.resources import Amount, Usage
+from ganglion.specs.grammar.amounts import CPU_FLAVOR
 from ganglion.worlds.kubernetes import names
 from ganglion.worlds.kubernetes.config.status import FIGURES, Figures, patch_of, status_of
 from ganglion.worlds.kubernetes.config.verdicts import Reason, Verdict, Verdicts

@@ -13,8 +13,8 @@ import msgspec
 from lightkube.config.models import Cluster, Context, User, UserExec
 from msgspec import Struct, field
 
-from ganglion.files.yaml import Document, parse_documents
 from ganglion.model.errors import FieldError, FileError, InputError
+from ganglion.specs.reading.yaml import Document, parse_documents
 
 _PLACE = re.compile(r"(.*) - at `\$\.?(.*)`", re.DOTALL)
 _STEP = re.compile(r"[^.\[\]]+")

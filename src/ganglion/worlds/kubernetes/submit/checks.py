@@ -3,9 +3,9 @@
 import re
 from collections.abc import Iterator
 
-from ganglion.files.wording import first_of
 from ganglion.model.errors import FieldError
 from ganglion.model.workload import Kind, Workload
+from ganglion.specs.wording import first_of
 from ganglion.worlds.kubernetes.submit.environment import CLAIM
 from ganglion.worlds.kubernetes.submit.launcher import STOP_SIGNAL
 from ganglion.worlds.kubernetes.submit.pod import claimed

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from ganglion.files.grammar.deadlines import print_deadline
-from ganglion.files.grammar.durations import print_duration
-from ganglion.files.grammar.words import PRIORITIES
 from ganglion.model.resources import WHOLE, decimal
 from ganglion.model.workload import Checkpoint, Kind, PodSet, Workload
+from ganglion.specs.grammar.deadlines import print_deadline
+from ganglion.specs.grammar.durations import print_duration
+from ganglion.specs.grammar.words import PRIORITIES
 from ganglion.worlds.kubernetes import names
 from ganglion.worlds.kubernetes.submit import launcher, marks
 from ganglion.worlds.kubernetes.submit.environment import (

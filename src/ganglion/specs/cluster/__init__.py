@@ -1,0 +1,1 @@
+"""Cluster files: pools of nodes and their topology."""

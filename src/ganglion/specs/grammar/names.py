@@ -1,0 +1,54 @@
+"""Names of workloads, queues and nodes, and of environment variables."""
+
+import re
+
+from ganglion.model.errors import FieldError
+from ganglion.specs.grammar.scalars import parse_text
+from ganglion.specs.wording import show
+
+MAX_NAME = 63
+MAX_HOST = 253
+_LABEL = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?")
+_HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?")
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_RULE = "use lower-case letters, digits and dashes, as in DNS"
+
+
+def parse_name(value: object) -> str:
+    """Return a DNS label: at most 63 of a-z, 0-9 and inner dashes (RFC 1123)."""
+    text = parse_text(value)
+    if len(text) > MAX_NAME:
+        raise FieldError(f"the name {show(text)} is longer than {MAX_NAME} characters")
+    if not _LABEL.fullmatch(text):
+        fixed = slug(text)
+        hint = f"{_RULE}; `{fixed}` would do" if fixed else _RULE
+        raise FieldError(f"{show(text)} is not a usable name", hint=hint)
+    return text
+
+
+def parse_queue(value: object) -> str:
+    """Return a queue's name, or its path as `org/team`."""
+    return "/".join(parse_name(part) for part in parse_text(value).split("/"))
+
+
+def parse_host(value: object) -> str:
+    """Return a name of a node or of a domain of the topology, as `gpu-01.example.org`."""
+    text = parse_text(value)
+    if len(text) > MAX_HOST or not _HOST.fullmatch(text):
+        hint = "use letters, digits, dashes, dots and underscores"
+        raise FieldError(f"{show(text)} is not a usable name", hint=hint)
+    return text
+
+
+def parse_variable(value: object) -> str:
+    """Return the name of an environment variable."""
+    text = parse_text(value)
+    if not _VARIABLE.fullmatch(text):
+        hint = "use letters, digits and underscores, as `HF_TOKEN` or `EPOCHS=3`"
+        raise FieldError(f"{show(text)} is not the name of a variable", hint=hint)
+    return text
+
+
+def slug(text: str) -> str:
+    """Make the nearest usable name; empty when nothing of `text` can be used."""
+    return re.sub(r"[^a-z0-9]+", "-", text.lower())[:MAX_NAME].strip("-")

@@ -1,0 +1,1 @@
+"""Policy files: knobs over presets, queues, bookings."""

@@ -1,0 +1,1 @@
+"""Workload files: what they may say, checked, and turned into workloads."""
