@@ -44,9 +44,9 @@ def found(rule: Callable[[list[Source]], Iterator[Finding]], files: Files) -> li
         ),
         pytest.param({"lifecycle/x.py": "import structlog"}, ["lifecycle/x.py"], id="logging"),
         pytest.param(
-            {"worlds/kubernetes/brain/x.py": "import structlog"},
-            ["worlds/kubernetes/brain/x.py"],
-            id="logging in the brain",
+            {"worlds/kubernetes/attempts/x.py": "import structlog"},
+            ["worlds/kubernetes/attempts/x.py"],
+            id="logging in what decides for a cluster",
         ),
         pytest.param(
             {"worlds/kubernetes/feasibility/x.py": "from random import choice"},
@@ -226,7 +226,7 @@ IMPORT = "from ganglion.model.causes import sentence\n"
         f"{IMPORT}by = lambda e: sentence(e) > 'a'",
     ],
 )
-@pytest.mark.parametrize("part", ["model", "engine", "worlds/kubernetes/brain", "server"])
+@pytest.mark.parametrize("part", ["model", "engine", "worlds/kubernetes/attempts", "server"])
 def test_a_decision_by_the_words_of_a_cause_is_caught(part: str, text: str) -> None:
     assert set(found(prose_decides, {f"{part}/bad.py": text})) == {f"{part}/bad.py"}
 

@@ -1,4 +1,4 @@
-"""Rules of the house that no ready-made linter knows.
+"""Rules of architecture that no ready-made linter knows.
 
 Run as `python -m tools.archlint`; every rule is a function from sources to findings.
 """

@@ -4,7 +4,7 @@ import sys
 
 from tools.archlint.asking import asks_past_the_seam
 from tools.archlint.bare import imports_packages_without_site
-from tools.archlint.direction import circles, wrong_way
+from tools.archlint.direction import circles, wrong_folder, wrong_way
 from tools.archlint.order import set_order
 from tools.archlint.prose import prose_decides
 from tools.archlint.purity import floats, hidden_state, impure_imports, impure_names
@@ -19,6 +19,7 @@ RULES = (
     set_order,
     floats,
     wrong_way,
+    wrong_folder,
     circles,
     asks_past_the_seam,
     prose_decides,

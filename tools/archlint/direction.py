@@ -2,68 +2,38 @@
 
 from collections.abc import Iterator
 
+from tools.archlint.folders import FOLDERS
 from tools.archlint.source import PACKAGE, Finding, Modules, Source
 
 CORE = frozenset({"model", "engine", "extensions"})
 WORLDS = frozenset({"worlds", "worlds.kubernetes", "worlds.local", "worlds.simulated"})
-BELOW_SERVER = CORE | WORLDS | {"collector", "files", "compat", "lifecycle", "ledger"}
+BELOW_SERVER = CORE | WORLDS | {"collector", "specs", "compat", "lifecycle", "ledger"}
 BELOW_SERVER |= {"repeats", "router", "tracing", "transport"}
-OF_WORLDS = CORE | {"lifecycle", "files", "worlds"}
-
-ENGINE: dict[str, str] = {
-    "plugins": "",
-    "topology": "plugins",
-    "placement": "plugins topology",
-    "gangs": "plugins topology",
-    "runtimes": "gangs",
-    "timesharing": "gangs",
-    "queues": "topology gangs",
-    "store": "plugins topology gangs timesharing queues",
-    "timeline": "topology placement gangs runtimes store",
-    "forecast": "placement gangs runtimes queues store timeline",
-    "state": "plugins topology gangs runtimes timesharing queues store timeline forecast",
-    "search": "plugins topology placement gangs queues state",
-    "preemption_rules": "gangs timesharing queues store state search",
-    "preemption": "topology placement gangs queues store timeline state search preemption_rules",
-    "decisions": "gangs store timeline state preemption",
-    "kueue": "topology placement gangs queues store state search preemption decisions",
-    "ordering": "gangs queues store state search preemption_rules preemption kueue",
-    "upkeep": (
-        "topology placement gangs store timeline state search preemption_rules preemption "
-        "decisions kueue ordering"
-    ),
-    "cycle": "gangs store state search decisions kueue ordering upkeep",
-    "explain": "topology placement gangs runtimes store timeline forecast state ordering cycle",
-}
-"""Room of the engine -> those that it may import beside the model, the lowest first."""
+OF_WORLDS = CORE | {"lifecycle", "specs", "worlds"}
 
 MAY_IMPORT: dict[str, frozenset[str]] = {
     "model": frozenset(),
-    "engine": frozenset(),
-    **{
-        f"engine.{room}": frozenset({"model", *(f"engine.{each}" for each in others.split())})
-        for room, others in ENGINE.items()
-    },
+    "engine": frozenset({"model"}),
     "extensions": frozenset({"model", "engine"}),
     "collector": frozenset(),
     "checkpoint": frozenset(),
-    "files": frozenset({"model", "compat"}),
-    "compat": frozenset({"model", "files"}),
+    "specs": frozenset({"model", "compat"}),
+    "compat": frozenset({"model", "specs"}),
     "lifecycle": CORE,
     "ledger": CORE,
     "repeats": frozenset(),
     "tracing": frozenset(),
     "transport": frozenset({"model"}),
     "router": frozenset({"model", "collector", "repeats", "transport"}),
-    "worlds": CORE | {"lifecycle", "files"},
+    "worlds": CORE | {"lifecycle", "specs"},
     "worlds.kubernetes": OF_WORLDS,
     "worlds.local": OF_WORLDS | {"transport"},
     "worlds.simulated": OF_WORLDS,
     "server": BELOW_SERVER,
-    "client": frozenset({"model", "files", "tracing", "transport"}),
+    "client": frozenset({"model", "specs", "tracing", "transport"}),
     "bench": BELOW_SERVER | {"client"},
-    "scenarios": CORE | {"files"},
-    "demo": frozenset({"model", "client", "files", "checkpoint"}),
+    "scenarios": CORE | {"specs"},
+    "demo": frozenset({"model", "client", "specs", "checkpoint"}),
     "cli": BELOW_SERVER | {"server", "client", "bench", "demo", "scenarios"},
 }
 """Room -> rooms it may import from; its own is always allowed. A room within a room is named
@@ -72,7 +42,7 @@ with both."""
 
 CIRCLES_ALLOWED: dict[tuple[str, ...], str] = {
     tuple(
-        f"{PACKAGE}.files.{name}" for name in ("behaviour_checks", "checks", "schema")
+        f"{PACKAGE}.specs.workload.{name}" for name in ("behaviour_checks", "checks", "schema")
     ): "a file's validator calls rules that take the file",
 }
 """Modules, sorted, that import one another -> why. One more or one less is a finding."""
@@ -96,11 +66,32 @@ def wrong_way(files: list[Source]) -> Iterator[Finding]:
             yield Finding(source.path, 0, "direction", f"{room} is not a known room")
             continue
         for other, line in _rooms(source):
-            if other not in allowed | {room} and not (
-                other.startswith("engine.") and "engine" in allowed
-            ):
+            if other not in allowed | {room}:
                 message = f"{room} may not import {PACKAGE}.{other}"
                 yield Finding(source.path, line, "direction", message)
+
+
+def wrong_folder(files: list[Source]) -> Iterator[Finding]:
+    """Folders of one package import one another as `FOLDERS` says."""
+    for source in files:
+        package, own = _folder(source.module)
+        for each in source.imports if own else ():
+            whole, other = _folder(each.origin)
+            if whole != package or other in {"", own}:
+                continue
+            known = FOLDERS[package].get(own)
+            if known is None or other not in known.split():
+                message = f"{package}.{own} may not import {package}.{other}"
+                yield Finding(source.path, each.line, "direction", message)
+
+
+def _folder(module: str) -> tuple[str, str]:
+    """The package of `FOLDERS` that a module lies in, and its folder there; empty = none."""
+    name = module.removeprefix(f"{PACKAGE}.")
+    for package in FOLDERS:
+        if name.startswith(f"{package}."):
+            return package, name[len(package) + 1 :].split(".")[0]
+    return "", ""
 
 
 def _rooms(source: Source) -> Iterator[tuple[str, int]]:

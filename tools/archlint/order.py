@@ -29,14 +29,14 @@ TOTAL = "no two of them have the same key"
 KUBERNETES = "ganglion.worlds.kubernetes"
 
 ORDER_ALLOWED: dict[tuple[str, str], str] = {
-    (f"{KUBERNETES}.discover.catalog", "_sorted"): TOTAL,
-    (f"{KUBERNETES}.filters.clauses", "clause_of"): TOTAL,
-    (f"{KUBERNETES}.filters.levels", "levels_of"): TOTAL,
-    (f"{KUBERNETES}.filters.selectors", "in_order"): TOTAL,
-    (f"{KUBERNETES}.filters.taints", "tolerations_of"): TOTAL,
-    (f"{KUBERNETES}.filters.mounted", "_full"): "counts are looked up by name",
-    (f"{KUBERNETES}.gangs.grouping", "_changed"): "adds to a set",
-    (f"{KUBERNETES}.gangs.grouping", "_move"): "the index is only looked up in",
+    (f"{KUBERNETES}.node_discovery.catalog", "_sorted"): TOTAL,
+    (f"{KUBERNETES}.feasibility.clauses", "clause_of"): TOTAL,
+    (f"{KUBERNETES}.pod_rules.levels", "levels_of"): TOTAL,
+    (f"{KUBERNETES}.selectors", "in_order"): TOTAL,
+    (f"{KUBERNETES}.feasibility.taints", "tolerations_of"): TOTAL,
+    (f"{KUBERNETES}.pod_index.mounted", "_full"): "counts are looked up by name",
+    (f"{KUBERNETES}.workload_discovery.grouping", "_changed"): "adds to a set",
+    (f"{KUBERNETES}.workload_discovery.grouping", "_move"): "the index is only looked up in",
 }
 """(module, function) -> why the order makes no difference there."""
 

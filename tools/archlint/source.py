@@ -71,7 +71,7 @@ class Source:
 
     @property
     def part(self) -> str:
-        """The room of the house it lies in, as `engine`; empty for the package itself."""
+        """The package it lies in, as `engine`; empty for the package itself."""
         return self.module.partition(".")[2].partition(".")[0]
 
     @cached_property

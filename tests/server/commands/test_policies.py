@@ -315,7 +315,7 @@ def test_a_plugin_that_is_gone_is_named_when_a_server_starts(
     ) as caught:
         replayed(rig.ledger, Policy())
     assert "runbooks/policy.md" in caught.value.hint
-    assert (Path(__file__).parents[2] / "docs/runbooks/policy.md").exists()
+    assert (Path(__file__).parents[3] / "docs/runbooks/policy.md").exists()
 
 
 def test_a_queue_that_makes_no_sense_stops_no_other(rig: Rig) -> None:

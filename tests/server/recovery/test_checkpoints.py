@@ -28,7 +28,7 @@ from ganglion.server.state.transaction import Mind
 from tests.server.conftest import Rig
 from tests.server.recovery.test_checkpoint_snapshots import keepers, walked, work
 
-FOLDER = Path(__file__).parent / "checkpoints"
+FOLDER = Path(__file__).parents[1] / "checkpoints"
 FILES = sorted(FOLDER.glob("*.checkpoint"))
 
 

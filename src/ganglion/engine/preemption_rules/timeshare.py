@@ -1,8 +1,8 @@
 """Time-sharing among equals: gangs that had much service yield to gangs that had little.
 
 Asker and victim have a checkpoint contract, the same queue and the same priority. A victim is
-at a higher level (see `service_levels` and `time_sharers`) and past the time for which each attempt keeps
-its place; it is priced like any other victim.
+at a higher level (see `service_levels` and `time_sharers`) and past the time for which each
+attempt keeps its place; it is priced like any other victim.
 """
 
 from collections.abc import Collection, Iterator

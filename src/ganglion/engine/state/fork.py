@@ -1,8 +1,8 @@
 """A copy of the state on which a cycle can be tried, while the state stays as it is.
 
 What never changes is shared: everything of the model, shapes, plugins, and the table of node
-conditions, to which both add and from which neither takes (see `NodeStateTable.fork`). Whatever else
-can be reached is copied, each object once. Indexes over the tree are built anew as they are used.
+conditions, to which both add and from which neither takes (see `NodeStateTable.fork`). What
+else can be reached is copied, each object once. Indexes over the tree are built anew when used.
 """
 
 from collections import deque

@@ -6,8 +6,8 @@ well (`first_come`): one whose age passes the longest completion that it would g
 the level of a short gang; one that is later still goes first among equals and yields to none. Where
 nearly all are that late the order is first come, first served.
 
-Sources: least attained service and Gittins index, see `service_levels`; promotion against starvation as
-Tiresias' PromoteKnob (NSDI'19).
+Sources: least attained service and Gittins index, see `service_levels`; promotion against
+starvation as Tiresias' PromoteKnob (NSDI'19).
 """
 
 from bisect import bisect_left

@@ -46,8 +46,8 @@ class Sweep(Struct):
 class SweepsKeeper:
     """Stops trials that do worse than others, and lets spare ones take their turn.
 
-    It implements `ganglion.server.controllers.controller.Keeper`. What it remembers of a sweep is gone with
-    the sweep's last trial.
+    It is a `Keeper`, see `server.controllers.controller`. What it remembers of a sweep is gone
+    with the sweep's last trial.
     """
 
     name = "sweeps"
