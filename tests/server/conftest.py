@@ -15,13 +15,13 @@ from ganglion.model.policy import Policy
 from ganglion.model.queue import Queue
 from ganglion.server.app import guarded, make_app
 from ganglion.server.commands import live, submit
-from ganglion.server.controllers.controller import Keeper
+from ganglion.server.controllers.controller import Controller
 from ganglion.server.loop.asked import Asked
 from ganglion.server.loop.service import Service
 from ganglion.server.requests.context import Context
 from ganglion.server.rest.home import Home
 from ganglion.server.state.feed import Feed
-from ganglion.server.state.transaction import Draft
+from ganglion.server.state.transaction import Transaction
 from ganglion.server.telemetry.metrics import Metrics
 from ganglion.server.views.workloads import detail
 from ganglion.worlds.local.secret_store import SecretStore
@@ -44,7 +44,7 @@ class Rig:
     def __init__(
         self,
         folder: Path,
-        keepers: Callable[[], Sequence[Keeper]] = tuple,
+        keepers: Callable[[], Sequence[Controller]] = tuple,
         database: str = "",
     ) -> None:
         self.home, self.keepers, self.database = Home(folder), keepers, database
@@ -75,13 +75,13 @@ class Rig:
         self.ledger.close()
         self.start()
 
-    def ask(self, command: Callable[[Draft], Any]) -> Future[Any]:
+    def ask(self, command: Callable[[Transaction], Any]) -> Future[Any]:
         """Ask without waiting for the turn."""
         asked = Asked(command)
         self.service._asked.put(asked)
         return asked.answer
 
-    def do(self, command: Callable[[Draft], Any]) -> Any:
+    def do(self, command: Callable[[Transaction], Any]) -> Any:
         """Ask, take a turn, and return or raise the answer."""
         answer = self.ask(command)
         self.service.turn()

@@ -16,7 +16,7 @@ from ganglion.model.policy import Policy
 from ganglion.server.recovery import checkpoint, retention
 from ganglion.server.recovery.recover import replayed
 from ganglion.server.recovery.retention import LedgerRetention
-from ganglion.server.state.transaction import Draft
+from ganglion.server.state.transaction import Transaction
 from ganglion.worlds.local.retention import DAY_MS, FILE
 from ganglion.worlds.local.secret_store import SecretStore
 
@@ -43,7 +43,7 @@ def cut(ledger: Ledger, home: Path) -> Cut:
     ledger.keep(Snapshot(ledger.head, ledger.cycle, at, __version__, ledger.checksum, body))
 
     def ask(command: retention.Command) -> None:
-        draft = Draft(mind, ledger, SecretStore(home), at)
+        draft = Transaction(mind, ledger, SecretStore(home), at)
         command(draft)
         ledger.append(draft.batch)
 

@@ -11,7 +11,7 @@ from ganglion.model.behaviour import Signal
 from ganglion.model.events import AlarmSet, ServiceScaled
 from ganglion.router.stats import Quantiles, ReplicaStats, ServiceStats
 from ganglion.router.table import Endpoint, Service, State
-from ganglion.server.controllers.services import ServicesKeeper
+from ganglion.server.controllers.services import ServicesController
 from ganglion.server.signals.loads import Loads
 from ganglion.server.signals.router_link import Door, Heard
 from ganglion.server.signals.scraper import Found, Job, Scraper
@@ -95,9 +95,9 @@ class Parlour:
         self.door, self.scraper = FakeDoor(), FakeScraper()
         self.rig = Rig(folder, self._keepers)
 
-    def _keepers(self) -> tuple[ServicesKeeper]:
+    def _keepers(self) -> tuple[ServicesController]:
         loads = Loads(cast("Scraper", self.scraper))
-        self.keeper = ServicesKeeper(cast("Door", self.door), loads)
+        self.keeper = ServicesController(cast("Door", self.door), loads)
         return (self.keeper,)
 
     def submit(self, name: str = "chat", **document: Any) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ganglion.server.commands import live
-from ganglion.server.controllers.sweeps import SweepsKeeper
+from ganglion.server.controllers.sweeps import SweepsController
 from ganglion.server.views.cluster import positions
 from ganglion.server.views.workloads import view
 from tests.server.conftest import Rig
@@ -46,7 +46,7 @@ def swept(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[int], Rig
     rigs: list[Rig] = []
 
     def made(trials: int) -> Rig:
-        rig = Rig(tmp_path / str(trials), lambda: [SweepsKeeper()])
+        rig = Rig(tmp_path / str(trials), lambda: [SweepsController()])
         rigs.append(rig)
         more: dict[str, Any] = {"parallel": "4..40"} if request.param == "breathing" else {}
         rig.submit("s", kind="sweep", params={"x": list(range(trials))}, **more)
@@ -101,7 +101,7 @@ def test_taking_in_a_trial_costs_the_same_however_many_there_are(tmp_path: Path)
 
 
 def test_a_sweep_is_cancelled_in_one_turn_and_one_transaction(tmp_path: Path) -> None:
-    rig = Rig(tmp_path / "home", lambda: [SweepsKeeper()])
+    rig = Rig(tmp_path / "home", lambda: [SweepsController()])
     job = rig.submit("s", kind="sweep", params={"x": list(range(MANY))}, parallel="2..8")
     rig.turn(2)
     before = rig.ledger.cycle

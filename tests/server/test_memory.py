@@ -11,9 +11,9 @@ from pathlib import Path
 
 from ganglion.model.events import MetricReported, Outcome
 from ganglion.server.commands.schedules import SchedulesKeeper
-from ganglion.server.controllers.controller import Keeper
-from ganglion.server.controllers.failures import FailuresKeeper
-from ganglion.server.controllers.sweeps import SweepsKeeper
+from ganglion.server.controllers.controller import Controller
+from ganglion.server.controllers.failures import FailuresController
+from ganglion.server.controllers.sweeps import SweepsController
 from tests.server.conftest import Rig
 
 JOBS = int(os.environ.get("GANGLION_JOBS", "1500"))
@@ -27,8 +27,8 @@ Allocators and bounded tables take the first; a short run shows leaks of some KB
 """
 
 
-def keepers() -> list[Keeper]:
-    return [SchedulesKeeper(), FailuresKeeper(), SweepsKeeper()]
+def keepers() -> list[Controller]:
+    return [SchedulesKeeper(), FailuresController(), SweepsController()]
 
 
 def test_memory_does_not_grow_with_the_jobs_that_have_ended(tmp_path: Path) -> None:

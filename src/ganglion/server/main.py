@@ -28,13 +28,13 @@ from ganglion.server.app import guarded, make_app
 from ganglion.server.commands import live, policies
 from ganglion.server.commands.schedules import SchedulesKeeper
 from ganglion.server.commands.secrets import SecretsKeeper
-from ganglion.server.controllers.controller import Keeper
-from ganglion.server.controllers.failures import FailuresKeeper
+from ganglion.server.controllers.controller import Controller
+from ganglion.server.controllers.failures import FailuresController
 from ganglion.server.controllers.reception import Reception
-from ganglion.server.controllers.services import ServicesKeeper
-from ganglion.server.controllers.sweeps import SweepsKeeper
+from ganglion.server.controllers.services import ServicesController
+from ganglion.server.controllers.sweeps import SweepsController
 from ganglion.server.controllers.workspace_metrics import WorkspaceFigures
-from ganglion.server.controllers.workspaces import WorkspaceKeeper
+from ganglion.server.controllers.workspaces import WorkspacesController
 from ganglion.server.loop.service import Service
 from ganglion.server.loop.timekeeping import newest_time
 from ganglion.server.notify.notices import Reach
@@ -54,7 +54,7 @@ from ganglion.server.state.eyes import Eyes
 from ganglion.server.state.feed import Feed
 from ganglion.server.state.set_apart import told_flaws
 from ganglion.server.state.strict import isolates
-from ganglion.server.state.transaction import Draft
+from ganglion.server.state.transaction import Transaction
 from ganglion.server.telemetry.metrics import Metrics
 from ganglion.server.telemetry.server_log import close_journal, open_journal
 from ganglion.specs.policy.policy import PolicyFile
@@ -159,7 +159,7 @@ def serve(
         door = Door(partial(RouterLink, place.root, host, beside, hosts=host_names), keys.sealed)
         stack.callback(door.close)
         eyes = stack.enter_context(Eyes().open())
-        workspaces = WorkspaceKeeper(eyes, reception=Reception(door))
+        workspaces = WorkspacesController(eyes, reception=Reception(door))
         metrics.registry.register(WorkspaceFigures(workspaces, made.now))
         secrets, egress = SecretStore(place.root), Egress(allowed_urls)
         notifier = _notifier(stack, place, ledger, made.now, Reach(egress, secrets.value))
@@ -305,18 +305,18 @@ def _beside(port: int) -> int:
     return port + 1 if 0 < port < LAST_PORT else 0
 
 
-def _keepers(stack: ExitStack, door: Door, egress: Egress) -> list[Keeper]:
+def _keepers(stack: ExitStack, door: Door, egress: Egress) -> list[Controller]:
     """The keepers of each kind of workload; their threads end with the stack."""
     scraper = Scraper(egress)
     scraper.start()
     stack.callback(scraper.stop)
-    services = ServicesKeeper(door, Loads(scraper))
-    return [SchedulesKeeper(), FailuresKeeper(), services, SweepsKeeper()]
+    services = ServicesController(door, Loads(scraper))
+    return [SchedulesKeeper(), FailuresController(), services, SweepsController()]
 
 
 @contextmanager
 def _running(
-    service: Service, first: Callable[[Draft], None], warn: Callable[[str], None]
+    service: Service, first: Callable[[Transaction], None], warn: Callable[[str], None]
 ) -> Iterator[None]:
     """The service's thread, from a state that agrees with the world, after a first command."""
     _name_flaws(service, warn)
@@ -329,7 +329,9 @@ def _running(
         service.stop()
 
 
-def _brought(draft: Draft, policy: PolicyFile | None, queues: tuple[Queue, ...], user: str) -> None:
+def _brought(
+    draft: Transaction, policy: PolicyFile | None, queues: tuple[Queue, ...], user: str
+) -> None:
     """Take in what the server was started with, and end what a killed one has left open."""
     close_all(draft)
     if policy:

@@ -9,7 +9,7 @@ from ganglion.model.errors import Conflict, NotFound
 from ganglion.model.events import AlarmSet, NodeAdded, NodeLost
 from ganglion.model.plan import Phase
 from ganglion.server.commands import bookings, drains, live
-from ganglion.server.controllers.failures import FailuresKeeper
+from ganglion.server.controllers.failures import FailuresController
 from ganglion.server.views import cluster
 from tests.server.conftest import NODES, Rig
 from tests.server.test_workloads import API, post, problem, wait_for
@@ -20,7 +20,7 @@ SAVES = {"grace": "10s"}
 
 @pytest.fixture
 def rig(tmp_path: Path) -> Rig:
-    return Rig(tmp_path, lambda: [FailuresKeeper()])
+    return Rig(tmp_path, lambda: [FailuresController()])
 
 
 def where(rig: Rig, gang: str) -> str:

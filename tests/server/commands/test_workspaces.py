@@ -16,7 +16,7 @@ from ganglion.model.policy import Policy
 from ganglion.server.app import guarded, make_app
 from ganglion.server.commands import live, workspaces
 from ganglion.server.controllers.workspace_metrics import WorkspaceFigures
-from ganglion.server.controllers.workspaces import WorkspaceKeeper
+from ganglion.server.controllers.workspaces import WorkspacesController
 from ganglion.server.requests.context import Context
 from ganglion.server.state.eyes import Eyes, Seen
 from tests.server.conftest import Rig
@@ -56,9 +56,9 @@ class Office:
         self.rig = Rig(folder / "home", self._keepers)
         self.machine = self.rig.machine
 
-    def _keepers(self) -> list[WorkspaceKeeper]:
+    def _keepers(self) -> list[WorkspacesController]:
         self.eyes = ToldEyes()
-        self.keeper = WorkspaceKeeper(self.eyes)
+        self.keeper = WorkspacesController(self.eyes)
         return [self.keeper]
 
     def open(self, name: str = "nb", **document: Any) -> str:

@@ -9,10 +9,10 @@ import pytest
 from ganglion.model.errors import Conflict, EnvironmentFault
 from ganglion.model.events import AlarmSet, Event, GangPlaced, GangSubmitted, NodeCordoned
 from ganglion.server.commands import live
-from ganglion.server.state.transaction import Draft
+from ganglion.server.state.transaction import Transaction
 from tests.server.conftest import Rig
 
-Tend = Callable[[Draft], int | None]
+Tend = Callable[[Transaction], int | None]
 
 
 class Diary:
@@ -36,7 +36,7 @@ class Diary:
     def recall(self, memory: list[Event]) -> None:
         self.noted = memory
 
-    def tend(self, draft: Draft) -> int | None:
+    def tend(self, draft: Transaction) -> int | None:
         self.asked.append(draft.now)
         return self.then(draft)
 
@@ -82,7 +82,7 @@ def test_after_a_crash_it_is_told_everything_again(desk: Desk) -> None:
 
 
 def test_what_it_applies_is_written_and_decided_upon_in_the_same_turn(desk: Desk) -> None:
-    def close_both(draft: Draft) -> None:
+    def close_both(draft: Transaction) -> None:
         if not draft.state.nodes["n0"].cordoned:
             for node in ("n0", "n1"):
                 draft.apply(NodeCordoned(draft.now, node, "closed"))
@@ -126,7 +126,7 @@ def test_a_turn_that_cannot_be_written_is_forgotten(
     assert not any(isinstance(event, GangSubmitted) for event in desk.first.noted)
 
 
-def _half(draft: Draft) -> None:
+def _half(draft: Transaction) -> None:
     draft.apply(NodeCordoned(draft.now, "n1", "half"))
     raise ValueError("stumbled")
 

@@ -12,7 +12,7 @@ from ganglion.router.stats import ServiceStats
 from ganglion.router.table import Access, Endpoint, Service, State
 from ganglion.server.commands import workspaces
 from ganglion.server.controllers.reception import Reception
-from ganglion.server.controllers.workspaces import WorkspaceKeeper
+from ganglion.server.controllers.workspaces import WorkspacesController
 from ganglion.server.signals.router_link import Heard
 from ganglion.server.state.eyes import Eyes
 from tests.server.conftest import Rig
@@ -42,7 +42,7 @@ def door() -> FakeDoor:
 
 @pytest.fixture
 def rig(tmp_path: Path, door: FakeDoor) -> Iterator[Rig]:
-    made = Rig(tmp_path / "home", lambda: [WorkspaceKeeper(Eyes(), reception=Reception(door))])
+    made = Rig(tmp_path / "home", lambda: [WorkspacesController(Eyes(), reception=Reception(door))])
     yield made
     made.ledger.close()
 

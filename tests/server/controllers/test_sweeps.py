@@ -11,7 +11,7 @@ from ganglion.model.errors import FieldError
 from ganglion.model.events import GangEnded, GangStopping, MetricReported, Outcome
 from ganglion.model.plan import Phase
 from ganglion.server.commands import live
-from ganglion.server.controllers.sweeps import SweepsKeeper
+from ganglion.server.controllers.sweeps import SweepsController
 from ganglion.server.views.workloads import detail
 from tests.server.conftest import Rig
 
@@ -21,7 +21,7 @@ STOP = {"metric": "loss", "factor": 2}
 @pytest.fixture
 def rig(tmp_path: Path) -> Iterator[Rig]:
     """A server over two nodes of 8 GPUs."""
-    made = Rig(tmp_path / "home", lambda: [SweepsKeeper()])
+    made = Rig(tmp_path / "home", lambda: [SweepsController()])
     yield made
     made.ledger.close()
 

@@ -8,7 +8,7 @@ from fastapi.testclient import TestClient
 
 from ganglion.model.errors import Conflict, EnvironmentFault
 from ganglion.server.routes import workloads
-from ganglion.server.state.transaction import Draft
+from ganglion.server.state.transaction import Transaction
 from tests.server.conftest import Rig
 
 JOB = {"run": "true", "workdir": "/"}
@@ -25,7 +25,7 @@ def test_a_coroutine_gets_the_answer_of_the_turn(rig: Rig) -> None:
 
 
 def test_a_coroutine_gets_what_a_command_raises(rig: Rig) -> None:
-    def refuse(_draft: Draft) -> None:
+    def refuse(_draft: Transaction) -> None:
         raise Conflict("not so")
 
     async def ask() -> None:

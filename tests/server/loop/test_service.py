@@ -12,7 +12,7 @@ from ganglion.model.events import Event, GangEnded, GangPlaced, GangStarted, Gan
 from ganglion.server.commands import live
 from ganglion.server.loop import service
 from ganglion.server.recovery.recover import replayed
-from ganglion.server.state.transaction import Draft
+from ganglion.server.state.transaction import Transaction
 from tests.server.conftest import Rig
 
 
@@ -177,7 +177,7 @@ def test_a_failed_job_waits_for_its_back_off_and_starts_again(rig: Rig) -> None:
 
 
 def test_a_command_that_fails_half_way_leaves_no_trace_and_harms_no_other(rig: Rig) -> None:
-    def half(draft: Draft) -> None:
+    def half(draft: Transaction) -> None:
         live.cordon(draft, "n0", "half")
         raise Conflict("no")
 

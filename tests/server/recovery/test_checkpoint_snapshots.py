@@ -22,15 +22,15 @@ from ganglion.model.events import Outcome, PolicySet
 from ganglion.model.policy import Policy
 from ganglion.server.commands import live
 from ganglion.server.commands.schedules import SchedulesKeeper
-from ganglion.server.controllers.controller import Keeper, Keepers
-from ganglion.server.controllers.failures import FailuresKeeper
-from ganglion.server.controllers.sweeps import SweepsKeeper
+from ganglion.server.controllers.controller import Controller, Controllers
+from ganglion.server.controllers.failures import FailuresController
+from ganglion.server.controllers.sweeps import SweepsController
 from ganglion.server.recovery import written
 from ganglion.server.recovery.checkpoint import Unusable, read
 from ganglion.server.recovery.checkpoint import written as written_down
 from ganglion.server.recovery.image import copied
 from ganglion.server.recovery.recover import replayed, restored
-from ganglion.server.state.registry import Book
+from ganglion.server.state.registry import Registry
 from ganglion.server.state.transaction import Mind
 from tests import effort
 from tests.engine.state.test_rollback import seen
@@ -38,8 +38,8 @@ from tests.engine.test_machine import Engine, random_step
 from tests.server.conftest import Rig
 
 
-def keepers() -> Sequence[Keeper]:
-    return SchedulesKeeper(), FailuresKeeper(), SweepsKeeper()
+def keepers() -> Sequence[Controller]:
+    return SchedulesKeeper(), FailuresController(), SweepsController()
 
 
 @pytest.fixture
@@ -115,7 +115,7 @@ def test_a_server_that_starts_from_a_snapshot_is_the_one_that_replays_everything
 ) -> None:
     work(rig, Random(seed), 8 + 2 * seed)
     assert 1 <= len(rig.ledger.snapshots()) <= 2
-    quick, slow = Keepers(keepers()), Keepers(keepers())
+    quick, slow = Controllers(keepers()), Controllers(keepers())
     from_snapshot = restored(rig.ledger, Policy(), quick)
     from_events = replayed(rig.ledger, Policy(), slow.note)
     assert everything(from_snapshot) == everything(from_events)
@@ -126,7 +126,7 @@ def test_a_server_that_starts_from_a_snapshot_is_the_one_that_replays_everything
     rig.ledger.close()
 
 
-def guard(known: Keepers) -> object:
+def guard(known: Controllers) -> object:
     memories = known.memories()
     assert memories is not None
     return plain(memories["nodes"])
@@ -135,7 +135,7 @@ def guard(known: Keepers) -> object:
 @pytest.mark.parametrize("seed", range(10))
 def test_a_copy_of_a_state_decides_as_it_would_have(seed: int) -> None:
     engine = walked(seed)
-    mind = Mind(engine.state, Book())
+    mind = Mind(engine.state, Registry())
     state, original = copied(mind).state, copied(mind).state
     state.validate()
     assert seen(state, engine.now) == seen(engine.state, engine.now)
@@ -158,7 +158,7 @@ def walked(seed: int) -> Engine:
 @pytest.mark.parametrize("seed", range(effort.examples(20)))
 def test_a_state_made_of_its_document_is_the_same_state(seed: int) -> None:
     engine = walked(seed)
-    mind = read(written_down(Mind(engine.state, Book()), {})).mind(engine.state.plugins)
+    mind = read(written_down(Mind(engine.state, Registry()), {})).mind(engine.state.plugins)
     mind.state.validate()
     assert seen(mind.state, engine.now) == seen(engine.state, engine.now)
     assert plain(mind.state.estimates.histories()) == plain(engine.state.estimates.histories())
@@ -181,7 +181,7 @@ def test_a_snapshot_that_does_not_fit_is_left_out(rig: Rig, change: str) -> None
         raw.execute(change)
     raw.close()
     from_events = replayed(rig.ledger, Policy())
-    found = restored(rig.ledger, Policy(), Keepers(keepers()))
+    found = restored(rig.ledger, Policy(), Controllers(keepers()))
     rig.ledger.close()
     assert everything(found) == everything(from_events)
 
@@ -209,7 +209,7 @@ def test_nothing_but_known_values_is_ever_made_of_a_snapshot(body: bytes) -> Non
 def test_a_policy_that_came_after_a_snapshot_holds(rig: Rig) -> None:
     work(rig, Random(2), 10)
     rig.ledger.append(Batch(9, [PolicySet(9, replace(Policy(), strict=True), 1)]))
-    found = restored(rig.ledger, Policy(), Keepers(keepers()))
+    found = restored(rig.ledger, Policy(), Controllers(keepers()))
     assert found.state.policy.strict
     assert everything(found) == everything(replayed(rig.ledger, Policy()))
     rig.ledger.close()

@@ -17,13 +17,13 @@ from ganglion.engine.cycle import cycle
 from ganglion.engine.plugins.builtin import builtin_plugins
 from ganglion.model.causes import sentence
 from ganglion.model.policy import Policy
-from ganglion.server.controllers.controller import Keepers
-from ganglion.server.controllers.failures import FailuresKeeper
-from ganglion.server.controllers.sweeps import SweepsKeeper
+from ganglion.server.controllers.controller import Controllers
+from ganglion.server.controllers.failures import FailuresController
+from ganglion.server.controllers.sweeps import SweepsController
 from ganglion.server.recovery import documents
 from ganglion.server.recovery.checkpoint import FORMAT, read, written
 from ganglion.server.recovery.recover import replayed
-from ganglion.server.state.registry import Book
+from ganglion.server.state.registry import Registry
 from ganglion.server.state.transaction import Mind
 from tests.server.conftest import Rig
 from tests.server.recovery.test_checkpoint_snapshots import keepers, walked, work
@@ -61,7 +61,7 @@ def test_a_checkpoint_of_an_earlier_version_is_read_and_decided_on(file: Path) -
     mind = found.mind(builtin_plugins(found.parts["state"]["policy"]))
     mind.state.validate()
     assert summary(mind) == msgspec.json.decode(file.with_suffix(".json").read_bytes())
-    known = Keepers([FailuresKeeper(), SweepsKeeper()])
+    known = Controllers([FailuresController(), SweepsController()])
     known.recall(found.memories)
     cycle(mind.state, (), mind.state.clock + 60_000)
     mind.state.validate()
@@ -103,10 +103,10 @@ def main(name: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         rig = Rig(Path(folder) / "home", keepers)
         work(rig, Random(4), 40)
-        known = Keepers(keepers())
+        known = Controllers(keepers())
         mind = replayed(rig.ledger, Policy(), known.note)
         rig.ledger.close()
-    made = {"engine": (Mind(state, Book()), {}), "server": (mind, known.memories() or {})}
+    made = {"engine": (Mind(state, Registry()), {}), "server": (mind, known.memories() or {})}
     for kind, (each, memories) in made.items():
         path = FOLDER / f"{name}-{kind}.checkpoint"
         path.write_bytes(written(each, memories))

@@ -26,14 +26,14 @@ from ganglion.model.errors import Conflict, EnvironmentFault
 from ganglion.model.events import MetricReported
 from ganglion.model.policy import Policy
 from ganglion.server.commands import retry
-from ganglion.server.controllers.controller import Keepers
+from ganglion.server.controllers.controller import Controllers
 from ganglion.server.recovery import written
 from ganglion.server.recovery.recover import replayed, restored
 from ganglion.server.recovery.retention import ARCHIVE, LedgerRetention
 from ganglion.server.recovery.verify import Verdict, verified
 from ganglion.server.requests.context import Context
 from ganglion.server.requests.health import alive, ready
-from ganglion.server.state.transaction import Draft
+from ganglion.server.state.transaction import Transaction
 from ganglion.server.views.workloads import filed_detail, history_item
 from ganglion.worlds.local.retention import DAY_MS, FILE, Rule
 from tests import effort
@@ -95,7 +95,7 @@ def test_old_events_leave_at_a_checkpoint_and_the_state_is_the_same(rig: Rig, se
     assert rig.service._copy._mind is not None
     before = everything(rig.service._copy._mind)  # it has followed every event
     assert everything(replayed(rig.ledger, Policy())) == before
-    assert everything(restored(rig.ledger, Policy(), Keepers(keepers()))) == before
+    assert everything(restored(rig.ledger, Policy(), Controllers(keepers()))) == before
     assert rig.ledger.history.ended(below=1 << 60, limit=999) == history
     work(rig, Random(seed + 7), 8)
     assert rig.service.trouble == ""
@@ -335,7 +335,7 @@ def test_of_workloads_that_ended_long_ago_lists_show_the_same(rig: Rig) -> None:
     assert (before.gangs, before.spent is not None) == (3, True)
     assert filed_detail(filed).gangs == ()
 
-    def again(draft: Draft) -> None:
+    def again(draft: Transaction) -> None:
         retry.retry(draft, sweep, "ada")
 
     with pytest.raises(Conflict, match="not kept any more"):

@@ -10,7 +10,7 @@ from ganglion.model.errors import StateError
 from ganglion.server.commands import live
 from ganglion.server.rest.filters import WorkloadQuery, wanted
 from ganglion.server.routes import bulk_turns
-from ganglion.server.state.transaction import Draft
+from ganglion.server.state.transaction import Transaction
 from ganglion.server.views.lists import MOST, ended
 from tests.server.conftest import Rig
 from tests.server.test_workloads import API, detail, post, problem, wait_for
@@ -79,7 +79,7 @@ def test_many_ended_workloads_that_do_not_match_are_passed_over(rig: Rig) -> Non
     assert [each.name for each in found] == ["even6", "even4", "even2"]
 
 
-def cancel_number(draft: Draft, number: int) -> None:
+def cancel_number(draft: Transaction, number: int) -> None:
     (entry,) = (each for each in draft.book.entries.values() if each.number == number)
     live.cancel(draft, entry.id, "ada")
 
@@ -245,7 +245,7 @@ def test_a_failure_in_the_middle_of_a_bulk_verb_undoes_all_of_it(rig: Rig) -> No
     for name in "abc":
         rig.submit(name, hold=True)
 
-    def half(draft: Draft, ref: str) -> None:
+    def half(draft: Transaction, ref: str) -> None:
         live.cancel(draft, ref, "ada")
         if ref == "b-2":
             raise StateError("too late")

@@ -38,8 +38,8 @@ def scheduling(
         yield scheduler
         assert not scheduler.trouble
         assert [each for each in scheduler.troubles().values() if "forbidden" in each] == []
-        with scheduler.read() as brain:
-            brain.scene.state.validate()
+        with scheduler.read() as controller:
+            controller.scene.state.validate()
     finally:
         scheduler.stop()
 

@@ -13,7 +13,7 @@ from threading import Event, Thread
 import pytest
 from msgspec import Struct, field
 
-from ganglion.worlds.kubernetes.controller import Brain
+from ganglion.worlds.kubernetes.controller import Controller
 from tests import effort
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.faults import Fault, status, watches
@@ -167,9 +167,9 @@ class Torn:
         return [gang for gang, since in self._since.items() if now - since > TORN_S]
 
 
-def left_over(brain: Brain) -> dict[str, object]:
+def left_over(controller: Controller) -> dict[str, object]:
     """What the scheduler still remembers of gangs."""
-    scene = brain.scene
+    scene = controller.scene
     held = {
         "records": scene.state.records,
         "attempts": scene.attempts,
@@ -210,11 +210,11 @@ def test_churn_under_faults_overbooks_tears_and_leaves_nothing(
         assert not kubelets.refused
 
         def is_empty() -> bool:
-            with scheduler.read() as brain:
-                return not left_over(brain)
+            with scheduler.read() as controller:
+                return not left_over(controller)
 
         try:
             cluster.wait(is_empty, "the scheduler forgets what is gone")
         except AssertionError:
-            with scheduler.read() as brain:
-                assert left_over(brain) == {}
+            with scheduler.read() as controller:
+                assert left_over(controller) == {}

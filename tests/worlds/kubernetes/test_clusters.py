@@ -31,7 +31,7 @@ def scheduling_both(
     try:
         yield scheduler
         assert not scheduler.trouble
-        scheduler.brain.scene.state.validate()
+        scheduler.controller.scene.state.validate()
     finally:
         scheduler.stop()
 
@@ -62,8 +62,8 @@ def test_gangs_run_in_their_own_cluster_and_one_tree_of_queues_counts_for_both(
     with scheduling_both({"east": cluster.endpoint, "west": west.endpoint}) as scheduler:
         mine = cluster.add_gang("g", 2)
         cluster.wait_bound(mine)
-        with scheduler.read() as brain:
-            tree = brain.scene.state.tree
+        with scheduler.read() as controller:
+            tree = controller.scene.state.tree
             assert sorted(tree.names) == [
                 "east/node-0",
                 "east/node-1",

@@ -28,8 +28,8 @@ def events(cluster: Cluster, reason: str) -> dict[str, str]:
 
 def has_begun(scheduler: Scheduler) -> bool:
     """Whether every gang runs, so that something is lost when one is stopped."""
-    with scheduler.read() as brain:
-        return all(each.phase is Phase.RUNNING for each in brain.scene.state.records.values())
+    with scheduler.read() as controller:
+        return all(each.phase is Phase.RUNNING for each in controller.scene.state.records.values())
 
 
 def test_queues_waits_preemptions_and_requests_are_counted_and_told(

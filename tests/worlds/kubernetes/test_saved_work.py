@@ -9,7 +9,7 @@ from ganglion.model.events import CheckpointCommitted, Event, GangEnded, Outcome
 from ganglion.server.cluster.source import ClusterSource
 from ganglion.server.state.audience import Audience
 from ganglion.worlds.kubernetes.cluster_view.orders import Order
-from ganglion.worlds.kubernetes.controller import Brain
+from ganglion.worlds.kubernetes.controller import Controller
 from ganglion.worlds.kubernetes.submit import compile_workload
 from tests.controlplane import manifests
 from tests.controlplane.cluster import Cluster
@@ -40,9 +40,9 @@ class Heard:
         self.events: list[Event] = []
         self.audience, self.source = Audience(), ClusterSource()
 
-    def __call__(self, brain: Brain, orders: Sequence[Order], seconds: float) -> None:
-        self.events += [*brain.scene.facts, *brain.plan.decisions]
-        self.audience.turned(brain, orders, seconds)
+    def __call__(self, controller: Controller, orders: Sequence[Order], seconds: float) -> None:
+        self.events += [*controller.scene.facts, *controller.plan.decisions]
+        self.audience.turned(controller, orders, seconds)
 
     def steps(self) -> list[tuple[int, str]]:
         found = (each for each in self.events if isinstance(each, CheckpointCommitted))

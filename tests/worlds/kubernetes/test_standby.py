@@ -223,8 +223,8 @@ def test_what_a_standby_sees_pass_is_neither_kept_nor_counted_later(cluster: Clu
             cluster.patch(f"/api/v1/namespaces/default/pods/{name}/status", {"status": failed})
         (fresh,) = cluster.add_pods(1, prefix="fresh", gpus=1)
         cluster.wait(lambda: is_known(scheduler, fresh), "the standby to see what came after them")
-        with scheduler.read() as brain:
-            site = brain.scene.sites[""]
+        with scheduler.read() as controller:
+            site = controller.scene.sites[""]
             assert (site.news, site.gone_pods, site.refused) == ([], [], [])
         leads = True
         assert cluster.wait_bound([fresh]) == {fresh: node}, "refusals of long ago close no node"
@@ -234,5 +234,5 @@ def test_what_a_standby_sees_pass_is_neither_kept_nor_counted_later(cluster: Clu
 
 def is_known(scheduler: Scheduler, name: str) -> bool:
     """Whether a pod, and so all before it, was seen."""
-    with scheduler.read() as brain:
-        return any(each.metadata.name == name for each in brain.scene.sites[""].pods.values())
+    with scheduler.read() as controller:
+        return any(each.metadata.name == name for each in controller.scene.sites[""].pods.values())

@@ -35,8 +35,8 @@ def scheduling(
     try:
         yield scheduler
         assert not scheduler.trouble
-        with scheduler.read() as brain:
-            brain.scene.state.validate()
+        with scheduler.read() as controller:
+            controller.scene.state.validate()
     finally:
         scheduler.stop()
 

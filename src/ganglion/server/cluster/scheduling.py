@@ -37,7 +37,7 @@ class Wish(Struct, frozen=True):
         identity: of this process.
         host, port: where its views are served; port 0 = any free one.
         policy: name of the `Policy` object that decides.
-        settings: of the brain.
+        settings: of the controller.
     """
 
     namespace: str

@@ -9,7 +9,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from ganglion.model.events import Event, GangEnded, GangSubmitted
 from ganglion.model.workload import Gang, Workload
 from ganglion.server.state.audience import Took
-from ganglion.server.state.registry import Book, Entry
+from ganglion.server.state.registry import Entry, Registry
 from ganglion.server.state.set_apart import apart_after, told_apart
 from ganglion.server.state.transaction import Mind
 from ganglion.server.telemetry.cluster_metrics import (
@@ -31,7 +31,7 @@ class ClusterSource:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        self._book = Book()
+        self._book = Registry()
         self._workload_of: dict[str, str] = {}
         self._number = 0
         self._scheduler: Scheduler | None = None
@@ -81,16 +81,16 @@ class ClusterSource:
         return self._scheduler
 
     def _rows(self) -> Mapping[str, QueueRow]:
-        with self._of().read() as brain:
-            return rows_of(brain.scene.state)
+        with self._of().read() as controller:
+            return rows_of(controller.scene.state)
 
     def _objects_apart(self) -> Mapping[str, int]:
-        with self._of().read() as brain:
-            return Tally(kind for kind, _ in brain.scene.apart)
+        with self._of().read() as controller:
+            return Tally(kind for kind, _ in controller.scene.apart)
 
     def _bands(self) -> tuple[int, int, int]:
-        with self._of().read() as brain:
-            found = brain.scene.state.bands.coverage()
+        with self._of().read() as controller:
+            found = controller.scene.state.bands.coverage()
         return found.bands, found.held_p50, found.held_p90
 
     def _calls(self) -> Mapping[Call, int]:
@@ -126,8 +126,8 @@ class ClusterSource:
     def read(self) -> Iterator[Mind]:
         """Hold the state still; several threads may ask."""
         assert self._scheduler
-        with self._scheduler.read() as brain:
-            yield Mind(brain.scene.state, self._book)
+        with self._scheduler.read() as controller:
+            yield Mind(controller.scene.state, self._book)
 
     def now(self) -> int:
         """Time in ms since 1970."""

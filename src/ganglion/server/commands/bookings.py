@@ -7,7 +7,7 @@ from ganglion.model.booking import Booking
 from ganglion.model.errors import FieldError, NotFound
 from ganglion.model.events import BookingRemoved, BookingSet
 from ganglion.server.commands.drains import PREFIX, drains, is_drain
-from ganglion.server.state.transaction import Draft, Mind
+from ganglion.server.state.transaction import Mind, Transaction
 from ganglion.specs.policy.bookings import BookingFile, booked, end_of, unknown_queues
 from ganglion.specs.policy.policy import PolicyFile
 from ganglion.specs.reading.validate import Wrong
@@ -20,7 +20,7 @@ def there_are(mind: Mind) -> dict[str, Booking]:
     return {each.name: each for each in mind.state.bookings.all() if not is_drain(each)}
 
 
-def set_booking(draft: Draft, file: BookingFile, wrong: Wrong) -> Booking:
+def set_booking(draft: Transaction, file: BookingFile, wrong: Wrong) -> Booking:
     """Make or change a booking.
 
     Raises:
@@ -37,7 +37,7 @@ def set_booking(draft: Draft, file: BookingFile, wrong: Wrong) -> Booking:
     return booking
 
 
-def remove_booking(draft: Draft, name: str) -> None:
+def remove_booking(draft: Transaction, name: str) -> None:
     """Take a booking back.
 
     Raises:
@@ -75,7 +75,7 @@ def of_file(mind: Mind, file: PolicyFile) -> tuple[Booking, ...] | None:
     return tuple(each for each in found if each)
 
 
-def carry_out(draft: Draft, bookings: Sequence[Booking] | None) -> None:
+def carry_out(draft: Transaction, bookings: Sequence[Booking] | None) -> None:
     """Set and remove bookings until there are these and no others; None = leave them."""
     if bookings is None:
         return

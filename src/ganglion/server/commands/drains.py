@@ -17,7 +17,7 @@ from ganglion.model.errors import Conflict, FieldError, NotFound
 from ganglion.model.events import BookingRemoved, BookingSet, NodeCordoned
 from ganglion.model.plan import Phase
 from ganglion.model.workload import Kind
-from ganglion.server.state.transaction import Draft
+from ganglion.server.state.transaction import Transaction
 from ganglion.specs.grammar.places import parse_level
 from ganglion.specs.wording import meant
 
@@ -61,7 +61,7 @@ class Drain(Struct, frozen=True):
     leavers: tuple[Leaver, ...]
 
 
-def drain(draft: Draft, what: str, by: int, reason: str) -> Drain:
+def drain(draft: Transaction, what: str, by: int, reason: str) -> Drain:
     """Empty a node or domain by a time.
 
     Args:
@@ -94,7 +94,7 @@ def drain(draft: Draft, what: str, by: int, reason: str) -> Drain:
     return found(draft.state, name, draft.now)
 
 
-def undrain(draft: Draft, what: str) -> tuple[str, ...]:
+def undrain(draft: Transaction, what: str) -> tuple[str, ...]:
     """Let the nodes of a drain take work again; returns their names.
 
     Raises:

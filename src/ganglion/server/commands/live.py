@@ -21,7 +21,7 @@ from ganglion.model.workload import Deadline
 from ganglion.server.commands.drains import check_open
 from ganglion.server.commands.submit_rules import check_deadline, check_queue
 from ganglion.server.state.refs import resolve
-from ganglion.server.state.transaction import Draft, Order
+from ganglion.server.state.transaction import Order, Transaction
 from ganglion.specs.policy.queue_tree import above_parent
 from ganglion.specs.wording import first_of
 from ganglion.worlds.world import ServedWorld
@@ -40,7 +40,7 @@ class Changes(Struct, frozen=True):
     held: bool | None = None
 
 
-def cancel(draft: Draft, ref: str, user: str, *, force: bool = False) -> str:
+def cancel(draft: Transaction, ref: str, user: str, *, force: bool = False) -> str:
     """End what waits of a workload, or of one gang of it, and stop what runs; returns its id.
 
     Args:
@@ -61,7 +61,7 @@ def cancel(draft: Draft, ref: str, user: str, *, force: bool = False) -> str:
     return found.workload
 
 
-def cancel_all(draft: Draft, user: str) -> None:
+def cancel_all(draft: Transaction, user: str) -> None:
     """Cancel every live workload."""
     for workload in list(draft.book.entries):
         for record in draft.records(workload):
@@ -69,7 +69,7 @@ def cancel_all(draft: Draft, user: str) -> None:
                 withdraw(draft, record, Cause(CauseKind.CANCELLED, user=user))
 
 
-def _chosen(draft: Draft, workload: str, index: int | None) -> list[GangRecord]:
+def _chosen(draft: Transaction, workload: str, index: int | None) -> list[GangRecord]:
     """The live gangs that a reference means."""
     if index is None:
         return [each for each in draft.records(workload) if each.phase is not Phase.ENDED]
@@ -79,7 +79,7 @@ def _chosen(draft: Draft, workload: str, index: int | None) -> list[GangRecord]:
     return [record]
 
 
-def withdraw(draft: Draft, record: GangRecord, cause: Cause, *, force: bool = False) -> None:
+def withdraw(draft: Transaction, record: GangRecord, cause: Cause, *, force: bool = False) -> None:
     """End a gang that waits, stop one that runs.
 
     Args:
@@ -106,7 +106,7 @@ def _stop(stop: Stop, now: int, force: bool) -> Order:
     return carry_out
 
 
-def change(draft: Draft, ref: str, changes: Changes) -> str:
+def change(draft: Transaction, ref: str, changes: Changes) -> str:
     """Change a live workload; returns its id.
 
     Raises:
@@ -150,7 +150,9 @@ def _due(changes: Changes, submitted: int) -> int | None:
     return 0 if due == NO_DEADLINE else due.of(submitted)
 
 
-def _check_change(draft: Draft, workload: str, records: list[GangRecord], changes: Changes) -> None:
+def _check_change(
+    draft: Transaction, workload: str, records: list[GangRecord], changes: Changes
+) -> None:
     holding = [record for record in records if record.phase not in WAITING]
     if changes.queue is not None:
         check_queue(draft.state, changes.queue)
@@ -169,7 +171,7 @@ def _limit(gang: str, time_limit_ms: int) -> Order:
     return lambda world: world.set_time_limit(gang, time_limit_ms)
 
 
-def set_queue(draft: Draft, queue: Queue) -> None:
+def set_queue(draft: Transaction, queue: Queue) -> None:
     """Make or change a queue.
 
     Raises:
@@ -189,7 +191,7 @@ def set_queue(draft: Draft, queue: Queue) -> None:
     draft.apply(QueueSet(draft.now, queue))
 
 
-def remove_queue(draft: Draft, name: str) -> None:
+def remove_queue(draft: Transaction, name: str) -> None:
     """Remove a queue.
 
     Raises:
@@ -199,7 +201,7 @@ def remove_queue(draft: Draft, name: str) -> None:
     draft.apply(QueueRemoved(draft.now, name))
 
 
-def cordon(draft: Draft, node: str, reason: str) -> None:
+def cordon(draft: Transaction, node: str, reason: str) -> None:
     """Start nothing new on a node; an empty reason lifts that.
 
     Raises:
@@ -211,7 +213,7 @@ def cordon(draft: Draft, node: str, reason: str) -> None:
     draft.apply(NodeCordoned(draft.now, node, reason, CordonKind.PERSON if reason else None))
 
 
-def keep_queues(draft: Draft, queues: tuple[Queue, ...]) -> None:
+def keep_queues(draft: Transaction, queues: tuple[Queue, ...]) -> None:
     """Bring the queues of a cluster file in; make `default` when there would be none.
 
     Queues that were made by request and are not in the file stay.

@@ -16,7 +16,7 @@ from ganglion.model.events import PolicySet
 from ganglion.model.policy import Policy
 from ganglion.model.queue import Queue
 from ganglion.server.commands import bookings, queue_changes
-from ganglion.server.state.transaction import Draft, Mind
+from ganglion.server.state.transaction import Mind, Transaction
 from ganglion.specs.policy.policy import PolicyFile, parse_policy
 from ganglion.specs.policy.printing import Change, changes, policy_document
 from ganglion.specs.policy.queue_tree import (
@@ -103,7 +103,12 @@ def _checked(
 
 
 def set_policy(
-    draft: Draft, file: PolicyFile, user: str, cause: Cause, *, allow_unknown_flavors: bool = False
+    draft: Transaction,
+    file: PolicyFile,
+    user: str,
+    cause: Cause,
+    *,
+    allow_unknown_flavors: bool = False,
 ) -> Outcome:
     """Let a policy decide from now on; one that changes nothing is not set.
 
@@ -128,7 +133,7 @@ def set_policy(
     return replace(found, version=number)
 
 
-def roll_back(draft: Draft, number: int, user: str) -> Outcome:
+def roll_back(draft: Transaction, number: int, user: str) -> Outcome:
     """Put a former version in force again, as a new one; bookings stay.
 
     Raises:
@@ -142,7 +147,7 @@ def roll_back(draft: Draft, number: int, user: str) -> Outcome:
     return set_policy(draft, file, user, cause, allow_unknown_flavors=True)
 
 
-def keep(draft: Draft, file: PolicyFile, user: str) -> None:
+def keep(draft: Transaction, file: PolicyFile, user: str) -> None:
     """Take in the policy that a server was started with, unless it was the last time too.
 
     So a policy that was set since then stays in force over any restart.

@@ -7,7 +7,7 @@ from ganglion.model.errors import Conflict, FieldError
 from ganglion.model.events import QueueRemoved, QueueSet
 from ganglion.model.plan import Phase
 from ganglion.model.queue import Queue
-from ganglion.server.state.transaction import Draft
+from ganglion.server.state.transaction import Transaction
 from ganglion.specs.policy.policy import PolicyFile
 from ganglion.specs.policy.queue_tree import parents_first
 from ganglion.specs.reading.yaml import Path
@@ -62,7 +62,7 @@ def occupants(state: ClusterState) -> dict[str, list[str]]:
     return {queue: sorted(found[queue]) for queue in sorted(found)}
 
 
-def carry_out(draft: Draft, queues: Sequence[Queue] | None) -> None:
+def carry_out(draft: Transaction, queues: Sequence[Queue] | None) -> None:
     """Set and remove queues until there are these and no others.
 
     Raises:

@@ -14,7 +14,7 @@ from ganglion.model.events import Outcome
 from ganglion.model.workload import Kind, Workload
 from ganglion.server.commands.submit import checked, submit
 from ganglion.server.state.refs import resolve
-from ganglion.server.state.transaction import Draft
+from ganglion.server.state.transaction import Transaction
 from ganglion.server.wire.workloads import Accepted
 
 RETRY_OF = "retry-of"
@@ -47,7 +47,7 @@ class _Known(Struct):
     failed: list[int]
 
 
-def retry(draft: Draft, ref: str, user: str, key: str = "") -> Accepted:
+def retry(draft: Transaction, ref: str, user: str, key: str = "") -> Accepted:
     """Submit what failed of a workload as a workload of its own.
 
     Of a sweep those trials are run that failed; anything else runs as a whole. What still runs
@@ -73,7 +73,7 @@ def retry(draft: Draft, ref: str, user: str, key: str = "") -> Accepted:
     return submit(draft, checked(data, user=user, key=key, digest=f"retry {known.id}"))
 
 
-def _known(draft: Draft, ref: str) -> _Known:
+def _known(draft: Transaction, ref: str) -> _Known:
     found = resolve(draft.mind, draft.ledger, ref)
     if found.filed:
         filed = found.filed

@@ -11,13 +11,13 @@ from ganglion.model.events import ScheduleFired, ScheduleRemoved
 from ganglion.server.commands import live as commands
 from ganglion.server.commands.submit import submit_run
 from ganglion.server.state.schedules import Standing
-from ganglion.server.state.transaction import Draft
+from ganglion.server.state.transaction import Transaction
 from ganglion.specs.wording import meant
 
 log = structlog.get_logger(__name__)
 
 
-def remove(draft: Draft, name: str, user: str) -> None:
+def remove(draft: Transaction, name: str, user: str) -> None:
     """Take a schedule back; what it has begun goes on.
 
     Raises:
@@ -50,14 +50,14 @@ class SchedulesKeeper:
     def recall(self, memory: None) -> None:
         """The book remembers everything."""
 
-    def tend(self, draft: Draft) -> int | None:
+    def tend(self, draft: Transaction) -> int | None:
         """Act upon the dates that have come; returns the next one."""
         standing = list(draft.book.schedules.live.values())
         dates = [_tended(draft, each) for each in standing]
         return min((date for date in dates if date is not None), default=None)
 
 
-def _tended(draft: Draft, standing: Standing) -> int | None:
+def _tended(draft: Transaction, standing: Standing) -> int | None:
     found = due(standing.schedule, standing.since, draft.wall)
     if found and not (found.again and found.date == standing.last):
         known = tuple(run for run in standing.runs if run in draft.book.entries)
@@ -74,14 +74,14 @@ def _tended(draft: Draft, standing: Standing) -> int | None:
     return None if upcoming is None else draft.now + upcoming - draft.wall
 
 
-def _act(draft: Draft, standing: Standing, date: int, what: Answer, *, again: bool) -> None:
+def _act(draft: Transaction, standing: Standing, date: int, what: Answer, *, again: bool) -> None:
     run, message = "", what.message
     if what.submit:
         run, message = _submitted(draft, standing, what)
     draft.record(ScheduleFired(draft.now, standing.name, date, run, message, again))
 
 
-def _submitted(draft: Draft, standing: Standing, what: Answer) -> tuple[str, str]:
+def _submitted(draft: Transaction, standing: Standing, what: Answer) -> tuple[str, str]:
     """The new run, and what to say."""
     data: dict[str, Any] = msgspec.json.decode(standing.document)
     if what.cancel:

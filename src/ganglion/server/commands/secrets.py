@@ -8,7 +8,7 @@ import msgspec
 from ganglion.engine.gangs.record import HOLDING
 from ganglion.model.errors import FieldError
 from ganglion.model.events import Event, GangEnded, ScheduleRemoved
-from ganglion.server.state.transaction import Draft
+from ganglion.server.state.transaction import Transaction
 from ganglion.specs.workload.workload import WorkloadFile, document, references
 from ganglion.worlds.local.secret_store import (
     ATTEMPTS,
@@ -101,7 +101,7 @@ class SecretsKeeper:
     def recall(self, memory: None) -> None:
         """As above."""
 
-    def tend(self, draft: Draft) -> int | None:
+    def tend(self, draft: Transaction) -> int | None:
         """Remove what nothing needs any more, once the turn is written."""
         if self._all:
             folders = (WORKLOADS, SCHEDULES, ATTEMPTS)
@@ -118,7 +118,7 @@ class SecretsKeeper:
             self._store.drop(folder, key)
 
 
-def _is_needed(draft: Draft, folder: str, key: str) -> bool:
+def _is_needed(draft: Transaction, folder: str, key: str) -> bool:
     if folder == SCHEDULES:
         return key in draft.book.schedules.live
     if folder == WORKLOADS:

@@ -32,7 +32,7 @@ from ganglion.server.commands.submit_rules import (
     looked_up,
 )
 from ganglion.server.commands.workspaces import check_awake
-from ganglion.server.state.transaction import Draft, Mind
+from ganglion.server.state.transaction import Mind, Transaction
 from ganglion.server.wire.workloads import Accepted
 from ganglion.specs.wording import first_of
 from ganglion.specs.workload.workload import WorkloadFile, from_document, partly_read, to_workload
@@ -85,7 +85,7 @@ Known = Mapping[str, Filed | Submitted]
 """Idempotency key -> the workload that was submitted with it."""
 
 
-def known_requests(draft: Draft, keys: Collection[str]) -> Known:
+def known_requests(draft: Transaction, keys: Collection[str]) -> Known:
     """What was submitted with any of these keys, in the ledger and in this turn."""
     found: dict[str, Filed | Submitted] = {}
     # Nearly always one key that is new, for which there is a cheaper question.
@@ -98,7 +98,7 @@ def known_requests(draft: Draft, keys: Collection[str]) -> Known:
     return found
 
 
-def submit(draft: Draft, request: Request, known: Known | None = None) -> Accepted:
+def submit(draft: Transaction, request: Request, known: Known | None = None) -> Accepted:
     """Take a workload in; a repetition gets the first answer again.
 
     One with a schedule is kept, and submitted whenever a date comes.
@@ -127,7 +127,7 @@ def submit(draft: Draft, request: Request, known: Known | None = None) -> Accept
     return _file(draft, request, workload)
 
 
-def _keep(draft: Draft, request: Request, workload: Workload, schedule: Schedule) -> Accepted:
+def _keep(draft: Transaction, request: Request, workload: Workload, schedule: Schedule) -> Accepted:
     """Set up a schedule, or change the one of that name."""
     first, name = next_date(schedule, draft.wall), workload.name
     if first is None:
@@ -148,7 +148,7 @@ def _keep(draft: Draft, request: Request, workload: Workload, schedule: Schedule
 
 
 def submit_run(
-    draft: Draft, schedule: str, data: dict[str, Any], user: str, before: Collection[str]
+    draft: Transaction, schedule: str, data: dict[str, Any], user: str, before: Collection[str]
 ) -> Accepted:
     """Submit one run of a schedule.
 
@@ -262,7 +262,7 @@ def _check_name(mind: Mind, workload: Workload, beside: Collection[str] = ()) ->
         )
 
 
-def _check_room(draft: Draft, workload: Workload) -> None:
+def _check_room(draft: Transaction, workload: Workload) -> None:
     most = draft.state.queues[workload.queue].max_pending
     if not most:
         return
@@ -292,7 +292,7 @@ def _check_possible(state: ClusterState, workload: Workload, now: int) -> None:
 
 
 def _file(
-    draft: Draft, request: Request, workload: Workload, secrets: Mapping[str, str] = {}
+    draft: Transaction, request: Request, workload: Workload, secrets: Mapping[str, str] = {}
 ) -> Accepted:
     """Enter a workload; `secrets` are values that its schedule has for it."""
     number = draft.ledger.next_number()
@@ -319,7 +319,7 @@ def _accepted(key: str, name: str, gangs: int) -> Accepted:
     return Accepted(id=key, name=name, gangs=gangs, next=commands)
 
 
-def _repeated(draft: Draft, request: Request, known: Known | None) -> Accepted | None:
+def _repeated(draft: Transaction, request: Request, known: Known | None) -> Accepted | None:
     """The first answer to a request with this key."""
     if not request.key:
         return None

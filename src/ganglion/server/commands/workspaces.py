@@ -11,7 +11,7 @@ from ganglion.model.events import GangStopping, GangUpdated
 from ganglion.model.plan import Phase, Plan, Stop
 from ganglion.model.workload import Kind
 from ganglion.server.state.refs import resolve
-from ganglion.server.state.transaction import Draft, Mind, Order
+from ganglion.server.state.transaction import Mind, Order, Transaction
 from ganglion.worlds.world import ServedWorld
 
 
@@ -27,7 +27,7 @@ class Asked(Struct, frozen=True):
     record: GangRecord
 
 
-def find(draft: Draft, ref: str) -> Asked:
+def find(draft: Transaction, ref: str) -> Asked:
     """The live workspace that a reference means.
 
     Raises:
@@ -51,7 +51,7 @@ def loss_of(look: Look | None) -> str:
     return (look.loss if look else Loss()).text
 
 
-def suspend(draft: Draft, ref: str, user: str) -> str:
+def suspend(draft: Transaction, ref: str, user: str) -> str:
     """Suspend a workspace on request; returns its id.
 
     Raises:
@@ -67,7 +67,7 @@ def suspend(draft: Draft, ref: str, user: str) -> str:
     return asked.workload
 
 
-def put_to_sleep(draft: Draft, record: GangRecord, cause: Cause) -> None:
+def put_to_sleep(draft: Transaction, record: GangRecord, cause: Cause) -> None:
     """Keep a gang from starting, and stop it if it has started.
 
     Args:
@@ -82,7 +82,7 @@ def put_to_sleep(draft: Draft, record: GangRecord, cause: Cause) -> None:
         draft.orders.append(_stop(Stop(gang, attempt, cause), draft.now))
 
 
-def resume(draft: Draft, ref: str, cause: Cause) -> str:
+def resume(draft: Transaction, ref: str, cause: Cause) -> str:
     """Let a suspended workspace start again, before all that waits with a usual priority.
 
     Args:

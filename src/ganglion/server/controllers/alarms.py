@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 
 from ganglion.model.events import AlarmSet
-from ganglion.server.state.transaction import Draft
+from ganglion.server.state.transaction import Transaction
 
 
-def settle(draft: Draft, subject: str, wanted: Mapping[str, str], prefix: str = "") -> None:
+def settle(draft: Transaction, subject: str, wanted: Mapping[str, str], prefix: str = "") -> None:
     """Raise the alarms that are wanted, take back the others.
 
     Args:
@@ -26,7 +26,7 @@ def settle(draft: Draft, subject: str, wanted: Mapping[str, str], prefix: str = 
             draft.record(AlarmSet(draft.now, subject, alarm, message))
 
 
-def said(draft: Draft, subject: str, alarm: str) -> str:
+def said(draft: Transaction, subject: str, alarm: str) -> str:
     """What an alarm that stands says; empty = it does not stand."""
     told = draft.book.alarms.get((subject, alarm))
     return told.message if told else ""

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from ganglion.model.errors import GanglionError
 from ganglion.model.events import AlarmSet, Event
-from ganglion.server.state.transaction import Draft
+from ganglion.server.state.transaction import Transaction
 
 SUBJECT = "server"
 """Subject of alarms about keepers."""
@@ -23,7 +23,7 @@ LONGEST_PAUSE_MS = 60_000
 log = structlog.get_logger(__name__)
 
 
-class Keeper(Protocol):
+class Controller(Protocol):
     """Reconciles one kind of workload.
 
     Nothing it does may block: I/O belongs in threads of its own that leave readings behind.
@@ -49,7 +49,7 @@ class Keeper(Protocol):
     def recall(self, memory: Any) -> None:  # noqa: ANN401 - what the same keeper gave
         """Take up what `memory` gave, in place of what was noted."""
 
-    def tend(self, draft: Draft) -> int | None:
+    def tend(self, draft: Transaction) -> int | None:
         """Do what is due: apply and record events, add orders.
 
         Asked when its time has come and whenever anything has happened since. What it did is
@@ -71,7 +71,7 @@ class _Seat(Struct):
         deaf: whether it missed an event, so that it must not be asked before a replay.
     """
 
-    keeper: Keeper
+    keeper: Controller
     due: int | None = 0
     news: bool = True
     pause_ms: int = 0
@@ -79,14 +79,14 @@ class _Seat(Struct):
     deaf: bool = False
 
 
-class Keepers:
+class Controllers:
     """All keepers of a server; one that fails is set apart for a while and stops no other.
 
     Args:
         keepers: asked in this order.
     """
 
-    def __init__(self, keepers: Sequence[Keeper] = ()) -> None:
+    def __init__(self, keepers: Sequence[Controller] = ()) -> None:
         self._seats = [_Seat(keeper) for keeper in keepers]
 
     def note(self, event: Event) -> None:
@@ -115,7 +115,7 @@ class Keepers:
             if memories.get(seat.keeper.name) is not None:
                 seat.keeper.recall(memories[seat.keeper.name])
 
-    def tend(self, draft: Draft) -> bool:
+    def tend(self, draft: Transaction) -> bool:
         """Ask every keeper that has something to do.
 
         Returns:
@@ -124,7 +124,7 @@ class Keepers:
         """
         return all(self._asked(seat, draft) for seat in self._seats)
 
-    def _asked(self, seat: _Seat, draft: Draft) -> bool:
+    def _asked(self, seat: _Seat, draft: Transaction) -> bool:
         due = seat.due is not None and seat.due <= draft.now
         if not due and (seat.broken or not (seat.news or draft.batch or draft.stepped_ms)):
             _proclaim(seat, draft)
@@ -159,7 +159,7 @@ def _set_apart(seat: _Seat, error: Exception, now: int) -> None:
     seat.due = now + seat.pause_ms
 
 
-def _proclaim(seat: _Seat, draft: Draft) -> None:
+def _proclaim(seat: _Seat, draft: Transaction) -> None:
     """Raise the alarm about a keeper, or take it back."""
     alarm = f"keeper.{seat.keeper.name}"
     told = draft.book.alarms.get((SUBJECT, alarm))

@@ -7,7 +7,7 @@ from ganglion.model.causes import CordonKind
 from ganglion.model.events import AlarmSet, Event, NodeCordoned
 from ganglion.model.former_causes import cordon_of
 from ganglion.server.commands.drains import shut_again
-from ganglion.server.state.transaction import Draft
+from ganglion.server.state.transaction import Transaction
 
 ROUNDS = 4
 """A decision may allow another one: at most this number in a turn, the rest in the next."""
@@ -15,7 +15,7 @@ ROUNDS = 4
 log = structlog.get_logger(__name__)
 
 
-class FailuresKeeper:
+class FailuresController:
     """See `ganglion.server.controllers.controller.Keeper`."""
 
     name = "nodes"
@@ -39,7 +39,7 @@ class FailuresKeeper:
         """Go on with this guard."""
         self._guard = memory
 
-    def tend(self, draft: Draft) -> int | None:
+    def tend(self, draft: Transaction) -> int | None:
         """Carry out what the guard decides; drains hold for nodes that come back, too."""
         for cordon in [*shut_again(draft.state, draft.now)]:
             draft.apply(cordon)

@@ -14,7 +14,7 @@ from ganglion.server.commands.workspaces import resume
 from ganglion.server.signals.access import access_of
 from ganglion.server.signals.router_link import Heard
 from ganglion.server.state.registry import Entry
-from ganglion.server.state.transaction import Draft
+from ganglion.server.state.transaction import Transaction
 
 OWNER = "workspaces"
 LOOK_MS = 500
@@ -46,7 +46,7 @@ class Reception:
     def __init__(self, door: Entrance) -> None:
         self._door = door
 
-    def tend(self, draft: Draft, wards: Iterable[Ward]) -> int | None:
+    def tend(self, draft: Transaction, wards: Iterable[Ward]) -> int | None:
         """Do what is due; returns when to ask again, in ms."""
         reached = [(each, entry) for each in wards if (entry := _reached(draft, each))]
         asleep = [(each, entry) for each, entry in reached if each.held]
@@ -62,20 +62,20 @@ class Reception:
         return draft.now + LOOK_MS if asleep or unknown else None
 
 
-def _reached(draft: Draft, ward: Ward) -> Entry | None:
+def _reached(draft: Transaction, ward: Ward) -> Entry | None:
     """The entry of a workspace that is reached from outside: one that says its port."""
     entry = draft.book.entries[ward.gang.workload]
     return entry if entry.workload.run.port else None
 
 
-def _wake(draft: Draft, entry: Entry) -> None:
+def _wake(draft: Transaction, entry: Entry) -> None:
     try:
         resume(draft, entry.id, Cause(CauseKind.ADDRESS_OPENED))
     except Conflict as error:  # its user has too many awake, and the client that opened it gets 503
         log.info("not woken", workload=entry.id, why=error.message)
 
 
-def _routed(draft: Draft, ward: Ward, entry: Entry) -> Service:
+def _routed(draft: Transaction, ward: Ward, entry: Entry) -> Service:
     name, env = entry.workload.name, entry.workload.run.env
     return Service(
         name,
@@ -86,7 +86,7 @@ def _routed(draft: Draft, ward: Ward, entry: Entry) -> Service:
     )
 
 
-def _endpoints(draft: Draft, ward: Ward) -> tuple[Endpoint, ...]:
+def _endpoints(draft: Transaction, ward: Ward) -> tuple[Endpoint, ...]:
     address = draft.endpoints.get(ward.gang.id)
     phase = draft.state.records[ward.gang.id].phase
     if not address or phase not in (Phase.RUNNING, Phase.STOPPING):

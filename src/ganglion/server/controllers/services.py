@@ -21,7 +21,7 @@ from ganglion.server.signals.loads import Load, Loads
 from ganglion.server.signals.router_link import Door, Heard
 from ganglion.server.signals.routing import routed
 from ganglion.server.state.registry import Entry
-from ganglion.server.state.transaction import Draft
+from ganglion.server.state.transaction import Transaction
 
 TICK_MS = 1_000
 """How often a service that scales is looked at."""
@@ -92,7 +92,7 @@ class _Look(Struct, frozen=True):
     lacks: bool
 
 
-class ServicesKeeper:
+class ServicesController:
     """A keeper; see `keepers.Keeper`.
 
     Args:
@@ -136,7 +136,7 @@ class ServicesKeeper:
         """Go on with this."""
         self._decided = memory
 
-    def tend(self, draft: Draft) -> int | None:
+    def tend(self, draft: Transaction) -> int | None:
         """Scale, drain and publish; see `keepers.Keeper`."""
         services = [draft.book.entries[each] for each in draft.book.replicas.issued]
         self._drop({each.id for each in services}, {each.id for each in draft.batch.changed})
@@ -159,7 +159,7 @@ class ServicesKeeper:
         known = live - changed
         self._looks = {key: each for key, each in self._looks.items() if key in known}
 
-    def _look_after(self, draft: Draft, entry: Entry, heard: Heard) -> _Look:
+    def _look_after(self, draft: Transaction, entry: Entry, heard: Heard) -> _Look:
         """Do for one service what is due."""
         view = _view(draft, entry, heard)
         self._stop_drained(draft, view, heard)
@@ -170,7 +170,7 @@ class ServicesKeeper:
         stand_by(draft, draft.book.entries[entry.id])
         return _look(draft, entry)
 
-    def _stop_drained(self, draft: Draft, view: _View, heard: Heard) -> None:
+    def _stop_drained(self, draft: Transaction, view: _View, heard: Heard) -> None:
         workload = view.entry.workload
         wait_ms = workload.scaling.drain_ms if workload.scaling else DRAIN_MS
         busy = {gang: _busy(view.entry, gang, heard) for gang in view.of(Part.DRAINING)}
@@ -178,7 +178,7 @@ class ServicesKeeper:
             cause = Cause(CauseKind.RELEASED, because=Cause(CauseKind.SCALED_DOWN))
             commands.withdraw(draft, draft.state.records[gang], cause)
 
-    def _scale(self, draft: Draft, view: _View, heard: Heard) -> None:
+    def _scale(self, draft: Transaction, view: _View, heard: Heard) -> None:
         entry = view.entry
         watched = self._watch(draft, entry)
         if draft.now < watched.due:
@@ -200,7 +200,7 @@ class ServicesKeeper:
         cause = Cause(CauseKind.LOAD, text=found.reason)
         set_replicas(draft, draft.book.entries[entry.id], found.replicas, cause)
 
-    def _watch(self, draft: Draft, entry: Entry) -> _Watched:
+    def _watch(self, draft: Transaction, entry: Entry) -> _Watched:
         scaling = entry.workload.scaling or Scaling()
         known = self._watched.get(entry.id)
         if known is None or known.scaling != scaling:
@@ -222,7 +222,7 @@ class ServicesKeeper:
                     watched.scaler.started(now - self._decided.pop(gang))
         watched.seen = (watched.seen or set()) | view.ready
 
-    def _publish(self, draft: Draft) -> None:
+    def _publish(self, draft: Transaction) -> None:
         self._begun = self._begun or draft.now
         # A router that outlived the last server must not lose replicas that are not found yet.
         patient = draft.now < self._begun + FINDING_MS
@@ -237,7 +237,7 @@ class ServicesKeeper:
         settle(draft, SUBJECT, words if self._door.trouble else {}, "router.")
 
 
-def _recalled(draft: Draft, service: str) -> Memory | None:
+def _recalled(draft: Transaction, service: str) -> Memory | None:
     """What an earlier server had learnt of a service."""
     known = draft.book.replicas.learnt.get(service)
     return recalled(_learnt(known), known.at) if known else None
@@ -248,7 +248,7 @@ def _learnt(event: ServiceLearnt) -> Learnt:
     return Learnt(**known)
 
 
-def _keep_learnt(draft: Draft, service: str, watched: _Watched) -> None:
+def _keep_learnt(draft: Transaction, service: str, watched: _Watched) -> None:
     """Write what was learnt: a start at once, figures that drift once in a while."""
     learnt, event = watched.scaler.learnt(), draft.book.replicas.learnt.get(service)
     known = _learnt(event) if event else Learnt()
@@ -266,7 +266,7 @@ def _service_of(event: Event) -> str:
     return gang.workload if isinstance(gang, Gang) else gang.rpartition("/")[0]
 
 
-def _view(draft: Draft, entry: Entry, heard: Heard) -> _View:
+def _view(draft: Transaction, entry: Entry, heard: Heard) -> _View:
     replicas = replicas_of(draft, entry.id)
     records = draft.state.records
     running = {each.gang for each in replicas if records[each.gang].phase is Phase.RUNNING}
@@ -280,7 +280,7 @@ def _busy(entry: Entry, gang: str, heard: Heard) -> bool | None:
     return heard.busy(entry.workload.name, gang) if entry.workload.run.port else False
 
 
-def _doubts(draft: Draft, service: str, found: Desired, load: Load) -> dict[str, str]:
+def _doubts(draft: Transaction, service: str, found: Desired, load: Load) -> dict[str, str]:
     """Alarms about what is known of a service's load."""
     if found.alarm:
         # Without news, the alarm before stands: reasons tell times, which change all the time.
@@ -292,14 +292,14 @@ def _doubts(draft: Draft, service: str, found: Desired, load: Load) -> dict[str,
     return {alarm: message for alarm, message in told.items() if message}
 
 
-def _failed(draft: Draft, broken: list[str]) -> str:
+def _failed(draft: Transaction, broken: list[str]) -> str:
     last = draft.state.records[broken[-1]]
     said = last.message or f"exit code {last.exit_code}"
     count = "1 replica" if len(broken) == 1 else f"{len(broken)} replicas"
     return f"{count} ended for good: {said}"
 
 
-def _look(draft: Draft, entry: Entry) -> _Look:
+def _look(draft: Transaction, entry: Entry) -> _Look:
     """How a service is left, and when it is to be looked at again."""
     replicas, lacks = replicas_of(draft, entry.id), _lacks(draft, entry)
     route = routed(draft, entry, replicas) if entry.workload.run.port else None
@@ -310,7 +310,7 @@ def _look(draft: Draft, entry: Entry) -> _Look:
     return _Look(_next(draft.now, TICK_MS) if scales else None, route, lacks)
 
 
-def _lacks(draft: Draft, entry: Entry) -> bool:
+def _lacks(draft: Transaction, entry: Entry) -> bool:
     """Whether it is not known yet where some replica listens."""
     return any(
         record.phase is Phase.RUNNING and record.gang.id not in draft.endpoints

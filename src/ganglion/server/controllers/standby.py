@@ -11,7 +11,7 @@ from ganglion.server.commands import live
 from ganglion.server.commands.scale import next_replica, replicas_of
 from ganglion.server.controllers.alarms import settle
 from ganglion.server.state.registry import Entry
-from ganglion.server.state.transaction import Draft
+from ganglion.server.state.transaction import Transaction
 
 AT_RISK = "recall.at_risk"
 """Alarm: replicas that stand by have no place that could be called back."""
@@ -20,7 +20,7 @@ PATIENCE_MS = 10_000
 """A replica that stands by may be without a place for this time, in ms, before an alarm."""
 
 
-def stand_by(draft: Draft, entry: Entry) -> None:
+def stand_by(draft: Transaction, entry: Entry) -> None:
     """Have as many replicas sleep as the service asks for, within its ceiling.
 
     A replica that is woken becomes one of those it has, and another takes its seat. A replica that
@@ -37,7 +37,7 @@ def stand_by(draft: Draft, entry: Entry) -> None:
         settle(draft, entry.id, {AT_RISK: words} if placeless else {}, "recall.")
 
 
-def _relieve(draft: Draft, entry: Entry) -> None:
+def _relieve(draft: Transaction, entry: Entry) -> None:
     replicas, state = replicas_of(draft, entry.id), draft.state
     asleep = [each.gang for each in replicas if each.part is Part.STANDBY]
     ready = [gang for gang in asleep if state.kept.get(gang)]
@@ -52,7 +52,7 @@ def _relieve(draft: Draft, entry: Entry) -> None:
         draft.apply(GangUpdated(draft.now, fresh, held=False, recall_ms=0, cause=woken))
 
 
-def _finds_no_place(draft: Draft, gang: str) -> bool:
+def _finds_no_place(draft: Transaction, gang: str) -> bool:
     """Whether a replica waits for nothing but capacity, as far as was found out."""
     record = draft.state.records[gang]
     if record.phase is not Phase.PENDING or record.reason:
@@ -70,7 +70,7 @@ def _wanted(entry: Entry, replicas: list[Replica]) -> int:
     return max(0, min(scaling.standby.replicas, scaling.ceiling - active))
 
 
-def _fill(draft: Draft, entry: Entry, asleep: list[Replica], wanted: int) -> None:
+def _fill(draft: Transaction, entry: Entry, asleep: list[Replica], wanted: int) -> None:
     scaling = entry.workload.scaling
     if scaling and scaling.standby:
         notice = scaling.standby.notice_ms
@@ -85,6 +85,6 @@ def _fill(draft: Draft, entry: Entry, asleep: list[Replica], wanted: int) -> Non
         live.withdraw(draft, draft.state.records[each.gang], fewer)
 
 
-def _lacks_place(draft: Draft, gang: str) -> bool:
+def _lacks_place(draft: Transaction, gang: str) -> bool:
     submitted = draft.state.records[gang].gang.submitted
     return draft.state.kept.get(gang) is None and draft.now >= submitted + PATIENCE_MS

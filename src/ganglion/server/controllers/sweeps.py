@@ -19,7 +19,7 @@ from ganglion.model.events import (
 )
 from ganglion.model.plan import Phase, Plan, Stop
 from ganglion.model.workload import Gang, Kind
-from ganglion.server.state.transaction import Draft, Order
+from ganglion.server.state.transaction import Order, Transaction
 from ganglion.worlds.world import ServedWorld
 
 Noted = MetricReported | GangPlaced | GangUpdated | GangEnded
@@ -43,7 +43,7 @@ class Sweep(Struct):
     breath: Breath | None = None
 
 
-class SweepsKeeper:
+class SweepsController:
     """Stops trials that do worse than others, and lets spare ones take their turn.
 
     It is a `Keeper`, see `server.controllers.controller`. What it remembers of a sweep is gone
@@ -81,7 +81,7 @@ class SweepsKeeper:
                     self._due[workload] = None
                     self._noted(event, sweep)
 
-    def tend(self, draft: Draft) -> None:
+    def tend(self, draft: Transaction) -> None:
         """Judge what was reported, stop trials that were given up, and fill what became free."""
         for workload in list(self._due):
             sweep = self._sweeps[workload]
@@ -124,7 +124,7 @@ class SweepsKeeper:
             workload = event.gang.rpartition("/")[0]
             del self._sweeps[workload], self._due[workload]
 
-    def _judge(self, draft: Draft, workload: str, sweep: Sweep) -> None:
+    def _judge(self, draft: Transaction, workload: str, sweep: Sweep) -> None:
         reports, sweep.reports = sweep.reports, []
         entry = draft.book.entries.get(workload)
         rule = entry.workload.early_stop if entry else None
@@ -136,7 +136,7 @@ class SweepsKeeper:
                 if verdict:
                     sweep.given_up[each.gang] = given_up(rule, verdict)
 
-    def _give_up(self, draft: Draft, sweep: Sweep) -> None:
+    def _give_up(self, draft: Transaction, sweep: Sweep) -> None:
         for gang, cause in list(sweep.given_up.items()):
             record = draft.state.records.get(gang)
             if record is None or record.phase is Phase.ENDED:
@@ -144,7 +144,7 @@ class SweepsKeeper:
             elif record.cause != cause or record.phase is not Phase.STOPPING:
                 _stop(draft, record, cause)
 
-    def _promote(self, draft: Draft, workload: str, breath: Breath) -> None:
+    def _promote(self, draft: Transaction, workload: str, breath: Breath) -> None:
         entry = draft.book.entries.get(workload)
         while entry and (trial := breath.turn(entry.workload.parallel_min)) is not None:
             gang = f"{workload}/{trial}"
@@ -159,7 +159,7 @@ def given_up(rule: EarlyStop, verdict: Verdict) -> Cause:
     return Cause(CauseKind.GIVEN_UP, standing=Standing(rule.metric, verdict.value, *place))
 
 
-def _stop(draft: Draft, record: GangRecord, cause: Cause) -> None:
+def _stop(draft: Transaction, record: GangRecord, cause: Cause) -> None:
     gang, attempt = record.gang.id, record.attempt
     if record.phase in WAITING:
         message = sentence(cause)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from ganglion.server.controllers.workspaces import WorkspaceKeeper
+from ganglion.server.controllers.workspaces import WorkspacesController
 
 
 class WorkspaceFigures(Collector):
@@ -16,7 +16,7 @@ class WorkspaceFigures(Collector):
         clock: the time in ms.
     """
 
-    def __init__(self, keeper: WorkspaceKeeper, clock: Callable[[], int]) -> None:
+    def __init__(self, keeper: WorkspacesController, clock: Callable[[], int]) -> None:
         self._keeper, self._clock = keeper, clock
 
     def describe(self) -> Iterable[Metric]:

@@ -15,7 +15,7 @@ from ganglion.model.workload import Workload
 from ganglion.server.commands.workspaces import loss_of, put_to_sleep
 from ganglion.server.controllers.reception import Reception
 from ganglion.server.state.eyes import Eyes, Key
-from ganglion.server.state.transaction import Draft, Order
+from ganglion.server.state.transaction import Order, Transaction
 from ganglion.worlds.world import ServedWorld
 
 
@@ -27,7 +27,7 @@ class _Watch(Struct):
     found: Finding | None = None
 
 
-class WorkspaceKeeper:
+class WorkspacesController:
     """See `ganglion.server.controllers.controller.Keeper`.
 
     Args:
@@ -79,7 +79,7 @@ class WorkspaceKeeper:
         found = watch.found
         return found.message if found.answer is Answer.IDLE else f"{found.answer}: {found.message}"
 
-    def tend(self, draft: Draft) -> int | None:
+    def tend(self, draft: Transaction) -> int | None:
         """Reconcile all of them."""
         wanted = set[Key]()
         soonest = self._reception.tend(draft, self.wards) if self._reception else None
@@ -99,7 +99,7 @@ class WorkspaceKeeper:
         self._watches = {key: each for key, each in self._watches.items() if key in wanted}
         return soonest
 
-    def _watched(self, draft: Draft, ward: Ward, workload: Workload) -> None:
+    def _watched(self, draft: Transaction, ward: Ward, workload: Workload) -> None:
         key = (ward.gang.id, ward.attempt)
         seen = self._eyes.seen(key)
         if seen is None:
@@ -124,14 +124,14 @@ class WorkspaceKeeper:
         return meet
 
 
-def _have_own_priority(draft: Draft, ward: Ward, workload: Workload) -> None:
+def _have_own_priority(draft: Transaction, ward: Ward, workload: Workload) -> None:
     """It has started: from now on it may be stopped for others as before."""
     ward.returning = False
     cause = Cause(CauseKind.OWN_PRIORITY)
     draft.apply(GangUpdated(draft.now, ward.gang.id, workload.priority, cause=cause))
 
 
-def _act(draft: Draft, ward: Ward, found: Step, look: Look | None) -> None:
+def _act(draft: Transaction, ward: Ward, found: Step, look: Look | None) -> None:
     gang, attempt, now = ward.gang.id, ward.attempt, draft.now
     match found.act:
         case Act.WARN:

@@ -13,7 +13,7 @@ from msgspec import Struct, field
 
 from ganglion.model.errors import EnvironmentFault, GanglionError
 from ganglion.server.rest.request_id import request_id
-from ganglion.server.state.transaction import Draft
+from ganglion.server.state.transaction import Transaction
 from ganglion.tracing.spans import Place, Value, current, emit
 
 log = structlog.get_logger(__name__)
@@ -29,7 +29,7 @@ class Asked(Struct):
         place: span of that request; None = it is not traced.
     """
 
-    command: Callable[[Draft], Any]
+    command: Callable[[Transaction], Any]
     answer: Future[Any] = field(default_factory=Future)
     request: str = field(default_factory=request_id)
     place: Place | None = field(default_factory=current)
@@ -98,7 +98,7 @@ class Inbox:
             return [asked for asked in gathered if asked]
 
 
-def run(draft: Draft, asked: Sequence[Asked]) -> list[tuple[Asked, Any]] | None:
+def run(draft: Transaction, asked: Sequence[Asked]) -> list[tuple[Asked, Any]] | None:
     """Run commands in their order; what they log and record names their request.
 
     Returns:

@@ -26,13 +26,13 @@ from ganglion.model.events import Event
 from ganglion.model.plan import Phase, Plan, Resize, Start
 from ganglion.model.policy import Policy
 from ganglion.model.workload import Gang, Kind, Workload
-from ganglion.server.controllers.controller import Keeper, Keepers
+from ganglion.server.controllers.controller import Controller, Controllers
 from ganglion.server.loop.asked import Asked, Inbox, awaited, in_time, run, traced
 from ganglion.server.loop.timekeeping import Timekeeper, newest_time
 from ganglion.server.loop.turn import Turn
 from ganglion.server.recovery.recover import expected, restored
 from ganglion.server.recovery.written import Written
-from ganglion.server.state.transaction import Draft, Mind, Order
+from ganglion.server.state.transaction import Mind, Order, Transaction
 from ganglion.server.telemetry.metrics import Metrics
 from ganglion.worlds.local.secret_store import SecretStore
 from ganglion.worlds.world import ServedWorld
@@ -89,7 +89,7 @@ class Service:
         policy: Policy,
         published: Callable[[list[Entry]], None],
         metrics: Metrics,
-        keepers: Sequence[Keeper] = (),
+        keepers: Sequence[Controller] = (),
         *,
         secrets: SecretStore,
         isolate: bool = False,
@@ -104,7 +104,7 @@ class Service:
         self._starts: deque[Start] = deque()
         self._resizes: deque[Resize] = deque()
         self._lock = threading.RLock()
-        self._keepers = Keepers(keepers)
+        self._keepers = Controllers(keepers)
         self._mind = restored(ledger, policy, self._keepers, progress)
         rebuilt = self._mind.book.rebuilt
         ledger.mend([Submitted(e.id, e.number, e.at, e.document, e.workload) for e in rebuilt])
@@ -123,7 +123,7 @@ class Service:
 
     # --- for other threads ------------------------------------------------------------------
 
-    def ask(self, command: Callable[[Draft], T], timeout_s: float = 30.0) -> T:
+    def ask(self, command: Callable[[Transaction], T], timeout_s: float = 30.0) -> T:
         """Run a command in the next turn; returns once its effect is written.
 
         Args:
@@ -137,13 +137,13 @@ class Service:
             answer: T = self._put(command).result(timeout_s)
             return answer
 
-    async def answer(self, command: Callable[[Draft], T], timeout_s: float = 30.0) -> T:
+    async def answer(self, command: Callable[[Transaction], T], timeout_s: float = 30.0) -> T:
         """Run a command as `ask` does, without a thread that waits for it."""
         with in_time(timeout_s):
             answer: T = await awaited(self._put(command), timeout_s)
             return answer
 
-    def _put(self, command: Callable[[Draft], Any]) -> Future[Any]:
+    def _put(self, command: Callable[[Transaction], Any]) -> Future[Any]:
         asked = Asked(command)
         self._asked.put(asked)
         if self._stopping:
@@ -293,7 +293,9 @@ class Service:
         """Apply facts, commands and what is due, and decide; anew without what broke the state."""
         ledger, note, (now, *clocks) = self.ledger, self._keepers.note, self._times.turn()
         while True:
-            draft = Draft(self._mind, ledger, self.secrets, now, note, self._endpoints, *clocks)
+            draft = Transaction(
+                self._mind, ledger, self.secrets, now, note, self._endpoints, *clocks
+            )
             turn = Turn(draft, self._metrics, isolate=self._isolate)
             turn.hear(self._facts)
             answers = run(draft, asked)

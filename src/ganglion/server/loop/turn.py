@@ -22,8 +22,8 @@ from ganglion.model.events import (
     MetricReported,
 )
 from ganglion.model.plan import Plan, Resize, Start
-from ganglion.server.controllers.controller import Keepers
-from ganglion.server.state.transaction import Draft, Order
+from ganglion.server.controllers.controller import Controllers
+from ganglion.server.state.transaction import Order, Transaction
 from ganglion.server.telemetry.metrics import Metrics
 from ganglion.server.views.workloads import detail
 from ganglion.worlds.world import ServedWorld
@@ -45,7 +45,7 @@ class Turn:
         cycled: when the engine began and ended to decide, in ns; zeros = it did not.
     """
 
-    def __init__(self, draft: Draft, metrics: Metrics, *, isolate: bool = False) -> None:
+    def __init__(self, draft: Transaction, metrics: Metrics, *, isolate: bool = False) -> None:
         self.draft, self._metrics, self._isolate = draft, metrics, isolate
         self.starts: list[Start] = []
         self.resizes: list[Resize] = []
@@ -94,7 +94,7 @@ class Turn:
             decided = decide(fact, record, workload, trail.history)
             self.draft.apply(measured(decided, trail.span, trail.checkpoint))
 
-    def tend(self, keepers: Keepers) -> bool:
+    def tend(self, keepers: Controllers) -> bool:
         """Let the keepers do what is due; False = the draft must be made anew."""
         return keepers.tend(self.draft)
 

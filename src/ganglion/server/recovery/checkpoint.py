@@ -14,7 +14,7 @@ from ganglion.model.errors import GanglionError
 from ganglion.model.events import PolicySet
 from ganglion.model.former_causes import cause_of
 from ganglion.server.recovery.documents import Unreadable, document, value_of
-from ganglion.server.state.registry import Book, Entry
+from ganglion.server.state.registry import Entry, Registry
 from ganglion.server.state.transaction import Mind
 
 FORMAT = 2
@@ -61,7 +61,7 @@ class Checkpoint(Struct, frozen=True):
             Unusable: it contradicts itself.
         """
         try:
-            return Mind(state_of(self.parts["state"], plugins), Book.of(self.parts["book"]))
+            return Mind(state_of(self.parts["state"], plugins), Registry.of(self.parts["book"]))
         # What is wrong inside a document raises almost anything.
         except Exception as error:
             raise Unusable(f"{type(error).__name__}: {error}") from error

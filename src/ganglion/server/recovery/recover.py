@@ -22,11 +22,11 @@ from ganglion.model.node import Node
 from ganglion.model.plan import Phase, Resize, Start, Stop
 from ganglion.model.policy import Policy
 from ganglion.model.workload import Gang, Workload
-from ganglion.server.controllers.controller import Keepers
+from ganglion.server.controllers.controller import Controllers
 from ganglion.server.recovery.checkpoint import Checkpoint, Unusable, read
 from ganglion.server.recovery.live_rows import Known, enter_live
 from ganglion.server.recovery.replay import Noted, ignored, take
-from ganglion.server.state.registry import Book
+from ganglion.server.state.registry import Registry
 from ganglion.server.state.transaction import Mind
 
 SHOWN = 10_000
@@ -71,7 +71,7 @@ def beginning(ledger: Reader, policy: Policy) -> tuple[Mind, int]:
     """
     base, plugins = ledger.base(), _plugins(ledger, policy)
     if base is None:
-        return Mind(ClusterState(policy, plugins), Book()), 0
+        return Mind(ClusterState(policy, plugins), Registry()), 0
     for snapshot in ledger.snapshots():
         if snapshot.seq == base.seq:
             try:
@@ -95,7 +95,9 @@ def _gone(seq: int) -> EnvironmentFault:
     )
 
 
-def restored(ledger: Reader, policy: Policy, keepers: Keepers, progress: Progress = silent) -> Mind:
+def restored(
+    ledger: Reader, policy: Policy, keepers: Controllers, progress: Progress = silent
+) -> Mind:
     """The same from the newest snapshot that can be read, and the events after it.
 
     Args:
@@ -122,7 +124,7 @@ def restored(ledger: Reader, policy: Policy, keepers: Keepers, progress: Progres
             return _gone_on(ledger, mind, snapshot.seq, keepers.note, progress, known)
     _check_whole(ledger)
     keepers.forget()
-    mind = Mind(ClusterState(policy, plugins), Book())
+    mind = Mind(ClusterState(policy, plugins), Registry())
     return _gone_on(ledger, mind, 0, keepers.note, progress)
 
 

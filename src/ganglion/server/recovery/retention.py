@@ -25,7 +25,7 @@ from ganglion.model.errors import GanglionError
 from ganglion.model.events import LedgerCut
 from ganglion.model.policy import Policy
 from ganglion.server.recovery.checkpoint import read
-from ganglion.server.state.transaction import Draft
+from ganglion.server.state.transaction import Transaction
 from ganglion.worlds.local.retention import DAY_MS, EVERY_S, MB, Rule, rule_of
 
 ARCHIVE = "archive"
@@ -43,7 +43,7 @@ PAGES = 200
 FEW = 200
 """Workloads that one transaction trims."""
 
-Command = Callable[[Draft], None]
+Command = Callable[[Transaction], None]
 Ask = Callable[[Command], Any]
 
 log = structlog.get_logger(__name__)
@@ -170,6 +170,6 @@ class LedgerRetention:
             pass
 
 
-def _write(draft: Draft, cut: Cut) -> None:
+def _write(draft: Transaction, cut: Cut) -> None:
     draft.record(LedgerCut(draft.now, cut.seq, cut.checksum.hex(), cut.digest.hex()))
     draft.batch.cut = cut

@@ -16,7 +16,7 @@ from ganglion import __version__
 from ganglion.ledger.ledger import Ledger
 from ganglion.ledger.records import Batch, Cycle, Snapshot
 from ganglion.ledger.records import Entry as Row
-from ganglion.server.controllers.controller import Keepers
+from ganglion.server.controllers.controller import Controllers
 from ganglion.server.recovery import checkpoint
 from ganglion.server.recovery.image import copied, frozen, thawed
 from ganglion.server.recovery.recover import no_collection
@@ -51,7 +51,7 @@ class Written:
         keepers: of the first copy; what they remember goes back with the state.
     """
 
-    def __init__(self, ledger: Ledger, keepers: Keepers) -> None:
+    def __init__(self, ledger: Ledger, keepers: Controllers) -> None:
         self._ledger, self._keepers = ledger, keepers
         self._mind: Mind | None = None
         self._turns: deque[_Turn] = deque()

@@ -21,7 +21,7 @@ from ganglion.model.errors import Conflict, EnvironmentFault
 from ganglion.model.events_access import PodAccess, Stage, Verb
 from ganglion.server.requests.context import Context
 from ganglion.server.requests.terminals import Ending, Seat
-from ganglion.server.state.transaction import Draft
+from ganglion.server.state.transaction import Transaction
 from ganglion.worlds.local.secret_store import ATTEMPTS, attempt_key
 from ganglion.worlds.local.withheld import scrubbed
 
@@ -86,7 +86,7 @@ class PodSession:
         await anyio.to_thread.run_sync(self._describe)
         given_up = False
 
-        def record(draft: Draft) -> None:
+        def record(draft: Transaction) -> None:
             if given_up:
                 raise Conflict("the caller was refused meanwhile")
             draft.record(replace(self._event, at=draft.now))
@@ -106,7 +106,7 @@ class PodSession:
         told = redacted_text(reason)[:MOST_REASON]
         refused = replace(self._event, stage=Stage.REFUSED, reason=told)
 
-        def record(draft: Draft) -> None:
+        def record(draft: Transaction) -> None:
             draft.record(replace(refused, at=draft.now))
 
         try:
@@ -140,7 +140,7 @@ class PodSession:
     async def _recorded(self, event: PodAccess) -> None:
         """Record an end, again and again until it is written."""
 
-        def record(draft: Draft) -> None:
+        def record(draft: Transaction) -> None:
             if event.session in draft.book.sessions:
                 draft.record(replace(event, at=draft.now))
 
@@ -174,7 +174,7 @@ class PodSession:
         self._event = replace(self._event, command=tuple(command), path=path)
 
 
-def close_all(draft: Draft) -> None:
+def close_all(draft: Transaction) -> None:
     """End the sessions of a server that was killed; call before any other may begin."""
     for session in list(draft.book.sessions.values()):
         draft.record(replace(_over(session), at=draft.now, stage=Stage.ENDED, reason=KILLED))

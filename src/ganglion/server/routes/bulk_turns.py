@@ -13,7 +13,7 @@ from ganglion.model.errors import GanglionError
 from ganglion.server.commands import submit
 from ganglion.server.rest.filters import Wanted
 from ganglion.server.state.refs import resolve
-from ganglion.server.state.transaction import Draft, Mind
+from ganglion.server.state.transaction import Mind, Transaction
 from ganglion.server.views import lists
 from ganglion.server.wire.bulk import BatchAnswer, BatchItem, BulkAnswer, Refusal
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 MOST_PROBLEMS = 100
 """Most refusals that an answer spells out."""
 
-Act = Callable[[Draft, str], object]
+Act = Callable[[Transaction, str], object]
 """Does something to one workload, or raises why it cannot."""
 
 
@@ -53,7 +53,7 @@ class _Resolved(Struct):
     problems: list[Refusal] = field(default_factory=list)
 
 
-def apply(draft: Draft, chosen: Chosen, act: Act) -> BulkAnswer:
+def apply(draft: Transaction, chosen: Chosen, act: Act) -> BulkAnswer:
     """Do one thing to many workloads, the oldest first.
 
     Args:
@@ -125,7 +125,7 @@ def refusal(workload: str, error: GanglionError) -> Refusal:
     )
 
 
-def submit_all(draft: Draft, requests: Sequence[submit.Request | Refusal]) -> BatchAnswer:
+def submit_all(draft: Transaction, requests: Sequence[submit.Request | Refusal]) -> BatchAnswer:
     """Submit many workloads.
 
     Args:
@@ -142,7 +142,9 @@ def submit_all(draft: Draft, requests: Sequence[submit.Request | Refusal]) -> Ba
     return BatchAnswer(accepted=len(items) - refused, refused=refused, items=tuple(items))
 
 
-def _submitted(draft: Draft, request: submit.Request | Refusal, known: submit.Known) -> BatchItem:
+def _submitted(
+    draft: Transaction, request: submit.Request | Refusal, known: submit.Known
+) -> BatchItem:
     if isinstance(request, Refusal):
         return BatchItem(name=request.workload, problem=request)
     before, name = draft.size, request.file.name or ""

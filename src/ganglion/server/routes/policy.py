@@ -11,7 +11,7 @@ from ganglion.server.rest import etags
 from ganglion.server.rest.filters import VersionQuery, holds, instant
 from ganglion.server.rest.pages import cut
 from ganglion.server.rest.problems import ERRORS, STALE
-from ganglion.server.state.transaction import Draft
+from ganglion.server.state.transaction import Transaction
 from ganglion.server.views import policies as policy_views
 from ganglion.server.wire import workloads
 from ganglion.server.wire.base import Input
@@ -100,7 +100,7 @@ def set_policy(
     """Let a policy decide from now on; jobs that run are not disturbed."""
     file, unknown = _understood(here, wish), wish.allow_unknown_flavors
 
-    def command(draft: Draft) -> policies.Outcome:
+    def command(draft: Transaction) -> policies.Outcome:
         _check_unchanged(draft, if_match)
         return policies.set_policy(
             draft, file, here.user, policies.APPLIED, allow_unknown_flavors=unknown
@@ -109,7 +109,7 @@ def set_policy(
     return policy_views.outcome(here.service.ask(command))
 
 
-def _check_unchanged(draft: Draft, if_match: str) -> None:
+def _check_unchanged(draft: Transaction, if_match: str) -> None:
     if if_match:
         etags.check(policy_views.present(draft.mind).etag, if_match, "", "the policy")
 
@@ -129,7 +129,7 @@ def roll_back_policy(
 ) -> workloads.PolicyOutcome:
     """Put a former policy in force again, as a new version."""
 
-    def command(draft: Draft) -> policies.Outcome:
+    def command(draft: Transaction) -> policies.Outcome:
         _check_unchanged(draft, if_match)
         return policies.roll_back(draft, to.version, here.user)
 

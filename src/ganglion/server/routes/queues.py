@@ -14,7 +14,7 @@ from ganglion.server.requests.context import Document, Here, document_body
 from ganglion.server.rest import etags
 from ganglion.server.rest.filters import TextQuery
 from ganglion.server.rest.problems import ERRORS, STALE
-from ganglion.server.state.transaction import Draft
+from ganglion.server.state.transaction import Transaction
 from ganglion.server.views import cluster
 from ganglion.server.wire import workloads
 from ganglion.specs.policy.policy import parse_policy
@@ -58,7 +58,7 @@ def set_queue(
         flavors = flavors_of(mind.state)
     queue = _queue(name, body.data, rules, flavors)
 
-    def command(draft: Draft) -> None:
+    def command(draft: Transaction) -> None:
         _check_unchanged(draft, name, if_match, if_none_match)
         live.set_queue(draft, queue)
 
@@ -67,7 +67,7 @@ def set_queue(
         return cluster.queue_view(mind.state, name)
 
 
-def _check_unchanged(draft: Draft, name: str, if_match: str, if_none_match: str = "") -> None:
+def _check_unchanged(draft: Transaction, name: str, if_match: str, if_none_match: str = "") -> None:
     present = cluster.queue_tag(draft.state.queues.get(name))
     etags.check(present, if_match, if_none_match, f"the queue {name}")
 
@@ -109,7 +109,7 @@ def _of_one(error: FieldError) -> FieldError:
 def delete_queue(here: Here, name: str, if_match: etags.IfMatch = "") -> workloads.Done:
     """Remove a queue without gangs and queues."""
 
-    def command(draft: Draft) -> None:
+    def command(draft: Transaction) -> None:
         _check_unchanged(draft, name, if_match)
         live.remove_queue(draft, name)
 

@@ -7,13 +7,13 @@ from ganglion.model.plan import Phase
 from ganglion.router.table import Endpoint, Service, State
 from ganglion.server.signals.access import access_of
 from ganglion.server.state.registry import Entry
-from ganglion.server.state.transaction import Draft
+from ganglion.server.state.transaction import Transaction
 
 GOING = (Part.DRAINING, Part.LEAVING)
 """Replicas that finish what they have and get nothing new."""
 
 
-def routed(draft: Draft, entry: Entry, replicas: Sequence[Replica]) -> Service:
+def routed(draft: Transaction, entry: Entry, replicas: Sequence[Replica]) -> Service:
     """What the router gets about a service.
 
     Args:
@@ -33,7 +33,7 @@ def routed(draft: Draft, entry: Entry, replicas: Sequence[Replica]) -> Service:
     )
 
 
-def _endpoint(draft: Draft, replica: Replica) -> Endpoint | None:
+def _endpoint(draft: Transaction, replica: Replica) -> Endpoint | None:
     phase = draft.state.records[replica.gang].phase
     address = draft.endpoints.get(replica.gang)
     if not address or phase not in (Phase.RUNNING, Phase.STOPPING):

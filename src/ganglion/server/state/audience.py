@@ -8,7 +8,7 @@ from msgspec import Struct
 from ganglion.model.events import Event
 from ganglion.model.plan import Defect
 from ganglion.worlds.kubernetes.cluster_view.orders import Order
-from ganglion.worlds.kubernetes.controller import Brain
+from ganglion.worlds.kubernetes.controller import Controller
 from ganglion.worlds.kubernetes.scheduler import Scheduler
 from ganglion.worlds.kubernetes.sign_in.config import Endpoint
 
@@ -36,10 +36,10 @@ class Audience:
         self._kept: list[Took] = []
         self._listener: Callable[[Took], None] = self._kept.append
 
-    def turned(self, brain: Brain, orders: Sequence[Order], seconds: float) -> None:
+    def turned(self, controller: Controller, orders: Sequence[Order], seconds: float) -> None:
         """A turn is over; called while no other thread reads the state."""
-        events = (*brain.scene.facts, *brain.plan.decisions)
-        self._listener(Took(events, orders, seconds, tuple(brain.plan.defects)))
+        events = (*controller.scene.facts, *controller.plan.decisions)
+        self._listener(Took(events, orders, seconds, tuple(controller.plan.defects)))
 
     def seat(self, listener: Callable[[Took], None]) -> None:
         """Tell a listener everything so far and from now on; call it between turns."""

@@ -90,7 +90,7 @@ class Entry(Struct):
     workload: Workload
 
 
-class Book:
+class Registry:
     """The live workloads.
 
     Attributes:

@@ -11,7 +11,7 @@ from ganglion.ledger.records import Batch, Changed, Submitted
 from ganglion.model.events import Event
 from ganglion.model.events_access import PodAccess
 from ganglion.model.plan import Plan
-from ganglion.server.state.registry import Book, Entry
+from ganglion.server.state.registry import Entry, Registry
 from ganglion.worlds.local.secret_store import SecretStore
 from ganglion.worlds.world import ServedWorld
 
@@ -26,10 +26,10 @@ class Mind(NamedTuple):
     """What the server keeps in memory; all of it follows from the ledger."""
 
     state: ClusterState
-    book: Book
+    book: Registry
 
 
-class Draft:
+class Transaction:
     """Commands change a turn through this and nothing else.
 
     Args:
@@ -75,7 +75,7 @@ class Draft:
         return self.mind.state
 
     @property
-    def book(self) -> Book:
+    def book(self) -> Registry:
         """The live workloads, with everything of this turn so far."""
         return self.mind.book
 

@@ -1,4 +1,4 @@
-"""The brain: what the clusters show goes in, what is to be written comes out.
+"""The controller: what the clusters show goes in, what is to be written comes out.
 
 It does no I/O and reads no clock. Given the same changes at the same times it orders the same
 writes, so all of it can be tested without a cluster.
@@ -26,8 +26,8 @@ from ganglion.worlds.kubernetes.attempts.recover import adopt, claim_everything
 from ganglion.worlds.kubernetes.attempts.resume import resume_owners
 from ganglion.worlds.kubernetes.attempts.undo_blocked_evictions import revive_blocked
 from ganglion.worlds.kubernetes.cluster_view.attempt import Attempt, Stage
-from ganglion.worlds.kubernetes.cluster_view.cluster_view import Site
-from ganglion.worlds.kubernetes.cluster_view.context import Scene
+from ganglion.worlds.kubernetes.cluster_view.cluster_view import ClusterView
+from ganglion.worlds.kubernetes.cluster_view.context import Context
 from ganglion.worlds.kubernetes.cluster_view.describing import describe_nodes
 from ganglion.worlds.kubernetes.cluster_view.orders import (
     Answer,
@@ -41,7 +41,7 @@ from ganglion.worlds.kubernetes.cluster_view.orders import (
     Unsuspend,
 )
 from ganglion.worlds.kubernetes.cluster_view.settings import Settings
-from ganglion.worlds.kubernetes.feasibility_plugin.plugin import Judge
+from ganglion.worlds.kubernetes.feasibility_plugin.plugin import FeasibilityPlugin
 from ganglion.worlds.kubernetes.reasons.noting import note
 from ganglion.worlds.kubernetes.reasons.pod_reasons import Teller
 from ganglion.worlds.kubernetes.types.pod import Pod
@@ -55,7 +55,7 @@ FEW_ADMITTED, MOST_ADMITTED = 250, 2_000
 many each time, as long as there are more."""
 
 
-class Brain:
+class Controller:
     """Decides for one or more clusters.
 
     Args:
@@ -73,11 +73,13 @@ class Brain:
     def __init__(
         self, clusters: Sequence[str], settings: Settings, policy: Policy, plugins: Plugins
     ) -> None:
-        self.sites = {name: Site(name, settings.sources, settings.instance) for name in clusters}
-        self._judge = Judge(self.sites)
+        self.sites = {
+            name: ClusterView(name, settings.sources, settings.instance) for name in clusters
+        }
+        self._judge = FeasibilityPlugin(self.sites)
         state = ClusterState(policy, self._judge.plugins(plugins))
         quarantine = Quarantine(settings.refusals, settings.quarantine_ms)
-        self.scene = Scene(settings, state, dict(self.sites), quarantine)
+        self.scene = Context(settings, state, dict(self.sites), quarantine)
         for site in self.sites.values():
             site.grouping.failed = partial(self._not_understood, site)
         self.plan = Plan(0)
@@ -190,7 +192,7 @@ class Brain:
         self._teller.tell(scene, now)
         return scene.orders
 
-    def _newcomers(self) -> Scene | None:
+    def _newcomers(self) -> Context | None:
         """The part of the scene that shows clusters which take part for the first time."""
         scene = self.scene
         sites = {name: site for name, site in scene.sites.items() if name not in self._adopted}
@@ -239,17 +241,17 @@ class Brain:
                     scene.founds[gang] = self._divided(site, gang, found)
                 scene.touched.add(gang)
 
-    def _not_understood(self, site: Site, key: str, error: Exception) -> str:
+    def _not_understood(self, site: ClusterView, key: str, error: Exception) -> str:
         return self.scene.failed("gang", site.prefix + key, error)
 
-    def _divided(self, site: Site, gang: str, found: Found) -> Found:
+    def _divided(self, site: ClusterView, gang: str, found: Found) -> Found:
         try:
             is_fixed = gang in self.scene.attempts
             return self._judge.divided(site, gang, found, is_fixed=is_fixed)
         except Exception as error:
             return replace(found, refused=self.scene.failed("gang", gang, error))
 
-    def _restocked(self, site: Site) -> None:
+    def _restocked(self, site: ClusterView) -> None:
         """Claims or volumes have changed: gangs may wait for them."""
         for attempt in self.scene.attempts.values():
             if attempt.claims and attempt.cluster == site.name:
@@ -266,7 +268,7 @@ class Brain:
             attempt.bound.add(uid)
         self.scene.touched.add(attempt.gang)
 
-    def _refused(self, site: Site, pod: Pod, now: int) -> None:
+    def _refused(self, site: ClusterView, pod: Pod, now: int) -> None:
         """A kubelet did not admit a pod."""
         scene, node = self.scene, pod.spec.node_name
         why, gang = pod.status.reason, self.scene.seated.get(pod.metadata.uid)
@@ -375,7 +377,7 @@ class Brain:
             heappush(self._timers, (now + settings.replace_ms, attempt.gang))
 
 
-def _sits(scene: Scene, attempt: Attempt) -> bool:
+def _sits(scene: Context, attempt: Attempt) -> bool:
     """Whether all pods of a gang have their places, so that nothing about it is urgent."""
     members = scene.founds[attempt.gang].members if attempt.gang in scene.founds else ()
     is_whole = len(members) == len(attempt.pods) == len(attempt.places)

@@ -1,4 +1,4 @@
-"""Carries out what the brain orders, in the order that keeps every promise.
+"""Carries out what the controller orders, in the order that keeps every promise.
 
 Places are nominated before any pod leaves them; victims are marked before they are
 evicted. Bindings go side by side. Why pods wait is written last and slowly. Nothing is written

@@ -23,7 +23,7 @@ from ganglion.worlds.kubernetes.cluster_view.orders import Order
 from ganglion.worlds.kubernetes.cluster_view.settings import Settings
 from ganglion.worlds.kubernetes.config.read import Configuration
 from ganglion.worlds.kubernetes.connection import Connection
-from ganglion.worlds.kubernetes.controller import Brain, News
+from ganglion.worlds.kubernetes.controller import Controller, News
 from ganglion.worlds.kubernetes.equipment import checking, named
 from ganglion.worlds.kubernetes.http.client import SILENCE_S
 from ganglion.worlds.kubernetes.http.tally import Call
@@ -41,8 +41,8 @@ burst is decided at once."""
 CROWD = 20
 MOST_NEWS = 20_000
 
-Turned = Callable[[Brain, Sequence[Order], float], None]
-"""(the brain, its orders, seconds that the turn took)."""
+Turned = Callable[[Controller, Sequence[Order], float], None]
+"""(the controller, its orders, seconds that the turn took)."""
 
 log = structlog.get_logger(__name__)
 
@@ -72,7 +72,7 @@ class Scheduler:
         silence_s: silence after which a watch is taken for dead, in seconds.
 
     Attributes:
-        brain: decides; looked at through `read`.
+        controller: decides; looked at through `read`.
         ready: set once the clusters are known.
         calm: set once what was found in them at the start has been decided and written.
         turns: how many were taken.
@@ -94,7 +94,7 @@ class Scheduler:
         silence_s: float = SILENCE_S,
     ) -> None:
         policy = replace(Policy(), repair=True)
-        self.brain = Brain(list(endpoints), settings or Settings(), policy, load(policy))
+        self.controller = Controller(list(endpoints), settings or Settings(), policy, load(policy))
         own = settings or Settings()
         default, instance = own.default_queue, own.instance
         self.instance = instance
@@ -112,8 +112,8 @@ class Scheduler:
                 identity,
                 may=may,
                 news=self._inbox.put,
-                pod_of=self.brain.sites[name].pods.get,
-                owner_of=self.brain.sites[name].owners.get,
+                pod_of=self.controller.sites[name].pods.get,
+                owner_of=self.controller.sites[name].owners.get,
                 silence_s=silence_s,
                 instance=instance,
             )
@@ -129,10 +129,10 @@ class Scheduler:
     # --- for other threads ------------------------------------------------------------------
 
     @contextmanager
-    def read(self) -> Iterator[Brain]:
+    def read(self) -> Iterator[Controller]:
         """Look at what is known between turns; it must be left as it is."""
         with self._lock:
-            yield self.brain
+            yield self.controller
 
     @property
     def trouble(self) -> str:
@@ -157,15 +157,15 @@ class Scheduler:
         return [
             (name, each.stuck())
             for name, each in self._connections.items()
-            if name not in self.brain.scene.sites
+            if name not in self.controller.scene.sites
         ]
 
     def oddities(self) -> dict[str, tuple[str, ...]]:
         """What is wrong with objects of the clusters: object -> in plain words."""
-        with self.read() as brain:
+        with self.read() as controller:
             return {
                 f"{site.prefix}{about}": told
-                for site in brain.scene.sites.values()
+                for site in controller.scene.sites.values()
                 for about, told in sorted(site.troubles.items())
             }
 
@@ -182,9 +182,9 @@ class Scheduler:
 
     def start(self) -> None:
         """Begin to follow the clusters and, with the lead, to decide."""
-        self._until = time.monotonic() + self.brain.scene.settings.reach_ms / 1000
+        self._until = time.monotonic() + self.controller.scene.settings.reach_ms / 1000
         self._io = threading.Thread(target=self._follow, name="clusters", daemon=True)
-        self._mind = threading.Thread(target=self._decide, name="brain", daemon=True)
+        self._mind = threading.Thread(target=self._decide, name="controller", daemon=True)
         self._io.start()
         self._mind.start()
 
@@ -235,39 +235,39 @@ class Scheduler:
                 self._failed = f"the last turn failed: {error}"
 
     def _turn(self, news: Sequence[News]) -> None:
-        brain = self.brain
+        controller = self.controller
         with self._lock:
-            brain.observe(self._tree.sift(news))
+            controller.observe(self._tree.sift(news))
             if not self.ready.is_set():
                 # Gangs are understood while the rest is listed, and anew if levels change.
-                brain.settle()
+                controller.settle()
             if not self._is_ready():
                 return
             if not self._may():
-                brain.stand_by()
+                controller.stand_by()
                 return
             began, now = time.perf_counter(), self._clock()
             self._configure(now)
-            orders = brain.turn((), now)
+            orders = controller.turn((), now)
             if not self.turns:
                 gc.freeze()
                 gc.enable()
             self.turns += 1
             for name, connection in self._connections.items():
-                mine = [each for each in orders if brain.cluster_of(each) == name]
+                mine = [each for each in orders if controller.cluster_of(each) == name]
                 if mine:
                     connection.give(mine)
             self._report(now)
-            self._log(brain)
-            self._turned(brain, orders, time.perf_counter() - began)
+            self._log(controller)
+            self._turned(controller, orders, time.perf_counter() - began)
 
-    def _log(self, brain: Brain) -> None:
-        """Write down what the turn could not make sense of; the brain itself does no I/O."""
-        for rejection in brain.plan.rejected:
+    def _log(self, controller: Controller) -> None:
+        """Write down what the turn could not make sense of; the controller itself does no I/O."""
+        for rejection in controller.plan.rejected:
             log.warning("fact set apart", fact=str(rejection.event), error=rejection.message)
-        for defect in brain.plan.defects:
+        for defect in controller.plan.defects:
             log.error("the engine failed", stage=defect.stage, gang=defect.gang, error=defect.error)
-        for site in brain.scene.sites.values():
+        for site in controller.scene.sites.values():
             odd = {about: site.troubles[about] for about in OF_ALL if about in site.troubles}
             if odd != self._logged.get(site.name, {}):
                 self._logged[site.name] = odd
@@ -277,7 +277,7 @@ class Scheduler:
         """Whether everything was listed; kinds of owners are found out on the way."""
         more = False
         for name, connection in self._connections.items():
-            wanted = {each.collection for each in self.brain.wanted_owners(name)}
+            wanted = {each.collection for each in self.controller.wanted_owners(name)}
             more |= connection.follow_owners(wanted)
         # What was listed last may still lie in the inbox.
         if not more and self._inbox.empty() and self._set_aside():
@@ -291,18 +291,18 @@ class Scheduler:
         they take part from the moment on in which they are known.
         """
         missing = [name for name, each in self._connections.items() if not each.is_synced()]
-        aside = [each for each in missing if each not in self.brain.scene.sites]
+        aside = [each for each in missing if each not in self.controller.scene.sites]
         if missing != aside:
             stuck = [each for each in missing if self._connections[each].stuck()]
             is_late = time.monotonic() >= self._until and len(stuck) < len(self._connections)
             if self.ready.is_set() or stuck != missing or not is_late:
                 return False
             log.warning("clusters set aside", clusters=stuck)
-        self.brain.set_aside(missing)
+        self.controller.set_aside(missing)
         return True
 
     def _configure(self, now: int) -> None:
-        found = self._tree.changed(self.brain.scene.state.totals.flavors())
+        found = self._tree.changed(self.controller.scene.state.totals.flavors())
         if found:
             self._reporter.hurry()
             self._apply(found, now)
@@ -311,8 +311,8 @@ class Scheduler:
         policy = replace(found.policy, repair=True)
         if named(policy) != self._plugins:
             self._equip(policy)
-        self.brain.scene.tenancy = found.tenancy
-        self.brain.configure(found.queues, policy, now)
+        self.controller.scene.tenancy = found.tenancy
+        self.controller.configure(found.queues, policy, now)
 
     def _equip(self, policy: Policy) -> None:
         """Take the plugins that a policy names, as long as nothing was decided by others."""
@@ -320,7 +320,7 @@ class Scheduler:
             log.warning("the policy names other plugins, which one that starts anew has")
             self._outdated()
         else:
-            self.brain.equip(policy, self._load(policy))
+            self.controller.equip(policy, self._load(policy))
             self._plugins = named(policy)
 
     def _report(self, now: int) -> None:
@@ -328,7 +328,7 @@ class Scheduler:
         found, subjects = self._tree.latest, self._tree.subjects()
         if found is None or not self._reporter.is_due(now):
             return
-        state = self.brain.scene.state
+        state = self.controller.scene.state
         waits = unsettled(state, found.queues)
         if waits:
             self._apply(found, now)
@@ -342,7 +342,7 @@ class Scheduler:
         """Wait for news, at most until something is due, then take all there is."""
         found: list[News] = []
         now = self._clock()
-        due = self.brain.next_wake(now) if self.ready.is_set() else None
+        due = self.controller.next_wake(now) if self.ready.is_set() else None
         pause = PAUSE_S if self.calm.is_set() else CALM_S
         wait = pause if due is None else min(pause, max(0.0, (due - now) / 1000))
         try:

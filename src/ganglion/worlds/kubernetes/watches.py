@@ -35,7 +35,7 @@ class Watched(Struct, frozen=True):
     Attributes:
         path: of all objects in all namespaces.
         kind: struct of one object.
-        role: as what the brain takes it.
+        role: as what the controller takes it.
         needed: whether nothing may be decided before it was listed; kinds that a cluster need
             not have are not waited for.
     """

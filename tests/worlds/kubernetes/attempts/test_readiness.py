@@ -103,7 +103,7 @@ def test_the_brain_wakes_when_the_time_is_over() -> None:
     stage = Stage()
     stage.show(manifests.node("a"), manifests.node("b"))
     _bound(stage, _job(), _pods())
-    wake = stage.brain.next_wake(stage.now)
+    wake = stage.controller.next_wake(stage.now)
     assert wake is not None
     assert wake <= stage.now + LIMIT_MS
 
@@ -118,7 +118,7 @@ def test_a_container_that_crashes_again_and_again_is_not_ready_for_the_moments_b
         play.say(None, CRASH, last=ENDED)
         stage.turn(after_ms=1)
         stage.turn(after_ms=120_000)
-    orders = stage.brain.scene.unready
+    orders = stage.controller.scene.unready
     (late,) = orders.values()
     assert "CrashLoopBackOff: back-off 5m0s (exit code 137)" in late.why
 
@@ -232,7 +232,7 @@ def _again(stage: Stage, after_ms: int = 70_000) -> list[str]:
     stage.turn()
     stage.turn(after_ms=after_ms)
     if not stage.ordered(Bind):
-        assert stage.brain.next_wake(stage.now) == stage.now
+        assert stage.controller.next_wake(stage.now) == stage.now
         stage.turn()
     assert not stage.ordered(Evict)
     return sorted(pod.node for order in stage.ordered(Bind) for pod in order.pods)

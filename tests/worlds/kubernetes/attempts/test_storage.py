@@ -121,8 +121,8 @@ def test_a_volume_that_takes_too_long_gives_the_place_back() -> None:
     stage.turn(after_ms=31_000)
     stage.turn(after_ms=10)
     assert "g-0" not in bound(stage)
-    (gang,) = (each for each in stage.brain.scene.founds if "other" not in each)
-    assert stage.brain.scene.failures[gang] == 1
+    (gang,) = (each for each in stage.controller.scene.founds if "other" not in each)
+    assert stage.controller.scene.failures[gang] == 1
 
 
 def test_a_claim_that_changed_meanwhile_is_told_again() -> None:
@@ -141,7 +141,7 @@ def test_a_scheduler_that_starts_anew_goes_on_with_the_node_that_was_named() -> 
     stage.turn()
     stage.turn()
     assert (told(stage), bound(stage)) == ({}, {})
-    (gang,) = stage.brain.scene.founds
+    (gang,) = stage.controller.scene.founds
     assert stage.nodes_of(gang) == ["n2"]
     stage.show(volume("pv"), claim("data", 3, "pv", "n2"))
     stage.turn()
@@ -155,8 +155,8 @@ def test_a_refusal_of_the_server_gives_the_place_back() -> None:
     (order,) = stage.ordered(ChooseNode)
     refused = {order.pod.uid: (How.REFUSED, "forbidden")}
     stage.turn(BindDone(order.gang, order.attempt, refused), after_ms=10)
-    assert not stage.brain.scene.attempts
-    assert stage.brain.scene.failures[order.gang] == 1
+    assert not stage.controller.scene.attempts
+    assert stage.controller.scene.failures[order.gang] == 1
 
 
 def test_a_pod_that_goes_while_its_volume_is_made_leaves_nothing_behind() -> None:
@@ -168,7 +168,7 @@ def test_a_pod_that_goes_while_its_volume_is_made_leaves_nothing_behind() -> Non
     stage.show(manifests.pod("other"))
     stage.turn()
     stage.turn(after_ms=60_000)
-    assert stage.nodes_of(next(iter(stage.brain.scene.founds))) == ["n0"]
+    assert stage.nodes_of(next(iter(stage.controller.scene.founds))) == ["n0"]
 
 
 def test_a_claim_of_a_class_that_is_made_at_once_is_waited_for() -> None:

@@ -84,7 +84,7 @@ def placed(stage: Stage, *pods: Body) -> dict[str, Any]:
     """Gangs of pods by name, as the engine knows them."""
     stage.show(*pods)
     stage.turn()
-    records = stage.brain.scene.state.records.values()
+    records = stage.controller.scene.state.records.values()
     return {each.gang.name.partition("/")[2]: each.gang for each in records}
 
 
@@ -115,12 +115,12 @@ def test_pods_without_a_priority_class_have_the_priority_that_they_say() -> None
 def test_a_priority_that_is_none_keeps_a_gang_waiting_and_says_so(text: str) -> None:
     stage = Stage()
     assert not placed(stage, noted("odd", PRIORITY, text))
-    (why,) = stage.brain.scene.complaints.values()
+    (why,) = stage.controller.scene.complaints.values()
     assert why == f"{PRIORITY}: should be a number from 0 to 100, not {text!r}"
 
 
 def test_a_model_that_is_none_keeps_a_gang_waiting_and_says_so() -> None:
     stage = Stage()
     assert not placed(stage, noted("odd", TYPES, "8x"))
-    (why,) = stage.brain.scene.complaints.values()
+    (why,) = stage.controller.scene.complaints.values()
     assert why.startswith(f"{TYPES}: '8X' is no model of GPU")

@@ -26,8 +26,8 @@ def cluster(*queues: Anything, default: str = "default", **settings: Any) -> Sta
     tree.sift([Changed("", "queue", each.metadata.uid, each) for each in queues])
     found = tree.changed(())
     assert found
-    stage.brain.scene.tenancy = found.tenancy
-    stage.brain.configure(found.queues, stage.brain.scene.state.policy, stage.now)
+    stage.controller.scene.tenancy = found.tenancy
+    stage.controller.configure(found.queues, stage.controller.scene.state.policy, stage.now)
     stage.show(manifests.node("n0", gpus=8))
     return stage
 
@@ -35,7 +35,7 @@ def cluster(*queues: Anything, default: str = "default", **settings: Any) -> Sta
 def space(stage: Stage, name: str, **labels: str) -> None:
     """A namespace is there, or has other labels."""
     body = {"metadata": {"name": name, "uid": f"ns-{name}", "labels": labels}}
-    stage.brain.observe([Changed("", "namespace", f"ns-{name}", convert(body, Anything))])
+    stage.controller.observe([Changed("", "namespace", f"ns-{name}", convert(body, Anything))])
 
 
 def pod(
@@ -59,8 +59,8 @@ def started(stage: Stage) -> list[str]:
 
 
 def told(stage: Stage, name: str) -> str:
-    (found,) = (g for g, f in stage.brain.scene.founds.items() if f.name == name)
-    return why(stage.brain.scene, found)
+    (found,) = (g for g, f in stage.controller.scene.founds.items() if f.name == name)
+    return why(stage.controller.scene, found)
 
 
 def test_only_namespaces_that_a_queue_names_may_submit_to_it() -> None:
@@ -95,7 +95,7 @@ def test_what_runs_goes_on_when_its_namespace_is_taken_off_the_queue() -> None:
     space(stage, "a")
     stage.turn()
     assert stage.orders == []
-    assert stage.nodes_of(next(iter(stage.brain.scene.attempts))) == ["n0"]
+    assert stage.nodes_of(next(iter(stage.controller.scene.attempts))) == ["n0"]
 
 
 @pytest.mark.parametrize(
@@ -122,8 +122,8 @@ def test_pods_that_name_no_queue_have_the_one_of_their_namespace() -> None:
     space(stage, "a", **{"ganglion.dev/queue": "research"})
     stage.show(pod("p"))
     assert started(stage) == ["p"]
-    (gang,) = stage.brain.scene.attempts
-    record = stage.brain.scene.record(gang)
+    (gang,) = stage.controller.scene.attempts
+    record = stage.controller.scene.record(gang)
     assert record
     assert record.gang.queue == "research"
 
@@ -227,7 +227,7 @@ def test_the_user_of_pods_that_a_controller_made_is_that_of_the_job() -> None:
     meta = {"name": "train", "namespace": "a", "uid": "job", "annotations": {CREATED_BY: "ada"}}
     spec = {"parallelism": 1, "completions": 1}
     job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": meta, "spec": spec}
-    stage.brain.observe([Changed("", "owner", "job", convert(job, Anything))])
+    stage.controller.observe([Changed("", "owner", "job", convert(job, Anything))])
     owner = {
         "apiVersion": "batch/v1",
         "kind": "Job",
@@ -239,8 +239,8 @@ def test_the_user_of_pods_that_a_controller_made_is_that_of_the_job() -> None:
     body = pod("train-0", "research", notes={CREATED_BY: "mallory"}, owner=owner)
     stage.show(body)
     assert started(stage) == ["train-0"]
-    (gang,) = stage.brain.scene.attempts
-    record = stage.brain.scene.record(gang)
+    (gang,) = stage.controller.scene.attempts
+    record = stage.controller.scene.record(gang)
     assert record
     assert record.gang.user == "ada"
 

@@ -1,4 +1,4 @@
-"""Clusters made of objects, and a brain that is shown them turn by turn."""
+"""Clusters made of objects, and a controller that is shown them turn by turn."""
 
 from collections.abc import Sequence
 from typing import Any, TypeVar
@@ -11,7 +11,7 @@ from ganglion.model.policy import Policy
 from ganglion.model.queue import Queue
 from ganglion.worlds.kubernetes.cluster_view.orders import Answer, Changed, Order
 from ganglion.worlds.kubernetes.cluster_view.settings import Settings
-from ganglion.worlds.kubernetes.controller import Brain
+from ganglion.worlds.kubernetes.controller import Controller
 from ganglion.worlds.kubernetes.types import storage
 from ganglion.worlds.kubernetes.types.disruption import PodDisruptionBudget
 from ganglion.worlds.kubernetes.types.dra import ResourceSlice
@@ -37,10 +37,10 @@ OWNER: tuple[str, type[Any]] = ("owner", Anything)
 
 
 class Stage:
-    """A brain and what it sees.
+    """A controller and what it sees.
 
     Attributes:
-        brain: decides.
+        controller: decides.
         orders: what it ordered in the last turn.
         now: time in ms.
     """
@@ -52,10 +52,12 @@ class Stage:
         queues: Sequence[Queue] = (Queue("default"),),
     ) -> None:
         policy = replace(Policy(), repair=True)
-        self.brain = Brain(clusters or ("",), settings or Settings(), policy, load(policy))
+        self.controller = Controller(
+            clusters or ("",), settings or Settings(), policy, load(policy)
+        )
         self.now = 1_000_000
         self.orders: list[Order] = []
-        self.brain.configure(queues, policy, self.now)
+        self.controller.configure(queues, policy, self.now)
 
     def show(self, *bodies: Body, cluster: str = "") -> None:
         """Objects are there, or have changed."""
@@ -65,20 +67,20 @@ class Stage:
             item = convert(
                 {**body, "metadata": {**body["metadata"], "uid": uid}}, kind, strict=False
             )
-            self.brain.observe([Changed(cluster, role, uid, item)])
+            self.controller.observe([Changed(cluster, role, uid, item)])
 
     def remove(self, *bodies: Body, cluster: str = "") -> None:
         """Objects are gone."""
         for body in bodies:
-            self.brain.observe(
+            self.controller.observe(
                 [Changed(cluster, ROLES.get(body["kind"], OWNER)[0], uid_of(body, cluster), None)]
             )
 
     def turn(self, *answers: Answer, after_ms: int = 1_000) -> list[Order]:
-        """Let the brain decide; what it ordered."""
+        """Let the controller decide; what it ordered."""
         self.now += after_ms
-        self.orders = self.brain.turn(answers, self.now)
-        self.brain.scene.state.validate()
+        self.orders = self.controller.turn(answers, self.now)
+        self.controller.scene.state.validate()
         return self.orders
 
     def ordered(self, sort: type[Sort]) -> list[Sort]:
@@ -87,7 +89,7 @@ class Stage:
 
     def nodes_of(self, gang: str) -> list[str]:
         """Nodes that the engine gave a gang; empty = none."""
-        record = self.brain.scene.record(gang)
+        record = self.controller.scene.record(gang)
         return [pod.node for pod in record.placement.pods] if record and record.placement else []
 
 

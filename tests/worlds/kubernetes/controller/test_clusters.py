@@ -1,4 +1,4 @@
-"""One brain for several clusters: one queue tree, nodes apart."""
+"""One controller for several clusters: one queue tree, nodes apart."""
 
 from ganglion.model.levels import Level
 from ganglion.model.queue import Queue
@@ -24,7 +24,7 @@ def two_clusters(gpus: int = 1, queues: tuple[Queue, ...] = (Queue("default"),))
 def bound(stage: Stage) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for order in stage.ordered(Bind):
-        cluster = stage.brain.cluster_of(order)
+        cluster = stage.controller.cluster_of(order)
         found.setdefault(cluster, set()).update(pod.pod.name for pod in order.pods)
     return found
 
@@ -32,10 +32,10 @@ def bound(stage: Stage) -> dict[str, set[str]]:
 def test_nodes_lie_under_their_cluster() -> None:
     stage = two_clusters()
     stage.turn()
-    tree = stage.brain.scene.state.tree
+    tree = stage.controller.scene.state.tree
     assert sorted(tree.names) == ["east/n0", "east/n1", "west/n0", "west/n1"]
     assert tree.node("west/n0").domains == {Level.CLUSTER: WEST, Level.ZONE: "a"}
-    assert not stage.brain.scene.sites[WEST].troubles
+    assert not stage.controller.scene.sites[WEST].troubles
 
 
 def test_a_gang_stays_in_its_own_cluster_even_if_it_waits_there() -> None:
@@ -64,7 +64,7 @@ def test_a_limit_holds_for_all_clusters_together() -> None:
 
 def test_a_cluster_that_is_set_aside_is_taken_over_as_it_is_when_it_takes_part() -> None:
     stage = two_clusters()
-    stage.brain.set_aside([WEST])
+    stage.controller.set_aside([WEST])
     running = [{**pod, "status": {"phase": "Running"}} for pod in manifests.gang("old", 2)]
     for number, pod in enumerate(running):
         pod["spec"]["nodeName"] = f"n{number}"
@@ -72,18 +72,18 @@ def test_a_cluster_that_is_set_aside_is_taken_over_as_it_is_when_it_takes_part()
     stage.show(*manifests.gang("g", 2), cluster=EAST)
     stage.turn()
     assert bound(stage) == {EAST: {"g-0", "g-1"}}
-    assert stage.brain.scene.state.tree.names == ["east/n0", "east/n1"]
-    stage.brain.set_aside([])
+    assert stage.controller.scene.state.tree.names == ["east/n0", "east/n1"]
+    stage.controller.set_aside([])
     stage.show(*manifests.gang("late", 1), cluster=WEST)
     stage.turn()
     assert not bound(stage)
-    (gang,) = (each for each in stage.brain.scene.attempts if "old" in each)
+    (gang,) = (each for each in stage.controller.scene.attempts if "old" in each)
     assert stage.nodes_of(gang) == ["west/n0", "west/n1"]
-    assert len(stage.brain.scene.attempts) == 2
+    assert len(stage.controller.scene.attempts) == 2
 
 
 def test_a_cluster_that_takes_part_is_never_set_aside_again() -> None:
     stage = two_clusters()
     stage.turn()
-    stage.brain.set_aside([WEST])
-    assert list(stage.brain.scene.sites) == [EAST, WEST]
+    stage.controller.set_aside([WEST])
+    assert list(stage.controller.scene.sites) == [EAST, WEST]

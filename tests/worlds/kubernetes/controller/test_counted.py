@@ -74,7 +74,7 @@ def test_nodes_are_told_apart_by_no_resource_that_nobody_asks_for() -> None:
         stage.show(manifests.node(f"n{number}", extra={HCA: str(number)}))
     stage.show(manifests.pod("plain"))
     stage.turn()
-    assert len({each.extras.get(HCA) for each in stage.brain.scene.state.nodes.values()}) == 1
+    assert len({each.extras.get(HCA) for each in stage.controller.scene.state.nodes.values()}) == 1
     stage.show(carded(manifests.pod("asks"), 3))
     stage.turn()
     assert stage.nodes_of(asks_of(stage)) == ["n3"]
@@ -82,4 +82,4 @@ def test_nodes_are_told_apart_by_no_resource_that_nobody_asks_for() -> None:
 
 def asks_of(stage: Stage) -> str:
     """The gang of the pod that asks for cards."""
-    return next(gang for gang in stage.brain.scene.founds if "asks" in gang)
+    return next(gang for gang in stage.controller.scene.founds if "asks" in gang)

@@ -27,7 +27,7 @@ def obey(stage: Stage) -> list[str]:
     orders, names = stage.ordered(Bind), []
     for order in orders:
         for each in order.pods:
-            found = next(iter(stage.brain.sites.values())).pods[each.pod.uid]
+            found = next(iter(stage.controller.sites.values())).pods[each.pod.uid]
             body = manifests.pod(each.pod.name, labels=dict(found.metadata.labels))
             body["spec"]["nodeName"] = each.node
             body["status"] = {

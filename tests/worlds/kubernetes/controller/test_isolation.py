@@ -9,7 +9,7 @@ from ganglion.engine import cycle as cycles
 from ganglion.server.cluster.source import ClusterSource
 from ganglion.server.state.audience import Audience
 from ganglion.server.telemetry.cluster_metrics import ClusterGauges
-from ganglion.worlds.kubernetes.cluster_view.cluster_view import Site
+from ganglion.worlds.kubernetes.cluster_view.cluster_view import ClusterView
 from ganglion.worlds.kubernetes.cluster_view.settings import Settings
 from tests.controlplane import manifests
 from tests.worlds.kubernetes.controller.stage import Stage
@@ -31,7 +31,7 @@ def test_all_other_pods_are_bound_and_the_bad_one_is_shown(
     audience.seat(source.took)
     stage.show(node(0), manifests.pod("bad", gpus=1), manifests.pod("good", gpus=1))
     stage.turn()
-    audience.turned(stage.brain, stage.orders, 0.1)
+    audience.turned(stage.controller, stage.orders, 0.1)
     assert bound(stage) == {"good": "n0"}
     assert "no such luck" in reason(stage, "bad")
     labels = {"stage": "turns"}
@@ -42,22 +42,22 @@ def test_all_other_pods_are_bound_and_the_bad_one_is_shown(
 def test_an_object_that_cannot_be_read_is_set_apart_until_it_can(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    take = Site.take
+    take = ClusterView.take
 
-    def fails(site: Site, change: Any) -> None:
+    def fails(site: ClusterView, change: Any) -> None:
         if "odd" in str(change.item) and "mended" not in str(change.item):
             raise ValueError("no such luck")
         take(site, change)
 
-    monkeypatch.setattr(Site, "take", fails)
+    monkeypatch.setattr(ClusterView, "take", fails)
     stage = Stage(settings=Settings(isolate=True))
     stage.show(node(0), manifests.pod("odd"), manifests.pod("good"))
     stage.turn()
     assert bound(stage) == {"good": "n0"}
-    assert [kind for kind, _ in stage.brain.scene.apart] == ["pod"]
+    assert [kind for kind, _ in stage.controller.scene.apart] == ["pod"]
     stage.show(manifests.pod("odd", labels={"now": "mended"}))
     stage.turn()
-    assert not stage.brain.scene.apart
+    assert not stage.controller.scene.apart
 
 
 def test_what_is_left_out_is_counted_by_kind() -> None:

@@ -55,8 +55,8 @@ def bound(stage: Stage) -> dict[str, str]:
 
 
 def reason(stage: Stage, name: str) -> str:
-    (found,) = (g for g, f in stage.brain.scene.founds.items() if f.name == name)
-    return why(stage.brain.scene, found)
+    (found,) = (g for g, f in stage.controller.scene.founds.items() if f.name == name)
+    return why(stage.controller.scene, found)
 
 
 def claim(name: str, volume: str = "") -> Body:
@@ -149,7 +149,7 @@ def test_a_divided_gang_stays_what_it_is_while_it_runs() -> None:
     ]
     stage.show(*running)
     stage.turn()
-    (attempt,) = stage.brain.scene.attempts.values()
+    (attempt,) = stage.controller.scene.attempts.values()
     assert attempt.running
     stage.remove(running[0])
     stage.turn()
@@ -177,7 +177,7 @@ def test_they_go_there_once_whoever_kept_them_away_is_gone() -> None:
     stage.turn()
     assert not bound(stage)
     assert not reason(stage, "p")
-    assert stage.brain.next_wake(stage.now) == stage.now
+    assert stage.controller.next_wake(stage.now) == stage.now
     stage.turn()
     assert reason(stage, "p") == (
         "constraint: no node is allowed now: other pods stand in the way on 1"
@@ -220,8 +220,8 @@ def test_people_are_told_never_only_where_waiting_is_no_use(passing: str) -> Non
         body["spec"]["nodeSelector"] = {"gpu": "h100"}
     stage.show(body)
     stage.turn()
-    (gang,) = stage.brain.scene.founds
-    found = stage.brain.scene.state.reason(gang)
+    (gang,) = stage.controller.scene.founds
+    found = stage.controller.scene.state.reason(gang)
     assert found
     assert found.never is (passing == "label")
 

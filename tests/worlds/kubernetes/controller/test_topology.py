@@ -50,8 +50,8 @@ def network_cards(node: str, rack: str) -> Body:
 
 
 def reason(stage: Stage) -> str:
-    (found,) = stage.brain.scene.founds
-    return stage.brain.scene.complaints.get(found, "")
+    (found,) = stage.controller.scene.founds
+    return stage.controller.scene.complaints.get(found, "")
 
 
 def test_a_contradicting_level_is_left_out_for_the_nodes_in_question_and_told_of() -> None:
@@ -60,10 +60,10 @@ def test_a_contradicting_level_is_left_out_for_the_nodes_in_question_and_told_of
     stage.show(placed(3, "r2", "b2"), *gang(required="rack"))
     stage.turn()
     assert bound(stage) == {"n2", "n3"}
-    (told,) = stage.brain.scene.sites[""].troubles["topology"]
+    (told,) = stage.controller.scene.sites[""].troubles["topology"]
     assert "rack r1 lies in block b1 (n0) and block b2 (n1)" in told
-    assert Level.RACK not in stage.brain.scene.state.tree.node("n0").domains
-    assert stage.brain.scene.state.tree.node("n0").domains[Level.BLOCK] == "b1"
+    assert Level.RACK not in stage.controller.scene.state.tree.node("n0").domains
+    assert stage.controller.scene.state.tree.node("n0").domains[Level.BLOCK] == "b1"
 
 
 def test_a_level_counts_again_once_its_labels_are_right() -> None:
@@ -74,7 +74,7 @@ def test_a_level_counts_again_once_its_labels_are_right() -> None:
     stage.show(placed(1, "r1", "b1"))
     stage.turn()
     assert bound(stage) == {"n0", "n1"}
-    assert "topology" not in stage.brain.scene.sites[""].troubles
+    assert "topology" not in stage.controller.scene.sites[""].troubles
 
 
 def test_a_node_that_goes_settles_the_contradiction_for_those_that_stay() -> None:
@@ -137,7 +137,7 @@ def test_affinity_to_its_own_kind_is_a_level_of_the_search() -> None:
     stage.show(*gang(labels={"app": "g"}, affinity=near))
     stage.turn()
     assert bound(stage) == {"n1", "n2"}
-    (record,) = stage.brain.scene.state.records.values()
+    (record,) = stage.controller.scene.state.records.values()
     assert record.gang.pod_sets[0].topology.required is Level.RACK
 
 
@@ -149,7 +149,7 @@ def test_drivers_of_dynamic_resource_allocation_tell_places_too() -> None:
     stage.show(*gang(required="rack"))
     stage.turn()
     assert bound(stage) == {"n1", "n2"}
-    assert "left to kube-scheduler" in str(stage.brain.scene.sites[""].troubles["node n0"])
+    assert "left to kube-scheduler" in str(stage.controller.scene.sites[""].troubles["node n0"])
 
 
 def test_a_pod_that_waits_gets_a_device_of_a_type_that_is_new() -> None:
@@ -192,7 +192,7 @@ def test_a_thousand_changed_nodes_are_described_once_each(moved: int) -> None:
     stage.turn()
     stage.show(*fleet("256Gi", moved))
     stage.turn()
-    told = [each for each in stage.brain.scene.facts if isinstance(each, NodeAdded)]
+    told = [each for each in stage.controller.scene.facts if isinstance(each, NodeAdded)]
     assert len(told) == len({each.node.name for each in told}) == 1000
 
 
@@ -216,7 +216,7 @@ def test_only_nodes_that_changed_are_described(monkeypatch: pytest.MonkeyPatch) 
     stage = Stage()
     stage.show(*(placed(i, f"r{i // 4}") for i in range(16)))
     stage.turn()
-    site, seen = stage.brain.scene.sites[""], list[str]()
+    site, seen = stage.controller.scene.sites[""], list[str]()
     described = site.described
 
     def count(name: str, ours: Any) -> Any:

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from ganglion.engine.upkeep.scale_down import to_release
 from ganglion.server.cluster.controllers.sight import Sight
-from ganglion.worlds.kubernetes.cluster_view.context import Scene
+from ganglion.worlds.kubernetes.cluster_view.context import Context
 from ganglion.worlds.kubernetes.scheduler import Scheduler
 from ganglion.worlds.kubernetes.types.pod import Pod
 
@@ -17,8 +17,8 @@ def sight_of(scheduler: Scheduler, cluster: str) -> Sight:
     """Look at one of a scheduler's clusters."""
 
     def known() -> list[Pod]:
-        with scheduler.read() as brain:
-            return list(brain.sites[cluster].pods.values())
+        with scheduler.read() as controller:
+            return list(controller.sites[cluster].pods.values())
 
     def pods(namespaces: Collection[str]) -> Mapping[str, Sequence[Pod]]:
         found: dict[str, list[Pod]] = {each: [] for each in namespaces}
@@ -28,8 +28,8 @@ def sight_of(scheduler: Scheduler, cluster: str) -> Sight:
         return found
 
     def worst(among: Sequence[Pod], count: int) -> Sequence[str]:
-        with scheduler.read() as brain:
-            return _worst(brain.scene, among, count)
+        with scheduler.read() as controller:
+            return _worst(controller.scene, among, count)
 
     def exporters(node: str) -> Sequence[str]:
         found = (each for each in known() if each.spec.node_name == node and _is_exporter(each))
@@ -38,7 +38,7 @@ def sight_of(scheduler: Scheduler, cluster: str) -> Sight:
     return Sight(pods, worst, exporters)
 
 
-def _worst(scene: Scene, pods: Sequence[Pod], count: int) -> Sequence[str]:
+def _worst(scene: Context, pods: Sequence[Pod], count: int) -> Sequence[str]:
     """Those that wait, then as the engine would have it, then others; the last that came first."""
     staying = [each for each in pods if not each.is_leaving]
     late = sorted(staying, key=lambda pod: pod.metadata.creation_timestamp, reverse=True)

@@ -3,11 +3,11 @@
 from ganglion.model.events import GangEnded, GangSubmitted, GangUpdated, Outcome
 from ganglion.model.workload import Gang
 from ganglion.worlds.kubernetes import names
-from ganglion.worlds.kubernetes.cluster_view.cluster_view import Site
-from ganglion.worlds.kubernetes.cluster_view.context import Scene
+from ganglion.worlds.kubernetes.cluster_view.cluster_view import ClusterView
+from ganglion.worlds.kubernetes.cluster_view.context import Context
 from ganglion.worlds.kubernetes.cluster_view.gang_of import gang_of
 from ganglion.worlds.kubernetes.cluster_view.tenancy import home_queue, trespass, unguaranteed
-from ganglion.worlds.kubernetes.feasibility_plugin.plugin import Judge
+from ganglion.worlds.kubernetes.feasibility_plugin.plugin import FeasibilityPlugin
 from ganglion.worlds.kubernetes.types.bounds import brief
 from ganglion.worlds.kubernetes.workload_discovery.found import Found
 
@@ -26,7 +26,9 @@ _DEFINING = (
 """What makes a waiting gang another one."""
 
 
-def admit(scene: Scene, judge: Judge, site: Site, gang_id: str, now: int) -> None:
+def admit(
+    scene: Context, judge: FeasibilityPlugin, site: ClusterView, gang_id: str, now: int
+) -> None:
     """Bring one waiting gang up to date, or let the engine forget it."""
     found, record = scene.founds.get(gang_id), scene.record(gang_id)
     if found is None:
@@ -70,14 +72,14 @@ def _settled(found: Found) -> str:
     return ""
 
 
-def forget(scene: Scene, judge: Judge, gang_id: str, now: int) -> None:
+def forget(scene: Context, judge: FeasibilityPlugin, gang_id: str, now: int) -> None:
     """A gang that waits is no more."""
     _withdraw(scene, gang_id, now)
     scene.unready.pop(gang_id, None)
     judge.unlearn(gang_id)
 
 
-def _withdraw(scene: Scene, gang_id: str, now: int) -> None:
+def _withdraw(scene: Context, gang_id: str, now: int) -> None:
     """Have the engine forget a gang that waits."""
     record = scene.record(gang_id)
     if record:
@@ -87,13 +89,13 @@ def _withdraw(scene: Scene, gang_id: str, now: int) -> None:
     scene.failures.pop(gang_id, None)
 
 
-def queue_of(scene: Scene, site: Site, found: Found) -> str:
+def queue_of(scene: Context, site: ClusterView, found: Found) -> str:
     """The queue that a gang is charged to; empty = none is named anywhere."""
     labels = site.crowd.namespaces.get(found.namespace, {})
     return home_queue(found, labels, scene.settings.default_queue)
 
 
-def _misfit(scene: Scene, site: Site, found: Found) -> str:
+def _misfit(scene: Context, site: ClusterView, found: Found) -> str:
     """What is wrong with a gang's queue; empty = nothing."""
     queue = queue_of(scene, site, found)
     if not queue:
@@ -106,12 +108,14 @@ def _misfit(scene: Scene, site: Site, found: Found) -> str:
     return trespass(scene.tenancy, found, queue, labels)
 
 
-def _unguaranteed(scene: Scene, gang: Gang) -> str:
+def _unguaranteed(scene: Context, gang: Gang) -> str:
     path = [scene.state.queues[name] for name in scene.state.shares.path(gang.queue)]
     return unguaranteed(scene.tenancy, gang, path)
 
 
-def gang_for(scene: Scene, judge: Judge, site: Site, found: Found, now: int) -> Gang:
+def gang_for(
+    scene: Context, judge: FeasibilityPlugin, site: ClusterView, found: Found, now: int
+) -> Gang:
     """The gang for the engine.
 
     Raises:
@@ -134,7 +138,7 @@ def gang_for(scene: Scene, judge: Judge, site: Site, found: Found, now: int) -> 
     )
 
 
-def _hold(scene: Scene, gang_id: str, now: int) -> None:
+def _hold(scene: Context, gang_id: str, now: int) -> None:
     """Keep a gang the engine knows in its place in line, but out of consideration."""
     record = scene.record(gang_id)
     if record and not record.gang.held:

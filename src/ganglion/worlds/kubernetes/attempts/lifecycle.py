@@ -21,7 +21,7 @@ from ganglion.worlds.kubernetes.attempts.readiness import backoff_ms, follow
 from ganglion.worlds.kubernetes.attempts.reseat import is_astray, reseat
 from ganglion.worlds.kubernetes.attempts.saving import commit, with_loss
 from ganglion.worlds.kubernetes.cluster_view.attempt import Attempt, Stage
-from ganglion.worlds.kubernetes.cluster_view.context import Scene
+from ganglion.worlds.kubernetes.cluster_view.context import Context
 from ganglion.worlds.kubernetes.cluster_view.orders import (
     Bind,
     BindDone,
@@ -29,14 +29,14 @@ from ganglion.worlds.kubernetes.cluster_view.orders import (
     Evict,
     How,
 )
-from ganglion.worlds.kubernetes.feasibility_plugin.plugin import Judge
+from ganglion.worlds.kubernetes.feasibility_plugin.plugin import FeasibilityPlugin
 from ganglion.worlds.kubernetes.reasons.noting import note, spread_over
 from ganglion.worlds.kubernetes.workload_discovery.found import Found, Member
 
 MOST_DOUBLINGS = 6
 
 
-def tend(scene: Scene, judge: Judge, attempt: Attempt, now: int) -> None:
+def tend(scene: Context, judge: FeasibilityPlugin, attempt: Attempt, now: int) -> None:
     """Bring one attempt up to date with the pods that there are."""
     found = scene.founds.get(attempt.gang)
     if attempt.stage is not Stage.LEAVING and is_astray(scene, attempt, found):
@@ -64,14 +64,16 @@ def tend(scene: Scene, judge: Judge, attempt: Attempt, now: int) -> None:
         end(scene, judge, attempt, now)
 
 
-def lost(scene: Scene, attempt: Attempt, uid: str, ended: str, now: int) -> None:
+def lost(scene: Context, attempt: Attempt, uid: str, ended: str, now: int) -> None:
     """A pod of an attempt is gone, or over."""
     attempt.vacate(uid, ended, now)
     scene.disclaim(attempt, uid)
     _if_all_left(scene, attempt, now)
 
 
-def answered(scene: Scene, judge: Judge, attempt: Attempt, done: BindDone, now: int) -> None:
+def answered(
+    scene: Context, judge: FeasibilityPlugin, attempt: Attempt, done: BindDone, now: int
+) -> None:
     """What became of bindings."""
     worst = ""
     for uid, (how, message) in done.pods.items():
@@ -91,7 +93,9 @@ def answered(scene: Scene, judge: Judge, attempt: Attempt, done: BindDone, now: 
         tend(scene, judge, attempt, now)
 
 
-def take_apart(scene: Scene, judge: Judge, attempt: Attempt, why: str, now: int) -> None:
+def take_apart(
+    scene: Context, judge: FeasibilityPlugin, attempt: Attempt, why: str, now: int
+) -> None:
     """A gang that cannot be started whole leaves again."""
     cause = Cause(CauseKind.START_FAILED, text=why)
     scene.apply(GangStopping(now, attempt.gang, attempt.number, cause))
@@ -100,7 +104,7 @@ def take_apart(scene: Scene, judge: Judge, attempt: Attempt, why: str, now: int)
         end(scene, judge, attempt, now)
 
 
-def leave(scene: Scene, attempt: Attempt, cause: Cause, now: int) -> None:
+def leave(scene: Context, attempt: Attempt, cause: Cause, now: int) -> None:
     """Order all pods of an attempt to leave."""
     attempt.enter(Stage.LEAVING, now)
     attempt.cause = cause
@@ -116,7 +120,7 @@ def leave(scene: Scene, attempt: Attempt, cause: Cause, now: int) -> None:
         scene.orders.append(order)
 
 
-def drop(scene: Scene, attempt: Attempt, uids: Iterable[str], cause: Cause) -> None:
+def drop(scene: Context, attempt: Attempt, uids: Iterable[str], cause: Cause) -> None:
     """Order pods to leave that a gang goes on without."""
     site = scene.sites[attempt.cluster]
     gone = [uid for uid in uids if uid in site.pods]
@@ -127,7 +131,7 @@ def drop(scene: Scene, attempt: Attempt, uids: Iterable[str], cause: Cause) -> N
         scene.orders.append(order)
 
 
-def end(scene: Scene, judge: Judge, attempt: Attempt, now: int) -> None:
+def end(scene: Context, judge: FeasibilityPlugin, attempt: Attempt, now: int) -> None:
     """An attempt is over: nothing of it is there any more."""
     gang, found = attempt.gang, scene.founds.get(attempt.gang)
     for uid in list(attempt.pods.values()):
@@ -159,7 +163,7 @@ def end(scene: Scene, judge: Judge, attempt: Attempt, now: int) -> None:
     scene.touched.add(gang)
 
 
-def _follow_size(scene: Scene, attempt: Attempt, found: Found, now: int) -> None:
+def _follow_size(scene: Context, attempt: Attempt, found: Found, now: int) -> None:
     """Another number of pods is wanted: vacant places go first, others are the engine's choice."""
     record = scene.record(attempt.gang)
     if record is None or record.phase not in (Phase.STARTING, Phase.RUNNING):
@@ -191,7 +195,7 @@ def _vacant_surplus(attempt: Attempt, counts: dict[str, int]) -> set[tuple[str, 
     return surplus
 
 
-def _seat(scene: Scene, attempt: Attempt, found: Found, now: int) -> None:
+def _seat(scene: Context, attempt: Attempt, found: Found, now: int) -> None:
     """Give every member that has none a seat, and bind those that can be."""
     for member in found.members:
         uid = member.pod.metadata.uid
@@ -209,7 +213,7 @@ def _seat(scene: Scene, attempt: Attempt, found: Found, now: int) -> None:
         _bind(scene, attempt, found, now)
 
 
-def _came_bound(scene: Scene, attempt: Attempt, member: Member, node: str) -> None:
+def _came_bound(scene: Context, attempt: Attempt, member: Member, node: str) -> None:
     """A member that is already bound counts where it is."""
     uid = member.pod.metadata.uid
     if scene.sites[attempt.cluster].prefix + member.pod.spec.node_name == node:
@@ -219,7 +223,7 @@ def _came_bound(scene: Scene, attempt: Attempt, member: Member, node: str) -> No
         scene.disclaim(attempt, uid)
 
 
-def _bind(scene: Scene, attempt: Attempt, found: Found, now: int) -> None:
+def _bind(scene: Context, attempt: Attempt, found: Found, now: int) -> None:
     site = scene.sites[attempt.cluster]
     place_of = {uid: place for place, uid in attempt.pods.items()}
     todo = []
@@ -246,7 +250,7 @@ def _chooses(annotations: dict[str, str]) -> bool:
     return names.GPU_FRACTION in annotations or names.GPU_MEMORY in annotations
 
 
-def _advance(scene: Scene, attempt: Attempt, found: Found | None, now: int) -> None:
+def _advance(scene: Context, attempt: Attempt, found: Found | None, now: int) -> None:
     """Enter the next stage, if the pods are that far."""
     if attempt.stage is Stage.BINDING and found and attempt.is_bound(found):
         attempt.enter(Stage.BOUND, now)
@@ -260,14 +264,14 @@ def _advance(scene: Scene, attempt: Attempt, found: Found | None, now: int) -> N
         scene.apply(GangStarted(now, attempt.gang, attempt.number))
 
 
-def _all_run(scene: Scene, attempt: Attempt) -> bool:
+def _all_run(scene: Context, attempt: Attempt) -> bool:
     pods = scene.sites[attempt.cluster].pods
     return bool(attempt.pods) and all(
         uid in pods and pods[uid].status.phase == "Running" for uid in attempt.pods.values()
     )
 
 
-def _is_over(scene: Scene, attempt: Attempt, found: Found | None, now: int) -> bool:
+def _is_over(scene: Context, attempt: Attempt, found: Found | None, now: int) -> bool:
     """Whether no pod of it is left, and none is going to take its place."""
     settings = scene.settings
     if attempt.stage is Stage.LEAVING:
@@ -283,7 +287,7 @@ def _is_over(scene: Scene, attempt: Attempt, found: Found | None, now: int) -> b
     return now - max(attempt.vacant.values()) >= settings.replace_ms
 
 
-def _if_all_left(scene: Scene, attempt: Attempt, now: int) -> None:
+def _if_all_left(scene: Context, attempt: Attempt, now: int) -> None:
     """Tell the engine when the last pod that a resized gang dropped is gone."""
     attempt.dropping &= scene.sites[attempt.cluster].pods.keys()
     record = scene.record(attempt.gang)
@@ -308,7 +312,7 @@ def _comes_back(found: Found | None, attempt: Attempt) -> bool:
     return bool(found and (found.owner or found.members)) or attempt.owner is not None
 
 
-def _backoff(scene: Scene, attempt: Attempt) -> int:
+def _backoff(scene: Context, attempt: Attempt) -> int:
     gang = attempt.gang
     if attempt.is_late:
         return backoff_ms(scene, gang)

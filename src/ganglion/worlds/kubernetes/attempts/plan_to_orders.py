@@ -9,14 +9,14 @@ from ganglion.model.placement import Placement
 from ganglion.model.plan import Plan, Resize, Start, Stop
 from ganglion.worlds.kubernetes.attempts.lifecycle import drop, leave, tend
 from ganglion.worlds.kubernetes.cluster_view.attempt import Attempt, Stage
-from ganglion.worlds.kubernetes.cluster_view.context import Scene
+from ganglion.worlds.kubernetes.cluster_view.context import Context
 from ganglion.worlds.kubernetes.cluster_view.orders import Nominate, PodRef
-from ganglion.worlds.kubernetes.feasibility_plugin.plugin import Judge
+from ganglion.worlds.kubernetes.feasibility_plugin.plugin import FeasibilityPlugin
 from ganglion.worlds.kubernetes.names import PREEMPTED
 from ganglion.worlds.kubernetes.reasons.noting import note
 
 
-def carry(scene: Scene, judge: Judge, plan: Plan) -> None:
+def carry(scene: Context, judge: FeasibilityPlugin, plan: Plan) -> None:
     """Order what was decided: nominations are written before any pod leaves its place."""
     for decision in plan.decisions:
         if isinstance(decision, GangReserved):
@@ -33,7 +33,7 @@ def carry(scene: Scene, judge: Judge, plan: Plan) -> None:
             scene.failed("gang", gang, error)
 
 
-def nominate(scene: Scene, gang: str, placement: Placement | None) -> None:
+def nominate(scene: Context, gang: str, placement: Placement | None) -> None:
     """Write on a gang's pods where they are going to run, or that they are not."""
     found = scene.founds.get(gang)
     if found is None:
@@ -54,7 +54,7 @@ def nominate(scene: Scene, gang: str, placement: Placement | None) -> None:
         scene.orders.append(Nominate(gang, tuple(nodes)))
 
 
-def _stop(scene: Scene, stop: Stop, now: int) -> None:
+def _stop(scene: Context, stop: Stop, now: int) -> None:
     attempt = scene.attempts.get(stop.gang)
     if attempt is None or attempt.number != stop.attempt or attempt.stage is Stage.LEAVING:
         return
@@ -63,7 +63,7 @@ def _stop(scene: Scene, stop: Stop, now: int) -> None:
     scene.touched.add(stop.gang)
 
 
-def _resize(scene: Scene, judge: Judge, resize: Resize, now: int) -> None:
+def _resize(scene: Context, judge: FeasibilityPlugin, resize: Resize, now: int) -> None:
     attempt = scene.attempts.get(resize.gang.id)
     if attempt is None or attempt.number != resize.attempt:
         return
@@ -72,7 +72,7 @@ def _resize(scene: Scene, judge: Judge, resize: Resize, now: int) -> None:
     tend(scene, judge, attempt, now)
 
 
-def _start(scene: Scene, judge: Judge, start: Start, now: int) -> None:
+def _start(scene: Context, judge: FeasibilityPlugin, start: Start, now: int) -> None:
     gang = start.gang.id
     found = scene.founds.get(gang)
     attempt = Attempt(

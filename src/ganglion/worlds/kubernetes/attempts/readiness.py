@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from ganglion.model.workload import Kind
 from ganglion.specs.grammar.durations import print_duration
 from ganglion.worlds.kubernetes.cluster_view.attempt import Attempt, Stage
-from ganglion.worlds.kubernetes.cluster_view.context import Scene, Unready
+from ganglion.worlds.kubernetes.cluster_view.context import Context, Unready
 from ganglion.worlds.kubernetes.types.pod import ContainerStatus, Pod
 from ganglion.worlds.kubernetes.workload_discovery.found import Found
 
@@ -24,7 +24,7 @@ SUSPECT_MS = 3_600_000
 _STARTING = frozenset(("ContainerCreating", "PodInitializing"))
 
 
-def within_ms(scene: Scene, found: Found) -> int:
+def within_ms(scene: Context, found: Found) -> int:
     """How long a gang has to become ready, in ms; 0 = no limit.
 
     The policy's time is for gangs of several pods that an owner makes anew. Services load models
@@ -37,7 +37,7 @@ def within_ms(scene: Scene, found: Found) -> int:
     return scene.state.policy.failures.ready_within_ms if several and usual and found.owner else 0
 
 
-def next_look(scene: Scene, attempt: Attempt) -> int | None:
+def next_look(scene: Context, attempt: Attempt) -> int | None:
     """When the time alone makes a difference, in ms; None = it does not."""
     found = scene.founds.get(attempt.gang)
     if attempt.stage is not Stage.BOUND or attempt.steady or found is None:
@@ -48,7 +48,7 @@ def next_look(scene: Scene, attempt: Attempt) -> int | None:
     return attempt.bound_at + limit if limit else None
 
 
-def follow(scene: Scene, attempt: Attempt, found: Found | None, now: int) -> str:
+def follow(scene: Context, attempt: Attempt, found: Found | None, now: int) -> str:
     """See whether a bound gang is ready.
 
     Returns:
@@ -76,13 +76,13 @@ def is_ready(pod: Pod) -> bool:
     return ready is not None and ready.status == "True"
 
 
-def backoff_ms(scene: Scene, gang: str) -> int:
+def backoff_ms(scene: Context, gang: str) -> int:
     """How long a gang that was not ready in time waits before the next try."""
     times = scene.unready[gang].times
     return scene.settings.unready_ms << min(times - 1, MOST_DOUBLINGS)
 
 
-def _not_ready(scene: Scene, attempt: Attempt) -> Iterator[Pod]:
+def _not_ready(scene: Context, attempt: Attempt) -> Iterator[Pod]:
     pods = scene.sites[attempt.cluster].pods
     for uid in attempt.pods.values():
         if uid in pods and not is_ready(pods[uid]):
@@ -122,7 +122,7 @@ def _of_container(status: ContainerStatus) -> str:
 
 
 def _failed(
-    scene: Scene, attempt: Attempt, found: Found, waiting: list[Pod], why: str, now: int
+    scene: Context, attempt: Attempt, found: Found, waiting: list[Pod], why: str, now: int
 ) -> None:
     known = scene.unready.get(attempt.gang)
     nodes = {each.spec.node_name for each in waiting}
@@ -145,7 +145,7 @@ def _failed(
             )
 
 
-def _ready(scene: Scene, attempt: Attempt, now: int) -> None:
+def _ready(scene: Context, attempt: Attempt, now: int) -> None:
     """A gang that was not ready before is: the nodes of before are to blame."""
     known = scene.unready.pop(attempt.gang, None)
     prefix = scene.sites[attempt.cluster].prefix
@@ -155,7 +155,7 @@ def _ready(scene: Scene, attempt: Attempt, now: int) -> None:
         _blame(scene, attempt.cluster, node, why, now)
 
 
-def _blame(scene: Scene, cluster: str, node: str, why: str, now: int) -> None:
+def _blame(scene: Context, cluster: str, node: str, why: str, now: int) -> None:
     site = scene.sites[cluster]
     scene.quarantine.shut(site.prefix + node, why, now)
     site.changed_nodes.add(node)

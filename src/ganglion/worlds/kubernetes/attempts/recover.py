@@ -34,11 +34,11 @@ from ganglion.worlds.kubernetes.attempts.admit import admit, gang_for
 from ganglion.worlds.kubernetes.attempts.lifecycle import leave
 from ganglion.worlds.kubernetes.attempts.readiness import is_ready
 from ganglion.worlds.kubernetes.cluster_view.attempt import Attempt, Stage
-from ganglion.worlds.kubernetes.cluster_view.cluster_view import Site
-from ganglion.worlds.kubernetes.cluster_view.context import Scene
+from ganglion.worlds.kubernetes.cluster_view.cluster_view import ClusterView
+from ganglion.worlds.kubernetes.cluster_view.context import Context
 from ganglion.worlds.kubernetes.cluster_view.gang_of import request_of
 from ganglion.worlds.kubernetes.cluster_view.orders import Evict, Nominate, Spare
-from ganglion.worlds.kubernetes.feasibility_plugin.plugin import Judge
+from ganglion.worlds.kubernetes.feasibility_plugin.plugin import FeasibilityPlugin
 from ganglion.worlds.kubernetes.types.pod import Pod
 from ganglion.worlds.kubernetes.types.times import read_ms
 from ganglion.worlds.kubernetes.types.victims import victim_of
@@ -52,7 +52,7 @@ LEAVING = "leaving/"
 """Ids of pods that were on their way out when the scheduler started."""
 
 
-def adopt(scene: Scene, judge: Judge, now: int) -> None:
+def adopt(scene: Context, judge: FeasibilityPlugin, now: int) -> None:
     """Take over a cluster as it is. Nodes and queues are known to the engine already.
 
     A gang that cannot be understood runs on: its pods count as those of others.
@@ -89,7 +89,7 @@ def adopt(scene: Scene, judge: Judge, now: int) -> None:
     _disclaim_others(scene)
 
 
-def claim_everything(scene: Scene) -> None:
+def claim_everything(scene: Context) -> None:
     """Pods of ours that are bound do not count as foreign pods while nodes are described."""
     for site in scene.sites.values():
         for uid, pod in site.pods.items():
@@ -97,7 +97,7 @@ def claim_everything(scene: Scene) -> None:
                 site.claim(uid)
 
 
-def _disclaim_others(scene: Scene) -> None:
+def _disclaim_others(scene: Context) -> None:
     """Whatever could not be adopted counts as a foreign pod."""
     for site in scene.sites.values():
         for uid, pod in site.pods.items():
@@ -109,7 +109,9 @@ def _is_begun(found: Found) -> bool:
     return any(each.pod.spec.node_name for each in found.members)
 
 
-def _adopt(scene: Scene, judge: Judge, gang_id: str, now: int, *, whole: bool) -> bool:
+def _adopt(
+    scene: Context, judge: FeasibilityPlugin, gang_id: str, now: int, *, whole: bool
+) -> bool:
     """Bring a gang with bound pods to the engine as it sits.
 
     Returns:
@@ -157,7 +159,7 @@ def _adopt(scene: Scene, judge: Judge, gang_id: str, now: int, *, whole: bool) -
     return True
 
 
-def _ask_for_the_rest(scene: Scene, gang: Gang, now: int) -> None:
+def _ask_for_the_rest(scene: Context, gang: Gang, now: int) -> None:
     """A gang that was brought in smaller than it is meant to be is to grow."""
     record = scene.record(gang.id)
     known = {each.name for each in record.gang.pod_sets} if record else set()
@@ -165,7 +167,7 @@ def _ask_for_the_rest(scene: Scene, gang: Gang, now: int) -> None:
     scene.apply(GangUpdated(now, gang.id, counts=counts))
 
 
-def _keep_seats(scene: Scene, judge: Judge, gang_id: str, now: int) -> None:
+def _keep_seats(scene: Context, judge: FeasibilityPlugin, gang_id: str, now: int) -> None:
     """Count the pods of a gang that sit, under another name, until its other places are found."""
     site, found = scene.site_of(gang_id), scene.founds[gang_id]
     gang = gang_for(scene, judge, site, found, now)
@@ -176,7 +178,7 @@ def _keep_seats(scene: Scene, judge: Judge, gang_id: str, now: int) -> None:
     scene.state.apply(GangPlaced(now, keeper.id, 1, Placement(tuple(pods))))
 
 
-def _give_seats_back(scene: Scene, gang_id: str, now: int) -> None:
+def _give_seats_back(scene: Context, gang_id: str, now: int) -> None:
     if scene.record(BEGUN + gang_id) is None:
         return
     scene.state.apply(GangEnded(now, BEGUN + gang_id, 1, Outcome.CANCELLED))
@@ -193,7 +195,9 @@ def _run(seated: Sequence[Member]) -> bool:
     return all(each.pod.status.phase == "Running" for each in seated)
 
 
-def _sitting(scene: Scene, site: Site, gang: Gang, seated: Sequence[Member]) -> list[PodPlacement]:
+def _sitting(
+    scene: Context, site: ClusterView, gang: Gang, seated: Sequence[Member]
+) -> list[PodPlacement]:
     """Where the engine counts pods that are bound, in its own numbering."""
     requests = {each.name: each.request.gpu for each in gang.pod_sets}
     counts: dict[str, int] = {}
@@ -211,7 +215,7 @@ def _sitting(scene: Scene, site: Site, gang: Gang, seated: Sequence[Member]) -> 
 
 
 def _devices(
-    scene: Scene, node: str, gpu: GpuRequest, pod: Pod, taken: set[int]
+    scene: Context, node: str, gpu: GpuRequest, pod: Pod, taken: set[int]
 ) -> tuple[int, ...]:
     """The devices a pod was given, or, where no annotation says, free ones."""
     if not gpu.count:
@@ -232,7 +236,7 @@ def _devices(
     return devices
 
 
-def _milli(scene: Scene, node: str, gpu: GpuRequest, devices: tuple[int, ...]) -> int:
+def _milli(scene: Context, node: str, gpu: GpuRequest, devices: tuple[int, ...]) -> int:
     if not devices:
         return 0
     return gpu.milli_on(scene.state.tree.node(node).devices[devices[0]].memory_mib)
@@ -244,7 +248,7 @@ def _is_whole(gang: Gang, pods: Sequence[Member] | Sequence[PodPlacement]) -> bo
     return all(counts[each.name] >= each.least for each in gang.pod_sets)
 
 
-def _whole(scene: Scene, gang: Gang, pods: list[PodPlacement]) -> Placement | None:
+def _whole(scene: Context, gang: Gang, pods: list[PodPlacement]) -> Placement | None:
     """The place of the whole gang, if those that are missing have one."""
     if _is_whole(gang, pods):
         return Placement(tuple(pods))
@@ -269,7 +273,7 @@ def _as_large_as(gang: Gang, pods: Sequence[PodPlacement]) -> Gang:
     return replace(gang, pod_sets=tuple(sets))
 
 
-def _see_off(scene: Scene, site: Site, now: int, uid: str) -> None:
+def _see_off(scene: Context, site: ClusterView, now: int, uid: str) -> None:
     """A pod that is on its way out holds its place until it is gone, as a gang of its own."""
     pod = site.pods[uid]
     gang_id = f"{site.prefix}{LEAVING}{uid}"
@@ -293,7 +297,7 @@ def _see_off(scene: Scene, site: Site, now: int, uid: str) -> None:
     scene.claim(attempt, uid)
 
 
-def _wards(scene: Scene) -> set[str]:
+def _wards(scene: Context) -> set[str]:
     """Waiting gangs whose pods all say where they are going to run."""
     return {
         gang
@@ -305,7 +309,7 @@ def _wards(scene: Scene) -> set[str]:
     }
 
 
-def _resume_victim(scene: Scene, gang: str, wards: set[str], now: int) -> None:
+def _resume_victim(scene: Context, gang: str, wards: set[str], now: int) -> None:
     """Go on with a victim whose beneficiary still waits for it; spare others."""
     attempt = scene.attempts[gang]
     site = scene.sites[attempt.cluster]
@@ -321,7 +325,7 @@ def _resume_victim(scene: Scene, gang: str, wards: set[str], now: int) -> None:
         scene.orders.append(Spare(gang, tuple(map(site.ref, marked))))
 
 
-def _promise_again(scene: Scene, judge: Judge, gang_id: str, now: int) -> None:
+def _promise_again(scene: Context, judge: FeasibilityPlugin, gang_id: str, now: int) -> None:
     """Give a gang the promise that its pods name, if it can be kept."""
     site, found = scene.site_of(gang_id), scene.founds[gang_id]
     admit(scene, judge, site, gang_id, now)

@@ -10,11 +10,11 @@ from ganglion.engine.upkeep.replace_pods import elsewhere
 from ganglion.model.causes import Cause, CauseKind, sentence
 from ganglion.model.events import GangResized
 from ganglion.worlds.kubernetes.cluster_view.attempt import Attempt, Place
-from ganglion.worlds.kubernetes.cluster_view.context import Scene
+from ganglion.worlds.kubernetes.cluster_view.context import Context
 from ganglion.worlds.kubernetes.workload_discovery.found import Found
 
 
-def is_astray(scene: Scene, attempt: Attempt, found: Found | None) -> bool:
+def is_astray(scene: Context, attempt: Attempt, found: Found | None) -> bool:
     """Tell whether a pod was refused, or another waits for a place on a closed node."""
     if attempt.refused:
         return True
@@ -22,7 +22,7 @@ def is_astray(scene: Scene, attempt: Attempt, found: Found | None) -> bool:
     return closed and found is not None and _somebody_waits(scene, found)
 
 
-def reseat(scene: Scene, attempt: Attempt, now: int) -> str:
+def reseat(scene: Context, attempt: Attempt, now: int) -> str:
     """Give vacant places on closed nodes up for others.
 
     A node that refused once may have been busy; it is closed when it has done so repeatedly.
@@ -52,7 +52,7 @@ def _names(attempt: Attempt, places: Iterable[Place]) -> tuple[str, ...]:
     return tuple(sorted({attempt.places[each].node for each in places}))
 
 
-def _somebody_waits(scene: Scene, found: Found) -> bool:
+def _somebody_waits(scene: Context, found: Found) -> bool:
     return any(
         each.pod.metadata.uid not in scene.seated
         and not each.pod.spec.node_name
@@ -61,7 +61,7 @@ def _somebody_waits(scene: Scene, found: Found) -> bool:
     )
 
 
-def _is_closed(scene: Scene, node: str) -> bool:
+def _is_closed(scene: Context, node: str) -> bool:
     """Lost nodes are not: the engine repairs what was on them."""
     tree = scene.state.tree
     return node in tree.index and not tree.is_gone(node) and bool(tree.node(node).cordoned)

@@ -5,8 +5,8 @@ victims that are still to go and the bindings of the gang that they leave for.
 """
 
 from ganglion.worlds.kubernetes.cluster_view.attempt import Stage
-from ganglion.worlds.kubernetes.cluster_view.cluster_view import Site
-from ganglion.worlds.kubernetes.cluster_view.context import Scene
+from ganglion.worlds.kubernetes.cluster_view.cluster_view import ClusterView
+from ganglion.worlds.kubernetes.cluster_view.context import Context
 from ganglion.worlds.kubernetes.cluster_view.orders import Unsuspend
 from ganglion.worlds.kubernetes.names import SUSPENDED_FOR
 from ganglion.worlds.kubernetes.types.meta import Anything, OwnerReference
@@ -18,7 +18,7 @@ HOLD_MS = 10_000
 """How long an owner without pods waits for the others that leave for the same gang."""
 
 
-def resume_owners(scene: Scene, now: int) -> None:
+def resume_owners(scene: Context, now: int) -> None:
     """Order every owner that we have suspended to go on, unless its pods are still to leave.
 
     One whose pods are gone waits up to `HOLD_MS` for the gang that they left for to be bound.
@@ -50,13 +50,13 @@ def resume_owners(scene: Scene, now: int) -> None:
             _resume(scene, site, thing)
 
 
-def _is_on_its_way(scene: Scene, gang: str) -> bool:
+def _is_on_its_way(scene: Context, gang: str) -> bool:
     """Whether some pods of a gang have no node yet."""
     found = scene.founds.get(gang)
     return found is not None and any(not each.pod.spec.node_name for each in found.members)
 
 
-def _resume(scene: Scene, site: Site, thing: Anything) -> None:
+def _resume(scene: Context, site: ClusterView, thing: Anything) -> None:
     meta = thing.metadata
     reference = OwnerReference(thing.api_version, thing.kind, meta.name, meta.uid, True)
     resource = KINDS.get(ident_of(reference))

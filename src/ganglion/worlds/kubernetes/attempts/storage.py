@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 
 from ganglion.worlds.kubernetes.cluster_view.attempt import Attempt
-from ganglion.worlds.kubernetes.cluster_view.cluster_view import Site
-from ganglion.worlds.kubernetes.cluster_view.context import Scene
+from ganglion.worlds.kubernetes.cluster_view.cluster_view import ClusterView
+from ganglion.worlds.kubernetes.cluster_view.context import Context
 from ganglion.worlds.kubernetes.cluster_view.orders import BindPod, ChooseNode, ClaimRef, Nominate
 from ganglion.worlds.kubernetes.feasibility.pins import pins_of
 from ganglion.worlds.kubernetes.feasibility.volumes import SELECTED_NODE, is_bound
@@ -26,7 +26,7 @@ class _Due(Struct, frozen=True):
     pod: BindPod
 
 
-def are_made(scene: Scene, attempt: Attempt, pods: Sequence[BindPod], now: int) -> bool:
+def are_made(scene: Context, attempt: Attempt, pods: Sequence[BindPod], now: int) -> bool:
     """Whether all volumes of these pods are there; where not, have them made."""
     due, flaws = _due(scene.sites[attempt.cluster], pods)
     attempt.claims = {key: attempt.claims.get(key, now) for key in (*due, *flaws)}
@@ -42,7 +42,7 @@ def are_made(scene: Scene, attempt: Attempt, pods: Sequence[BindPod], now: int) 
     return not attempt.claims
 
 
-def trouble(scene: Scene, attempt: Attempt, now: int) -> str:
+def trouble(scene: Context, attempt: Attempt, now: int) -> str:
     """Why the volumes of an attempt will not be made; empty = they may be."""
     site = scene.sites[attempt.cluster]
     for key, since in sorted(attempt.claims.items()):
@@ -60,7 +60,7 @@ def trouble(scene: Scene, attempt: Attempt, now: int) -> str:
     return ""
 
 
-def _nominate(scene: Scene, attempt: Attempt, nodes: Mapping[str, str]) -> None:
+def _nominate(scene: Context, attempt: Attempt, nodes: Mapping[str, str]) -> None:
     """Write where pods that are not bound are going to run, unless they say so already."""
     site = scene.sites[attempt.cluster]
     pods = {uid: site.pods[uid] for uid in nodes if uid in site.pods and uid not in attempt.bound}
@@ -74,7 +74,7 @@ def _nominate(scene: Scene, attempt: Attempt, nodes: Mapping[str, str]) -> None:
         scene.orders.append(Nominate(attempt.gang, told))
 
 
-def _due(site: Site, pods: Sequence[BindPod]) -> tuple[dict[str, _Due], list[str]]:
+def _due(site: ClusterView, pods: Sequence[BindPod]) -> tuple[dict[str, _Due], list[str]]:
     """Claims that are yet to be bound, and what is wrong with others.
 
     Those of pods behind a gate are left to the scheduler that binds the pods.

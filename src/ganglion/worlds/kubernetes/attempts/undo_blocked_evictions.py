@@ -13,14 +13,14 @@ from ganglion.model.placement import Placement
 from ganglion.model.plan import Phase
 from ganglion.worlds.kubernetes.attempts.plan_to_orders import nominate
 from ganglion.worlds.kubernetes.cluster_view.attempt import Attempt, Stage
-from ganglion.worlds.kubernetes.cluster_view.context import Scene
+from ganglion.worlds.kubernetes.cluster_view.context import Context
 from ganglion.worlds.kubernetes.cluster_view.orders import Spare
 
 SPARED = 5
 """They are not asked again for this number of times as long as they were asked."""
 
 
-def revive_blocked(scene: Scene, now: int) -> None:
+def revive_blocked(scene: Context, now: int) -> None:
     """Let those run on that were asked to leave for long enough."""
     over = [gang for gang, until in scene.spared.items() if until <= now]
     for gang in over:
@@ -35,14 +35,14 @@ def revive_blocked(scene: Scene, now: int) -> None:
             _revive(scene, attempt, now)
 
 
-def _is_stuck(scene: Scene, attempt: Attempt) -> bool:
+def _is_stuck(scene: Context, attempt: Attempt) -> bool:
     """Whether some of its pods stay, and none is still on its way."""
     pods = scene.sites[attempt.cluster].pods
     staying = [pods[uid] for uid in attempt.pods.values() if uid in pods]
     return bool(staying) and not any(pod.is_leaving for pod in staying)
 
 
-def _revive(scene: Scene, attempt: Attempt, now: int) -> None:
+def _revive(scene: Context, attempt: Attempt, now: int) -> None:
     record, gang = scene.record(attempt.gang), attempt.gang
     if record is None or record.phase is not Phase.STOPPING or record.placement is None:
         return
@@ -60,7 +60,7 @@ def _revive(scene: Scene, attempt: Attempt, now: int) -> None:
     scene.orders.append(Spare(gang, tuple(scene.living(attempt))))
 
 
-def _break_promises(scene: Scene, place: Placement, now: int) -> None:
+def _break_promises(scene: Context, place: Placement, now: int) -> None:
     """Withdraw other gangs' nominations on the nodes where the pods stay."""
     nodes = {pod.node for pod in place.pods}
     for gang in list(scene.state.promised):

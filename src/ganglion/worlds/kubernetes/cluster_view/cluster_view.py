@@ -38,7 +38,7 @@ from ganglion.worlds.kubernetes.workload_kinds.kinds import ident_of
 from ganglion.worlds.kubernetes.workload_kinds.owners import ident
 
 
-class Site:
+class ClusterView:
     """Nodes, pods and whatever bears on them.
 
     Args:

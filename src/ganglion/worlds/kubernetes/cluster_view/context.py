@@ -1,4 +1,4 @@
-"""Everything the brain knows, and what it has decided to have written."""
+"""Everything the controller knows, and what it has decided to have written."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ from ganglion.model.errors import GanglionError, InputError
 from ganglion.model.events import Event
 from ganglion.model.plan import Defect, Rejection
 from ganglion.worlds.kubernetes.cluster_view.attempt import Attempt
-from ganglion.worlds.kubernetes.cluster_view.cluster_view import Site
+from ganglion.worlds.kubernetes.cluster_view.cluster_view import ClusterView
 from ganglion.worlds.kubernetes.cluster_view.orders import Note, Order, PodRef
 from ganglion.worlds.kubernetes.cluster_view.settings import Settings
 from ganglion.worlds.kubernetes.cluster_view.tenancy import OPEN, Tenancy
@@ -37,8 +37,8 @@ class Unready(Struct, frozen=True):
     avoid_until: int = 0
 
 
-class Scene(Struct):
-    """Everything the brain knows.
+class Context(Struct):
+    """Everything the controller knows.
 
     Attributes:
         settings: timeouts, rates and limits of the controller.
@@ -70,7 +70,7 @@ class Scene(Struct):
 
     settings: Settings
     state: ClusterState
-    sites: dict[str, Site]
+    sites: dict[str, ClusterView]
     quarantine: Quarantine
     attempts: dict[str, Attempt] = field(default_factory=dict)
     founds: dict[str, Found] = field(default_factory=dict)
@@ -136,11 +136,11 @@ class Scene(Struct):
         """What the engine knows of a gang."""
         return self.state.records.get(gang)
 
-    def site_of(self, gang: str) -> Site:
+    def site_of(self, gang: str) -> ClusterView:
         """The cluster of a gang."""
         return next(site for site in self.sites.values() if gang.startswith(site.prefix))
 
-    def site_of_node(self, node: str) -> tuple[Site, str]:
+    def site_of_node(self, node: str) -> tuple[ClusterView, str]:
         """The cluster of a node, and the node's name in it."""
         site = next(site for site in self.sites.values() if node.startswith(site.prefix))
         return site, node.removeprefix(site.prefix)
@@ -152,7 +152,7 @@ class Scene(Struct):
             if uid in site.pods and uid in attempt.bound:
                 yield site.ref(site.pods[uid])
 
-    def tell_quarantine(self, site: Site, node: str, now: int) -> None:
+    def tell_quarantine(self, site: ClusterView, node: str, now: int) -> None:
         """Record on a node that it gets no new pods for a while."""
         uid = site.nodes[node].metadata.uid if node in site.nodes else ""
         about = About("v1", "Node", "", node, uid)

@@ -7,14 +7,14 @@ from msgspec.structs import replace
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.model.events import NodeAdded, NodeLost
 from ganglion.model.node import Node
-from ganglion.worlds.kubernetes.cluster_view.cluster_view import Site
-from ganglion.worlds.kubernetes.cluster_view.context import Scene
+from ganglion.worlds.kubernetes.cluster_view.cluster_view import ClusterView
+from ganglion.worlds.kubernetes.cluster_view.context import Context
 from ganglion.worlds.kubernetes.cluster_view.orders import Note
 from ganglion.worlds.kubernetes.names import SET_APART
 from ganglion.worlds.kubernetes.write_rules.series import About
 
 
-def describe_nodes(scene: Scene, now: int) -> None:
+def describe_nodes(scene: Context, now: int) -> None:
     """Tell the engine of every node whose description may be another by now."""
     for site in scene.sites.values():
         # The engine's tree is built anew once after nodes have moved: look first, then tell.
@@ -25,7 +25,7 @@ def describe_nodes(scene: Scene, now: int) -> None:
             scene.touched.update(_waiting(scene, site))
 
 
-def _seen(scene: Scene, site: Site, now: int) -> Iterator[NodeAdded | NodeLost]:
+def _seen(scene: Context, site: ClusterView, now: int) -> Iterator[NodeAdded | NodeLost]:
     """What has changed about the nodes of a cluster."""
     state = scene.state
     for name in sorted(site.changed_nodes):
@@ -41,7 +41,7 @@ def _seen(scene: Scene, site: Site, now: int) -> Iterator[NodeAdded | NodeLost]:
             yield NodeAdded(now, node)
 
 
-def _described(scene: Scene, site: Site, name: str) -> Node | None:
+def _described(scene: Context, site: ClusterView, name: str) -> Node | None:
     """A node; one that cannot be described is closed, and stays what it was as far as is known."""
     full = site.prefix + name
     try:
@@ -61,20 +61,20 @@ def _as_known(state: ClusterState, name: str) -> Node:
     return state.tree.node(name) if is_known else Node(name, 0, 0)
 
 
-def _tell(scene: Scene, site: Site, name: str, why: str) -> None:
+def _tell(scene: Context, site: ClusterView, name: str, why: str) -> None:
     about = About("v1", "Node", "", name, site.nodes[name].metadata.uid)
     message = f"no pods are placed on it: {why}"
     scene.orders.append(Note(site.name, about, SET_APART, "Evaluating", message, True))
 
 
-def _waiting(scene: Scene, site: Site) -> list[str]:
+def _waiting(scene: Context, site: ClusterView) -> list[str]:
     """Gangs of a cluster that have no place yet: they may fit other devices than before."""
     return [
         gang for gang in scene.founds if gang not in scene.attempts and scene.site_of(gang) is site
     ]
 
 
-def _ours(state: ClusterState, site: Site, node: str) -> dict[int, str]:
+def _ours(state: ClusterState, site: ClusterView, node: str) -> dict[int, str]:
     """Devices that our gangs hold or are promised on a node, and what they are asked by."""
     if node not in state.tree.index:
         return {}

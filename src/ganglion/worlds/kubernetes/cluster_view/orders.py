@@ -1,4 +1,4 @@
-"""What the brain asks to be written, and the answers that it gets."""
+"""What the controller asks to be written, and the answers that it gets."""
 
 from collections.abc import Mapping
 from enum import StrEnum

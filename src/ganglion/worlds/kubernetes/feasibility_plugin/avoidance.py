@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from ganglion.model.plan import Phase
 from ganglion.model.reasons import Token
-from ganglion.worlds.kubernetes.cluster_view.context import Scene
+from ganglion.worlds.kubernetes.cluster_view.context import Context
 from ganglion.worlds.kubernetes.pod_rules.barred import bar_id
 
 _NO_PLACE = (Token.CAPACITY, Token.TOPOLOGY, Token.CONSTRAINT)
@@ -26,7 +26,7 @@ class Avoidance:
     def __init__(self) -> None:
         self.nodes: dict[str, frozenset[str]] = {}
 
-    def renew(self, scene: Scene, now: int) -> list[str]:
+    def renew(self, scene: Context, now: int) -> list[str]:
         """Compute anew which gangs avoid which nodes; returns gangs for which that has changed."""
         before = self.nodes
         self.nodes = {
@@ -42,7 +42,7 @@ class Avoidance:
         return (bar_id(self.nodes[gang]),) if gang in self.nodes else ()
 
     def closed(
-        self, scene: Scene, cluster: str, others: Mapping[str, frozenset[str]]
+        self, scene: Context, cluster: str, others: Mapping[str, frozenset[str]]
     ) -> dict[str, frozenset[str]]:
         """Node -> marks of the sets of closed nodes of a cluster that it is in."""
         found = dict(others)
@@ -52,7 +52,7 @@ class Avoidance:
                     found[node] = found.get(node, frozenset()).union(self.marks(gang))
         return found
 
-    def settle(self, scene: Scene, now: int) -> set[str]:
+    def settle(self, scene: Context, now: int) -> set[str]:
         """A cycle is over: gangs that found no place without those nodes may have them again."""
         freed = set()
         for gang in self.nodes:

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from ganglion.model.workload import Gang
 from ganglion.worlds.kubernetes.cluster_view.attempt import Attempt, Stage
-from ganglion.worlds.kubernetes.cluster_view.cluster_view import Site
-from ganglion.worlds.kubernetes.cluster_view.context import Scene
+from ganglion.worlds.kubernetes.cluster_view.cluster_view import ClusterView
+from ganglion.worlds.kubernetes.cluster_view.context import Context
 from ganglion.worlds.kubernetes.types.disruption import PodDisruptionBudget
 from ganglion.worlds.kubernetes.types.pod import Pod
 from ganglion.worlds.kubernetes.workload_discovery.found import Found
@@ -30,17 +30,17 @@ class Budgets:
     name = "kubernetes-budgets"
 
     def __init__(
-        self, founds: Mapping[str, tuple[Site, Found]], may_ask: Callable[[str], bool]
+        self, founds: Mapping[str, tuple[ClusterView, Found]], may_ask: Callable[[str], bool]
     ) -> None:
         self._founds, self._may_ask = founds, may_ask
         self._attempts: Mapping[str, Attempt] = {}
-        self._sites: Mapping[str, Site] = {}
+        self._sites: Mapping[str, ClusterView] = {}
         self._spared: Mapping[str, int] = {}
         self._known: dict[str, _Taken] = {}
         self._budgets: dict[str, PodDisruptionBudget] = {}
         self._leaving = Counter[str]()
 
-    def open(self, scene: Scene) -> None:
+    def open(self, scene: Context) -> None:
         """Look at everything as it is now."""
         self._attempts, self._sites, self._spared = scene.attempts, scene.sites, scene.spared
         self._known = {}
@@ -96,7 +96,7 @@ class Budgets:
         return tuple(sorted(taken.items()))
 
 
-def _pods(site: Site, attempt: Attempt) -> Iterator[Pod]:
+def _pods(site: ClusterView, attempt: Attempt) -> Iterator[Pod]:
     for uid in attempt.pods.values():
         if uid in site.pods:
             yield site.pods[uid]

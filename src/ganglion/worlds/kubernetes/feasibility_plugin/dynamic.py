@@ -10,7 +10,7 @@ from ganglion.model.placement import Placement
 from ganglion.model.plan import Plan
 from ganglion.model.reasons import Reason, Token
 from ganglion.model.workload import Gang, Topology
-from ganglion.worlds.kubernetes.cluster_view.cluster_view import Site
+from ganglion.worlds.kubernetes.cluster_view.cluster_view import ClusterView
 from ganglion.worlds.kubernetes.feasibility.needs import Needs, Resident
 from ganglion.worlds.kubernetes.feasibility_plugin.filtering import (
     GangFilter,
@@ -34,7 +34,7 @@ class _Bound(Struct, frozen=True):
         prefers: whether it prefers some of them for that.
     """
 
-    site: Site
+    site: ClusterView
     found: Found
     needs: dict[str, Needs]
     is_choosy: bool
@@ -56,7 +56,7 @@ class Dynamic:
 
     name = "kubernetes-neighbours"
 
-    def __init__(self, sites: Mapping[str, Site]) -> None:
+    def __init__(self, sites: Mapping[str, ClusterView]) -> None:
         self._known: dict[str, _Bound] = {}
         self._kinds = {name: Kinds(site) for name, site in sites.items()}
         self._assumed: dict[str, list[str]] = {}
@@ -65,7 +65,7 @@ class Dynamic:
         self._preferring: dict[str, None] = {}
         self.unsure: set[str] = set()
 
-    def learn(self, site: Site, gang: str, found: Found) -> None:
+    def learn(self, site: ClusterView, gang: str, found: Found) -> None:
         """Know a gang that looks for a place.
 
         Raises:
@@ -104,7 +104,7 @@ class Dynamic:
         if bound:
             self._kinds[bound.site.name].drop(gang)
 
-    def renew(self, site: Site, looks: Callable[[str], bool]) -> set[str]:
+    def renew(self, site: ClusterView, looks: Callable[[str], bool]) -> set[str]:
         """Find out anew which nodes are closed to which pods.
 
         Args:
@@ -116,11 +116,11 @@ class Dynamic:
         """
         return self._kinds[site.name].renew(looks)
 
-    def mark(self, site: Site, gang: str, pod_set: str) -> str:
+    def mark(self, site: ClusterView, gang: str, pod_set: str) -> str:
         """The mark of the nodes that are closed to pods of a gang; empty = none."""
         return self._kinds[site.name].mark(gang, pod_set)
 
-    def closed(self, site: Site) -> dict[str, frozenset[str]]:
+    def closed(self, site: ClusterView) -> dict[str, frozenset[str]]:
         """Node -> marks of the sets of closed nodes that it is in."""
         return self._kinds[site.name].closed()
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 
 from msgspec.structs import replace
 
-from ganglion.worlds.kubernetes.cluster_view.cluster_view import Site
+from ganglion.worlds.kubernetes.cluster_view.cluster_view import ClusterView
 from ganglion.worlds.kubernetes.feasibility.needs import Needs, Resident
 from ganglion.worlds.kubernetes.feasibility.node_preferences import taste_of
 from ganglion.worlds.kubernetes.feasibility.reading import resident
@@ -28,7 +28,7 @@ class GangFilter:
 
     def __init__(
         self,
-        site: Site,
+        site: ClusterView,
         found: Found,
         suppose: Callable[[Resident], None],
         *,

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from ganglion.worlds.kubernetes.cluster_view.cluster_view import Site
+from ganglion.worlds.kubernetes.cluster_view.cluster_view import ClusterView
 from ganglion.worlds.kubernetes.feasibility.labels import OTHER
 from ganglion.worlds.kubernetes.feasibility.needs import Needs
 from ganglion.worlds.kubernetes.pod_rules.barred import bar_id, barred
@@ -46,7 +46,7 @@ class Kinds:
         site: the cluster.
     """
 
-    def __init__(self, site: Site) -> None:
+    def __init__(self, site: ClusterView) -> None:
         self._site = site
         self._needs: dict[str, dict[str, Needs]] = {}
         self._kind_of: dict[Seat, Needs] = {}

@@ -11,8 +11,8 @@ from ganglion.engine.store.queue_rules import reshape, shapes_for
 from ganglion.model.errors import InputError
 from ganglion.model.plan import Phase, Plan
 from ganglion.model.workload import Topology
-from ganglion.worlds.kubernetes.cluster_view.cluster_view import Site
-from ganglion.worlds.kubernetes.cluster_view.context import Scene
+from ganglion.worlds.kubernetes.cluster_view.cluster_view import ClusterView
+from ganglion.worlds.kubernetes.cluster_view.context import Context
 from ganglion.worlds.kubernetes.feasibility.labels import mentioned_by
 from ganglion.worlds.kubernetes.feasibility.plugin import KubernetesFilter
 from ganglion.worlds.kubernetes.feasibility.reading import needs_of
@@ -28,18 +28,18 @@ from ganglion.worlds.kubernetes.types.pod import Pod
 from ganglion.worlds.kubernetes.workload_discovery.found import Found, FoundSet
 
 
-class Judge:
+class FeasibilityPlugin:
     """Knows the rules of every gang that waits or runs.
 
     Args:
         sites: the clusters.
     """
 
-    def __init__(self, sites: Mapping[str, Site]) -> None:
+    def __init__(self, sites: Mapping[str, ClusterView]) -> None:
         self._sites = sites
         self._filter = KubernetesFilter()
         self._sets: dict[str, tuple[str, ...]] = {}
-        self._founds: dict[str, tuple[Site, Found]] = {}
+        self._founds: dict[str, tuple[ClusterView, Found]] = {}
         self._dynamic, self._avoidance = Dynamic(sites), Avoidance()
         self._budgets = Budgets(self._founds, self._may_ask)
         self._divisions = Divisions()
@@ -58,7 +58,7 @@ class Judge:
             preempts=(self._budgets, *others.preempts),
         )
 
-    def learn(self, site: Site, gang: str, found: Found) -> None:
+    def learn(self, site: ClusterView, gang: str, found: Found) -> None:
         """Know the rules of a gang.
 
         Raises:
@@ -81,7 +81,7 @@ class Judge:
         self._sets[gang] = tuple(each.name for each in found.sets)
         self._reread(gang)
 
-    def count(self, scene: Scene) -> None:
+    def count(self, scene: Context) -> None:
         """Find out which resources nodes have to be described with for gangs that are there."""
         for gang, found in scene.founds.items():
             site = scene.site_of(gang)
@@ -89,7 +89,7 @@ class Judge:
                 with suppress(InputError):  # `learn` raises it again, for people
                     self._count(site, site.asks.of(each.request))
 
-    def divided(self, site: Site, gang: str, found: Found, *, is_fixed: bool) -> Found:
+    def divided(self, site: ClusterView, gang: str, found: Found, *, is_fixed: bool) -> Found:
         """A gang of which each pod set has one rule, as far as that can be.
 
         Args:
@@ -121,7 +121,7 @@ class Judge:
         for name in self._sets.pop(gang, ()):
             self._filter.rules.pop((gang, name), None)
 
-    def refresh(self, scene: Scene, now: int) -> None:
+    def refresh(self, scene: Context, now: int) -> None:
         """Find out which nodes are closed to which pods now."""
         self._budgets.open(scene)
 
@@ -140,7 +140,7 @@ class Judge:
             scene.state.freed += site.rebudgeted()
         self.describe(scene)
 
-    def describe(self, scene: Scene) -> None:
+    def describe(self, scene: Context) -> None:
         """Have nodes described so that all rules can be answered, with those learnt just now."""
         changed, self._changed = self._changed, set()
         self._filter.are_worse = any(site.fleet.has_worse() for site in scene.sites.values())
@@ -161,7 +161,7 @@ class Judge:
         """A cycle begins."""
         self._dynamic.open()
 
-    def settle(self, scene: Scene, plan: Plan) -> None:
+    def settle(self, scene: Context, plan: Plan) -> None:
         """A cycle is over: what was permitted in it is certain, or void."""
         self._dynamic.settle(plan)
         scene.unsure = self._dynamic.unsure | self._avoidance.settle(scene, plan.at)
@@ -170,10 +170,10 @@ class Judge:
         """Whether others may be stopped for a gang: not while it has nodes to go back to."""
         return gang not in self._avoidance.nodes and self._dynamic.may_ask(gang)
 
-    def _count(self, site: Site, ask: Ask) -> None:
+    def _count(self, site: ClusterView, ask: Ask) -> None:
         self._counted[site.name] |= {name for name, _ in ask.extras if is_counted(name)}
 
-    def _restocked(self, scene: Scene, site: Site) -> None:
+    def _restocked(self, scene: Context, site: ClusterView) -> None:
         """Claims or volumes have changed: gangs with claims may go elsewhere, or in other parts."""
         for gang in [each for each in self._claimants if self._founds[each][0] is site]:
             whole = self._divisions.wholes.get(gang)
@@ -201,7 +201,7 @@ class Judge:
         for each in found.sets:
             self._set(site, gang, each.name, self._filter.rules[gang, each.name])
 
-    def _set(self, site: Site, gang: str, pod_set: str, rule: Rule) -> None:
+    def _set(self, site: ClusterView, gang: str, pod_set: str, rule: Rule) -> None:
         mark = self._dynamic.mark(site, gang, pod_set)
         marks = self._avoidance.marks(gang)
         rule = with_bars(rule, (mark, *marks) if mark else marks)
@@ -214,7 +214,7 @@ class Judge:
         self._fresh[site.name].append(rule)
 
 
-def _looks(scene: Scene, gang: str) -> bool:
+def _looks(scene: Context, gang: str) -> bool:
     """Whether a gang looks for a place, or may look for more of them."""
     record = scene.record(gang)
     return record is None or record.phase in WAITING or _may_grow(record)
@@ -224,7 +224,7 @@ def _may_grow(record: GangRecord) -> bool:
     return record.phase is not Phase.ENDED and any(each.min_count for each in record.gang.pod_sets)
 
 
-def _rule(site: Site, found: Found, each: FoundSet) -> Rule:
+def _rule(site: ClusterView, found: Found, each: FoundSet) -> Rule:
     """The rule of a pod set: one that suits each of its pods.
 
     Where volumes pin each pod of a set that could not be divided elsewhere there is no such

@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from ganglion.worlds.kubernetes.cluster_view.context import Scene
+from ganglion.worlds.kubernetes.cluster_view.context import Context
 from ganglion.worlds.kubernetes.cluster_view.orders import Describe
 from ganglion.worlds.kubernetes.pod_groups.upstream import COMPOSITE, is_basic
 from ganglion.worlds.kubernetes.types.meta import Anything
@@ -52,7 +52,7 @@ class GroupTeller:
         self._started: dict[str, None] = {}
         self._written: dict[str, _Written] = {}
 
-    def heed(self, scene: Scene, gang: str) -> None:
+    def heed(self, scene: Context, gang: str) -> None:
         """Something happened to a gang: it may have its nodes now."""
         found = scene.founds.get(gang)
         if found and found.groups and _has_nodes(found):
@@ -60,18 +60,18 @@ class GroupTeller:
         else:
             self._started.pop(gang, None)
 
-    def tell(self, scene: Scene, now: int) -> None:
+    def tell(self, scene: Context, now: int) -> None:
         """Order the next groups of gangs that have their nodes to say so."""
         for gang in list(self._started)[:PER_TURN]:
             if not self.look(scene, gang, "", now):
                 del self._started[gang]
 
-    def forget(self, scene: Scene) -> None:
+    def forget(self, scene: Context) -> None:
         """Forget gangs that are gone."""
         for uid in [uid for uid, at in self._written.items() if at.gang not in scene.founds]:
             del self._written[uid]
 
-    def look(self, scene: Scene, gang: str, why: str, now: int) -> bool:
+    def look(self, scene: Context, gang: str, why: str, now: int) -> bool:
         """Order the groups of a gang to be written; whether any says something else by now.
 
         Args:
@@ -87,7 +87,7 @@ class GroupTeller:
         return any(told)
 
     def _describe(
-        self, scene: Scene, gang: str, found: Found, thing: Anything, why: str, now: int
+        self, scene: Context, gang: str, found: Found, thing: Anything, why: str, now: int
     ) -> bool:
         said, known = _wanted(found, thing, why), _condition(thing)
         if said is None or _stands(known, said):

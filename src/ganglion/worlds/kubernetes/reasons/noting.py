@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from ganglion.worlds.kubernetes.cluster_view.context import Scene
+from ganglion.worlds.kubernetes.cluster_view.context import Context
 from ganglion.worlds.kubernetes.cluster_view.orders import Note
 from ganglion.worlds.kubernetes.write_rules.series import About
 
@@ -11,7 +11,7 @@ NAMED = 3
 
 
 def note(
-    scene: Scene, gang: str, reason: str, action: str, message: str, *, warning: bool = False
+    scene: Context, gang: str, reason: str, action: str, message: str, *, warning: bool = False
 ) -> None:
     """Record an event about a gang's owner, or its first pod."""
     found, site = scene.founds.get(gang), scene.site_of(gang)

@@ -8,7 +8,7 @@ from msgspec import Struct
 from ganglion.engine.gangs.record import WAITING
 from ganglion.model.plan import Phase
 from ganglion.worlds.kubernetes.cluster_view.attempt import Stage
-from ganglion.worlds.kubernetes.cluster_view.context import Scene
+from ganglion.worlds.kubernetes.cluster_view.context import Context
 from ganglion.worlds.kubernetes.cluster_view.orders import Say
 from ganglion.worlds.kubernetes.names import FAILED_SCHEDULING
 from ganglion.worlds.kubernetes.reasons.group_status import GroupTeller
@@ -47,7 +47,7 @@ class Teller:
         self._crowded: dict[str, None] = {}
         self._groups = GroupTeller()
 
-    def heed(self, scene: Scene, gang: str) -> None:
+    def heed(self, scene: Context, gang: str) -> None:
         """See whether a gang that something happened to has a place for all of its pods."""
         self._groups.heed(scene, gang)
         found, attempt = scene.founds.get(gang), scene.attempts.get(gang)
@@ -56,7 +56,7 @@ class Teller:
         else:
             self._crowded.pop(gang, None)
 
-    def tell(self, scene: Scene, now: int) -> None:
+    def tell(self, scene: Context, now: int) -> None:
         """Order the next reasons to be written."""
         if not self._round:
             held = (*scene.complaints, *scene.unready)
@@ -78,7 +78,7 @@ class Teller:
         return not self._round
 
     def _tell(
-        self, scene: Scene, gang: str, sort: _Why, message: str, pods: Sequence[Pod], now: int
+        self, scene: Context, gang: str, sort: _Why, message: str, pods: Sequence[Pod], now: int
     ) -> None:
         """Write the reason on pods that have not got it, or one much like it a moment ago."""
         known = self._told.setdefault(gang, {}).get(sort)
@@ -92,7 +92,7 @@ class Teller:
             site = scene.site_of(gang)
             scene.orders.append(Say(gang, tuple(map(site.ref, fresh)), message))
 
-    def _forget(self, scene: Scene) -> None:
+    def _forget(self, scene: Context) -> None:
         for gang in [each for each in self._told if each not in scene.founds]:
             del self._told[gang]
         self._groups.forget(scene)
@@ -109,11 +109,11 @@ def _is_alike(known: _Told, message: str) -> bool:
     return message.partition(":")[0] == known.message.partition(":")[0]
 
 
-def _in_lanes(scene: Scene) -> list[str]:
+def _in_lanes(scene: Context) -> list[str]:
     return [key[-1] for lane in scene.state.lanes for key in lane.in_order()]
 
 
-def _reasons(scene: Scene, gang: str, found: Found) -> Iterator[tuple[_Why, str, Sequence[Pod]]]:
+def _reasons(scene: Context, gang: str, found: Found) -> Iterator[tuple[_Why, str, Sequence[Pod]]]:
     """What keeps pods of a gang waiting, in one sentence, and which pods that is."""
     members = [each.pod for each in found.members if _waits(scene, each.pod)]
     spare = [each for each in found.spare if _waits(scene, each)]
@@ -128,13 +128,13 @@ def _reasons(scene: Scene, gang: str, found: Found) -> Iterator[tuple[_Why, str,
         yield _Why.SPARE, f"{found.name} wants {wanted} pods, and others are these", spare
 
 
-def _waits(scene: Scene, pod: Pod) -> bool:
+def _waits(scene: Context, pod: Pod) -> bool:
     """Whether a pod has no node, gets none now, and is not held back by a gate."""
     spec = pod.spec
     return not (spec.node_name or spec.scheduling_gates or pod.metadata.uid in scene.seated)
 
 
-def why(scene: Scene, gang: str) -> str:
+def why(scene: Context, gang: str) -> str:
     """Why a gang waits, in one sentence; empty = it does not, or the reason is not known yet."""
     told, late = _why(scene, gang), scene.unready.get(gang)
     if late is None or not _is_waiting(scene, gang):
@@ -142,12 +142,12 @@ def why(scene: Scene, gang: str) -> str:
     return f"{told or 'it waits before its next try'}; last time it was {late.why}"
 
 
-def _is_waiting(scene: Scene, gang: str) -> bool:
+def _is_waiting(scene: Context, gang: str) -> bool:
     record = scene.record(gang)
     return gang in scene.complaints or bool(record and record.phase in WAITING)
 
 
-def _why(scene: Scene, gang: str) -> str:
+def _why(scene: Context, gang: str) -> str:
     if gang in scene.complaints:
         return scene.complaints[gang]
     record = scene.record(gang)
