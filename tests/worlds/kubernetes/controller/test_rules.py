@@ -313,3 +313,48 @@ def test_nobody_is_evicted_for_a_gang_that_could_not_start_afterwards(uneven: bo
         stage.turn()
         evicted += len(stage.ordered(Evict))
     assert evicted == (0 if uneven else 3)
+
+
+def cordoned(number: int, **rest: Any) -> Body:
+    body = node(number, **rest)
+    body["spec"] = {**body.get("spec", {}), "unschedulable": True}
+    return body
+
+
+BEARS_ALL = [{"operator": "Exists"}]
+BEARS_CORDONS = [{"key": "node.kubernetes.io/unschedulable", "operator": "Exists"}]
+
+
+@pytest.mark.parametrize("tolerations", [BEARS_ALL, BEARS_CORDONS], ids=["all", "cordons"])
+def test_a_pod_that_tolerates_cordons_uses_a_cordoned_node_and_no_other_pod_does(
+    tolerations: list[Body],
+) -> None:
+    stage = Stage()
+    stage.show(cordoned(0), manifests.pod("other"))
+    stage.turn()
+    assert not bound(stage)
+    stage.show(manifests.pod("bears", tolerations=tolerations))
+    stage.turn()
+    assert bound(stage) == {"bears": "n0"}
+    assert "n0" not in stage.nodes_of("other")
+
+
+def test_a_cordoned_node_is_closed_again_when_no_pod_is_left_that_tolerates_it() -> None:
+    stage = Stage()
+    bears = manifests.pod("bears", gpus=8, tolerations=BEARS_ALL)
+    stage.show(cordoned(0), bears)
+    stage.turn()
+    assert not stage.controller.scene.state.nodes["n0"].cordoned
+    stage.remove(bears)
+    for _ in range(3):
+        stage.turn()
+    assert stage.controller.scene.state.nodes["n0"].cordoned == "cordoned"
+
+
+def test_a_node_that_is_not_ready_stays_closed_whatever_pods_tolerate() -> None:
+    stage = Stage()
+    body = cordoned(0)
+    body["spec"]["taints"] = [{"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}]
+    stage.show(body, manifests.pod("bears", tolerations=BEARS_ALL))
+    stage.turn()
+    assert not bound(stage)

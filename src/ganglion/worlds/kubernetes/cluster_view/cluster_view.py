@@ -20,6 +20,7 @@ from ganglion.worlds.kubernetes.instance import FIRST, Instance
 from ganglion.worlds.kubernetes.names import SUSPENDED_FOR
 from ganglion.worlds.kubernetes.node_discovery.catalog import Catalog, catalog_of
 from ganglion.worlds.kubernetes.node_discovery.nodes import Described, describe
+from ganglion.worlds.kubernetes.node_discovery.openness import uncordoned
 from ganglion.worlds.kubernetes.node_discovery.topology import DISCOVERED, Sources
 from ganglion.worlds.kubernetes.pod_index.fleet import Fleet
 from ganglion.worlds.kubernetes.pod_index.pods import Crowd
@@ -150,8 +151,9 @@ class ClusterView:
             labels[CLUSTER_LABEL] = self.name
         published, domains = self.places.published, self.places.domains(name)
         counted = self.mentioned.counted
+        shown = uncordoned(node) if self.mentioned.cordons else node
         found = describe(
-            node, held, ours, labels, published=published, domains=domains, counted=counted
+            shown, held, ours, labels, published=published, domains=domains, counted=counted
         )
         self._say(f"node {name}", found.troubles)
         before, self._described[name] = self._described.get(name), found
@@ -395,5 +397,4 @@ def _offer(described: Described) -> set[tuple[str, str]]:
 
 def _name_of(thing: Anything) -> tuple[str, str, str, str]:
     """API group, kind, namespace and name: what is known by name may have any version."""
-    meta = thing.metadata
-    return *ident(thing), meta.namespace, meta.name
+    return *ident(thing), thing.metadata.namespace, thing.metadata.name

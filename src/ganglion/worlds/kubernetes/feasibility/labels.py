@@ -11,7 +11,13 @@ from msgspec import Struct, field
 from ganglion.worlds.kubernetes.feasibility.clauses import NODE_NAME, requirements_in
 from ganglion.worlds.kubernetes.feasibility.node_preferences import worse_label
 from ganglion.worlds.kubernetes.feasibility.rule import BARRED, Rule, taint_label
-from ganglion.worlds.kubernetes.feasibility.taints import barring_taints, integer, worse_taints
+from ganglion.worlds.kubernetes.feasibility.taints import (
+    CORDON,
+    barring_taints,
+    integer,
+    tolerated,
+    worse_taints,
+)
 from ganglion.worlds.kubernetes.selectors import number
 from ganglion.worlds.kubernetes.types.node import Node, Taint
 
@@ -44,15 +50,23 @@ class Words(Struct, frozen=True):
 
 
 class Mentioned(Struct, frozen=True):
-    """What rules name: labels, and taints by key; and the counted resources that pods take."""
+    """What rules name.
+
+    Attributes:
+        labels: by key.
+        taints: by key.
+        counted: counted resources that pods take.
+        cordons: whether some pod tolerates that a node is cordoned.
+    """
 
     labels: dict[str, Words] = field(default_factory=dict)
     taints: dict[str, Words] = field(default_factory=dict)
     counted: frozenset[str] = frozenset()
+    cordons: bool = False
 
     def covers(self, other: "Mentioned") -> bool:
         """Whether nodes encoded by this can be distinguished as `other` needs it."""
-        if not other.counted <= self.counted:
+        if not other.counted <= self.counted or other.cordons > self.cordons:
             return False
         return _covers(self.labels, other.labels) and _covers(self.taints, other.taints)
 
@@ -61,12 +75,18 @@ def mentioned_by(rules: Iterable[Rule], counted: frozenset[str] = frozenset()) -
     """What these rules name, beside the counted resources that pods take."""
     labels: dict[str, Words] = {}
     taints: dict[str, Words] = {}
-    for rule in dict.fromkeys(rules):
+    distinct = dict.fromkeys(rules)
+    for rule in distinct:
         for key, words in _words_on_labels(rule):
             labels[key] = labels.get(key, Words()).plus(words)
         for key, words in _words_on_taints(rule):
             taints[key] = taints.get(key, Words()).plus(words)
-    return Mentioned(labels, taints, counted)
+    return Mentioned(labels, taints, counted, any(map(bears_cordons, distinct)))
+
+
+def bears_cordons(rule: Rule) -> bool:
+    """Whether pods with this rule may be placed on a cordoned node."""
+    return tolerated(rule.tolerations, CORDON)
 
 
 def labels_of(

@@ -4,13 +4,15 @@ import re
 from collections.abc import Iterable
 
 from ganglion.worlds.kubernetes.types.affinity import Toleration
-from ganglion.worlds.kubernetes.types.node import Node, Taint
+from ganglion.worlds.kubernetes.types.node import UNSCHEDULABLE, Node, Taint
 
-UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
 BARRING = ("NoSchedule", "NoExecute")
 """Effects that keep new pods off."""
 WORSE = ("PreferNoSchedule",)
 """The effect by which other nodes are preferred."""
+
+CORDON = Taint(UNSCHEDULABLE, "", "NoSchedule")
+"""The taint of a cordoned node."""
 
 Tolerations = tuple[Toleration, ...]
 
@@ -23,7 +25,7 @@ def barring_taints(node: Node) -> tuple[Taint, ...]:
     found = [Taint(t.key, t.value, t.effect) for t in node.spec.taints if t.effect in BARRING]
     cordoned = any(each.key == UNSCHEDULABLE for each in found)
     if node.spec.unschedulable and not cordoned:
-        found.append(Taint(UNSCHEDULABLE, "", "NoSchedule"))
+        found.append(CORDON)
     return tuple(found)
 
 

@@ -13,7 +13,7 @@ from ganglion.model.plan import Phase, Plan
 from ganglion.model.workload import Topology
 from ganglion.worlds.kubernetes.cluster_view.cluster_view import ClusterView
 from ganglion.worlds.kubernetes.cluster_view.context import Context
-from ganglion.worlds.kubernetes.feasibility.labels import mentioned_by
+from ganglion.worlds.kubernetes.feasibility.labels import bears_cordons, mentioned_by
 from ganglion.worlds.kubernetes.feasibility.plugin import KubernetesFilter
 from ganglion.worlds.kubernetes.feasibility.reading import needs_of
 from ganglion.worlds.kubernetes.feasibility.rule import Rule, rule_of, shared, with_bars
@@ -153,9 +153,11 @@ class FeasibilityPlugin:
         for name, site in scene.sites.items():
             site.bar(self._avoidance.closed(scene, name, self._dynamic.closed(site)))
             fresh, self._fresh[name] = self._fresh[name], []
-            counted = self._counted[name]
-            if not site.mentioned.covers(mentioned_by(fresh, counted)):
-                site.mention(mentioned_by(self._filter.rules.values(), counted))
+            counted, rules = self._counted[name], self._filter.rules.values()
+            known = site.mentioned.covers(mentioned_by(fresh, counted))
+            # Cordoned nodes are closed again once no pod is left that tolerates that.
+            if not known or (site.mentioned.cordons and not any(map(bears_cordons, rules))):
+                site.mention(mentioned_by(rules, counted))
 
     def open(self) -> None:
         """A cycle begins."""

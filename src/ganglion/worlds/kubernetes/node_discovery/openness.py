@@ -2,11 +2,13 @@
 
 from collections.abc import Iterator, Mapping
 
+from msgspec.structs import replace
+
 from ganglion.worlds.kubernetes.types.meta import Condition
-from ganglion.worlds.kubernetes.types.node import Node, Taint
+from ganglion.worlds.kubernetes.types.node import UNSCHEDULABLE, Node, Taint
 
 CLOSING: Mapping[str, str] = {
-    "node.kubernetes.io/unschedulable": "cordoned",
+    UNSCHEDULABLE: "cordoned",
     "node.kubernetes.io/not-ready": "not ready",
     "node.kubernetes.io/unreachable": "unreachable",
     "node.kubernetes.io/out-of-service": "out of service",
@@ -20,9 +22,10 @@ CLOSING: Mapping[str, str] = {
     "karpenter.sh/disrupted": "about to be removed by Karpenter",
     "karpenter.sh/unregistered": "not yet set up by Karpenter",
 }
-"""Taints that close a node to every pod of ours, whatever it tolerates, and what they mean.
+"""Taints that close a node to every pod of ours, and what they mean.
 
-A pod that tolerates everything is not better off on a node that is dying. Memory pressure is not
+A pod that tolerates everything is not better off on a node that is dying. A cordon alone may be
+tolerated: see `uncordoned`. Memory pressure is not
 among them: pods that ask for memory tolerate it, and others are kept out by their tolerations.
 """
 
@@ -42,6 +45,12 @@ def why_closed(node: Node) -> str:
     """Why no pod of ours may start on a node, in plain words; empty when they may."""
     reasons = dict.fromkeys(_reasons(node))
     return "; ".join(reasons)
+
+
+def uncordoned(node: Node) -> Node:
+    """The node as it would be without its cordon; all else that closes it stays."""
+    taints = tuple(each for each in node.spec.taints if each.key != UNSCHEDULABLE)
+    return replace(node, spec=replace(node.spec, unschedulable=False, taints=taints))
 
 
 def why_doubtful(node: Node) -> str:

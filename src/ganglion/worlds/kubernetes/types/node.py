@@ -5,6 +5,9 @@ from msgspec import field
 from ganglion.worlds.kubernetes.types.meta import Condition, Meta, Object
 from ganglion.worlds.kubernetes.types.pod import Quantities
 
+UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
+"""Key of the taint of cordoned nodes."""
+
 
 class Taint(Object, frozen=True):
     """A taint; effects are NoSchedule, PreferNoSchedule and NoExecute."""
