@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ganglion.worlds.kubernetes.attempts import admit
 from ganglion.worlds.kubernetes.cluster_view import describing
-from ganglion.worlds.kubernetes.cluster_view.orders import Bind, BindDone, How, Note
+from ganglion.worlds.kubernetes.cluster_view.orders import Bind, BindDone, How, Nominate, Note
 from ganglion.worlds.kubernetes.cluster_view.settings import Settings
 from tests.controlplane import manifests
 from tests.effort import examples
@@ -120,6 +120,17 @@ def test_a_running_pod_whose_marks_became_nonsense_stops_no_restart_and_keeps_it
     stage.show(node(0, gpus=1), node(1, gpus=1), odd, manifests.pod("good"))
     stage.turn()
     assert bound(stage) == {"good": "n1"}
+
+
+@pytest.mark.parametrize("resource", ["amd.com/gpu", "nvidia.com/mig-1g.5gb"])
+def test_a_nomination_to_a_node_without_such_gpus_is_taken_back(resource: str) -> None:
+    stage = Stage()
+    odd = manifests.pod("odd", resource=resource) | {"status": {"nominatedNodeName": "n0"}}
+    stage.show(node(0), manifests.pod("good"), odd)
+    stage.turn()
+    assert bound(stage) == {"good": "n0"}
+    (order,) = stage.ordered(Nominate)
+    assert [node for _, node in order.nodes] == [""]
 
 
 def test_sets_of_no_pods_are_left_out_of_a_gang_that_has_others() -> None:

@@ -26,6 +26,7 @@ from ganglion.model.events import (
     GangUpdated,
     Outcome,
 )
+from ganglion.model.node import Device
 from ganglion.model.placement import Placement, PodPlacement
 from ganglion.model.resources import GpuRequest
 from ganglion.model.workload import Gang, PodSet
@@ -338,7 +339,7 @@ def _promise_again(scene: Context, judge: FeasibilityPlugin, gang_id: str, now: 
     ]
     if all(each.pod.spec.node_name in site.nodes for each in nominated):
         pods = _sitting(scene, site, record.gang, nominated)
-        place = _whole(scene, record.gang, pods)
+        place = _whole(scene, record.gang, pods) if _suit(scene, record.gang, pods) else None
         if place and scene.apply(GangReserved(now, gang_id, place)):
             nodes = (pod.node for pod in place.pods)
             if not overfull(scene.state, nodes, extras=True):
@@ -346,6 +347,22 @@ def _promise_again(scene: Context, judge: FeasibilityPlugin, gang_id: str, now: 
             scene.apply(GangReserved(now, gang_id, None))
     nobody = tuple((site.ref(each.pod), "") for each in found.members)
     scene.orders.append(Nominate(gang_id, nobody))
+
+
+def _suit(scene: Context, gang: Gang, pods: Sequence[PodPlacement]) -> bool:
+    """Whether pods get the devices that they ask for; their nodes may have others by now."""
+    gpus = {each.name: each.request.gpu for each in gang.pod_sets}
+    nodes = {pod.node: scene.state.tree.node(pod.node) for pod in pods}
+    return all(
+        len(pod.devices) == gpus[pod.pod_set].count
+        and all(_is_asked_for(gpus[pod.pod_set], nodes[pod.node].devices[i]) for i in pod.devices)
+        for pod in pods
+    )
+
+
+def _is_asked_for(gpu: GpuRequest, device: Device) -> bool:
+    right = not gpu.types or device.type in gpu.types
+    return right and device.memory_mib >= gpu.min_memory_mib
 
 
 def _as_if_bound(pod: Pod, node: str) -> Pod:
