@@ -128,9 +128,9 @@ def times(shape: Shape, count: int, together: Level | None) -> Shape:
     """The shape of `count` pods on one node as if they were one pod."""
     request = shape.request
     gpu = request.gpu
-    return _with_request(
+    return replace(
         shape,
-        PodRequest(
+        request=PodRequest(
             cpu_milli=request.cpu_milli * count,
             memory_mib=request.memory_mib * count,
             gpu=GpuRequest(
@@ -147,34 +147,12 @@ def of_type(shape: Shape, kind: str) -> Shape:
     request = shape.request
     gpu = request.gpu
     narrowed = GpuRequest(gpu.count, gpu.milli, gpu.share_mib, (kind,), gpu.min_memory_mib)
-    return _with_request(shape, replace(request, gpu=narrowed))
+    return replace(shape, request=replace(request, gpu=narrowed))
 
 
 def excluding(shape: Shape, flavors: tuple[str, ...]) -> Shape:
     """The same shape kept off some flavors."""
-    return Shape(
-        shape.request,
-        shape.labels,
-        shape.avoid,
-        shape.residency,
-        shape.tenancy,
-        flavors,
-        shape.keys,
-        ranks=shape.ranks,
-    )
-
-
-def _with_request(shape: Shape, request: PodRequest) -> Shape:
-    return Shape(
-        request,
-        shape.labels,
-        shape.avoid,
-        shape.residency,
-        shape.tenancy,
-        shape.without,
-        shape.keys,
-        ranks=shape.ranks,
-    )
+    return replace(shape, without=flavors)
 
 
 def _sorted(labels: dict[str, tuple[str, ...]]) -> tuple[tuple[str, tuple[str, ...]], ...]:
