@@ -128,8 +128,7 @@ def trade(
     nursery: Nursery, api: Api, chance: random.Random, number: int, names: dict[str, Path]
 ) -> str:
     """Let an urgent job come, and the server die several times while it gets its place."""
-    before = lines(names["marks"]).count(f"begun {number + 1}")
-    assert before == 2
+    until(lambda: lines(names["marks"]).count(f"begun {number + 1}") == 2)
     asker = submit(api, f"u{number}", ASKER.format(**names), gpus=4, priority=90)
     die(nursery, chance)
     until(lambda: states(api)[asker] == "SUCCEEDED", 60)

@@ -10,12 +10,12 @@ __all__ = ["control_plane_programs"]
 
 
 def test_a_short_soak_breaks_no_promise(control_plane_programs: Programs, tmp_path: Path) -> None:
-    found = soak(control_plane_programs, 20, 80, 1, tmp_path)
+    found = soak(control_plane_programs, 10, 40, 1, tmp_path)
     assert found.promises_kept(), found
-    assert found.pods == 80
-    assert found.bound >= 80
+    assert found.pods >= 40  # a gang is made whole
+    assert found.bound >= 40
     assert sum(found.faults.values()) > 5
-    assert found.revisions > 400
+    assert found.revisions > 150
 
 
 def test_every_broken_promise_counts() -> None:

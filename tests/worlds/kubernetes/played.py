@@ -12,6 +12,8 @@ from tests.worlds.kubernetes.scheduling import why
 Body = dict[str, Any]
 NOT_YET = (404, 429, 503)
 POOL = "pool"
+ABSENT_S = 60.0
+"""Longer than a scheduler waits before it asks again for a kind that was absent."""
 Later = Callable[[Body], bool]
 
 
@@ -107,7 +109,7 @@ class Space:
     def wait(self, ready: Callable[[], object], what: str) -> Any:
         """Ask until it is so; what is the case if it never is."""
         try:
-            return self.cluster.wait(ready, what)
+            return self.cluster.wait(ready, what, ABSENT_S)
         except AssertionError as error:
             raise AssertionError(f"{self.name}: {error}; {self.seen()}") from None
 
