@@ -1,6 +1,7 @@
 """`fairness`: what it asks for, what it says, and that the default policy shares fairly."""
 
 import pytest
+from tests.effort import TIMES
 
 from ganglion.bench.fairness import BENCH, POLICIES, measure
 from ganglion.bench.fairness_jobs import FIELDS, GPUS, LEAVES, QUOTAS, SPAN_MS, jobs, queues
@@ -26,7 +27,7 @@ def test_departments_are_guaranteed_what_their_leaves_would_be() -> None:
     assert by_name["left"]["*"].gpu_milli == 8000
 
 
-@pytest.mark.parametrize("quota", QUOTAS)
+@pytest.mark.parametrize("quota", sorted(QUOTAS)[:: 1 if TIMES > 1 else 2])
 def test_a_flood_leaves_the_others_their_shares(quota: int) -> None:
     found = measure(FIELDS["flood"], quota, POLICIES["default"], 0)
     assert found["jain"] >= 0.97

@@ -212,7 +212,7 @@ def test_a_gang_just_moved_stays_where_it_is() -> None:
     assert moved not in [stop.gang for stop in again.stops]
 
 
-@settings(deadline=None, max_examples=examples(60))
+@settings(deadline=None, max_examples=examples(30, 1_200))
 @given(st.integers(0, 2**32 - 1))
 def test_no_moved_gang_is_ever_lost(seed: int) -> None:
     """Random small clusters: moved gangs run again in the end, unlike them nobody is touched."""
