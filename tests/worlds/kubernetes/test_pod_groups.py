@@ -140,10 +140,13 @@ def test_a_basic_group_starts_with_its_first_pod_as_with_kube_scheduler(each_min
     cluster.add_nodes(1, prefix="theirs", labels={"pool": "theirs"})
     with both(cluster):
         paths = [group(cluster, name, {"basic": {}}) for name in ("ours", "theirs")]
-        create(cluster, *pods("ours", 2, nodeSelector={"pool": "ours"}))
-        theirs = pods("theirs", 2, nodeSelector={"pool": "theirs"})
-        create(cluster, *theirs, scheduler="default-scheduler")
+        ours, more = pods("ours", 2, nodeSelector={"pool": "ours"})
+        theirs, others = pods("theirs", 2, nodeSelector={"pool": "theirs"})
+        create(cluster, ours)
+        create(cluster, theirs, scheduler="default-scheduler")
         cluster.wait(lambda: len(cluster.bound()) == 2, "one pod of each")
+        create(cluster, more)
+        create(cluster, others, scheduler="default-scheduler")
         settled(cluster, *paths, status="True")
         assert said(cluster, paths[0]) == said(cluster, paths[1])
 
