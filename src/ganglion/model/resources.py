@@ -41,6 +41,10 @@ class GpuRequest(
     types: tuple[str, ...] = ()
     min_memory_mib: int = 0
 
+    def takes(self, kind: str, device_mib: int) -> bool:
+        """Whether a device of that type, with `device_mib` of memory, is one that is asked for."""
+        return (not self.types or kind in self.types) and device_mib >= self.min_memory_mib
+
     def milli_on(self, device_mib: int) -> int:
         """Thousandths taken of a device with `device_mib` of memory, rounded up.
 

@@ -12,6 +12,9 @@ from ganglion.model.reasons import Reason, Remedy, Token
 from ganglion.model.resources import decimal
 from ganglion.model.workload import Gang
 
+RECALL = "recall_ms"
+"""Evidence by which the wait of a gang that sleeps is known."""
+
 REMEMBERED = 1_024
 """Workloads that are over whose outcome is remembered, for gangs yet to be submitted."""
 
@@ -174,10 +177,6 @@ def _set_apart(fault: str) -> Reason:
 
 def _after(workload: str) -> Reason:
     return Reason(Token.DEPENDENCY, f"it runs after {workload}, which has not ended yet")
-
-
-RECALL = "recall_ms"
-"""Evidence by which the wait of a gang that sleeps is known."""
 
 
 def asleep(gang: Gang) -> Reason | None:

@@ -2,6 +2,10 @@
 
 from ganglion.model.workload import Gang
 
+SECOND_MS = 1000
+PARTS = 16
+"""Parts that one doubling is divided into."""
+
 
 def gpus_of(gang: Gang) -> int:
     """Thousandths of GPUs that all pods of a gang ask for."""
@@ -18,11 +22,6 @@ def breadth(gang: Gang) -> int:
 def cpus_of(gang: Gang) -> int:
     """Thousandths of CPUs that all pods of a gang ask for."""
     return sum(each.count * each.request.cpu_milli for each in gang.pod_sets)
-
-
-SECOND_MS = 1000
-PARTS = 16
-"""Parts that one doubling is divided into."""
 
 
 def aged_rank(expected_ms: int, submitted_ms: int, ageing_ms: int) -> int:

@@ -105,9 +105,7 @@ def look(shape: Shape, node: NodeClass, filters: tuple[Filter, ...]) -> View:
     devices = tuple(
         index
         for index, (kind, memory, _, _) in enumerate(node.devices)
-        if (not gpu.types or kind in gpu.types)
-        and memory >= gpu.min_memory_mib
-        and milli[index] <= WHOLE
+        if gpu.takes(kind, memory) and milli[index] <= WHOLE
     )
     if obstacle:
         return View(obstacle, (), milli, _has_size_for(shape.request, node, devices))

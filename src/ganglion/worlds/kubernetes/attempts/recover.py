@@ -26,7 +26,6 @@ from ganglion.model.events import (
     GangUpdated,
     Outcome,
 )
-from ganglion.model.node import Device
 from ganglion.model.placement import Placement, PodPlacement
 from ganglion.model.resources import GpuRequest
 from ganglion.model.workload import Gang, PodSet
@@ -352,17 +351,12 @@ def _promise_again(scene: Context, judge: FeasibilityPlugin, gang_id: str, now: 
 def _suit(scene: Context, gang: Gang, pods: Sequence[PodPlacement]) -> bool:
     """Whether pods get the devices that they ask for; their nodes may have others by now."""
     gpus = {each.name: each.request.gpu for each in gang.pod_sets}
-    nodes = {pod.node: scene.state.tree.node(pod.node) for pod in pods}
-    return all(
-        len(pod.devices) == gpus[pod.pod_set].count
-        and all(_is_asked_for(gpus[pod.pod_set], nodes[pod.node].devices[i]) for i in pod.devices)
-        for pod in pods
-    )
-
-
-def _is_asked_for(gpu: GpuRequest, device: Device) -> bool:
-    right = not gpu.types or device.type in gpu.types
-    return right and device.memory_mib >= gpu.min_memory_mib
+    for pod in pods:
+        gpu, known = gpus[pod.pod_set], scene.state.tree.node(pod.node).devices
+        given = [known[index] for index in pod.devices]
+        if len(given) != gpu.count or not all(gpu.takes(e.type, e.memory_mib) for e in given):
+            return False
+    return True
 
 
 def _as_if_bound(pod: Pod, node: str) -> Pod:

@@ -4,7 +4,7 @@ from enum import StrEnum
 
 from ganglion.engine.plugins.protocols import Typical
 from ganglion.model.node import Node
-from ganglion.model.resources import WHOLE, GpuRequest, PodRequest
+from ganglion.model.resources import WHOLE, PodRequest
 
 
 class Unit(StrEnum):
@@ -127,13 +127,9 @@ def _unusable(room: NodeRoom, request: PodRequest) -> int:
     fitting = 0
     usable = 0
     for device, free in zip(room.node.devices, room.free, strict=True):
-        if _allowed(gpu, device.type, device.memory_mib) and free >= (
+        if gpu.takes(device.type, device.memory_mib) and free >= (
             milli := gpu.milli_on(device.memory_mib)
         ):
             fitting += milli <= WHOLE
             usable += free
     return room.free_milli - usable if enough and fitting >= gpu.count else room.free_milli
-
-
-def _allowed(gpu: GpuRequest, kind: str, memory_mib: int) -> bool:
-    return (not gpu.types or kind in gpu.types) and memory_mib >= gpu.min_memory_mib
