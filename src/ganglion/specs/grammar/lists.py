@@ -45,16 +45,8 @@ def each_of(value: object, read: Callable[[Any], T]) -> tuple[T, ...]:
     """
     if not isinstance(value, list):
         return (read(value),)
-    found: list[T] = []
-    wrong: list[FieldError] = []
-    for at, item in enumerate(value):
-        try:
-            found.append(read(item))
-        except FieldError as error:
-            wrong += (_inside(f"[{at}]", inner) for inner in error.errors)
-    if wrong:
-        raise wrong[0].among(wrong[1:])
-    return tuple(found)
+    placed = {f"[{at}]": item for at, item in enumerate(value)}
+    return tuple(gathered(placed, lambda place, item: (place, read(item))).values())
 
 
 def mapped(
