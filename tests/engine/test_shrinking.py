@@ -13,10 +13,12 @@ from ganglion.engine.gangs.record import SETTLED
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.engine.store.fleet_events import lacks
 from ganglion.model import events as ev
+from ganglion.model.levels import Level
 from ganglion.model.node import Node
 from ganglion.model.plan import Phase, Stop
 from ganglion.model.policy import Entitlement, Policy
 from ganglion.model.resources import GpuRequest, PodRequest
+from ganglion.model.workload import Topology
 from tests.effort import examples
 from tests.engine import random_fleets as make
 from tests.engine.build import end, gang, node, state_of, submit
@@ -116,6 +118,32 @@ def test_a_gang_whose_pods_are_replaced_goes_on_elsewhere() -> None:
     state.validate()
     assert [each.gang.id for each in plan.resizes] == ["w/0"] and not plan.stops
     assert sorted(where(state, "w")) == ["a", "b"]
+
+
+def in_racks(*racks: str) -> list[Node]:
+    return [node(f"n{index}", 2, rack=rack) for index, rack in enumerate(racks)]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "topology"),
+    [
+        (("r0", "r0"), "r1", Topology(required=Level.RACK)),
+        (("r0", "r1"), "r0", Topology(forbidden=Level.RACK)),
+    ],
+    ids=["leaves the rack", "joins the rack"],
+)
+def test_a_gang_goes_on_when_a_node_of_it_comes_to_lie_in_another_rack(
+    before: tuple[str, str], after: str, topology: Topology
+) -> None:
+    state = state_of(*in_racks(*before))
+    submit(state, gang("w", 2, gpus=2, topology=topology))
+    assert sorted(where(state, "w")) == ["n0", "n1"]
+    assert not comes_back(state, node("n1", 2, rack=after))
+    assert sorted(where(state, "w")) == ["n0", "n1"]
+    end(state, "w", now=11)
+    submit(state, gang("next", 2, gpus=2, topology=topology), now=12)
+    assert not where(state, "next"), "the next one is placed by where nodes lie now"
+    state.validate()
 
 
 class Shrinking(Engine):

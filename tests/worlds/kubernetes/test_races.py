@@ -123,10 +123,15 @@ def of(name: str, size: int) -> list[Body]:
 
 
 def whole(space: Space, sizes: dict[str, int]) -> set[str]:
-    """Gangs that are bound whole; no other may have a pod that is."""
-    counts = {name: sum(p.startswith(f"{name}-") for p in space.bound()) for name in sizes}
-    assert all(counts[name] in (0, size) for name, size in sizes.items()), space.seen()
-    return {name for name, size in sizes.items() if counts[name] == size}
+    """Gangs that are bound whole; empty while some gang is bound in part.
+
+    All pods are read at one time: those of a gang are bound one after the other.
+    """
+    bound = set(space.bound())
+    gangs = {name: {f"{name}-{i}" for i in range(size)} for name, size in sizes.items()}
+    if any(each & bound and not each <= bound for each in gangs.values()):
+        return set()
+    return {name for name, each in gangs.items() if each <= bound}
 
 
 @pytest.mark.parametrize("how", ["one after the other", "pod by pod", "all at once"])
@@ -163,15 +168,7 @@ def test_a_crowd_of_gangs_takes_turns_and_none_is_ever_torn(cluster: Cluster) ->
         with ThreadPoolExecutor(8) as pool:
             list(pool.map(space.create, pods[::2] + pods[1::2]))
         while len(done) < len(sizes):
-            space.wait(lambda: ripe(space, sizes), "whole gangs")
-            for name in whole(space, sizes):
+            for name in space.wait(lambda: whole(space, sizes), "whole gangs and none in part"):
                 done.add(name)
                 for index in range(sizes[name]):
                     space.delete_pod(f"{name}-{index}")
-
-
-def ripe(space: Space, sizes: dict[str, int]) -> bool:
-    """Whether some gang is bound, and every one is whole or waits whole."""
-    bound, pods = set(space.bound()), set(space.pods())
-    gangs = [{f"{name}-{i}" for i in range(size)} for name, size in sizes.items()]
-    return bool(bound) and all(each <= bound or not each & bound for each in gangs if each & pods)

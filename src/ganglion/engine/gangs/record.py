@@ -58,6 +58,8 @@ class GangRecord(Struct):
         raised: (when in ms, priority before, priority after) of each time that waiting raised it.
         waits_since: when it was submitted, or last had to wait again, in ms.
         turn_ms: time that the fleet needed at its submission for all work ahead of it.
+        relocated: whether a node that it runs on came to lie in other domains. It goes on there,
+            even where its topology would not let it start.
     """
 
     gang: Gang
@@ -92,3 +94,4 @@ class GangRecord(Struct):
     waits_since: int = 0
     raised: tuple[tuple[int, int, int], ...] = ()
     turn_ms: int = 0
+    relocated: bool = False

@@ -26,6 +26,7 @@ def node_added(state: Components, event: ev.NodeAdded) -> bool:
         pods = state.occupants.on(node.name)[record.gang.id]
         if any(fleet_events.lacks(node, record, pod) for pod in pods):
             state.stranded[record.gang.id] = None
+        record.relocated |= before is not None and before.domains != node.domains
     if here and before and (before.kind, before.cpu_kind) != (node.kind, node.cpu_kind):
         state.tree.settle()
         for record in here:

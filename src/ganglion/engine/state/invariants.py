@@ -26,7 +26,8 @@ def check(state: Components) -> None:
         _one_phase(state, record)
         for placement in _counted(record):
             _whole_gang(record, placement)
-            _topology(state, record, placement)
+            if not record.relocated:
+                _topology(state, record, placement)
     settled = {each.gang.id for each in state.records.values() if each.phase in SETTLED}
     _require(settled == {each.gang.id for each in state.settled()}, "settled gangs are not listed")
     state.sharers.check()

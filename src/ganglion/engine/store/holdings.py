@@ -285,7 +285,7 @@ class Holdings(Journaled):
         self.gone(record)
         self._settled.pop(record.gang.id, None)
         self.sharers.rests(record)
-        record.placement, record.charged = None, ()
+        record.placement, record.charged, record.relocated = None, (), False
         self.gates.stopped(record.gang)
         self.short.pop(record.gang.id, None)
         self.freed += 1
