@@ -4,6 +4,7 @@ import gc
 import ipaddress
 import os
 import socket
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,11 @@ SHARED = Path(__file__).resolve().parents[2] / "shared" / "traces"
 # start inherit this.
 os.environ["GANGLION_STRICT"] = "1"
 
+# Hundreds of programs are started: each would compile every module that it imports, which takes
+# longer than all else that most of them do.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
 # Machines differ in speed: a slow example is no failure, and the seed is given and printed.
 settings.register_profile(
     "ci",
@@ -34,7 +40,6 @@ settings.register_profile("dev", deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
 
 
-@pytest.hookimpl(optionalhook=True)
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
     """Start one and a half workers per core: for a third of their time tests wait."""
