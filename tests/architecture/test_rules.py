@@ -19,7 +19,7 @@ from tools.archlint.purity import (
 )
 from tools.archlint.shape import LONGER_ALLOWED, MOST_LINES, too_long, undocumented, unexplained
 from tools.archlint.source import ROOT, Finding, Source, parse, sources
-from tools.archlint.words import HOSTS, PLAIN, UNFINISHED, banned_words, plain_words, tracked
+from tools.archlint.words import HOSTS, UNFINISHED, banned_words, plain_words, tracked
 
 Rule = Callable[[list[Source]], Iterator[Finding]]
 ENGINE = "src/ganglion/engine/bad.py"
@@ -166,21 +166,10 @@ def test_a_vague_word_in_prose_is_found(text: str, line: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "text"),
-    [
-        (ENGINE, 'NOBODY = "nobody"'),
-        (ENGINE, '"""The message `x` has so manyfold uses."""'),
-        ("src/ganglion/elsewhere/x.py", '"""Nobody may stop it."""'),
-        ("src/ganglion/engineering.py", '"""Nobody may stop it."""'),
-    ],
+    "text", ['NOBODY = "nobody"', '"""The message `x` has so manyfold uses."""']
 )
-def test_names_messages_and_other_packages_may_use_vague_words(path: str, text: str) -> None:
-    assert list(plain_words([parse(path, text)])) == []
-
-
-def test_packages_with_plain_words_exist() -> None:
-    modules = {source.module for source in sources()}
-    assert {f"ganglion.{name}" for name in PLAIN} <= modules
+def test_names_and_parts_of_words_may_look_vague(text: str) -> None:
+    assert list(plain_words([parse(ENGINE, text)])) == []
 
 
 def test_exceptions_name_modules_and_functions_that_exist_and_give_a_reason() -> None:

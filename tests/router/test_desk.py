@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from ganglion.router.choose import Wish
-from ganglion.router.desk import Desk, Full, Nobody, Replica, Ticket
+from ganglion.router.desk import Desk, Full, NoReplica, Replica, Ticket
 from ganglion.router.table import Endpoint, Limits, Service, State
 from tests.effort import examples
 
@@ -55,7 +55,7 @@ def test_a_request_gets_a_ready_replica_at_once() -> None:
 def test_while_a_workspace_sleeps_only_those_wait_who_open_a_page() -> None:
     asleep = Service("lab", sleeps=True)
     office = Office(asleep)
-    with pytest.raises(Nobody):
+    with pytest.raises(NoReplica):
         office.ask(1)
     office.ask(2, opens=True)
     assert office.desk.stats(0, 0).waiting == 1
@@ -70,7 +70,7 @@ def test_who_waits_as_it_falls_asleep_is_sent_away_unless_he_opens_a_page() -> N
     office.ask(2, opens=True)
     office.desk.follow(Service("lab", (endpoint(0, State.DRAINING),), sleeps=True), 5)
     assert office.told() == [(1, "")]
-    with pytest.raises(Nobody):
+    with pytest.raises(NoReplica):
         office.ask(3)
     assert office.desk.stats(5, 0).waiting == 1
 
@@ -112,7 +112,7 @@ def test_more_than_the_queue_takes_are_refused() -> None:
 
 def test_nobody_waits_for_a_service_that_will_not_come() -> None:
     office = Office(service(wakes=False))
-    with pytest.raises(Nobody):
+    with pytest.raises(NoReplica):
         office.ask(1)
 
 

@@ -8,7 +8,7 @@ from io import StringIO
 from pathlib import Path
 from tokenize import COMMENT, generate_tokens
 
-from tools.archlint.source import PACKAGE, ROOT, Finding, Source
+from tools.archlint.source import ROOT, Finding, Source
 
 # Put together from halves, so that this file may be checked too.
 HOSTS = tuple(
@@ -32,30 +32,6 @@ _BANNED = re.compile(
     "|".join([*map(re.escape, HOSTS), rf"\b(?:{'|'.join(UNFINISHED)})\b"]), re.IGNORECASE
 )
 _CASED = frozenset(UNFINISHED)
-
-PLAIN = (
-    "__main__",
-    "bench",
-    "checkpoint",
-    "cli.cluster",
-    "client",
-    "collector",
-    "compat",
-    "demo",
-    "engine",
-    "extensions",
-    "ledger",
-    "lifecycle",
-    "model",
-    "repeats",
-    "scenarios",
-    "server",
-    "specs",
-    "tracing",
-    "transport",
-    "worlds",
-)
-"""Packages and modules, below the top one, whose docstrings and comments keep `plain_words`."""
 
 VAGUE = (
     "whoever",
@@ -102,12 +78,10 @@ def banned_words(files: list[Path], root: Path = ROOT) -> Iterator[Finding]:
 
 
 def plain_words(files: list[Source]) -> Iterator[Finding]:
-    """Docstrings and comments of `PLAIN` name the subject, the request and the number."""
+    """Docstrings and comments name the subject, the request and the number."""
     for source in files:
-        below = source.module.removeprefix(f"{PACKAGE}.")
-        is_plain = any(f"{below}.".startswith(f"{plain}.") for plain in PLAIN)
         # Few files hold such a word at all: only those are read token by token.
-        if is_plain and _VAGUE.search(source.text):
+        if _VAGUE.search(source.text):
             yield from _vague(source)
 
 

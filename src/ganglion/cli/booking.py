@@ -22,7 +22,7 @@ STATES = {"active": "yellow", "over": "dim"}
 @list_output
 @click.pass_context
 def booking(ctx: click.Context, form: str) -> None:
-    """Keep nodes for maintenance or for somebody.
+    """Keep nodes for maintenance, or for a user, queue or workload.
 
     Without a command below, bookings are listed. A job may start on a booked node only if its
     time limit ends before the booking begins, or if the booking is for it.

@@ -48,8 +48,8 @@ def cancel(
 
     JOB is an id, a name, or the beginning of an id that fits no other; in patterns *, ? and
     [a-z] match as in file names. With a filter, JOB is an id, a name or a pattern of those that
-    pass it. You are asked before the beginning of an id, --all, or a filter or pattern that fits
-    more than one is acted on; where nobody can answer, give --yes.
+    pass it. The command asks for confirmation of the beginning of an id, of --all, and of a
+    filter or pattern that fits more than one workload; without a terminal, give --yes.
     """
     if everything and (jobs or filters):
         raise click.UsageError("--all is every workload: leave out names and filters")

@@ -238,7 +238,7 @@ def _start(wish: Wish) -> None:
         if wish != Wish():
             note("To serve something else: ganglion down, then ganglion up again.")
         return
-    _read(wish)  # what is wrong is told here, where a person reads it
+    _read(wish)  # report errors here, on the terminal of the person
     patience_s = TAKE_OVER_S if wish.take_over else START_S
     if is_tty(stderr=True):
         with err().status("Starting the server …"):

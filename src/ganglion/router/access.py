@@ -1,6 +1,6 @@
-"""Who is let in to a service: its owner and named users of this machine, or who has its token.
+"""Admission to a service: its owner, named users of this machine, and callers with its token.
 
-No web page of another origin is: a browser on this machine is its user, whichever page asks.
+Refuse web pages of another origin: on this machine a browser acts as its user for every page.
 """
 
 import grp
@@ -24,7 +24,7 @@ from ganglion.transport.hosts import is_foreign
 HEADER = "X-Ganglion-Token"
 """Header with a service's token; `Authorization: Bearer` with it does the same."""
 COOKIE = "ganglion-"
-"""Beginning of the names of cookies; the service's follows."""
+"""Prefix of cookie names; the name of the service follows."""
 NOT_KNOWN = "-"
 
 
@@ -37,16 +37,16 @@ class Admission:
     def admit(
         self, service: Service, route: Route, request: web.BaseRequest, uid: int | None
     ) -> web.Response | None:
-        """Let a request in; an answer = the caller is to come again with the cookie in it.
+        """Admit a request; an answer = redirect the caller, with a cookie, to the same address.
 
         Args:
-            service: what it is for.
-            route: where it leads.
+            service: the service that the request addresses.
+            route: its route.
             request: as it came.
             uid: the user of this machine who sent it; None = not known.
 
         Raises:
-            Refusal: it is not let in.
+            Refusal: the caller has no access.
         """
         access = service.access
         if not access.key or same(_token(request.headers), access.key):
@@ -104,7 +104,7 @@ class Admission:
 
 
 def _cookie(service: Service, uid: int | None) -> str:
-    """What a browser of one user keeps: browsers send cookies to other ports of a host too."""
+    """Name of a user's cookie: browsers send cookies to other ports of the same host too."""
     return mac(service.access.key, "cookie", NOT_KNOWN if uid is None else str(uid))
 
 
@@ -143,7 +143,7 @@ def _groups(uid: int) -> set[str]:
 
 
 def without_secrets(headers: CIMultiDict[str], key: str) -> None:
-    """Take what let a request in from its headers: replicas need not see it."""
+    """Remove the credentials from a request's headers: replicas do not need them."""
     given = headers.popall(HEADER, [])
     if not given and key and same(_token(headers), key):
         headers.popall(hdrs.AUTHORIZATION, None)

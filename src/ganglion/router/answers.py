@@ -1,4 +1,4 @@
-"""What the router itself answers, and answers that break off."""
+"""Responses of the router itself, and responses that break off."""
 
 from http import HTTPStatus
 
@@ -10,14 +10,14 @@ from ganglion.model.problem import MEDIA_TYPE, encode, problem_of
 
 
 class Refusal(Exception):
-    """The router answers in a replica's place.
+    """The router responds in place of a replica.
 
     Args:
         status: HTTP status.
         code: stable, for programs.
         message: what is wrong, for a person.
         hint: what to do about it.
-        retry_after_s: when to come again; 0 = not given.
+        retry_after_s: when to retry; 0 = not given.
     """
 
     def __init__(
@@ -28,7 +28,7 @@ class Refusal(Exception):
         self.retry_after_s = retry_after_s
 
     def answer(self) -> web.Response:
-        """It as an answer, in the form of the server's."""
+        """Return it as a response in the server's error format."""
         error = GanglionError(self.message, self.hint)
         error.code = self.code
         headers = {hdrs.SERVER: "ganglion"}
@@ -46,19 +46,19 @@ class Refusal(Exception):
 
 
 class Answer(web.StreamResponse):
-    """A replica's answer, which may have to break off."""
+    """A replica's response, which may break off."""
 
     broken = False
 
     def cut(self, request: web.BaseRequest) -> None:
-        """Have the caller see that the rest is missing, not a proper end."""
+        """Show the caller that the rest is missing: no regular end of the body."""
         self.broken = True
         transport = request.transport
         if transport and request.version <= HttpVersion10:
-            transport.abort()  # only a reset tells it from the end there
+            transport.abort()  # only a reset differs from a regular end here
 
     async def write_eof(self, data: bytes = b"") -> None:
-        """End it, unless it broke off: then the connection is closed in its middle."""
+        """End the body; close the connection instead if the response broke off."""
         if self.broken:
             raise ConnectionResetError
         await super().write_eof(data)

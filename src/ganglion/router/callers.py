@@ -1,4 +1,4 @@
-"""Callers' connections: as many as the limit allows, and none that keeps the router waiting."""
+"""Callers' connections, limited in number and in the time until their headers end."""
 
 import asyncio
 from http import HTTPStatus
@@ -23,7 +23,7 @@ FAILED = (
 
 
 class Bounds(Struct):
-    """What callers are allowed.
+    """Limits of callers.
 
     Attributes:
         gate: counts them.
@@ -40,7 +40,7 @@ class Callers(web.Server):
 
     Args:
         handler: answers requests.
-        bounds: what callers are allowed.
+        bounds: limits of callers.
         others: of aiohttp's server and of its connections.
     """
 
@@ -82,7 +82,7 @@ class Caller(web.RequestHandler):
 
     @property
     def user(self) -> int | None:
-        """The user of this machine who connected, as the kernel tells it; None = not known."""
+        """User of this machine who connected, as the kernel reports; None = not known."""
         if self._ends:
             ends, self._ends = self._ends, None
             self._user = owner_of(*ends)
@@ -101,7 +101,7 @@ class Caller(web.RequestHandler):
         self._arm()
 
     def connection_lost(self, exc: BaseException | None) -> None:
-        """It is gone; another one may connect."""
+        """Release the connection's slot in the limit."""
         self._disarm()
         if self._address is not None:
             self._bounds.gate.leave(self._address)
@@ -109,7 +109,7 @@ class Caller(web.RequestHandler):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Take what came; headers that have begun have to end in time."""
+        """Read received bytes; headers that have begun must end in time."""
         before = self._request_count
         super().data_received(data)
         if self._request_count > before:
@@ -124,7 +124,7 @@ class Caller(web.RequestHandler):
         exc: BaseException | None = None,
         message: str | None = None,
     ) -> web.StreamResponse:
-        """Answer what is no request, and what the router fails over.
+        """Answer malformed requests, and requests that cause a defect in the router.
 
         Raises:
             ConnectionError: an answer has begun, so that there can be no other one.

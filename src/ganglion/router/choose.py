@@ -1,4 +1,4 @@
-"""Which replica a request goes to, as a function of what they all have to do."""
+"""Choice of a replica for a request, as a function of the load of all replicas."""
 
 from collections.abc import Sequence
 from hashlib import blake2b
@@ -10,12 +10,12 @@ from msgspec import Struct
 SPREAD_PERCENT = 125
 """Load, in per cent of the mean, above which a replica that keys lead to is passed over."""
 PULL = 4
-"""A replica with the right model is passed over when it has this number of requests more than
-twice those of the least busy one."""
+"""Skip a replica with the right model when it has more than twice the requests of the least busy
+replica plus this number."""
 
 
 class Busy(Protocol):
-    """What is chosen from."""
+    """A replica to choose from."""
 
     @property
     def name(self) -> str:
@@ -27,17 +27,17 @@ class Busy(Protocol):
 
     @property
     def models(self) -> tuple[str, ...]:
-        """Names it answers fastest to."""
+        """Models that it answers fastest."""
 
 
 class Wish(Struct, frozen=True):
-    """What a request would like.
+    """Preferences of a request.
 
     Attributes:
         key: requests with equal keys go to the same replica where that is wise; empty = none.
         model: the model it asks for; empty = not given.
-        opens: whether a user opens a page with it, and not a page that is open asks for more.
-        tried: replicas that lost it before; they are asked again only when there is no other.
+        opens: whether a user opens a page with it; False = a page that is open sends it.
+        tried: replicas that failed it before; they are used again only when there is no other.
     """
 
     key: str = ""
@@ -67,7 +67,7 @@ def choose(able: Sequence[T], wish: Wish, dice: Random) -> T:
 
 
 def of_two(able: Sequence[T], dice: Random) -> T:
-    """The less busy of two that are drawn.
+    """Draw two replicas; return the less busy one.
 
     Mitzenmacher, "The Power of Two Choices in Randomized Load Balancing", IEEE TPDS 2001.
 
@@ -100,7 +100,7 @@ def _weight(key: str, name: str) -> bytes:
 
 
 def with_model(able: Sequence[T], model: str) -> Sequence[T]:
-    """Those that have the model, unless all of them are much busier than another replica."""
+    """Replicas that have the model, unless all of them are much busier than another replica."""
     fit = [each for each in able if model in each.models]
     if not fit:
         return able

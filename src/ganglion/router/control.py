@@ -1,4 +1,4 @@
-"""Where a server feeds and reads its router: on this machine only, with a token."""
+"""Control endpoint: a server of this machine sends tables and reads stats, with a token."""
 
 import secrets
 import socket
@@ -16,9 +16,9 @@ from ganglion.router.table import Table, check
 from ganglion.transport import unix
 
 LONGEST_MS = 30_000
-"""Longest wait for news."""
+"""Longest wait for a change."""
 LARGEST = 64 << 20
-"""Bytes of a table."""
+"""Largest table in bytes."""
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -28,7 +28,7 @@ class Control:
 
     Args:
         switch: the services.
-        token: what is asked for.
+        token: token that requests must carry.
         leave: called when the router is to end.
     """
 
@@ -70,7 +70,7 @@ class Control:
             return answer
 
     async def _stats(self, request: web.Request) -> web.StreamResponse:
-        """The stats, at once or when there is news beyond `news`, at most `wait_ms` later."""
+        """Return the stats as soon as they are newer than `news`, at most `wait_ms` later."""
         seen, wait_ms = (_number(request, key) for key in ("news", "wait_ms"))
         if wait_ms:
             await self._switch.news_beyond(seen, min(wait_ms, LONGEST_MS))

@@ -1,4 +1,4 @@
-"""One service's replicas and the line in front of them. No sockets, no clock: time is given."""
+"""One service's replicas and the queue of its requests. No sockets, no clock: time is given."""
 
 from collections import deque
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from ganglion.router.tally import Outcome, Tally
 
 
 class Replica:
-    """A replica as the router knows it.
+    """State of a replica in the router.
 
     Args:
         endpoint: what the table says of it.
@@ -31,7 +31,7 @@ class Replica:
 
     @property
     def models(self) -> tuple[str, ...]:
-        """Names it answers fastest to."""
+        """Models that it answers fastest."""
         return self.endpoint.models
 
     @property
@@ -55,11 +55,11 @@ class Ticket:
 
 
 class Full(Exception):
-    """As many requests wait as may."""
+    """The queue is full."""
 
 
-class Nobody(Exception):
-    """Nothing can serve the request, and nothing is going to."""
+class NoReplica(Exception):
+    """No replica can serve the request now, and none is expected."""
 
 
 class Desk:
@@ -69,7 +69,7 @@ class Desk:
         service: what the table says of it.
         now: the time, in ms.
         dice: chance.
-        news: called when something happened that a caller may wait for.
+        news: called at each change that a reader of stats may wait for.
     """
 
     def __init__(self, service: Service, now: int, dice: Random, news: Callable[[], None]) -> None:
@@ -124,16 +124,16 @@ class Desk:
         return any(replica.open for replica in self.replicas.values())
 
     def ask(self, ticket: Ticket, now: int, *, again: bool = False) -> bool:
-        """Grant the ticket at once, or have it wait in line; returns whether it was granted.
+        """Grant the ticket immediately or put it into the queue; return whether it was granted.
 
         Args:
             ticket: the request.
             now: the time, in ms.
-            again: it had a replica before and lost it: it goes to the head of the line.
+            again: it lost a replica that it had: it goes to the head of the queue.
 
         Raises:
             Full: too many wait.
-            Nobody: there are no replicas, and requests do not wait for the first.
+            NoReplica: there are no replicas, and requests do not wait for the first one.
         """
         # No request waits beside a free replica, so none is overtaken here.
         able = self._able()
@@ -141,7 +141,7 @@ class Desk:
             self._grant(ticket, choose(able, ticket.wish, self._dice), now)
             return True
         if self._hopeless or (self._asleep and not ticket.wish.opens):
-            raise Nobody
+            raise NoReplica
         if len(self._line) >= self.service.limits.queue and not again:
             raise Full
         if not self._line and not self.served:
@@ -151,7 +151,7 @@ class Desk:
         return False
 
     def withdraw(self, ticket: Ticket, now: int) -> None:
-        """A ticket that was not granted waits no longer."""
+        """Remove a ticket that was not granted from the queue."""
         self._line.remove(ticket)
         self.tally.waiting.add(now, -1)
 
@@ -170,7 +170,7 @@ class Desk:
             self._news()
 
     def fail(self, replica: Replica, now: int) -> None:
-        """It died, fell silent or could not be reached: it gets nothing until it answers."""
+        """Send it no requests until it answers: it died, became silent or could not be reached."""
         replica.failed += 1
         replica.strikes += 1
         replica.apart_since = now
@@ -205,7 +205,7 @@ class Desk:
             self._grant(ticket, choose(able, ticket.wish, self._dice), now)
 
     def _send_away(self, now: int) -> None:
-        """Refuse all that open no page: they came before it fell asleep."""
+        """Refuse all requests that open no page: they arrived before the service fell asleep."""
         for ticket in [each for each in self._line if not each.wish.opens]:
             self.withdraw(ticket, now)
             ticket.grant(None)
@@ -221,7 +221,7 @@ class Desk:
         self.tally.late += bool(self.service.late_ms) and took_ms > self.service.late_ms
 
     def retry_after_s(self, now: int) -> int:
-        """When it makes sense to come again, from how fast requests end now; 1 .. 60 s."""
+        """Seconds after which to retry, from the present rate of requests that end; 1 .. 60."""
         ended = self.tally.whole.lately.quantiles(now)
         waiting, slots = len(self._line), max(1, self.tally.running.value)
         if not self.served or not ended.count:
@@ -229,7 +229,7 @@ class Desk:
         return min(60, max(1, -(-waiting * ended.p50_ms // slots // 1000)))
 
     def stats(self, now: int, epoch: int) -> ServiceStats:
-        """What is reported about it; `epoch` + `now` is the time since 1970, in ms."""
+        """Return its stats; `epoch` + `now` is the time since 1970, in ms."""
         tally = self.tally
         ended = tally.ended
         return ServiceStats(

@@ -18,7 +18,7 @@ from ganglion.router.visit import Visit
 IDEMPOTENT = frozenset({"GET", "HEAD", "OPTIONS", "PUT", "DELETE", "TRACE"})
 """Methods that may be sent twice (RFC 9110, 9.2.2)."""
 NEVER_SENT = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError)
-"""Errors after which no replica has seen anything of the request."""
+"""Errors after which no replica has received any part of the request."""
 
 
 class Errand:
@@ -28,9 +28,9 @@ class Errand:
         session: connections to replicas.
         service: which service it is for.
         request: as it came.
-        path: what replicas are asked for, with the query, percent-encoded.
-        prefix: what was taken off the path.
-        visit: its stay.
+        path: path and query for replicas, percent-encoded.
+        prefix: prefix that was removed from the path.
+        visit: its record, from arrival to end.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class Errand:
         try:
             found = await self._asked(replica)
         except NEVER_SENT:
-            # It waits for another one until its time is over, however many do not answer.
+            # It waits for another replica until its time is over; failed ones are not counted.
             self._visit.failed(replica)
             return None
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
@@ -137,7 +137,7 @@ class Errand:
         return answer
 
     def _end_of(self, answer: Answer | web.Response) -> Outcome:
-        """How a request ended whose answer did not reach its end."""
+        """Result of a request whose response did not reach its end."""
         if self._upload and self._upload.wrong:
             return Outcome.WRONG
         broken = isinstance(answer, Answer) and answer.broken
@@ -146,7 +146,7 @@ class Errand:
     async def _chunks(
         self, replica: Replica, found: aiohttp.ClientResponse, answer: Answer
     ) -> AsyncIterator[bytes]:
-        """The body as it comes; when the replica dies in its middle the answer is cut."""
+        """Pass the body on as it arrives; cut the response if the replica dies before its end."""
         try:
             async for chunk in found.content.iter_any():
                 self._visit.began()

@@ -1,4 +1,4 @@
-"""What callers connect to: finds the service and has the request served."""
+"""The application that callers connect to: finds the service and forwards the request."""
 
 from http import HTTPStatus
 
@@ -54,7 +54,7 @@ class Front:
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         """Answer one request."""
-        # A router that was just started gets its first table in a moment.
+        # A router that has just started gets its first table within `FED_MS`.
         await self._switch.fed(FED_MS)
         try:
             route = self._routed(request)

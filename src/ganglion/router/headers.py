@@ -1,4 +1,4 @@
-"""Which headers go on, in both directions."""
+"""Headers that are forwarded, in both directions."""
 
 from collections.abc import Mapping
 
@@ -9,9 +9,9 @@ from multidict import CIMultiDict, CIMultiDictProxy
 from ganglion.router.access import without_secrets
 
 MODEL = "X-Ganglion-Model"
-"""Header with which a request says what model it asks for."""
+"""Header that names the model of a request."""
 REPLICA = "X-Ganglion-Replica"
-"""Header of an answer that names its source."""
+"""Header of a response that names its source."""
 
 HOP = frozenset(
     {"connection", "expect", "keep-alive", "proxy-authorization", "proxy-connection"}
@@ -37,7 +37,7 @@ def onward(
     Args:
         request: as it came.
         prefix: what was taken off the path; empty = nothing.
-        key: of the service; what lets callers in is left out.
+        key: of the service; credentials made from it are left out.
         websocket: without those that the two handshakes do not share.
     """
     headers = _without_hops(request.headers)

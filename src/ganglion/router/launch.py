@@ -22,7 +22,7 @@ ANSWER_S = 2.0
 
 
 def adopt_or_start(home: Path, host: str, port: int) -> Record:
-    """The router of a home: the one that runs, if it is as wanted, or a new one.
+    """Return the router of a home: the running one if its settings match, else a new one.
 
     Args:
         home: Ganglion's home directory.
@@ -30,7 +30,7 @@ def adopt_or_start(home: Path, host: str, port: int) -> Record:
         port: 0 = any free one.
 
     Raises:
-        EnvironmentFault: none came up; the message says why.
+        EnvironmentFault: no router started; the message says why.
     """
     found = record.read(home)
     if found and answers(home, found):
@@ -42,7 +42,7 @@ def adopt_or_start(home: Path, host: str, port: int) -> Record:
 
 
 def answers(home: Path, found: Record) -> bool:
-    """Whether that router runs and is the one that wrote the record."""
+    """Whether the router runs and wrote this record."""
     try:
         with control(home, found) as client:
             return client.get("/stats", timeout=ANSWER_S).status_code == httpx2.codes.OK
@@ -51,7 +51,7 @@ def answers(home: Path, found: Record) -> bool:
 
 
 def control(home: Path, found: Record) -> httpx2.Client:
-    """A client of a router's control side; the kernel tells who listens at a Unix socket."""
+    """Client of a router's control endpoint; the kernel reports who listens at a Unix socket."""
     headers = {"Authorization": f"Bearer {found.token}"}
     if found.control.startswith("http:"):
         return httpx2.Client(base_url=found.control, headers=headers, trust_env=False)
@@ -60,12 +60,12 @@ def control(home: Path, found: Record) -> httpx2.Client:
 
 
 def end(home: Path, found: Record) -> None:
-    """Have a router take no more connections, finish its requests and go.
+    """Stop a router: it accepts no more connections, finishes its requests and exits.
 
-    Returns once it listens no more; what it still has it finishes by itself.
+    Return once it no longer listens; it finishes its open requests by itself.
 
     Raises:
-        EnvironmentFault: it does not obey.
+        EnvironmentFault: it still listens after the wait.
     """
     try:
         with control(home, found) as client:
@@ -85,7 +85,7 @@ def _start(home: Path, host: str, port: int) -> Record:
             process = _spawn(home, host, port, out.fileno())
     except OSError as error:
         raise EnvironmentFault(f"cannot write {log}: {error.strerror}") from error
-    # A thread has to wait for its end, whenever that is, or it stays a zombie.
+    # A thread must wait for its end, or the process stays a zombie.
     threading.Thread(target=process.wait, name="router-end", daemon=True).start()
     deadline = time.monotonic() + START_S
     while process.poll() is None and time.monotonic() < deadline:

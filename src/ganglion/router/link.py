@@ -1,4 +1,4 @@
-"""A server's side of the router: keeps one running, feeds it tables, hears what it tells.
+"""A server's side of the router: keeps one running, sends it tables, reads its stats.
 
 Nothing here blocks its caller: tables are sent and stats are fetched by threads of the link.
 """
@@ -22,21 +22,21 @@ from ganglion.transport.http import Unproven
 PORT = 7078
 """Where routers listen by default."""
 READ_S = 1.0
-"""Stats are at most that old while the router runs."""
+"""Largest age of stats while the router runs."""
 PAUSE_S = 0.25
 """Between two attempts to reach a router."""
 GIVE_UP_S = 5.0
-"""How long a silent router is waited for before another one is started."""
+"""How long to wait for a silent router before starting another one."""
 
 log = structlog.get_logger(__name__)
 
 
 class Reading(msgspec.Struct, frozen=True):
-    """The last that was heard of the router.
+    """The newest report of the router.
 
     Attributes:
         stats: its last report.
-        age_ms: how long ago; nothing was ever heard = since the link was made.
+        age_ms: its age; without any report, the age of the link.
     """
 
     stats: Stats
@@ -44,7 +44,7 @@ class Reading(msgspec.Struct, frozen=True):
 
 
 class RouterLink:
-    """One router, kept running and fed.
+    """One router: kept running, and supplied with tables.
 
     Args:
         home: Ganglion's home directory; a router of an earlier server is taken over.
@@ -75,13 +75,13 @@ class RouterLink:
         """Find or start the router, begin to feed and read it; returns its URL.
 
         Raises:
-            EnvironmentFault: there is none, and none could be started.
+            EnvironmentFault: no router runs, and none could be started.
         """
         self._record = launch.adopt_or_start(self._home, self._host, self._port)
         # Versions go on from those of the server before.
         with launch.control(self._home, self._record) as client:
             self._hear(_fetch(client, 0, 0.0))
-        # A home that asked for any port keeps the one that callers know by now.
+        # A home that asked for any port keeps the port that callers use already.
         self._port = self._record.port
         for name, work in (("router-feed", self._feed), ("router-read", self._read)):
             thread = threading.Thread(target=work, name=name, daemon=True)
@@ -101,11 +101,11 @@ class RouterLink:
 
     @property
     def url(self) -> str:
-        """Where services are reached, as `http://127.0.0.1:7078`; empty before `start`."""
+        """URL of services, as `http://127.0.0.1:7078`; empty before `start`."""
         return self._record.url if self._record else ""
 
     def publish(self, services: Sequence[Service]) -> int:
-        """Have these services routed from now on, and no others.
+        """Route these services from now on, and no others.
 
         Returns:
             The table's version; it is in force once `Stats.version` is no smaller.
@@ -124,7 +124,7 @@ class RouterLink:
             return table.version
 
     def reading(self) -> Reading:
-        """The last that was heard."""
+        """Return the newest report."""
         return Reading(self._stats, round((time.monotonic() - self._heard) * 1000))
 
     def _feed(self) -> None:
@@ -167,7 +167,7 @@ class RouterLink:
             self._news()
 
     def _silent(self, error: Exception) -> None:
-        """Wait a little; a router that is dead or stays silent is replaced."""
+        """Wait before the next attempt; replace a router that is dead or stays silent."""
         if self._leaving.wait(PAUSE_S):
             return
         quiet_s = time.monotonic() - self._heard
@@ -186,7 +186,7 @@ class RouterLink:
 
 
 def _fetch(client: httpx2.Client, news: int, wait_s: float) -> Stats:
-    """The stats: at once when there is news beyond `news`, else after `wait_s`."""
+    """Return the stats as soon as they are newer than `news`, at the latest after `wait_s`."""
     asked = {"news": news, "wait_ms": round(wait_s * 1000)}
     found = client.get("/stats", params=asked, timeout=wait_s + launch.ANSWER_S)
     return msgspec.json.decode(found.raise_for_status().content, type=Stats)

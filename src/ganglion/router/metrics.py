@@ -1,4 +1,4 @@
-"""What Prometheus may ask of a router."""
+"""Metrics of a router for Prometheus."""
 
 from collections.abc import Iterable, Iterator
 
@@ -20,7 +20,7 @@ SERVICE = ("service",)
 
 
 class Families(Collector):
-    """Reads the tallies when it is asked, so that requests pay nothing for it.
+    """Reads the tallies at each scrape, so that requests pay nothing for metrics.
 
     Args:
         switch: the services.
@@ -30,7 +30,7 @@ class Families(Collector):
         self._switch = switch
 
     def describe(self) -> Iterable[Metric]:
-        """Nothing has to be known beforehand."""
+        """Return nothing: no metric must be known before the first scrape."""
         return ()
 
     def collect(self) -> Iterator[Metric]:

@@ -1,4 +1,4 @@
-"""Finds out whether replicas answer: those that start, those that failed, and those that serve."""
+"""Probes of replicas: of those that start, those that failed, and those that serve."""
 
 import asyncio
 from http import HTTPStatus
@@ -10,25 +10,25 @@ from ganglion.router.switch import now_ms
 from ganglion.router.table import State, split_address
 
 FIRST_S, LAST_S = 0.02, 1.0
-"""Pauses between two attempts grow from the first to the last."""
+"""Shortest and longest pause between two attempts; pauses grow."""
 GROWTH = 1.5
 APART_S, LONGEST_APART_S = 0.05, 10.0
-"""One that failed is left alone for a while, twice as long each time, until it has answered."""
+"""Pause after a failure of a replica, doubled each time until it answers."""
 CHECK_S = 5.0
-"""Pause between two questions to one that gets requests."""
+"""Pause between two probes of a replica that gets requests."""
 PATIENCE = 3
-"""Wrong answers in a row that set it apart: a busy one may be slow once."""
+"""Failed probes in a row that take a replica out: a busy one may be slow once."""
 
 
 class Prober:
-    """Asks replicas how they are, each in its own task.
+    """Probes replicas, each in its own task.
 
-    Those that get no requests are asked until they answer. Those that get some are asked now
-    and then, where their service says what to ask.
+    Probe replicas that get no requests until they answer. Probe those that get requests every
+    `check_s`, where their service has a health path.
 
     Args:
         session: makes the requests.
-        check_s: pause between two questions to one that is well, in seconds.
+        check_s: pause between two probes of a healthy replica, in seconds.
     """
 
     def __init__(self, session: aiohttp.ClientSession, check_s: float = CHECK_S) -> None:
@@ -36,7 +36,7 @@ class Prober:
         self._tasks: dict[Replica, asyncio.Task[None]] = {}
 
     def watch(self, desk: Desk, replica: Replica) -> None:
-        """Ask it, unless that is being done or need not be known."""
+        """Begin to probe it, unless a probe runs or is not needed."""
         known = replica.up and not desk.service.health
         if known or replica in self._tasks or not _wanted(replica):
             return
@@ -45,7 +45,7 @@ class Prober:
         task.add_done_callback(lambda _: self._tasks.pop(replica, None))
 
     async def close(self) -> None:
-        """Ask no replica any more."""
+        """End all probes."""
         tasks = list(self._tasks.values())
         for task in tasks:
             task.cancel()
@@ -71,7 +71,7 @@ class Prober:
             pause = min(LAST_S, pause * GROWTH)
 
     async def _until_sick(self, desk: Desk, replica: Replica) -> None:
-        """One that is up is set apart after several wrong answers in a row."""
+        """Take a replica that is up out after several failed probes in a row."""
         wrong = 0
         while _wanted(replica) and replica.up and wrong < PATIENCE:
             await asyncio.sleep(self._check_s)
@@ -96,7 +96,7 @@ class Prober:
 
 
 def apart_s(strikes: int) -> float:
-    """How long one that failed so often in a row is left alone, in seconds."""
+    """Seconds to pause after this number of failures in a row."""
     return min(LONGEST_APART_S, APART_S * 2 ** min(strikes - 1, 16)) if strikes else 0.0
 
 

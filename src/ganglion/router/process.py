@@ -38,18 +38,18 @@ IDLE_S = 1.5
 request is sent into a connection that is just being closed."""
 LONGEST_HEADER = 32 << 10
 FINISH_S = 60.0
-"""How long requests may take to finish once the router is asked to end."""
+"""Time for requests to finish after the order to end."""
 LOOK_S = 2.0
-"""How often it looks whether it is still wanted."""
+"""Interval at which it checks whether its record still names it."""
 MOST_CALLERS = 10_000
-"""Connections of callers at once; each may need another one to a replica."""
+"""Most simultaneous connections of callers; each may need another one to a replica."""
 
 log = structlog.get_logger(__name__)
 
 
 @asynccontextmanager
 async def connections() -> AsyncIterator[aiohttp.ClientSession]:
-    """Connections to replicas: as many as are needed, bodies untouched."""
+    """Connections to replicas, without a limit; bodies stay as they are."""
     session = aiohttp.ClientSession(
         connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=IDLE_S),
         cookie_jar=aiohttp.DummyCookieJar(),
@@ -71,7 +71,7 @@ async def serving(
     finish_s: float = FINISH_S,
     bounds: Bounds | None = None,
 ) -> AsyncIterator[web.SockSite]:
-    """Callers are answered; at the end open requests may finish first, for `finish_s`."""
+    """Answer callers; at the end wait `finish_s` for open requests."""
     server = Callers(
         front.handle,
         bounds or Bounds(Gate(limits.affordable(2 * MOST_CALLERS) // 2)),
@@ -107,7 +107,7 @@ class Router:
         self._site: web.SockSite | None = None
 
     async def run(self) -> None:
-        """Serve until a signal, a request to leave, or until it is not needed any more.
+        """Serve until a signal, an order to leave, or a record of another router.
 
         Raises:
             EnvironmentFault: the port is taken, the home cannot be written.
@@ -129,7 +129,7 @@ class Router:
             await prober.close()
 
     async def _leave(self) -> None:
-        """Listen no more, so that another router can; what is there is finished."""
+        """Stop listening, so that another router can; finish open requests."""
         record.withdraw(self._home)
         site, self._site = self._site, None
         if site:
@@ -155,7 +155,7 @@ class Router:
         return found
 
     async def _until_unwanted(self, own: Record) -> None:
-        """Wait for the order to leave; a record that is gone or another's says the same."""
+        """Wait for the order to leave; a record that is missing or foreign means the same."""
         while not self._left.is_set() and record.read(self._home) == own:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(LOOK_S):
@@ -164,7 +164,7 @@ class Router:
 
 @asynccontextmanager
 async def controlled(control: Control, own: socket.socket) -> AsyncIterator[None]:
-    """The control side is served."""
+    """Serve the control endpoint."""
     runner = web.AppRunner(control.app(), access_log=None, shutdown_timeout=1.0)
     await runner.setup()
     await web.SockSite(runner, own).start()
@@ -175,7 +175,7 @@ async def controlled(control: Control, own: socket.socket) -> AsyncIterator[None
 
 
 def _private(home: Path) -> socket.socket:
-    """Where the server calls: a Unix socket, or a port where there can be none."""
+    """The control listener: a Unix socket, or a port where the system has none."""
     if unix.SUPPORTED:
         try:
             return listening(unix.bind(home / record.SOCKET))
@@ -216,14 +216,14 @@ def is_loopback(host: str) -> bool:
 
 
 def prepare() -> None:
-    """Settings of a process that does nothing else."""
+    """Settings of a process that only routes."""
     limits.raise_file_limit()
     gc.collect()
     gc.freeze()
-    # What callers send that is no HTTP is answered 400; a traceback of each would fill the disk.
+    # Malformed HTTP is answered 400; a traceback of each would fill the disk.
     # Faults of the router's own are logged where requests are served.
     logging.getLogger("aiohttp.server").setLevel(logging.CRITICAL)
-    # What asyncio says when files run out, and whatever else repeats, is counted.
+    # Repeated messages are counted, as those of asyncio when files run out.
     logging.basicConfig(level=logging.INFO, handlers=[Repeats(_out())])
     structlog.configure(
         logger_factory=structlog.stdlib.LoggerFactory(),

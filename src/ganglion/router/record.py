@@ -1,4 +1,4 @@
-"""What a router writes about itself into its home, for the process that feeds and reads it."""
+"""The record that a router writes into its home, for the server that controls it."""
 
 import os
 from pathlib import Path
@@ -17,10 +17,10 @@ class Record(msgspec.Struct, frozen=True):
         pid: its process.
         version: Ganglion's version that it runs.
         host, port: what it listens on.
-        url: where callers reach services.
-        control: where it is fed and read: the name of a Unix socket in the home. Where the
+        url: URL of services.
+        control: its control endpoint: the name of a Unix socket in the home. Where the
             system has none, and of routers of earlier versions, a URL on this machine.
-        token: what `control` asks for.
+        token: secret that `control` requires.
     """
 
     pid: int
@@ -33,7 +33,7 @@ class Record(msgspec.Struct, frozen=True):
 
 
 def read(home: Path) -> Record | None:
-    """What the last router wrote; None = nothing that can be read."""
+    """Read the record of the last router; None = missing or unreadable."""
     try:
         return msgspec.json.decode((home / FILE).read_bytes(), type=Record)
     except (OSError, msgspec.DecodeError):
@@ -55,7 +55,7 @@ def write(home: Path, record: Record) -> None:
 
 
 def withdraw(home: Path) -> None:
-    """The router of this process is gone; a record of another one stays."""
+    """Remove the record of this process's router; keep that of another one."""
     found = read(home)
     if found and found.pid == os.getpid():
         (home / FILE).unlink(missing_ok=True)

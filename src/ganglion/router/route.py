@@ -6,7 +6,7 @@ from msgspec import Struct
 
 
 class Route(Struct, frozen=True):
-    """Where a request leads.
+    """Target of a request.
 
     Attributes:
         service: name of the service.
@@ -19,12 +19,12 @@ class Route(Struct, frozen=True):
     rest: str
 
     def path(self, *, keep_prefix: bool) -> str:
-        """What replicas are asked for."""
+        """Path and query for replicas."""
         return self.prefix + self.rest if keep_prefix else self.rest
 
 
 def locate(services: Container[str], host: str, target: str) -> Route | None:
-    """The route of a request; None = it is for no service.
+    """Return the route of a request; None = it addresses no service.
 
     A host like `NAME.localhost:7078` wins over a path like `/NAME/...`.
 

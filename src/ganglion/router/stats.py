@@ -1,4 +1,4 @@
-"""What the router tells about its services, for people and for autoscalers.
+"""Stats of the router about its services, for people and for autoscalers.
 
 Gauges are as of `at_ms`. Counters only grow while `boot` stays the same; a reader that wants a
 rate or a mean over time takes the difference of two readings.
@@ -26,11 +26,11 @@ class ReplicaStats(Struct, frozen=True, omit_defaults=True):
 
     Attributes:
         replica: its name in the table.
-        ready: whether requests are sent to it.
-        running: requests and WebSockets it has now; one that drains is done at 0.
-        done: counter of those it has answered, whatever the answer.
-        failed: counter of those during which it died, fell silent or could not be reached.
-        apart_ms: for how long it gets nothing because it failed; 0 = it does not.
+        ready: whether it gets requests.
+        running: its open requests and WebSockets; one that drains is done at 0.
+        done: counter of requests it has answered, with any status.
+        failed: counter of requests during which it died, became silent or could not be reached.
+        apart_ms: remaining time without requests after a failure; 0 = none.
     """
 
     replica: str
@@ -84,12 +84,12 @@ class ServiceStats(Struct, frozen=True, omit_defaults=True):
 
 
 class Stats(Struct, frozen=True, omit_defaults=True):
-    """All that the router tells.
+    """All stats of the router.
 
     Attributes:
         boot: differs for every process of the router.
         version: of the table in force; 0 = none yet.
-            news: grows when something happened that a server may wait for: a first request waits
+            news: grows at each change that a server may wait for: a first request waits
                 where no replica can serve it, one became ready or failed, one that drains is done.
         at_ms: when this was, in ms since 1970.
         services: in the table's order.

@@ -1,4 +1,4 @@
-"""All services of a router: the table in force, which replicas to probe, what is reported."""
+"""All services of a router: the table in force, replicas to probe, stats."""
 
 import asyncio
 import contextlib
@@ -24,7 +24,7 @@ class Switch:
     """Every service's desk, by name.
 
     Args:
-        watch: called with every replica of every table: it may have to be probed.
+        watch: called with every replica of every table, so that it can be probed.
         dice: chance.
     """
 
@@ -38,7 +38,7 @@ class Switch:
         self._told, self._fed = asyncio.Event(), asyncio.Event()
 
     def apply(self, table: Table) -> None:
-        """Have a table in force; one that is older than the present one changes nothing."""
+        """Put a table in force; ignore one that is older than the present one."""
         if table.version < self._version:
             return
         self._version = table.version
@@ -81,7 +81,7 @@ class Switch:
             await _at_most(self._told, wait_ms)
 
     def stats(self) -> Stats:
-        """All that is reported."""
+        """Return the stats."""
         now = now_ms()
         return Stats(
             boot=self._boot,

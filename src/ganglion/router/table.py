@@ -1,4 +1,4 @@
-"""What the router gets: which service is served by which replicas, within which limits."""
+"""The routing table: which replicas serve which service, within which limits."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -13,14 +13,14 @@ NAME_MOST = 200
 
 
 class State(StrEnum):
-    """What may be done with a replica."""
+    """What the router may do with a replica."""
 
     STARTING = "starting"
-    """Its process runs; requests go to it as soon as it answers."""
+    """Its process runs; it gets requests as soon as it answers."""
     READY = "ready"
-    """Requests may go to it at once."""
+    """It may get requests immediately."""
     DRAINING = "draining"
-    """It finishes what it has and gets nothing new."""
+    """It finishes its requests and gets no new ones."""
 
 
 class Endpoint(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -29,8 +29,8 @@ class Endpoint(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
     Attributes:
         replica: unique within the service, as `chat-3/0`.
         address: `host:port`, with brackets around IPv6.
-        state: what may be done with it.
-        models: names it answers fastest to, as base models or adapters that are loaded.
+        state: what the router may do with it.
+        models: models that it answers fastest: loaded base models and adapters.
     """
 
     replica: str
@@ -40,7 +40,7 @@ class Endpoint(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
 
 
 class Limits(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What the router allows a service.
+    """Limits of a service.
 
     Attributes:
         per_replica: most requests in one replica at once; 0 = no bound.
@@ -62,7 +62,7 @@ class Limits(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
 
 
 class Access(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Who may reach a service.
+    """Callers of a service.
 
     Attributes:
         key: secret that lets a caller in as a token, and that tickets and cookies are made with;
@@ -84,7 +84,7 @@ class Service(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
     Attributes:
         name: the name in its URL.
         endpoints: its replicas; none = requests wait until there are some.
-        limits: what it is allowed.
+        limits: its limits.
         health: path that a starting replica answers with 2xx once it is ready; empty = it is
             ready when it takes connections.
         affinity: header whose equal values go to the same replica while that is not overloaded;
@@ -94,7 +94,7 @@ class Service(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
         wakes: whether requests wait while no replica can serve them; False = 503 at once.
         sleeps: while there are no replicas only requests that open a page wait; all others are
             answered 503 at once, so that pages which were left open wake no replica.
-        access: who may reach it.
+        access: its callers.
         late_ms: an answer whose body begins later than this after its request came is late;
             0 = none is.
     """

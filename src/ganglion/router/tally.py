@@ -1,4 +1,4 @@
-"""What is counted of one service."""
+"""Counters of one service."""
 
 from bisect import bisect_left
 from enum import StrEnum
@@ -23,7 +23,7 @@ class Outcome(StrEnum):
     LEFT = "left"
     """The caller went away."""
     WRONG = "wrong"
-    """The router refused it for what it is: too large, cut off, no HTTP."""
+    """The router refused the request itself: too large, cut off, malformed."""
 
 
 class Level:
@@ -33,7 +33,7 @@ class Level:
         self.value, self._sum, self._at = 0, 0, 0
 
     def add(self, now: int, change: int) -> None:
-        """It changes at `now`, in ms."""
+        """Change it at `now`, in ms."""
         self._sum += self.value * (now - self._at)
         self._at = now
         self.value += change
@@ -44,7 +44,7 @@ class Level:
 
 
 class Times:
-    """How long something took: lately, and ever."""
+    """Durations: of the last minute, and since the start."""
 
     def __init__(self) -> None:
         self.lately, self.sum_s = Window(), 0.0

@@ -1,16 +1,16 @@
-"""What lets a browser in once, made from the key of a service; the server makes it."""
+"""One-time tickets that admit a browser; the server makes them from the key of a service."""
 
 import hmac
 import secrets
 
 TICKET = "ganglion-ticket"
-"""Key of a query that lets one browser in once, and gives it a cookie."""
+"""Query parameter that admits one browser once and gives it a cookie."""
 TICKET_S = 300
 """How long a ticket may be used."""
 
 
 def ticket(key: str, now_s: float) -> str:
-    """A ticket for a service; worth something once, for `TICKET_S`."""
+    """Return a ticket for a service; valid once, for `TICKET_S`."""
     said = f"{int(now_s) + TICKET_S}.{secrets.token_urlsafe(12)}"
     return f"{said}.{mac(key, 'ticket', said)}"
 
@@ -25,7 +25,7 @@ def until(given: str, key: str, now_s: float) -> int:
 
 
 def mac(key: str, *words: str) -> str:
-    """What cannot be made without the key (RFC 2104)."""
+    """Return the HMAC of a text (RFC 2104)."""
     return hmac.new(key.encode(), "\0".join(words).encode(), "sha256").hexdigest()
 
 

@@ -18,7 +18,7 @@ from ganglion.router.visit import Visit
 
 End = web.WebSocketResponse | aiohttp.ClientWebSocketResponse
 CLOSE_S = 5.0
-"""How long the other side may take to agree to an end."""
+"""Time for the other side to confirm a close."""
 
 
 def wanted(request: web.BaseRequest) -> bool:
@@ -33,9 +33,9 @@ class Tunnel:
         session: connections to replicas.
         service: which service it is for.
         request: the caller's handshake.
-        path: what replicas are asked for, with the query, percent-encoded.
-        prefix: what was taken off the path.
-        visit: its stay.
+        path: path and query for replicas, percent-encoded.
+        prefix: prefix that was removed from the path.
+        visit: its record, from arrival to end.
     """
 
     def __init__(
@@ -111,7 +111,7 @@ class Tunnel:
     def _declined(
         self, replica: Replica, error: aiohttp.WSServerHandshakeError
     ) -> web.StreamResponse:
-        """The replica wants no WebSocket; the caller gets its status."""
+        """Pass on the status of a replica that refuses the WebSocket."""
         self._visit.answered(replica)
         status = HTTPStatus(error.status) if error.status >= HTTPStatus.BAD_REQUEST else None
         message = f"{replica.name} takes no WebSocket there: {error.message}"
@@ -128,7 +128,7 @@ def _largest(limits: Limits) -> int:
 
 
 class Ended(Struct, frozen=True):
-    """How one side ended.
+    """Close of one side.
 
     Attributes:
         code: close code of RFC 6455, 7.4.
@@ -176,7 +176,7 @@ async def _one_way(source: End, sink: End) -> Ended:
 
 
 def _broken_off(source: End) -> Ended:
-    """It vanished, or sent what is no WebSocket message."""
+    """The side vanished, or sent a malformed WebSocket message."""
     code = source.close_code
     # 1006 says that there was no close at all, and must not be sent.
     return Ended(code if code and code != WSCloseCode.ABNORMAL_CLOSURE else WSCloseCode.GOING_AWAY)

@@ -26,7 +26,7 @@ class Upload(Payload):
     Args:
         request: where it comes from.
         most: bytes allowed; 0 = no bound.
-        keep: whether it may have to be sent again after a part of it was sent.
+        keep: whether it must be repeatable after a part of it was sent.
         silent_s: longest silence of the caller before an answer has begun.
     """
 
@@ -75,7 +75,7 @@ class Upload(Payload):
             await writer.write(chunk)
 
     async def _incoming(self) -> AsyncIterator[bytes]:
-        """What was not read yet; whatever goes wrong here is not the replica's fault."""
+        """Read the rest; an error here is not the replica's fault."""
         try:
             while chunk := await self._part():
                 self._take(chunk)
@@ -108,7 +108,7 @@ class Upload(Payload):
                 self._kept = None
 
     async def _invite(self) -> None:
-        """Tell a caller that waits for it that its body is wanted."""
+        """Send `100 Continue` to a caller that waits for it."""
         request = self._request
         asked = request.headers.get(hdrs.EXPECT, "").lower() == "100-continue"
         if asked and not self._seen and request.version == HttpVersion11:
@@ -119,7 +119,7 @@ class Upload(Payload):
         """The answer has begun; it is given up, by this call, when the body turns out wrong."""
         self._cut, self._answered = answer, True
         if self._patience:
-            self._patience.reschedule(None)  # question and answer may go on side by side
+            self._patience.reschedule(None)  # request and response may overlap
         if self.wrong:
             answer()
 

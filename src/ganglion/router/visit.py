@@ -1,4 +1,4 @@
-"""One request's stay with the router: it waits for a replica, has one, loses it, is counted."""
+"""One request in the router: it waits for a replica, gets one, loses it, is counted."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -10,7 +10,7 @@ from msgspec import structs
 
 from ganglion.router.answers import Refusal
 from ganglion.router.choose import Wish
-from ganglion.router.desk import Desk, Full, Nobody, Replica, Ticket
+from ganglion.router.desk import Desk, Full, NoReplica, Replica, Ticket
 from ganglion.router.probe import Prober
 from ganglion.router.switch import now_ms
 from ganglion.router.tally import Outcome
@@ -37,7 +37,7 @@ class Visit:
 
     @asynccontextmanager
     async def seat(self) -> AsyncIterator[Replica]:
-        """A replica, for as long as the context lasts.
+        """Hold a replica while the context lasts.
 
         Raises:
             Refusal: there is none within the time that requests wait.
@@ -49,10 +49,10 @@ class Visit:
             self._desk.give_back(replica, now_ms())
 
     async def served(self, tried: Callable[[Replica], Awaitable[T | None]]) -> T:
-        """The answer of one replica, or of the next one where that is safe.
+        """Return the answer of one replica, or of the next one where a second try is safe.
 
         Args:
-            tried: asks a replica; None = another one may be asked.
+            tried: sends the request to a replica; None = another one may be tried.
 
         Raises:
             Refusal: no replica could answer.
@@ -77,7 +77,7 @@ class Visit:
             self._desk.ask(ticket, now_ms(), again=self.tries > 1)
         except Full:
             raise self._full() from None
-        except Nobody:
+        except NoReplica:
             raise self._unserved() from None
         replica = granted.result() if granted.done() else await self._waited(ticket, granted)
         if replica is None:
