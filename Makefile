@@ -5,6 +5,7 @@
 #   make setup         set up only; leaves .venv/bin/ganglion
 #   make soak          drawn tests at length, published figures again; TRACES=DIR has their traces
 #   make check         lint, types, architecture, start-up budget of the command line
+#   make docs          build the documentation as a site, out/docs/index.html
 #   make bench         quick benchmarks; TRACES=DIR adds the published traces
 #   make requirements  compile requirements/*.txt again
 #   make clean         remove what these commands made
@@ -13,7 +14,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test soak check lint bench requirements clean
+.PHONY: help setup demo test soak check lint docs bench requirements clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -44,9 +45,9 @@ $(VENV)/.runtime: pyproject.toml requirements/runtime.txt | $(BIN)/python
 	@$(PIP) install --no-deps --no-build-isolation -e .
 	@touch $@
 
-$(VENV)/.dev: requirements/test.txt requirements/check.txt $(VENV)/.runtime
+$(VENV)/.dev: requirements/test.txt requirements/check.txt requirements/docs.txt $(VENV)/.runtime
 	@echo "Installing the tools of tests and checks"
-	@$(PIP) install --require-hashes -r requirements/test.txt -r requirements/check.txt
+	@$(PIP) install --require-hashes -r requirements/test.txt -r requirements/check.txt -r requirements/docs.txt
 	@touch $@
 
 setup: $(VENV)/.runtime
@@ -78,6 +79,11 @@ soak: $(VENV)/.dev
 	$(BIN)/python -m tests.soak --seed $(SEED_OF_NIGHT)
 	$(BIN)/python -m tools.soak $(if $(TRACES),--traces $(TRACES))
 
+# A warning fails, so a broken link does, too.
+docs: $(VENV)/.dev
+	$(BIN)/sphinx-build --quiet --fail-on-warning --doctree-dir out/doctrees docs out/docs
+	@echo "out/docs/index.html"
+
 # $(call traced,FOLDER) names the folder of one source, where TRACES is given.
 traced = $(if $(TRACES),--traces $(TRACES)/$(1))
 
@@ -90,9 +96,10 @@ bench: setup
 
 requirements: | $(BIN)/python
 	@test -x $(BIN)/uv || $(PIP) install uv
-	for name in runtime test check jupyter; do \
+	for name in runtime test check docs jupyter; do \
 		case $$name in \
 			runtime) from="pyproject.toml --group build" ;; \
+			docs) from="--group docs -c requirements/runtime.txt -c requirements/test.txt -c requirements/check.txt" ;; \
 			*) from="--group $$name -c requirements/runtime.txt" ;; \
 		esac; \
 		$(BIN)/uv pip compile $$from $(UPGRADE) --universal --python-version 3.11 --generate-hashes \
