@@ -51,7 +51,7 @@ twice: give the same command again within an hour and the server recognises it.
 quote them from the shell), and filters: `--state`, `-q`, `-u`, `--kind`. Several values are
 alternatives (`-q red,blue`), several filters all have to hold. `update -q` moves to a queue;
 its filter is `--from-queue`. `cancel` asks before it acts on the beginning of an id, on
-`--all`, and on a filter or pattern that fits more than one job; where nobody can answer it
+`--all`, and on a filter or pattern that fits more than one job; without a terminal it
 refuses, unless `--yes` is given.
 
 **Output.** Tables are for eyes. Through a pipe nothing is cut and there is no colour; on a

@@ -17,7 +17,7 @@ INTRODUCTION = """\
 # Every key of the policy file
 
 Generated from the schema (`python tools/policy_reference.py`). `ganglion schema policy` prints it
-as JSON Schema. How the parts work together is told in [the policy file](README.md), where the
+as JSON Schema. How the parts work together is described in [the policy file](README.md), where the
 presets come from in [presets](presets.md). Where a preset differs from the default, it is bold.
 """
 LEFT_OUT = {"preset", "queues", "bookings", "priorities", "kinds", *SECTIONS}

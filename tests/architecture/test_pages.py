@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from tools.archlint.pages import dead_links, unknown_commands
-from tools.archlint.words import tracked
+from tools.archlint.words import plain_pages, tracked
 
 from ganglion.cli.registry import ALIASES, COMMANDS
 
@@ -32,3 +32,8 @@ def test_a_dead_link_is_found(tmp_path: Path) -> None:
 def test_an_unknown_command_is_found(tmp_path: Path) -> None:
     pages = page(tmp_path, "a ganglion is\n$ ganglion ps\n    ganglion fly\n")
     assert [found.line for found in unknown_commands(pages, KNOWN, tmp_path)] == [3]
+
+
+def test_a_vague_word_in_a_page_is_found(tmp_path: Path) -> None:
+    pages = page(tmp_path, "`nobody` may\n```\nnobody\n```\nleave it, and whoever\nasks\n")
+    assert [found.line for found in plain_pages(pages, tmp_path)] == [5]

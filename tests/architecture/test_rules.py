@@ -159,6 +159,8 @@ def test_a_picture_is_no_text(tmp_path: Path) -> None:
         ('"""M."""\n\ndef f():\n    """F.\n\n    A gang is told to stop.\n    """', 6),
         ('"""M."""\nx = 1  # whoever asks', 2),
         ('"""M."""\n# pods come to count', 2),
+        ('"""M."""\nraise ValueError("nobody leads")', 2),
+        ('"""M."""\nhint = f"whoever runs {x} ends"', 2),
     ],
 )
 def test_a_vague_word_in_prose_is_found(text: str, line: int) -> None:
@@ -168,7 +170,7 @@ def test_a_vague_word_in_prose_is_found(text: str, line: int) -> None:
 @pytest.mark.parametrize(
     "text", ['NOBODY = "nobody"', '"""The message `x` has so manyfold uses."""']
 )
-def test_names_and_parts_of_words_may_look_vague(text: str) -> None:
+def test_names_values_and_parts_of_words_may_look_vague(text: str) -> None:
     assert list(plain_words([parse(ENGINE, text)])) == []
 
 

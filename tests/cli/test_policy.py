@@ -196,7 +196,7 @@ def test_a_policy_is_applied_only_to_the_version_that_the_user_looked_at(
     assert late.code == 1
     assert late.err.splitlines() == [
         "Error: version 3 by bob is in force, not 2",
-        "Hint: look at what differs with: ganglion policy diff FILE",
+        "Hint: see the differences: ganglion policy diff FILE",
     ]
     assert [r.method for r in server.requests] == ["GET", "PUT", "GET"]
     assert ganglion("policy", "apply", file).code == 0

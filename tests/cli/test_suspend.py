@@ -27,7 +27,7 @@ def asked(server: FakeServer) -> list[str]:
 def test_what_is_lost_is_said_first(ganglion: Ganglion, sleepy: FakeServer) -> None:
     done = ganglion("suspend", "nb", "--yes")
     assert (done.code, done.err) == (0, f"nb-4: {LOSS}\n")
-    assert done.out == "suspending nb-4; take it up again with: ganglion resume nb-4\n"
+    assert done.out == "suspending nb-4; resume it with: ganglion resume nb-4\n"
     assert asked(sleepy) == [
         f"{API}/workloads/nb/suspend?dry_run=true",
         f"{API}/workloads/nb-4/suspend?",

@@ -171,7 +171,7 @@ def test_a_local_port_in_use_is_named_with_its_holder(
     assert f"port {port} is in use by" in done.err
     assert f"{port + 1}:80" in done.err
     assert ganglion("port-forward", job, "0x80").code == 2
-    assert "listens on no port" in ganglion("port-forward", job, "--pod", "0").err
+    assert "listens on no known port" in ganglion("port-forward", job, "--pod", "0").err
 
 
 def test_a_port_where_nothing_listens_is_said(site: Site, pod: tuple[str, Path]) -> None:

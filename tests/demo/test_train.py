@@ -112,7 +112,7 @@ def test_sigterm_makes_a_real_process_save_and_leave(tmp_path: Path) -> None:
                 break
         rest = process.stdout.read()
     assert process.returncode == TERMINATED
-    assert "was told to stop and saved" in rest
+    assert "stopped on request and saved" in rest
     saved = checkpoints.load(tmp_path)
     assert saved is not None
     assert saved.step >= 2

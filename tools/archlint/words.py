@@ -52,6 +52,11 @@ VAGUE = (
 
 _VAGUE = re.compile(rf"\b(?:{'|'.join(VAGUE)})\b".replace(" ", r"\s+"), re.IGNORECASE)
 
+_CODE = re.compile(r"^```.*?^```|`[^`\n]*`", re.MULTILINE | re.DOTALL)
+
+HISTORY = ("CHANGELOG.md", "docs/benchmarks/results/")
+"""Pages that say what was written at the time."""
+
 
 def tracked(root: Path = ROOT) -> list[Path]:
     """Return the files of the checkout that belong to the project."""
@@ -78,28 +83,40 @@ def banned_words(files: list[Path], root: Path = ROOT) -> Iterator[Finding]:
 
 
 def plain_words(files: list[Source]) -> Iterator[Finding]:
-    """Docstrings and comments name the subject, the request and the number."""
+    """Docstrings, comments and messages name the subject, the request and the number."""
     for source in files:
         # Few files hold such a word at all: only those are read token by token.
         if _VAGUE.search(source.text):
             yield from _vague(source)
 
 
+def plain_pages(files: list[Path], root: Path = ROOT) -> Iterator[Finding]:
+    """Pages keep the same words; code in them, and what is history, is left as it is."""
+    for file in files:
+        path = file.relative_to(root).as_posix()
+        if file.suffix == ".md" and not path.startswith(HISTORY):
+            text = _CODE.sub(lambda found: "\n" * found[0].count("\n"), file.read_text("utf-8"))
+            yield from _findings(path, 1, text)
+
+
 def _vague(source: Source) -> Iterator[Finding]:
     for first, text in _prose(source):
-        for found in _VAGUE.finditer(text):
-            line = first + text.count("\n", 0, found.start())
-            word = " ".join(found[0].split())
-            message = f"{word!r}: name the subject, the request or the number"
-            yield Finding(source.path, line, "plain", message)
+        yield from _findings(source.path, first, text)
+
+
+def _findings(path: str, first: int, text: str) -> Iterator[Finding]:
+    for found in _VAGUE.finditer(text):
+        line = first + text.count("\n", 0, found.start())
+        word = " ".join(found[0].split())
+        message = f"{word!r}: name the subject, the request or the number"
+        yield Finding(path, line, "plain", message)
 
 
 def _prose(source: Source) -> Iterator[tuple[int, str]]:
-    """Docstrings, also those of attributes, and comments, each with its first line."""
+    """Docstrings, texts of several words and comments, each with its first line."""
     for node in source.nodes:
-        value = node.value if isinstance(node, ast.Expr) else None
-        if isinstance(value, ast.Constant) and isinstance(value.value, str):
-            yield value.lineno, value.value
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value:
+            yield node.lineno, node.value
     for token in generate_tokens(StringIO(source.text).readline):
         if token.type == COMMENT:
             yield token.start[0], token.string

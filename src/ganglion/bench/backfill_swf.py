@@ -106,8 +106,7 @@ HPC2N = {"hpc2n": HPC2N_CPUS, "hpc2n-160": 160, "hpc2n-130": 130}
 
 _NOTES = (
     "replay: the same discipline without the engine, by counting processors.",
-    "p50, p90: of the jobs that had to wait and were told when to expect their start, those that"
-    " started by then.",
+    "p50, p90: of the jobs that had to wait and had a predicted start, those that started by then.",
     "default: ordered by limit x processors; who has waited long gets a reservation.",
 )
 

@@ -51,9 +51,9 @@ POLICIES: dict[str, Policy] = {
 }
 
 _NOTES = (
-    "idle: GPUs that nobody had while a pod that wants GPUs waited, % of all, over time; waiting:"
+    "idle: GPUs that were unused while a pod that wants GPUs waited, % of all, over time; waiting:"
     " part of the time in which one did. The first fifth of the time does not count.",
-    "ganglion, fgd, bestfit: only the score differs, and nobody is moved. default: Ganglion's own"
+    "ganglion, fgd, bestfit: only the score differs, and no pod is moved. default: Ganglion's own"
     " policy, which also reserves and moves.",
 )
 
@@ -143,7 +143,7 @@ def _table(load: str, policies: dict[str, dict[str, Any]]) -> Table:
 
 BENCH = Bench(
     "churn-openb",
-    "GPUs left unused while somebody waits, as pods come and go.",
+    "GPUs left unused while a pod waits, as pods come and go.",
     run,
     tuple(POLICIES),
 )

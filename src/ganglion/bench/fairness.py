@@ -113,7 +113,7 @@ def measure(field: Field, quota: int, policy: Policy, seed: int) -> dict[str, An
 _NOTES = (
     "jain: Jain's index of the GPU-hours that the four queues held. lost: work since the last"
     " checkpoint, restarts included, of all that were stopped within the 24 hours.",
-    "kai with a least run time of ten minutes; kueue preempts nobody by itself.",
+    "kai with a least run time of ten minutes; kueue does not preempt by itself.",
 )
 
 _COLUMNS = ("policy", "quota", "jain", "busy %", "lost GPU-h", "stops", "most of one gang")

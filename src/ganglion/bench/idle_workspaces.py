@@ -125,7 +125,7 @@ def _report(scores: dict[str, Score], count: int, seeds: int) -> Report:
     notes = (
         f"Truly idle: {hours:,.0f} GPU-hours. Returned is the part of them that was suspended;"
         " destroyed are GPU-hours of computations that were cut off.",
-        "Wrongful: somebody was at work or something computed. Back soon: rightful, and its user"
+        "Wrongful: its user was at work or something computed. Back soon: rightful, and its user"
         f" came back within {BACK_SOON_MIN} minutes. Unseen: while a GPU's series was missing or"
         f" the notebook server did not answer. Ours warns {WARN_MIN} minutes before.",
     )

@@ -86,7 +86,7 @@ POLICY_NOTES: dict[str, tuple[str, ...]] = {
         "las",
         "las-charged",
     ),
-    "default is Ganglion's own policy: it is told no durations and learns them from what ended.": (
+    "default is Ganglion's own policy: it gets no durations and learns them from what ended.": (
         "default",
         "unshared",
     ),

@@ -80,7 +80,7 @@ _NOTES = {
         " scheduler; api cpu: of the API server, creation and watches included. events: Scheduled"
         " events written by the end of the burst.",
         "bare: the client that creates a pod binds it: what the API server and client can do.",
-        "Medians of rounds; in each round everybody runs once, on the same API server and nodes.",
+        "Medians of rounds; in each round each runs once, on the same API server and nodes.",
     ),
     "mixed": (
         f"{APPLICATIONS} applications: each spread over {ZONES} zones with maxSkew 1, no two of its"

@@ -24,7 +24,7 @@ FEWEST = 20
 
 _NOTES = (
     "CPU seconds of one Python thread, no I/O. decision: the cycle that takes the submissions in."
-    " settled: all cycles until everybody who was stopped has left and what was decided runs.",
+    " settled: all cycles until all stopped gangs have left and what was decided runs.",
     "again: one more cycle in which nothing happened. peak: resident memory of the process.",
 )
 

@@ -119,7 +119,7 @@ _NOTES = (
     "on time: requests that were begun within 10 s of their arrival. busy: replica-hours over those"
     " that requests need.",
 )
-_ORACLE = "oracle: knows the requests of the next 75 s; nobody can do with much less."
+_ORACLE = "oracle: knows the requests of the next 75 s; no policy can do with much less."
 
 
 def run(options: BenchOptions, progress: Progress) -> Report:

@@ -107,7 +107,7 @@ def scaling(case: Case) -> Scaling:
 
 _NOTES = (
     "on time: prompts that a replica began to read within 2 s. ttft: time to the first token.",
-    "Everybody begins with the replicas that the mean load needs, and keeps them for 5 minutes.",
+    "All policies begin with the replicas that the mean load needs, and keeps them for 5 minutes.",
     "oracle: knows the requests of the next 75 s.",
 )
 

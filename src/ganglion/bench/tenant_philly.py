@@ -249,7 +249,7 @@ def _row(name: str, part: Mapping[str, Any], policies: tuple[str, ...]) -> tuple
 
 BENCH = Bench(
     "tenant-philly",
-    "What virtual clusters gain by sharing one cluster, and whether anybody loses.",
+    "What virtual clusters gain by sharing one cluster, and whether any of them loses.",
     run,
     POLICIES,
 )

@@ -110,7 +110,7 @@ def _failure(process: "subprocess.Popen[bytes]", log: Path) -> GanglionError:
     if code is None:
         process.terminate()
         return EnvironmentFault("the server did not answer in time", f"see {log}")
-    words = _after("Error: ", lines) or (lines[-1] if lines else "it said nothing")
+    words = _after("Error: ", lines) or (lines[-1] if lines else "it printed nothing")
     hint = " · ".join(part for part in (_after("Hint: ", lines), f"log: {log}") if part)
     if code == InputError.exit_code:
         return InputError(words, hint)

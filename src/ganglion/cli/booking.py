@@ -22,7 +22,7 @@ STATES = {"active": "yellow", "over": "dim"}
 @list_output
 @click.pass_context
 def booking(ctx: click.Context, form: str) -> None:
-    """Keep nodes for maintenance, or for a user, queue or workload.
+    """Keep nodes for maintenance, or for a queue or user.
 
     Without a command below, bookings are listed. A job may start on a booked node only if its
     time limit ends before the booking begins, or if the booking is for it.
@@ -61,7 +61,7 @@ def booking(ctx: click.Context, form: str) -> None:
     help="When it begins: 2026-12-01T08:00 (local, unless it says), +2h, now.",
 )
 @click.option("--to", "end", metavar="TIME", help="When it ends.")
-@click.option("--for", "length", metavar="TIME", help="How long it lasts instead, as 4h.")
+@click.option("--for", "length", metavar="TIME", help="Duration in place of --to, as 4h.")
 @click.option(
     "-q",
     "--queue",
@@ -77,7 +77,7 @@ def booking(ctx: click.Context, form: str) -> None:
     "users",
     multiple=True,
     metavar="NAME",
-    help="Only this user of them; may be repeated.",
+    help="Only this user of the queue; may be repeated.",
 )
 @click.option("--reason", default="", help="For people.")
 @output("text", "json")
@@ -114,7 +114,7 @@ def list_bookings(form: str) -> None:
 @command("remove", "booking remove cooling")
 @click.argument("name")
 def remove(name: str) -> None:
-    """Take a booking back."""
+    """Remove a booking."""
     with connect() as client:
         client.remove_booking(name)
     click.echo(f"booking {name} removed")

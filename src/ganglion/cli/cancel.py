@@ -30,7 +30,7 @@ NAMED = 5
 @click.argument("jobs", nargs=-1, metavar="[JOB]...", shell_complete=complete_jobs)
 @click.option("-a", "--all", "everything", is_flag=True, help="All of yours that have not ended.")
 @filter_options()
-@click.option("--force", is_flag=True, help="Kill at once, without time to save.")
+@click.option("--force", is_flag=True, help="Kill immediately, without time to save.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 @context_options
 def cancel(
@@ -81,7 +81,7 @@ def _ask(found: "BulkAnswer", *, everything: bool, many: bool) -> None:
         return
     what = f"cancel {plural(len(found.workloads), 'workload')}{_named(found.workloads)}?"
     if not sys.stdin.isatty():
-        raise InputError(what, "add --yes when nobody can answer")
+        raise InputError(what, "there is no terminal to confirm on: add --yes")
     click.confirm(what.capitalize(), abort=True, err=True)
 
 

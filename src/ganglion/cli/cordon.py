@@ -8,7 +8,9 @@ from ganglion.cli.options import command
 
 @command("cordon", 'cordon node-3 --reason "fan broken"')
 @click.argument("node", shell_complete=complete_nodes)
-@click.option("--reason", default="by hand", show_default=True, help="Shown to those who wait.")
+@click.option(
+    "--reason", default="by hand", show_default=True, help="Reason, shown to waiting jobs."
+)
 def cordon(node: str, reason: str) -> None:
     """Start nothing new on a node.
 

@@ -43,7 +43,7 @@ class Far(NamedTuple):
 )
 @click.argument("source")
 @click.argument("target")
-@click.option("--pod", type=click.IntRange(min=0), help="Of this pod of the gang.  [default: 0]")
+@click.option("--pod", type=click.IntRange(min=0), help="Pod of the gang.  [default: 0]")
 @context_options
 def cp(source: str, target: str, pod: int | None, where: Where | None) -> None:
     """Copy files and folders to and from a running pod.

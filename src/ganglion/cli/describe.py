@@ -25,7 +25,7 @@ MOST_GANGS = 20
 @context_options
 @output("text", "json", "yaml")
 def describe(words: tuple[str, ...], form: str, where: Where | None) -> None:
-    """Tell everything about a workload or a node.
+    """Describe a workload or a node in full.
 
     Of a workload its state and times, where its gangs run, why they wait, who entered its pods
     last, and what was submitted. Of a node who is on it, what waits for it, and how it takes

@@ -22,7 +22,7 @@ WIDTH = 80
 @command("doctor", "doctor", "doctor -o json")
 @output("table", "json", "yaml")
 def doctor(form: str) -> int:
-    """Look at what commonly goes wrong.
+    """Check for common problems.
 
     Home directory, disk, limits, GPUs, ledger, clock, proxies, and the server, where one runs.
     Nothing is changed and no secret is printed. Exit code 1 if a check fails, else 0.

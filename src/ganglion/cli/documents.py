@@ -24,14 +24,18 @@ OPTIONS = (
     click.option("--name", help="Name of the workload."),
     click.option("--kind", metavar="KIND", help="train, service, workspace, sweep or batch."),
     click.option(
-        "-q", "--queue", metavar="NAME", shell_complete=complete_queues, help="Queue it goes to."
+        "-q",
+        "--queue",
+        metavar="NAME",
+        shell_complete=complete_queues,
+        help="Queue of the workload.",
     ),
     click.option("--gpus", metavar="GPUS", help="GPUs per node: 8, H100:8, A100:80GB:4, 0.5."),
     click.option("--nodes", metavar="N", help="Nodes, all or nothing; 2..4 is elastic."),
     click.option("--procs", metavar="N", help="Processes per node."),
     click.option("--cpus", metavar="CPUS", help="CPU cores per node."),
     click.option("--memory", metavar="SIZE", help="Host memory per node, as 64Gi."),
-    click.option("--time-limit", "--time", metavar="TIME", help="Most it may run, as 2h."),
+    click.option("--time-limit", "--time", metavar="TIME", help="Longest run time, as 2h."),
     click.option("--priority", metavar="P", help="0 to 100, or low, normal, high, urgent."),
     click.option("--placement", metavar="LEVEL", help="rack, node, prefer_rack, …"),
     click.option(

@@ -42,7 +42,7 @@ def down(cancel: bool) -> None:
         note(f"The server does not take requests: {error.message}")
         os.kill(record.pid, signal.SIGTERM)  # it answered, so this is its process
     if record is None or record.url != url:  # $GANGLION_URL names another one
-        click.echo("Server told to stop.")
+        click.echo("The server is stopping.")
         return
     if not wait_gone(record.pid, CANCEL_S if cancel else STOP_S):
         hint = f"look at {home() / 'server.log'}, or: kill {record.pid}"

@@ -28,7 +28,7 @@ SHOWN = 20
     default="+1h",
     show_default=True,
     metavar="TIME",
-    help="When what is still there is stopped: 2026-12-01T08:00 (local, unless it says), +2h, now.",
+    help="When remaining gangs are stopped: 2026-12-01T08:00 (local, unless it says), +2h, now.",
 )
 @click.option("--reason", default="maintenance", show_default=True, help="For people.")
 @output("text", "json")

@@ -32,12 +32,14 @@ def _known(_: click.Context, __: click.Parameter, types: tuple[str, ...]) -> fro
 
 @command("events", "events --follow", "events train --type pod_access", "events -o json -n 50")
 @click.argument("job", required=False, shell_complete=complete_jobs)
-@click.option("-f", "--follow", is_flag=True, help="Go on until Ctrl-C.")
-@click.option("--after", type=click.IntRange(min=0), default=0, help="Only later ones than this.")
+@click.option("-f", "--follow", is_flag=True, help="Follow until Ctrl-C.")
 @click.option(
-    "--type", "types", multiple=True, callback=_known, help="Only of this type, as pod_access."
+    "--after", type=click.IntRange(min=0), default=0, help="Only events after this number."
 )
-@click.option("-n", "--limit", type=click.IntRange(min=1), help="At most so many rows.")
+@click.option(
+    "--type", "types", multiple=True, callback=_known, help="Only this type, as pod_access."
+)
+@click.option("-n", "--limit", type=click.IntRange(min=1), help="Most rows to print.")
 @output("text", "json")
 def events(
     job: str | None,

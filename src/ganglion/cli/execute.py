@@ -32,10 +32,10 @@ FAILED = 1
 )
 @click.argument("job", shell_complete=complete_jobs)
 @click.argument("words", nargs=-1, metavar="[-- COMMAND...]", type=click.UNPROCESSED)
-@click.option("-i", "--stdin", "typing", is_flag=True, help="Pass the standard input on.")
+@click.option("-i", "--stdin", "typing", is_flag=True, help="Forward the standard input.")
 @click.option("-t", "--tty", "terminal", is_flag=True, help="Give the command a terminal.")
-@click.option("--pod", type=click.IntRange(min=0), help="In this pod of the gang.  [default: 0]")
-@click.option("--rank", type=click.IntRange(min=0), help="With the environment of this process.")
+@click.option("--pod", type=click.IntRange(min=0), help="Pod of the gang.  [default: 0]")
+@click.option("--rank", type=click.IntRange(min=0), help="Use the environment of this rank.")
 @context_options
 def exec_command(
     job: str,

@@ -175,7 +175,7 @@ def _escalation(explanation: Explanation, now: int) -> list[tuple[str, Text]]:
 def _unknown(guesses: Sequence[str]) -> str:
     """Say why the start is unknown, and what would make it known."""
     if not guesses:
-        return "unknown: no end of what runs is expected to make room for it"
+        return "unknown: no expected end of a running gang makes room for it"
     more = len(guesses) - NAMED
     named = ", ".join(guesses[:NAMED]) + (f" and {more} more" if more > 0 else "")
     return (

@@ -61,7 +61,7 @@ def filter_options(*, state: bool = True, queue: str = "-q/--queue") -> Callable
             type=Several(),
             metavar="NAME",
             shell_complete=complete_queues,
-            help="Those of this queue; several: a,b.",
+            help="Only this queue; several: a,b.",
         ),
         click.option(
             "-u",
@@ -70,7 +70,7 @@ def filter_options(*, state: bool = True, queue: str = "-q/--queue") -> Callable
             multiple=True,
             type=Several(),
             metavar="NAME",
-            help="Those of this user.",
+            help="Only this user.",
         ),
         click.option(
             "--kind",
@@ -78,7 +78,7 @@ def filter_options(*, state: bool = True, queue: str = "-q/--queue") -> Callable
             multiple=True,
             type=Several(*KINDS),
             metavar="KIND",
-            help="Those of this kind, as train or service.",
+            help="Only this kind, as train or service.",
         ),
     ]
     if state:
@@ -88,7 +88,7 @@ def filter_options(*, state: bool = True, queue: str = "-q/--queue") -> Callable
             multiple=True,
             type=Several(*STYLES),
             metavar="STATE",
-            help="Those in this state, as queued or running.",
+            help="Only this state, as queued or running.",
         )
         options.insert(0, in_state)
 

@@ -41,7 +41,7 @@ class Way(NamedTuple):
 )
 @click.argument("job", shell_complete=complete_jobs)
 @click.argument("ports", nargs=-1, metavar="[[LOCAL:]REMOTE...]")
-@click.option("--pod", type=click.IntRange(min=0), help="Of this pod of the gang.  [default: 0]")
+@click.option("--pod", type=click.IntRange(min=0), help="Pod of the gang.  [default: 0]")
 @context_options
 def port_forward(job: str, ports: tuple[str, ...], pod: int | None, where: Where | None) -> None:
     """Forward local ports to ports of a running pod, until Ctrl-C.
@@ -71,7 +71,7 @@ def parsed(text: str) -> Way:
     found = PAIR.fullmatch(text)
     local, remote = (found[1], int(found[2])) if found else (None, 0)
     if not found or not 0 < remote <= MOST or int(local or 0) > MOST:
-        raise InputError(f"{text} is no port", "as 8080:8888, 6006, or :6006 for any free one")
+        raise InputError(f"{text} is not a port", "as 8080:8888, 6006, or :6006 for any free one")
     return Way(remote if local is None else int(local or 0), remote)
 
 
@@ -81,7 +81,7 @@ def _own(client: "Client", job: str) -> Way:
     gangs = client.workload(ref).gangs
     chosen = [each for each in gangs if each.endpoint and index in ("", str(each.index))]
     if not chosen:
-        raise StateError(f"{job} listens on no port that is known", "name one, as 8080:8888")
+        raise StateError(f"{job} listens on no known port", "name one, as 8080:8888")
     return Way(0, int(chosen[0].endpoint.rpartition(":")[2]))
 
 

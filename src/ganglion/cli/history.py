@@ -62,14 +62,14 @@ def columns() -> "list[Column[HistoryItem]]":
     "states",
     multiple=True,
     type=click.Choice(ENDED, case_sensitive=False),
-    help="Ended in this state; may be repeated.",
+    help="Only this final state; may be repeated.",
 )
-@click.option("-u", "--user", metavar="NAME", help="Those of this user.")
+@click.option("-u", "--user", metavar="NAME", help="Only this user.")
 @click.option(
-    "-q", "--queue", metavar="NAME", shell_complete=complete_queues, help="Those of this queue."
+    "-q", "--queue", metavar="NAME", shell_complete=complete_queues, help="Only this queue."
 )
-@click.option("--kind", metavar="KIND", help="Those of this kind, as train or service.")
-@click.option("-n", "--limit", type=click.IntRange(min=1), help="At most so many rows.")
+@click.option("--kind", metavar="KIND", help="Only this kind, as train or service.")
+@click.option("-n", "--limit", type=click.IntRange(min=1), help="Most rows to print.")
 @list_output
 def history(
     name: str | None,

@@ -39,7 +39,7 @@ def ledger() -> None:
 @DB
 @output("text", "json")
 def verify(db: str, form: str) -> int:
-    """Look the whole ledger through, and name every row that is wrong.
+    """Check the whole ledger, and name every row that is wrong.
 
     Numbers, checksums and the chain of them, whether events can be read, a replay of all of them,
     the invariants of the state that it gives, and snapshots against it. Exit code 1 when anything
@@ -110,7 +110,7 @@ def backup(file: Path, db: str) -> None:
         with _reading(db) as reader, _progress() as progress:
             exported(reader, file, progress)
     click.echo(f"backup written to {file}")
-    note(f"To see that it is sound: ganglion ledger verify --db {file}")
+    note(f"To check it: ganglion ledger verify --db {file}")
 
 
 for each in (verify, export, import_, backup):

@@ -26,15 +26,15 @@ if TYPE_CHECKING:
     "logs train --all-ranks --follow",
 )
 @click.argument("job", shell_complete=complete_jobs)
-@click.option("-f", "--follow", is_flag=True, help="Go on until the job ends or Ctrl-C.")
-@click.option("--rank", type=click.IntRange(min=0), help="Of this process.  [default: 0]")
-@click.option("--all-ranks", is_flag=True, help="Of every process, each line with its rank.")
-@click.option("--node", metavar="NAME", help="Of the processes on this node.")
-@click.option("--index", type=click.IntRange(min=0), help="Of this replica or trial.")
+@click.option("-f", "--follow", is_flag=True, help="Follow until the job ends, or Ctrl-C.")
+@click.option("--rank", type=click.IntRange(min=0), help="Rank to print.  [default: 0]")
+@click.option("--all-ranks", is_flag=True, help="Every rank; each line begins with its rank.")
+@click.option("--node", metavar="NAME", help="Only the ranks on this node.")
+@click.option("--index", type=click.IntRange(min=0), help="Number of the replica or trial.")
 @click.option("--tail", type=click.IntRange(min=0), metavar="N", help="Only the last N lines.")
-@click.option("--since", metavar="TIME", help="Only what was written since, as 10m.")
-@click.option("--previous", is_flag=True, help="Of the attempt before the last restart.")
-@click.option("--diagnose", is_flag=True, help="What the scheduler did with it instead.")
+@click.option("--since", metavar="TIME", help="Only output since then, as 10m.")
+@click.option("--previous", is_flag=True, help="The attempt before the last restart.")
+@click.option("--diagnose", is_flag=True, help="The scheduler's events about it instead.")
 @context_options
 def logs(
     job: str,
@@ -61,7 +61,7 @@ def logs(
     refuse(
         several * "--rank, --all-ranks and --node exclude each other",
         bool(diagnose and where)
-        * "--diagnose is told by a server; in a cluster: kubectl get events",
+        * "--diagnose is not supported with --context; use: kubectl get events",
         differ * f"{job} and --index {index} contradict each other",
     )
     index = index if own is None else own

@@ -26,7 +26,7 @@ BASE = click.option(
 )
 ALONE = -1
 """Version of an outcome that no server has seen."""
-UNCHECKED = "No server runs, so flavors, plugins and queues in use were not looked at."
+UNCHECKED = "No server runs, so flavors, plugins and queues in use were not checked."
 
 
 @click.group("policy", cls=click.RichGroup, context_settings=settings())
@@ -45,7 +45,8 @@ def policy() -> None:
 def check(file: str, strict: bool, form: str) -> None:
     """Say what is wrong with a policy file.
 
-    With a server that runs, against its nodes, queues and jobs; else by itself. Nothing is set.
+    Check it against the nodes, queues and jobs of the running server; without a server, check
+    the file alone. Nothing is changed.
     """
     found = _checked(file)
     if strict and found.warnings:
@@ -54,7 +55,7 @@ def check(file: str, strict: bool, form: str) -> None:
         print_data(found, form)
         return
     _warn(found.warnings)
-    would = f": {summary(found.changes)}" if found.version >= 0 else ", as far as it goes alone"
+    would = f": {summary(found.changes)}" if found.version >= 0 else ", checked without a server"
     click.echo(f"{file} is fine{would}")
 
 
@@ -80,13 +81,11 @@ def diff(file: str, form: str) -> None:
 
 @command("apply", "policy apply policy.yaml", "policy apply slurm-like")
 @FILE
-@click.option(
-    "--allow-unknown-flavors", is_flag=True, help="Take flavors that no node has, for later ones."
-)
+@click.option("--allow-unknown-flavors", is_flag=True, help="Accept flavors that no node has yet.")
 @BASE
 @output("text", "json")
 def apply(file: str, allow_unknown_flavors: bool, base: int | None, form: str) -> None:
-    """Let a policy decide from now on.
+    """Put a policy in force.
 
     Jobs that run are not disturbed. Queues that the file leaves out are removed if it lists
     queues at all and nothing is in them.
@@ -157,7 +156,7 @@ def _etag(client: "Client", base: int | None) -> str:
     if found.version != base:
         by = f" by {found.user}" if found.user else ""
         message = f"version {found.version}{by} is in force, not {base}"
-        raise Stale(message, "look at what differs with: ganglion policy diff FILE")
+        raise Stale(message, "see the differences: ganglion policy diff FILE")
     return found.etag
 
 

@@ -87,9 +87,9 @@ def _reason(view: "WorkloadBase") -> str:
     "ps", "ps --watch", "ps --all -n 20", "ps 'train-*' --state queued", "ps -q research -o wide"
 )
 @click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=complete_jobs)
-@click.option("-a", "--all", "ended", is_flag=True, help="Also those that have ended.")
+@click.option("-a", "--all", "ended", is_flag=True, help="Include ended workloads.")
 @filter_options()
-@click.option("-n", "--limit", type=click.IntRange(min=1), help="At most so many rows.")
+@click.option("-n", "--limit", type=click.IntRange(min=1), help="Most rows to print.")
 @context_options
 @watch
 @list_output

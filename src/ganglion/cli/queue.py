@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @command("queue", "queue --watch", "queue -q research -n 20", "queue 'train-*' -o wide")
 @click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=complete_jobs)
 @filter_options(state=False)
-@click.option("-n", "--limit", type=click.IntRange(min=1), help="At most so many rows.")
+@click.option("-n", "--limit", type=click.IntRange(min=1), help="Most rows to print.")
 @watch
 @list_output
 def queue(

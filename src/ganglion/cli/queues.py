@@ -47,14 +47,12 @@ def queues(ctx: click.Context, form: str) -> None:
     "queues set research --weight 2",
 )
 @click.argument("name", shell_complete=complete_queues)
-@click.option(
-    "--parent", metavar="NAME", shell_complete=complete_queues, help="Queue it belongs to."
-)
+@click.option("--parent", metavar="NAME", shell_complete=complete_queues, help="Parent queue.")
 @click.option("--quota", multiple=True, metavar="GPUS", help="Guaranteed: 8, or H100:8 by flavor.")
 @click.option("--limit", multiple=True, metavar="GPUS", help="Most it may use: 12, or H100:12.")
-@click.option("--weight", type=click.IntRange(0), help="Its part of what nobody is guaranteed.")
-@click.option("--priority", type=int, help="Who is first in dividing that; higher first.")
-@click.option("--max-pending", type=click.IntRange(0), help="Most that may wait; 0 = no bound.")
+@click.option("--weight", type=click.IntRange(0), help="Weight in dividing what is beyond quotas.")
+@click.option("--priority", type=int, help="Priority in that division; higher first.")
+@click.option("--max-pending", type=click.IntRange(0), help="Most waiting workloads; 0 = no bound.")
 def set_queue(
     name: str, quota: Sequence[str], limit: Sequence[str], **flags: str | int | None
 ) -> None:

@@ -46,12 +46,12 @@ COMMANDS: dict[str, Entry] = {
     "ps": Entry("ganglion.cli.ps:ps", "List your workloads.", LOOK),
     "queue": Entry("ganglion.cli.queue:queue", "Show everything that waits, in order.", LOOK),
     "schedules": Entry(
-        "ganglion.cli.schedules:schedules", "List what is submitted again and again.", LOOK
+        "ganglion.cli.schedules:schedules", "List workloads that are submitted on a schedule.", LOOK
     ),
     "why": Entry("ganglion.cli.why:why", "Say why a workload waits and what would help.", LOOK),
     "logs": Entry("ganglion.cli.logs:logs", "Print what a workload wrote.", LOOK),
     "describe": Entry(
-        "ganglion.cli.describe:describe", "Tell everything about a workload or a node.", LOOK
+        "ganglion.cli.describe:describe", "Describe a workload or a node in full.", LOOK
     ),
     "top": Entry("ganglion.cli.top:top", "Show what jobs, users and GPUs use now.", LOOK),
     "get": Entry("ganglion.cli.get:get", "Print a workload as data.", LOOK),
@@ -74,8 +74,8 @@ COMMANDS: dict[str, Entry] = {
     "suspend": Entry(
         "ganglion.cli.suspend:suspend", "Stop workspaces until they are resumed.", CHANGE
     ),
-    "resume": Entry("ganglion.cli.suspend:resume", "Take suspended workspaces up again.", CHANGE),
-    "retry": Entry("ganglion.cli.retry:retry", "Submit what failed once more.", CHANGE),
+    "resume": Entry("ganglion.cli.suspend:resume", "Resume suspended workspaces.", CHANGE),
+    "retry": Entry("ganglion.cli.retry:retry", "Submit failed work again.", CHANGE),
     "update": Entry(
         "ganglion.cli.update:update",
         "Change priority, queue, time limit or deadline; hold or release.",
@@ -92,7 +92,9 @@ COMMANDS: dict[str, Entry] = {
     "queues": Entry("ganglion.cli.queues:queues", "List, set and delete queues.", CLUSTER),
     "policy": Entry("ganglion.cli.policy:policy", "Check, apply and roll back policies.", CLUSTER),
     "booking": Entry(
-        "ganglion.cli.booking:booking", "Keep nodes for maintenance or for somebody.", CLUSTER
+        "ganglion.cli.booking:booking",
+        "Keep nodes for maintenance, or for a queue or user.",
+        CLUSTER,
     ),
     "cordon": Entry("ganglion.cli.cordon:cordon", "Start nothing new on a node.", CLUSTER),
     "uncordon": Entry("ganglion.cli.cordon:uncordon", "Let a node take work again.", CLUSTER),
@@ -117,7 +119,7 @@ COMMANDS: dict[str, Entry] = {
     "completion": Entry(
         "ganglion.cli.completion:completion", "Print a completion script for your shell.", TOOLS
     ),
-    "doctor": Entry("ganglion.cli.doctor:doctor", "Look at what commonly goes wrong.", TOOLS),
+    "doctor": Entry("ganglion.cli.doctor:doctor", "Check for common problems.", TOOLS),
     "version": Entry("ganglion.cli.version:version", "Print versions of client and server.", TOOLS),
 }
 

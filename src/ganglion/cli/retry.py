@@ -14,7 +14,7 @@ from ganglion.cli.tables import print_data
 @click.argument("job", shell_complete=complete_jobs)
 @output("text", "json", "yaml")
 def retry(job: str, form: str) -> None:
-    """Submit what failed once more.
+    """Submit failed work again.
 
     Of a sweep only the trials that failed are run again, as a sweep of their own; what still
     runs or waits of it goes on. Anything else is run again as a whole.

@@ -28,7 +28,7 @@ LEVELS = ("debug", "info", "warning", "error")
     "--kubeconfig",
     multiple=True,
     metavar="[NAME=]FILE",
-    help="A cluster; give it several times, with names, for several clusters.",
+    help="A cluster; repeat it, with names, for several clusters.",
 )
 @click.option(
     "--context", default="", metavar="NAME", help="Context of the file; its current one by default."
@@ -56,25 +56,30 @@ LEVELS = ("debug", "info", "warning", "error")
 @click.option(
     "--lease", default="", metavar="NAME", help="Name of the Lease; the scheduler's by default."
 )
-@click.option("--no-lease", is_flag=True, help="Decide at once: nobody else schedules.")
-@click.option("--identity", default="", metavar="NAME", help="Who this is; the host's name else.")
+@click.option("--no-lease", is_flag=True, help="Decide without a Lease, as the only scheduler.")
+@click.option(
+    "--identity",
+    default="",
+    metavar="NAME",
+    help="Identity in the Lease; the host name by default.",
+)
 @click.option(
     "--listen",
     default=f"127.0.0.1:{PORT}",
     show_default=True,
     metavar="HOST:PORT",
-    help="Where views, probes and metrics are served; port 0 = any free one.",
+    help="Address of views, probes and metrics; port 0 = any free one.",
 )
 @click.option(
     "--default-queue",
     default="default",
     show_default=True,
-    help="Queue of pods that name none, nor their namespace; '' = there is none.",
+    help="Queue of pods when neither they nor their namespace name one; '' = none.",
 )
 @click.option(
     "--record-users",
     is_flag=True,
-    help="Limits per user go by ganglion.dev/created-by, which admission has to protect.",
+    help="Apply limits per user by ganglion.dev/created-by, which admission must protect.",
 )
 @click.option(
     "--policy", default="default", show_default=True, help="Name of the Policy object that decides."
@@ -84,7 +89,7 @@ LEVELS = ("debug", "info", "warning", "error")
     "settings_file",
     default="",
     metavar="FILE",
-    help="Topology labels of your own, and how long things may take; see docs/install.md.",
+    help="Custom topology labels and timeouts; see docs/install.md.",
 )
 @click.option("--log-level", type=click.Choice(LEVELS), default="info", show_default=True)
 def scheduler(
@@ -155,7 +160,7 @@ def _endpoints(given: tuple[str, ...], context: str) -> dict[str, "Endpoint"]:
             what = "the same name" if name else "no name"
             raise InputError(
                 f"--kubeconfig {each}: of several clusters, this one has {what}",
-                "write --kubeconfig NAME=FILE, each with a name of its own",
+                "write --kubeconfig NAME=FILE, each with its own name",
             )
         found[name] = load(file, context or None)
     return found

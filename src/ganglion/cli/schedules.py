@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
 
 @command("schedules", "schedules", "schedules -o wide", "schedules --remove nightly")
-@click.option("--remove", "removed", metavar="NAME", help="Take a schedule back.")
+@click.option("--remove", "removed", metavar="NAME", help="Remove a schedule.")
 @list_output
 def schedules(removed: str | None, form: str) -> None:
-    """List what is submitted again and again.
+    """List workloads that are submitted on a schedule.
 
-    The next to come is first. A workload file with `schedule` makes a schedule; submitting it
-    again changes it. Taking one back leaves alone what it has begun.
+    The next date is first. A workload file with `schedule` makes a schedule; submitting it
+    again changes it. Removing one does not stop the workloads that it has submitted.
     """
     with connect() as client:
         if removed:

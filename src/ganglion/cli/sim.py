@@ -45,13 +45,19 @@ COUNT = click.IntRange(min=1)
 @click.option("-q", "--queue", default="", help="Only the jobs of this queue (vc) of the trace.")
 @click.option("--limit", type=COUNT, help="Only the first N jobs.")
 @click.option("--synthetic", type=COUNT, help="Draw N jobs instead of reading a trace. [1000]")
-@click.option("--seed", type=int, default=1, show_default=True, help="Of drawn jobs and faults.")
-@click.option("--cluster", type=FILE, help="Cluster file, or an openb node list (.csv, .csv.gz).")
-@click.option("--nodes", type=COUNT, help="Equal nodes instead; left out, sized for the trace.")
-@click.option("--gpus-per-node", type=COUNT, default=8, show_default=True, help="Of such nodes.")
-@click.option("--nodes-per-rack", type=COUNT, default=8, show_default=True, help="Of such nodes.")
 @click.option(
-    "--cpus-per-node", type=COUNT, default=64, show_default=True, help="Of nodes for CPU logs."
+    "--seed", type=int, default=1, show_default=True, help="Seed of drawn jobs and faults."
+)
+@click.option("--cluster", type=FILE, help="Cluster file, or an openb node list (.csv, .csv.gz).")
+@click.option("--nodes", type=COUNT, help="Number of equal nodes; by default, sized for the trace.")
+@click.option("--gpus-per-node", type=COUNT, default=8, show_default=True, help="GPUs of each.")
+@click.option("--nodes-per-rack", type=COUNT, default=8, show_default=True, help="Nodes of a rack.")
+@click.option(
+    "--cpus-per-node",
+    type=COUNT,
+    default=64,
+    show_default=True,
+    help="CPU cores of each, for CPU logs.",
 )
 @click.option(
     "--policy",
@@ -66,16 +72,24 @@ COUNT = click.IntRange(min=1)
     show_default=True,
     help="none, light, heavy, and settings as mtbf=30d,fail=1%,lost=5%.",
 )
-@click.option("--start-delay", default="0s", show_default=True, help="From decision to running.")
-@click.option("--restart-cost", default="0s", show_default=True, help="Lost at every restart.")
-@click.option("--resize-cost", default="0s", show_default=True, help="Lost at every resize.")
-@click.option("--stop-time", default="", help="Until stopped pods are gone. [their whole grace]")
-@click.option("--save-on-stop", is_flag=True, help="Jobs that save by themselves save when told.")
-@click.option("--checkpoint", default="", help="Let all jobs save this often, as 30m.")
+@click.option(
+    "--start-delay", default="0s", show_default=True, help="Time from decision to running."
+)
+@click.option("--restart-cost", default="0s", show_default=True, help="Time lost at every restart.")
+@click.option("--resize-cost", default="0s", show_default=True, help="Time lost at every resize.")
+@click.option(
+    "--stop-time", default="", help="Time until stopped pods are gone. [their whole grace]"
+)
+@click.option(
+    "--save-on-stop",
+    is_flag=True,
+    help="Jobs with periodic checkpoints also save when asked to stop.",
+)
+@click.option("--checkpoint", default="", help="Checkpoint interval of all jobs, as 30m.")
 @click.option("--horizon", default="", help="Stop after this much virtual time, as 7d.")
 @click.option("--check", is_flag=True, help="Verify every invariant after every cycle (slow).")
-@click.option("--json", "json_file", type=FILE, help="Write all figures there.")
-@click.option("--html", "html_file", type=FILE, help="Write a report with plots there.")
+@click.option("--json", "json_file", type=FILE, help="File for all figures.")
+@click.option("--html", "html_file", type=FILE, help="File for a report with plots.")
 @output("table", "json")
 def sim(
     form: str,

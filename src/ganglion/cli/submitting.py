@@ -23,7 +23,7 @@ OPTIONS = (
     click.option("--wait", is_flag=True, help="Wait for the end without printing logs."),
     click.option("--all-ranks", is_flag=True, help="Print the logs of every process."),
     click.option("--force", is_flag=True, help="Submit it even if it could never start."),
-    click.option("--dry-run", is_flag=True, help="Say whether it fits now; submit nothing."),
+    click.option("--dry-run", is_flag=True, help="Print whether it fits now; submit nothing."),
 )
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @command("suspend", "suspend notebook", "suspend notebook --dry-run", "suspend --yes nb-4 nb-7")
 @click.argument("jobs", nargs=-1, required=True, metavar="JOB...", shell_complete=complete_jobs)
-@click.option("--dry-run", is_flag=True, help="Only say what would be lost.")
+@click.option("--dry-run", is_flag=True, help="Only print what would be lost.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 @context_options
 @output("text", "json", "yaml")
@@ -47,14 +47,14 @@ def suspend(
         flags = where.flags if where else ""
         for each in asked:
             again = f"ganglion resume {each.id}{flags}"
-            click.echo(f"suspending {each.id}; take it up again with: {again}")
+            click.echo(f"suspending {each.id}; resume it with: {again}")
 
 
 @command("resume", "resume notebook")
 @click.argument("jobs", nargs=-1, required=True, metavar="JOB...", shell_complete=complete_jobs)
 @context_options
 def resume(jobs: tuple[str, ...], where: Where | None) -> None:
-    """Take suspended workspaces up again.
+    """Resume suspended workspaces.
 
     They are first to start, and from then on have no more right to their place than before. In a
     cluster they wait like any other workload of their queue.

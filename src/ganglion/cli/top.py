@@ -55,7 +55,7 @@ class Line:
     type=click.Choice(("job", "user")),
     default="job",
     show_default=True,
-    help="Whose use is summed up.",
+    help="Sum up by job or by user.",
 )
 @click.option("--once", is_flag=True, help="Print it once, as through a pipe.")
 @context_options

@@ -74,12 +74,14 @@ class Wish(NamedTuple):
 @click.option("--nodes", type=int, metavar="N", help="Split this machine into N pretend nodes.")
 @click.option("--fake-gpus", default="", metavar="GPUS", help="Pretend GPUs per node: 8, H100:8.")
 @click.option("--racks", type=int, default=0, metavar="R", help="Put the nodes into R racks.")
-@click.option("--cpus", type=float, metavar="CPUS", help="CPU cores a node counts for.")
-@click.option("--memory", default="", metavar="SIZE", help="Memory a node counts for, as 64Gi.")
+@click.option("--cpus", type=float, metavar="CPUS", help="CPU cores of each node.")
+@click.option("--memory", default="", metavar="SIZE", help="Memory of each node, as 64Gi.")
 @click.option(
     "--cluster", default="", metavar="FILE", help="Nodes, queues and policy from a cluster file."
 )
-@click.option("--queues", default="", metavar="FILE", help="Queues and policy alone from a file.")
+@click.option(
+    "--queues", default="", metavar="FILE", help="Queues and policy from a file, without nodes."
+)
 @click.option(
     "--policy",
     default="",
@@ -91,25 +93,25 @@ class Wish(NamedTuple):
     type=click.IntRange(0, 65_535),
     default=PORT,
     show_default=True,
-    help="Where it listens on this machine; 0 = any free port.",
+    help="Port on this machine; 0 = any free one.",
 )
 @click.option(
     "--services-port",
     type=click.IntRange(0, 65_535),
     metavar="PORT",
-    help="Where services are reached; the port after --port otherwise.",
+    help="Port of services; by default the one after --port.",
 )
 @click.option(
     "--host-name",
     multiple=True,
     metavar="NAME",
-    help="A name it answers to beside localhost, as gpu-box or gpu-box:7077.",
+    help="Host name to accept beside localhost, as gpu-box or gpu-box:7077.",
 )
 @click.option(
     "--max-connections",
     type=click.IntRange(16, 60_000),
     metavar="N",
-    help="Connections over TCP at once, half of them for one address; 2048 otherwise.",
+    help="Most simultaneous TCP connections, half of them for one address. [default: 2048]",
 )
 @click.option(
     "--allow-url",
@@ -117,11 +119,11 @@ class Wish(NamedTuple):
     metavar="HOST",
     help="A private host or network that `scale.source` may name, as 127.0.0.1 or 10.0.0.0/8.",
 )
-@click.option("--db", default="", metavar="URL", help="Keep the ledger there, as postgresql://…")
+@click.option("--db", default="", metavar="URL", help="Database of the ledger, as postgresql://…")
 @click.option(
     "--take-over",
     is_flag=True,
-    help="Run the gangs of a ledger that another home ran; what runs there ends first.",
+    help="Take over the ledger of another home; gangs that run there end first.",
 )
 @click.option("--foreground", is_flag=True, help="Stay in this terminal until Ctrl-C.")
 def up(foreground: bool, **flags: int | float | str | tuple[str, ...] | None) -> None:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 )
 @click.option("--time-limit", metavar="TIME", help="Most it may run, as 24h or 2:00:00.")
 @click.option("--deadline", metavar="TIME", help="As 12h after the submit, or a date; 0 lifts it.")
-@click.option("--hold/--release", "held", default=None, help="Keep it from starting, or let it.")
+@click.option("--hold/--release", "held", default=None, help="Hold it, or release it.")
 @filter_options(queue="--from-queue")
 @output("table", "json", "yaml")
 def update(

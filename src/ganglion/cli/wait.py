@@ -63,15 +63,17 @@ class Wish(NamedTuple):
     "wait chat --for running",
 )
 @click.argument("jobs", nargs=-1, required=True, metavar="JOB...", shell_complete=complete_jobs)
-@click.option("--any", "first", is_flag=True, help="Until one of them is there.")
-@click.option("--all", "every", is_flag=True, help="Until all of them are there.  [default]")
+@click.option("--any", "first", is_flag=True, help="Wait until one of them is in the state.")
+@click.option(
+    "--all", "every", is_flag=True, help="Wait until all of them are in the state.  [default]"
+)
 @click.option(
     "--for",
     "goal",
     type=click.Choice(GOALS, case_sensitive=False),
     default="ended",
     show_default=True,
-    help="State to wait for; running is also met by what ran and has ended.",
+    help="State to wait for; running includes workloads that ran and have ended.",
 )
 @click.option("--timeout", metavar="TIME", help="Give up after this time, as 90s or 2h.")
 @output("text", "json")

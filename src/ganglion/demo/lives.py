@@ -26,7 +26,7 @@ PLAIN = ("node-0", "node-1")
 ENOUGH = 10
 """Steps that have to be safe before anything happens to a training."""
 
-_SAVED = re.compile(r"told to stop and saved at step (\d+)")
+_SAVED = re.compile(r"stopped on request and saved at step (\d+)")
 _BEGAN = re.compile(r"starts at step (\d+)")
 
 
@@ -127,7 +127,7 @@ class Lives:
 
     def _asleep(self) -> Check:
         name = "language-lab"
-        self.board.say("The workspace that nobody uses is suspended:")
+        self.board.say("The workspace that is not used is suspended:")
         scene = self.watch.until(
             "it sleeps", lambda scene: scene.of(name).state == "SUSPENDED" and self._is_gone(name)
         )
@@ -139,7 +139,7 @@ class Lives:
 
     def _resumed(self) -> Check:
         name = "language-lab"
-        self.board.say("Somebody opens its address, and it comes back:")
+        self.board.say("A user opens its address, and it comes back:")
         url, page = self._detail(name).url, {"Accept": "text/html"}  # as a browser asks
         answer = httpx2.get(url, headers=page, timeout=60.0, trust_env=False)
         attempt = self._detail(name).gangs[0].attempt

@@ -102,7 +102,7 @@ def _connect(home: Path, process: subprocess.Popen[bytes], log: Path) -> Client:
             client.close()
         time.sleep(0.1)
     last = "\n".join(log.read_text("utf-8", errors="replace").splitlines()[-5:])
-    raise EnvironmentFault(f"the demo's server did not start: {last or 'it said nothing'}")
+    raise EnvironmentFault(f"the demo's server did not start: {last or 'it printed nothing'}")
 
 
 def _ask_to_stop(client: Client) -> None:

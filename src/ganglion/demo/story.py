@@ -63,13 +63,13 @@ class Story:
 
     def close(self) -> None:
         """Stop what would run without end."""
-        self.board.say("The service and the workspace are told to stop.")
+        self.board.say("The service and the workspace are stopped.")
         for name in ENDLESS:
             self.client.cancel(self.ids[name][0])
         scene = self.watch.until("they have stopped", lambda scene: _over(scene, ENDLESS))
         states = [f"{name} {scene.of(name).state}" for name in ENDLESS]
         stopped = all(state.endswith("CANCELLED") for state in states)
-        self.checks.append(Check("what serves stops when told", stopped, ", ".join(states)))
+        self.checks.append(Check("services stop when asked", stopped, ", ".join(states)))
 
     def _teams(self) -> None:
         for name, document in queues().items():
@@ -99,7 +99,9 @@ class Story:
             told = error.message
         self.board.say(f"Submitted all the same: {told}")
         refused = name not in self.ids
-        self.checks.append(Check("what can never fit is refused at once", never and refused, told))
+        self.checks.append(
+            Check("what can never fit is refused immediately", never and refused, told)
+        )
 
     def _wait(self) -> None:
         name = "language-pretrain"
@@ -113,7 +115,7 @@ class Story:
         self._wait_for_quota()
         told = waits[0].message if waits else "it did not wait"
         honest = bool(waits) and not waits[0].never
-        self.checks.append(Check("what must wait is told why", honest, told))
+        self.checks.append(Check("what must wait has its reason", honest, told))
 
     def _wait_for_quota(self) -> None:
         (ref,) = self.ids["search-tuning"]

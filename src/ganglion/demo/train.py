@@ -92,7 +92,7 @@ def run(training: Training, steps: int, every: int, pace_s: float) -> int:
             training.save()
             _say(training, f"step {training.step} loss {training.loss:.3f}")
         if stop:
-            _say(training, f"was told to stop and saved at step {training.step}")
+            _say(training, f"stopped on request and saved at step {training.step}")
             return TERMINATED
         # Stands for the time that a real model's step would take on its GPU.
         time.sleep(max(0.0, pace_s - (time.monotonic() - begun)))

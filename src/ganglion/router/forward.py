@@ -180,7 +180,7 @@ class Errand:
             HTTPStatus.BAD_GATEWAY,
             "router.broken",
             f"{replica.name} ended the connection without an answer",
-            "it may have done what was asked: sending it again is for the caller to decide",
+            "the request may have taken effect: the caller decides whether to repeat it",
         )
 
 

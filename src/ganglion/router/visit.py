@@ -114,7 +114,7 @@ class Visit:
             HTTPStatus.TOO_MANY_REQUESTS,
             "router.full",
             f"{limit} requests wait for {name} already",
-            "come again later, as Retry-After says",
+            "retry later, as Retry-After says",
             self._desk.retry_after_s(now_ms()),
         )
 

@@ -155,7 +155,7 @@ def _groups(job: kai.Job, tasks: list[kai.Task]) -> dict[str, _Group]:
             raise FieldError(
                 f"job {job.name}: tasks beyond the minimum that are unlike the others cannot be"
                 " told apart from the gang",
-                hint="give them a subgroup of their own",
+                hint="give them their own subgroup",
             )
         needed[subgroup] = left - least
         name = subgroup or "main"

@@ -63,4 +63,4 @@ def _priced(case: said.Case, clusters: dict[str, said.Cluster], policy: Policy) 
     if not outcome.settled:
         yield "it never settles"
     if not outcome.stopped or set(theirs or ()) & set(outcome.stopped):
-        yield f"stopped for it: {', '.join(outcome.stopped) or 'nobody'}"
+        yield f"stopped for it: {', '.join(outcome.stopped) or 'none'}"

@@ -131,7 +131,7 @@ def _word(cause: Cause) -> str | None:
 def _causes(outcome: Outcome, expect: said.Expect) -> Iterator[str]:
     found = {gang: word for gang, cause in outcome.stopped.items() if (word := _word(cause))}
     if found != expect.preempted:
-        yield f"preempted: {found or 'nobody'} instead of {expect.preempted or 'nobody'}"
+        yield f"preempted: {found or 'none'} instead of {expect.preempted or 'none'}"
 
 
 def _reason(expect: said.Expect, outcome: Outcome) -> Iterator[str]:
@@ -139,7 +139,7 @@ def _reason(expect: said.Expect, outcome: Outcome) -> Iterator[str]:
     numbers = set(_NUMBER.findall(expect.reason))
     told = [set(_NUMBER.findall(reason)) for reason in outcome.reasons.values()]
     if not any(numbers <= each for each in told) and numbers:
-        reasons = "; ".join(outcome.reasons.values()) or "nobody waits"
+        reasons = "; ".join(outcome.reasons.values()) or "no gang waits"
         yield f"the reason is {reasons!r}, with other numbers than {expect.reason!r}"
 
 

@@ -353,7 +353,7 @@ def _check_host(host: str, public: bool) -> None:
             "python -m ganglion.server --public, if meant: the token allows to run programs",
         )
     sys.stderr.write(
-        f"warning: listening on {host}: whoever has the token may run programs here,"
+        f"warning: listening on {host}: every holder of the token may run programs here,"
         " and the token travels unencrypted\n"
     )
 

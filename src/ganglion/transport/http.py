@@ -123,7 +123,9 @@ class _Unix(httpcore2.SyncBackend):
             unix.check_server(stream.get_extra_info("socket"), self._path)
         except OSError as error:
             stream.close()
-            raise Unproven(f"{error}; nothing was sent", "who may write that folder?") from error
+            raise Unproven(
+                f"{error}; nothing was sent", "check who may write to that folder"
+            ) from error
         return Joined(stream)
 
 

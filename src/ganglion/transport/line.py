@@ -111,7 +111,9 @@ class _Connection(http.client.HTTPConnection):
             unix.check_server(connected, self._path)
         except OSError as error:
             connected.close()
-            raise Unproven(f"{error}; nothing was sent", "who may write that folder?") from error
+            raise Unproven(
+                f"{error}; nothing was sent", "check who may write to that folder"
+            ) from error
         connected.settimeout(self.timeout)
         self._readable.register(connected, select.POLLIN)
         self.sock = connected

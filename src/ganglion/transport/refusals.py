@@ -37,7 +37,7 @@ def refusal(status: HTTPStatus, code: str, message: str, hint: str, *headers: st
 MALFORMED = (
     HTTPStatus.BAD_REQUEST,
     "http.malformed",
-    "what was sent is no HTTP request that can be understood",
+    "the bytes received are not a valid HTTP request",
     "the address begins with http://; a proxy between may have changed the request",
 )
 """Status, code, message and hint of a request that cannot be read."""
@@ -52,7 +52,7 @@ BUSY = refusal(
     HTTPStatus.SERVICE_UNAVAILABLE,
     "environment.busy",
     "there are as many connections as are allowed",
-    "come again later, as Retry-After says",
+    "retry later, as Retry-After says",
     "Retry-After: 5",
 )
 BROKEN = (

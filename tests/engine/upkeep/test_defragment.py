@@ -1,4 +1,4 @@
-"""Emptying nodes when nobody waits."""
+"""Emptying nodes when no gang waits."""
 
 from random import Random
 from typing import Any

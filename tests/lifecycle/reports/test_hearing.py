@@ -232,7 +232,7 @@ def test_broken_lines_raise_one_alarm_that_quotes_the_first() -> None:
         ears.hear(3, b"loss \x07 %d" % number, written=NOW, now=NOW)
     ((alarm, message),) = alarms(ears.tell(NOW)).items()
     assert alarm == BROKEN
-    assert message.startswith("pod 3 reports a line that makes no sense")
+    assert message.startswith("pod 3 reports an invalid line")
     assert message.endswith("loss ? 0")
     assert ears.tell(NOW) == []
 

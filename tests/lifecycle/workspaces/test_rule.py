@@ -60,7 +60,7 @@ def test_any_movement_takes_the_warning_back_and_begins_anew() -> None:
 def test_a_doubt_takes_the_warning_back_and_begins_anew() -> None:
     course = Course()
     course.minutes(27)
-    course.minutes(1, doubt="nobody tells of its GPUs")
+    course.minutes(1, doubt="no source reports its GPUs")
     course.minutes(24)
     assert course.acts == [(25, Act.WARN), (28, Act.TAKE_BACK)]
 

@@ -118,7 +118,7 @@ def test_a_drain_is_ended_by_name_and_not_as_a_booking(rig: Rig) -> None:
     drain(rig, "n0")
     with pytest.raises(NotFound, match="is a drain") as caught:
         rig.do(lambda draft: bookings.remove_booking(draft, "drain-n0"))
-    assert caught.value.hint == "say: ganglion undrain n0"
+    assert caught.value.hint == "use: ganglion undrain n0"
 
 
 def test_a_node_that_drains_with_another_is_not_drained_twice(rig: Rig) -> None:

@@ -134,8 +134,8 @@ def test_an_idle_workspace_is_warned_then_suspended_and_keeps_its_place_in_line(
 def test_whether_it_is_used_is_told_with_the_name_of_who_says_so(office: Office) -> None:
     gang = f"{office.open()}/0"
     assert office.keeper.use_of(gang) == ""
-    office.minutes(1, doubt="nobody tells of its GPUs")
-    assert office.keeper.use_of(gang) == "unknown: processes: nobody tells of its GPUs"
+    office.minutes(1, doubt="no source reports its GPUs")
+    assert office.keeper.use_of(gang) == "unknown: processes: no source reports its GPUs"
     office.minutes(1, moves=True)
     assert office.keeper.use_of(gang).startswith("busy: processes, ")
     office.minutes(27)
@@ -156,7 +156,7 @@ def test_use_takes_the_warning_back(office: Office) -> None:
 
 def test_unknown_is_never_acted_upon(office: Office) -> None:
     found = office.open()
-    office.minutes(600, doubt="nobody tells of its GPUs")
+    office.minutes(600, doubt="no source reports its GPUs")
     assert office.events(IdleWarned) == []
     assert office.rig.state(found) == "RUNNING"
 

@@ -137,7 +137,7 @@ def test_one_that_fails_half_way_leaves_no_trace_and_stops_nobody_else(desk: Des
     job = desk.rig.submit("a")
     assert desk.rig.state(job) == "STARTING"
     assert desk.second.asked
-    assert _alarms(desk.rig) == ["first are not looked after: ValueError('stumbled')"]
+    assert _alarms(desk.rig) == ["first are not managed: ValueError('stumbled')"]
     with desk.rig.service.read() as mind:
         assert mind.state.nodes["n1"].cordoned == ""
     assert "half" not in str(list(desk.rig.ledger.replay()))
@@ -166,7 +166,7 @@ def test_one_that_goes_on_failing_is_asked_ever_more_rarely(desk: Desk) -> None:
         desk.rig.machine.time += 1_000
         desk.rig.turn()
     assert 9 <= len(desk.first.asked) <= 20
-    assert _alarms(desk.rig) == ["first are not looked after: never"]
+    assert _alarms(desk.rig) == ["first are not managed: never"]
 
 
 def test_one_that_cannot_take_notice_is_not_asked_with_a_wrong_memory(desk: Desk) -> None:
@@ -178,7 +178,7 @@ def test_one_that_cannot_take_notice_is_not_asked_with_a_wrong_memory(desk: Desk
         desk.rig.turn()
     assert desk.rig.state(job) == "RUNNING"
     assert desk.first.asked == []
-    assert _alarms(desk.rig) == ["first are not looked after: KeyError('gone')"]
+    assert _alarms(desk.rig) == ["first are not managed: KeyError('gone')"]
 
 
 def test_an_alarm_survives_a_crash_and_is_taken_back_by_the_next_server(desk: Desk) -> None:

@@ -185,7 +185,7 @@ def test_whoever_is_kept_away_by_a_victim_alone_waits_and_evicts_nobody(cluster:
         cluster.create(with_port(manifests.pod("low"), 80))
         cluster.wait_bound(["low"])
         cluster.create(with_port(manifests.pod("high", priorityClassName="high"), 80))
-        wait_said(cluster, "high", "other pods stand in the way")
+        wait_said(cluster, "high", "other pods block it")
         turns = scheduler.turns
         cluster.wait(lambda: scheduler.turns > turns + 5, "more turns")
         assert cluster.bound() == {"low": "node-0"}

@@ -197,7 +197,7 @@ def test_after_a_kill_it_says_plainly_that_none_leads_and_takes_over_with_a_full
     assert second.ask("/v1/queues").status_code == 503, "the Lease of the dead has yet to run out"
     done = ganglion("ps")
     assert done.code == 0, done.err
-    assert "none that leads was met (one_" in done.err
+    assert "no leader was reached (one_" in done.err
     assert "leads)" in done.err
 
     cluster.wait(lambda: second.ask("/v1/queues").is_success, "the standby to take over")

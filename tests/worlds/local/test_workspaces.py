@@ -180,7 +180,7 @@ def test_an_attached_terminal_tells_when_a_key_was_pressed(jobs: Jobs, tmp_path:
     who = onlooker(jobs, gang)
     seen = sight(who.look(), Witness.PEOPLE)
     assert seen
-    assert (seen.doubt, seen.said) == ("", "somebody typed")
+    assert (seen.doubt, seen.said) == ("", "a user typed")
     assert abs(seen.moved - typed) < 10_000
     assert who.look().loss.terminals == 1
     who.close()

@@ -105,13 +105,13 @@ class Scheduler:
     def _give_up(self, error: ApiError) -> None:
         """Say once that, and why, only the cluster itself is asked."""
         self._silent = True
-        note(f"The scheduler at {self._where} is not asked: {_why(error)}. What follows is what")
-        note(f"the cluster itself says. ${VARIABLE} names another place.")
+        note(f"The scheduler at {self._where} cannot be used: {_why(error)}. The following")
+        note(f"comes from the cluster alone. ${VARIABLE} can name another scheduler.")
 
 
 def _why(error: ApiError) -> str:
     if STANDBY in error.message:
         said = _SAID.search(error.message)
-        return f"none that leads was met ({said.group(1) if said else 'all stand by'})"
+        return f"no leader was reached ({said.group(1) if said else 'all stand by'})"
     why = {Forbidden: "you may not use its service", Absent: "there is no such service"}
     return why.get(type(error), "it does not answer")

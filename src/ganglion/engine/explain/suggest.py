@@ -84,7 +84,7 @@ def tried(
     for change, changed in () if found else _to_wait_with(state, gang):
         awaited = awaited_by(state, now, holders, partial(rehearsals.starts, gang, changed))
         if awaited:
-            told = f"{change}wait for {_names(awaited)} to end, or stop what of it is yours"
+            told = f"{change}wait for {_names(awaited)} to end, or stop those that are yours"
             yield Suggestion(told, awaits=awaited), changed
             return
 

@@ -45,7 +45,7 @@ class ShareRules:
         """Why no gang may be stopped for this one, by arithmetic alone; None = perhaps."""
         search = self._searching(state, asker, now)
         if search.waits:
-            return Reason(Token.POLICY, "it may not have others stopped for it yet")
+            return Reason(Token.POLICY, "it may not preempt others yet")
         wanted = search.more.gpu_milli
         free = sum(state.totals.free_gpu(flavor) for flavor in search.flavors)
         takeable = search.takeable()

@@ -130,7 +130,7 @@ class Bounds:
         if not limit:
             return None
         used = self._of_user(queue.name, ask.user, ask.flavor)
-        who = f"user {ask.user or '(nobody)'} in queue {queue.name}"
+        who = f"user {ask.user or '(none)'} in queue {queue.name}"
         return _over(ask, _Bound(queue.name, who, "user_limit", limit, used, user=ask.user))
 
     def _kept(self, ask: Ask, free: Callable[[str], int]) -> Passed | None:

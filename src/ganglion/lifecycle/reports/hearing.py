@@ -128,7 +128,7 @@ class Hearing:
         if BROKEN not in self._memory.alarms:
             shown = text[:SHOWN].decode(errors="replace")
             quoted = "".join(each if each.isprintable() else "?" for each in shown)
-            self.warn(BROKEN, f"pod {pod} reports a line that makes no sense ({wrong}): {quoted}")
+            self.warn(BROKEN, f"pod {pod} reports an invalid line ({wrong}): {quoted}")
 
     def marked(self, at: int) -> None:
         """The program marked a checkpoint as complete, without saying which one."""

@@ -32,17 +32,17 @@ class Trouble(Struct, frozen=True):
 def trouble(scaling: Scaling, memory: Memory, now: int) -> Trouble | None:
     """What is wrong with what is known; None = nothing."""
     if memory.doubt:
-        return Trouble(f"what its metrics say cannot be true: {memory.doubt}", IMPLAUSIBLE, True)
+        return Trouble(f"its metrics are not plausible: {memory.doubt}", IMPLAUSIBLE, True)
     last = memory.samples[-1].at if memory.samples else memory.since
     if now - last > scaling.window_ms:
-        return Trouble(f"nothing was heard of its load for {(now - last) // 1000} s", LOST, True)
+        return Trouble(f"no load was reported for {(now - last) // 1000} s", LOST, True)
     if not memory.samples:
-        return Trouble("nothing is known of its load yet", "", True)
+        return Trouble("its load is not known yet", "", True)
     lacking = missing(scaling.targets, memory.samples)
     if lacking:
         names = ", ".join(signal.value for signal in lacking)
         everything = len(lacking) == len(scaling.targets)
-        return Trouble(f"its metrics do not tell {names}", LOST, everything)
+        return Trouble(f"its metrics lack {names}", LOST, everything)
     return None
 
 

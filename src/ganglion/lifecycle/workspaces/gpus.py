@@ -76,9 +76,9 @@ def _said(reading: GpuReading) -> str:
 
 def _untold(reading: GpuReading | None) -> str:
     if reading is None:
-        return "nobody tells of its GPUs"
+        return "no source reports its GPUs"
     if reading.engine_milli is None:
-        return f"{reading.name} does not tell how busy its engines are"
+        return f"{reading.name} does not report the use of its engines"
     if reading.bytes_per_s is None:
-        return f"{reading.name} does not tell what moves over PCIe"
+        return f"{reading.name} does not report its PCIe traffic"
     return ""

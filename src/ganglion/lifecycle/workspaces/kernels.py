@@ -60,9 +60,9 @@ def kernel_sight(found: Notebooks | None, at: int) -> Sight:
         return Sight(Witness.KERNELS, at, found.started, at, said="a cell runs")
     for each in found.kernels:
         if each.state not in QUIET:
-            return doubtful(Witness.KERNELS, at, f"a kernel's state is {each.state or 'not told'}")
+            return doubtful(Witness.KERNELS, at, f"a kernel's state is {each.state or 'unknown'}")
         if not each.last_activity and each.state == "idle":
-            return doubtful(Witness.KERNELS, at, "a kernel does not tell when it was last active")
+            return doubtful(Witness.KERNELS, at, "a kernel does not report when it was last active")
     last, said = max(
         (max((each.last_activity for each in found.kernels), default=0), "a cell ran"),
         (max(found.terminals, default=0), "a terminal was used"),

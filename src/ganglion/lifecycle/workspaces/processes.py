@@ -56,7 +56,7 @@ def process_sight(usage: Usage | None, at: int) -> Sight:
         at: when it was asked for, in ms.
     """
     if usage is None:
-        return doubtful(Witness.PROCESSES, at, "its processes cannot be looked at")
+        return doubtful(Witness.PROCESSES, at, "its processes cannot be inspected")
     if usage.cpu_milli >= CPU_MILLI:
         said = f"its processes used {usage.cpu_milli // 10} % of a core"
         return Sight(Witness.PROCESSES, usage.at, usage.at, usage.at, said=said)
@@ -78,8 +78,8 @@ def people_sight(attached: Attached | None, at: int, span_ms: int) -> Sight:
         span_ms: time since the last look.
     """
     if attached is None:
-        return doubtful(Witness.PEOPLE, at, "its terminals cannot be looked at")
+        return doubtful(Witness.PEOPLE, at, "its terminals cannot be inspected")
     if attached.listens and attached.connections:
-        return doubtful(Witness.PEOPLE, at, "somebody is connected to its port")
+        return doubtful(Witness.PEOPLE, at, "a client is connected to its port")
     moved = min(attached.typed, attached.at)
-    return Sight(Witness.PEOPLE, at, attached.at - span_ms, moved, said="somebody typed")
+    return Sight(Witness.PEOPLE, at, attached.at - span_ms, moved, said="a user typed")

@@ -57,7 +57,7 @@ def judge(
         if doubt:
             return Finding(Answer.UNKNOWN, 0, witness, doubt)
     if not any(witness is not Witness.PROGRAM for witness in memory.vouches):
-        return Finding(Answer.UNKNOWN, 0, None, "nobody has looked yet")
+        return Finding(Answer.UNKNOWN, 0, None, "not observed yet")
     since = max(_quiet_since(witness, each) for witness, each in memory.vouches.items())
     return Finding(Answer.IDLE, since, None, f"idle for {span(now - since)}")
 
@@ -88,11 +88,11 @@ def _doubt(vouch: Vouch | None, witness: Witness, begin: int, now: int, stale_ms
     if witness is Witness.PROGRAM:
         return ""
     if vouch is None:
-        return f"{witness}: nobody has looked yet"
+        return f"{witness}: not observed yet"
     if vouch.doubt:
         return f"{witness}: {vouch.doubt}"
     if now - vouch.at >= stale_ms:
-        return f"{witness}: no word for {span(now - vouch.at)}"
+        return f"{witness}: no report for {span(now - vouch.at)}"
     if vouch.since > begin:
         return f"{witness}: watched for {span(max(now - vouch.since, 0))} only"
     return ""

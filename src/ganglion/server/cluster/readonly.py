@@ -80,7 +80,7 @@ def _keeps(request: Request) -> None:
     """Raises Standby where the state is kept elsewhere."""
     elsewhere: str = request.app.state.elsewhere()
     if elsewhere:
-        raise Standby(elsewhere, "ask again: another one may be met")
+        raise Standby(elsewhere, "try again: another replica may answer")
 
 
 def _nowhere() -> str:

@@ -41,7 +41,7 @@ class ClusterSource:
         )
         self._pods = Counter(
             "ganglion_pods",
-            "Pods told where to run, or to leave.",
+            "Pods that were bound or deleted.",
             ["what"],
             registry=self.registry,
         )

@@ -45,8 +45,8 @@ def remove_booking(draft: Transaction, name: str) -> None:
     """
     known = there_are(draft.mind)
     if any(each.name == name for each in drains(draft.state)):
-        hint = f"say: ganglion undrain {name.removeprefix(PREFIX)}"
-        raise NotFound(f"{name} is a drain, not a booking of its own", hint)
+        hint = f"use: ganglion undrain {name.removeprefix(PREFIX)}"
+        raise NotFound(f"{name} is a drain, not a booking", hint)
     if name not in known:
         raise NotFound(
             f"there is no booking {name}", meant(name, [*known]) or "see: ganglion booking list"

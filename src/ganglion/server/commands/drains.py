@@ -117,7 +117,7 @@ def _refuse(state: ClusterState, what: str) -> None:
     for other in drains(state):
         if what in other.nodes:
             shown = other.name.removeprefix(PREFIX)
-            raise NotFound(f"{what} drains with {shown}", f"say: ganglion undrain {shown}")
+            raise NotFound(f"{what} drains with {shown}", f"use: ganglion undrain {shown}")
     names = [each.name.removeprefix(PREFIX) for each in drains(state)]
     hint = meant(what, names) or (f"there are: {', '.join(names)}" if names else "nothing drains")
     raise NotFound(f"{what} does not drain", hint)
@@ -141,7 +141,7 @@ def check_open(state: ClusterState, node: str) -> None:
     for booking in drains(state):
         if node in booking.nodes:
             what = booking.name.removeprefix(PREFIX)
-            raise Conflict(f"{node} drains", f"say: ganglion undrain {what}")
+            raise Conflict(f"{node} drains", f"use: ganglion undrain {what}")
 
 
 def is_drain(booking: Booking) -> bool:

@@ -150,7 +150,8 @@ def _check(entry: Entry, span: Span) -> None:
         hint = f"release it first: ganglion update {entry.id} --release"
         raise Conflict(f"{entry.id} is held", hint)
     if not 0 <= span.low <= MOST_REPLICAS or (span.high or 0) > MOST_REPLICAS:
-        raise FieldError(f"{span.low} replicas cannot be", key="replicas", hint="0 to 10,000")
+        hint = f"write 0 to {MOST_REPLICAS:,}"
+        raise FieldError(f"replicas cannot be {span.low}", key="replicas", hint=hint)
     scaling = workload.scaling
     if span.high is not None and not 0 < span.high >= span.low:
         hint = "floor..ceiling, as 1..8"

@@ -163,6 +163,6 @@ def _proclaim(seat: _Seat, draft: Transaction) -> None:
     """Raise the alarm about a keeper, or take it back."""
     alarm = f"keeper.{seat.keeper.name}"
     told = draft.book.alarms.get((SUBJECT, alarm))
-    message = f"{seat.keeper.name} are not looked after: {seat.broken}" if seat.broken else ""
+    message = f"{seat.keeper.name} are not managed: {seat.broken}" if seat.broken else ""
     if (told.message if told else "") != message:
         draft.record(AlarmSet(draft.now, SUBJECT, alarm, message))

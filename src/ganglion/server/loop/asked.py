@@ -73,7 +73,7 @@ def in_time(timeout_s: float) -> Iterator[None]:
     except TimeoutError:
         raise EnvironmentFault(
             f"the server is busy and did not answer within {timeout_s:.0f} s",
-            "it may still do what was asked: look before you repeat it",
+            "the request may still take effect: check before you repeat it",
         ) from None
 
 

@@ -19,22 +19,27 @@ _TAGS = r'^(|\*|(W/)?"[!#-~]{0,100}"(, ?(W/)?"[!#-~]{0,100}"){0,20})$'
 ANY = "*"
 
 _HEADER: dict[str, Any] = {
-    "ETag": {"description": "names what was answered", "schema": {"type": "string"}}
+    "ETag": {"description": "names the answered version", "schema": {"type": "string"}}
 }
 TAGGED: dict[int | str, dict[str, Any]] = {
     200: {"headers": _HEADER},
-    304: {"description": "it is what If-None-Match names", "headers": _HEADER},
+    304: {"description": "it equals If-None-Match", "headers": _HEADER},
 }
 """Answers of routes that answer with `answer`."""
 
 IfMatch = Annotated[
     str,
-    Header(alias="If-Match", pattern=_TAGS, max_length=2000, description="only if it is still so"),
+    Header(
+        alias="If-Match", pattern=_TAGS, max_length=2000, description="only if this ETag is current"
+    ),
 ]
 IfNoneMatch = Annotated[
     str,
     Header(
-        alias="If-None-Match", pattern=_TAGS, max_length=2000, description="only if it is not so"
+        alias="If-None-Match",
+        pattern=_TAGS,
+        max_length=2000,
+        description="only if this ETag is not current",
     ),
 ]
 

@@ -26,7 +26,7 @@ class Proposal(Input):
     """A policy file."""
 
     text: str = Field(min_length=1, description="YAML or JSON")
-    file: str = Field("", max_length=1000, description="what errors call it")
+    file: str = Field("", max_length=1000, description="name of the file in errors")
 
 
 class Wish(Proposal):

@@ -80,9 +80,9 @@ async def _asked(caller: WebSocket) -> Asked:
         with anyio.fail_after(FIRST_S):
             asked = msgspec.json.decode(await caller.receive_text(), type=Asked)
     except (msgspec.MsgspecError, KeyError) as error:
-        raise InputError(f"the first message should say what to run: {error}") from error
+        raise InputError(f"the first message must name a command: {error}") from error
     except TimeoutError:
-        raise InputError("the first message should say what to run; none came") from None
+        raise InputError("the first message must name a command; none came") from None
     if not asked.command or not asked.command[0]:
         raise InputError("there is no command to run")
     return asked

@@ -228,7 +228,7 @@ def read_log(
     ref: str,
     rank: Annotated[int, Query(ge=0, le=MOST)] = 0,
     index: Annotated[int | None, Query(ge=0, le=MOST)] = None,
-    tail: Annotated[int | None, Query(ge=0, le=MOST, description="so many last lines")] = None,
+    tail: Annotated[int | None, Query(ge=0, le=MOST, description="number of last lines")] = None,
     since: Annotated[str | None, Query(description="written within: `10m`")] = None,
     follow: Annotated[bool, Query(description="go on until the attempt ends")] = False,
     previous: Annotated[bool, Query(description="of the attempt before")] = False,

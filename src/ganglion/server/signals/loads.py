@@ -111,7 +111,7 @@ class Loads:
             known.append(found.pages)
         merged = merge(found.pages, known[0] if len(known) > 1 else None, ready)
         if merged.values == {} and not merged.lost and not merged.wrong:
-            return Merged(None, lost="its pages of metrics say nothing of any signal")
+            return Merged(None, lost="its metrics page has no known signal")
         return merged
 
 

@@ -33,7 +33,7 @@ def of_answers(found: Found) -> Merged:
     """What Prometheus answered."""
     wrong = [f"{key.value} is {each}" for key, each in found.answers.items() if not isfinite(each)]
     if wrong or not found.answers:
-        lost = found.trouble or "Prometheus knows nothing of it"
+        lost = found.trouble or "Prometheus has no data of it"
         return Merged(None, "" if wrong else lost, wrong[0] if wrong else "")
     values = {signal: round(value * 1_000) for signal, value in found.answers.items()}
     return Merged(values, found.trouble)

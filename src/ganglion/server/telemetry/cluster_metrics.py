@@ -146,17 +146,17 @@ class ClusterGauges(Collector):
         bands, median, end = self._bands()
         held = GaugeMetricFamily(
             "ganglion_start_bands_held",
-            "Starts that came by the time told, of the latest that were foretold.",
+            "Starts by the predicted time, of the latest predicted starts.",
             labels=["by"],
         )
         held.add_metric(["p50"], median)
         held.add_metric(["p90"], end)
         yield held
-        text = "Foretold starts that are over, at most the latest thousand."
+        text = "Predicted starts that are over, at most the latest thousand."
         yield GaugeMetricFamily("ganglion_start_bands", text, value=bands)
         calls = CounterMetricFamily(
             "ganglion_api_requests",
-            "Requests to API servers, by what came of them.",
+            "Requests to API servers, by result.",
             labels=["verb", "resource", "answer"],
         )
         for labels, count in self._calls().items():
@@ -197,13 +197,13 @@ class ClusterCounters:
         )
         self._preemptions = Counter(
             "ganglion_preemptions",
-            "Gangs stopped for others, by why.",
+            "Preempted gangs, by cause.",
             ["queue", "cause"],
             registry=registry,
         )
         self._lost = Counter(
             "ganglion_gpu_hours_lost",
-            "Work that was thrown away, by why: of the last checkpoint, or the start.",
+            "Lost work, by cause: of the last checkpoint, or the start.",
             ["queue", "cause"],
             registry=registry,
         )

@@ -7,7 +7,7 @@ from ganglion.specs.grammar.instants import parse_instant, print_instant
 from ganglion.specs.grammar.scalars import parse_text
 from ganglion.specs.wording import show
 
-_HINT = "write `12h` for so long after the submit, or a date and time as `2026-12-01T08:00Z`"
+_HINT = "write `12h`, counted from the submit, or a date and time as `2026-12-01T08:00Z`"
 
 
 def parse_deadline(value: object) -> Deadline:

@@ -65,7 +65,7 @@ class BookingFile(Mapping):
     end: Instant | None = described("when it ends; or say how long", None)
     length: f.Duration | None = described("how long it lasts: `4h`", None)
     queues: Queues = described(
-        "queues whose gangs may use the nodes meanwhile; left out = nobody: maintenance", ()
+        "queues whose gangs may use the nodes meanwhile; left out = none: maintenance", ()
     )
     users: f.Texts = described("only these users of those queues; left out = all of them", ())
     reason: f.Text = described("for people", "")
@@ -120,7 +120,7 @@ def _places(file: BookingFile, path: Path, wrong: Wrong) -> Iterator[FieldError]
 
 def _users(file: BookingFile, path: Path, wrong: Wrong) -> Iterator[FieldError]:
     if file.users and not file.queues:
-        hint = "name the queues of those users too; without queues nobody may use the nodes"
+        hint = "name the queues of those users too; without queues no gang may use the nodes"
         yield wrong("names users but no queues", (*path, "users"), hint)
 
 

@@ -59,10 +59,8 @@ class QueueFile(Mapping):
     lend_limit: r.Amounts = described("most of its unused quota that others may use", {})
     borrowing_limit: r.Amounts = described("the limit, said as what goes beyond the quota", {})
     user_limit: r.Amounts = described("most that one user may use in it, by flavor or `*`", {})
-    weight: r.Count = described(
-        "part of what nobody is guaranteed; 0 = none of it, only its quota", 1
-    )
-    priority: r.Rank = described("who is first in dividing that; higher first", 100)
+    weight: r.Count = described("part in dividing capacity beyond quotas; 0 = only its quota", 1)
+    priority: r.Rank = described("priority in that division; higher first", 100)
     max_pending: f.Amount = described("most workloads that may wait; 0 = no bound", 0)
     strict: r.StrictRule | None = described(
         "a gang that cannot start holds up all later ones; left out = as the policy says", None

@@ -41,7 +41,7 @@ UsageLevels = Annotated[
 class EvictFile(Mapping):
     """Whom to stop, and when."""
 
-    enabled: f.Flag = described("whether anybody is stopped for another at all", True)
+    enabled: f.Flag = described("whether gangs are preempted at all", True)
     victims: r.VictimOrderRule = described(
         f"which victims are preferred: {r.among(VictimOrder)}", VictimOrder.PRICE
     )
@@ -50,7 +50,7 @@ class EvictFile(Mapping):
         "a queue over its entitlement by no more than this part of it is not reclaimed from", 0
     )
     checkpoint_wait: f.Duration = described("most time to wait for a victim's next checkpoint", 0)
-    move: f.Flag = described("victims that fit elsewhere at once are moved there", True)
+    move: f.Flag = described("victims that fit elsewhere immediately are moved there", True)
     tries: r.Tries = described("most domains in which a trade is worked out", 8)
 
 
@@ -63,7 +63,7 @@ class FutureFile(Mapping):
     reservations: r.Count = described("how many of the first blocked gangs hold reservations", 1)
     learn: f.Flag = described("the order among equals follows learnt run times", True)
     ageing: f.Duration = described(
-        "waiting so long makes up for one step of the order among equals; 0 = never", 86_400_000
+        "waiting time that offsets one step of the order among equals; 0 = never", 86_400_000
     )
     assumed: f.Duration = described(
         "run time assumed of gangs without limit and without history", 86_400_000
@@ -89,7 +89,7 @@ class RepackFile(Mapping):
     )
     moves: r.Count = described("most gangs moved for one that waits", 16)
     empty_nodes: f.Flag = described(
-        "gangs are moved off nearly empty nodes when nobody waits", False
+        "gangs are moved off nearly empty nodes when no gang waits", False
     )
 
 
@@ -97,7 +97,7 @@ class UsageFile(Mapping):
     """How past use counts against a queue or user."""
 
     half_life: f.Duration = described(
-        "past use counts half after so long; 0 = only present use counts", 0
+        "time after which past use counts half; 0 = only present use counts", 0
     )
     levels: UsageLevels = described(
         "what past use is compared among: queue, user", ("queue", "user")
@@ -134,14 +134,14 @@ class Knobs(Mapping):
 
     preset: PresetName = described("what the rest of the file changes", "default")
     order: r.OrderRule = described(
-        f"who goes first among equals in priority: {r.among(Order)}", Order.FAIR
+        f"order of gangs of equal priority: {r.among(Order)}", Order.FAIR
     )
     strict: r.StrictRule = described(
         "a gang that cannot start holds up all later ones of its queue", False
     )
     heads_only: f.Flag = described("look at one gang per queue and cycle, as Kueue does", False)
     placement: r.PlacingRule = described(
-        f"how the place of a gang is looked for: {r.among(Placing)}", Placing.COMPACT
+        f"how a place for a gang is searched: {r.among(Placing)}", Placing.COMPACT
     )
     entitlement: r.EntitlementRule = described(
         f"what queues are compared by: {r.among(Entitlement)}", Entitlement.SHARE
@@ -151,7 +151,7 @@ class Knobs(Mapping):
         "pods that a gang lost with a node are replaced while the rest goes on", False
     )
     timeshare: f.Flag = described(
-        "gangs that save when they are told to stop share time with equals; not with order fifo",
+        "gangs that save when asked to stop share time with equals; not with order fifo",
         True,
     )
     sleeping: r.RightsRule = described(
@@ -180,11 +180,11 @@ class Knobs(Mapping):
     preemption: PreemptionFile = described(
         "what gangs may do to others where their queue does not say", PreemptionFile()
     )
-    evict: EvictFile = described("whom to stop, and when", EvictFile())
+    evict: EvictFile = described("which gangs to stop, and when", EvictFile())
     future: FutureFile = described("reservations, backfill, learnt run times", FutureFile())
     repack: RepackFile = described("when running gangs are moved", RepackFile())
     usage: UsageFile = described("how past use counts", UsageFile())
-    failures: FailuresFile = described("what becomes of nodes that fail", FailuresFile())
+    failures: FailuresFile = described("handling of nodes that fail", FailuresFile())
 
 
 class Topped(Knobs):

@@ -111,8 +111,8 @@ def _parallel(file: "WorkloadFile", wrong: Wrong) -> Problems:
 def _early_stop(file: "WorkloadFile", wrong: Wrong) -> Problems:
     stop = file.early_stop
     if stop and stop.factor < 2:
-        hint = "2 or more: one in so many goes on"
-        yield wrong("stops nobody", ("early_stop", "factor"), hint)
+        hint = "2 or more: one in this number goes on"
+        yield wrong("stops no trial", ("early_stop", "factor"), hint)
 
 
 BEHAVIOUR = (

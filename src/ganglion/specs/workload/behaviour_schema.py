@@ -14,7 +14,7 @@ class StandbyFile(Mapping):
 
     replicas: f.Count = described("how many", STANDBY.replicas)
     notice: f.Duration = described(
-        "how long whoever borrows the GPUs has to save and leave", STANDBY.notice_ms
+        "time that borrowers of the GPUs have to save and leave", STANDBY.notice_ms
     )
 
 
@@ -36,26 +36,28 @@ class ScaleFile(Mapping):
         (Target(),),
     )
     source: f.Source = described(
-        "who tells: router, metrics (of the replicas), or the URL of a Prometheus", DEFAULT.source
+        "source of metrics: router, metrics (of the replicas), or the URL of a Prometheus",
+        DEFAULT.source,
     )
     query: f.Text = described("what to ask a Prometheus, for the target `query`", "")
-    path: f.Text = described("where replicas tell their metrics", DEFAULT.path)
+    path: f.Text = described("where replicas serve their metrics", DEFAULT.path)
     window: f.Duration = described("load is averaged over this time", DEFAULT.window_ms)
     panic_window: f.Duration = described("a burst shows within this time", DEFAULT.panic_window_ms)
     panic: f.Ratio = described(
-        "a burst asks for so many times the replicas that are ready", DEFAULT.panic_milli
+        "a burst asks for this multiple of the replicas that are ready", DEFAULT.panic_milli
     )
     up: f.PaceOf = described("how fast replicas may come: `4/15s`, `4 or 100%/15s`", DEFAULT.up)
     down: f.PaceOf = described("how fast they may go: `50%/1m`, `any`", DEFAULT.down)
     hold_down: f.Duration = described(
-        "only what was too many for so long goes; with start_within it fades", DEFAULT.hold_down_ms
+        "only replicas that were too many for this time go; with start_within they fade",
+        DEFAULT.hold_down_ms,
     )
     zero_after: f.Duration = described(
-        "where 0 replicas are allowed, the last goes after so long without a request",
+        "where 0 replicas are allowed, the last goes after this time without a request",
         DEFAULT.idle_ms,
     )
     cold_start: f.Duration = described("from a start to the first answer; left out = learnt", 0)
-    start_within: f.Duration = described("requests should be begun within so long", 0)
+    start_within: f.Duration = described("target time until a request begins", 0)
     on_time: f.Share = described("share of the requests that should", DEFAULT.start_milli)
     hints: tuple[HintFile, ...] = described("load that is known beforehand", ())
     drain: f.Duration = described(
@@ -68,7 +70,9 @@ class ScaleFile(Mapping):
 class IdleFile(Mapping):
     """How a workspace is found idle."""
 
-    warn: f.Duration = described("its user is warned so long before", IDLE.warn_ms)
+    warn: f.Duration = described(
+        "time between the warning of its user and the suspension", IDLE.warn_ms
+    )
     gpu: f.Share = described("a GPU busy for less of the time does nothing", IDLE.gpu_milli)
     traffic: f.Amount = described(
         "the same for bytes a second that move over PCIe", IDLE.bytes_per_s
@@ -95,7 +99,7 @@ class EarlyStopFile(Mapping):
     goal: f.Goal = described("min or max", "min")
     first: f.Count = described("step at which trials are compared first", EarlyStop("").first)
     factor: f.Count = described(
-        "one in so many goes on, to so many times the steps", EarlyStop("").factor
+        "reduction factor N: one in N goes on, to N times the steps", EarlyStop("").factor
     )
 
 
@@ -115,7 +119,7 @@ class ScheduleFile(Mapping):
 class NotifyFile(Mapping):
     """Whom to notify of what happens to it."""
 
-    on: f.Happenings = described("what is told: end, failure, start, preemption", ("end",))
+    on: f.Happenings = described("events to report: end, failure, start, preemption", ("end",))
     mail: f.Addresses = described("mail addresses", ())
     command: f.Text = described("shell line that the server runs, if its owner allows that", "")
     webhook: f.Webhooks = described("URLs that are sent JSON, or secret:NAME of one", ())

@@ -71,7 +71,7 @@ def _deadline(file: "WorkloadFile", wrong: Wrong) -> Problems:
 def _checkpoint(file: "WorkloadFile", wrong: Wrong) -> Problems:
     contract = file.checkpoint
     if contract and "interval" in contract.model_fields_set and not contract.interval:
-        hint = "leave it out when the program saves only when told"
+        hint = "leave it out when the program saves only when asked to stop"
         yield wrong("must be longer than nothing", ("checkpoint", "interval"), hint)
 
 

@@ -62,7 +62,7 @@ class PodSetFile(Mapping):
 class CheckpointFile(Mapping):
     """The checkpoint contract: the program saves and can go on from there."""
 
-    interval: f.Duration = described("how often it saves by itself; left out = only when told", 0)
+    interval: f.Duration = described("how often it saves; left out = only when asked to stop", 0)
     signal: f.Signal = described("signal that asks it to save and leave", "SIGTERM")
     grace: f.Duration = described("how long that may take before it is killed", 30_000)
     path: f.Text = described("where it saves; left out = a folder that Ganglion keeps for it", "")
@@ -126,12 +126,12 @@ class WorkloadFile(Mapping):
     )
     groups: tuple[Group, ...] = described("nested sub-groups, outermost first", ())
     time_limit: f.Duration = described(
-        "most it may run: `24h`, `2:00:00`; lets others be told when", 0
+        "most it may run: `24h`, `2:00:00`; improves predicted starts", 0
     )
     deadline: f.Due | None = described(
         "when it should have ended: `12h` from submit, or `2026-12-01T08:00Z`", None
     )
-    preemptible: f.Flag = described("others may stop it for their sake; or {grace, signal}", True)
+    preemptible: f.Flag = described("others may preempt it; or {grace, signal}", True)
     checkpoint: CheckpointFile | None = described("how it saves; left out = work is lost", None)
     retry: RetryFile = described("restarts; a number is their limit", RetryFile())
     constraints: ConstraintsFile = described("which nodes are allowed", ConstraintsFile())
@@ -151,19 +151,17 @@ class WorkloadFile(Mapping):
     params: f.Params = described("sweep: parameter -> values; runs every combination", {})
     trials: f.Trials = described("sweep: each trial's parameters, in place of `params`", ())
     search: SearchFile | None = described(
-        "sweep: try only so many combinations, drawn at random", None
+        "sweep: number of combinations to try, drawn at random", None
     )
     parallel: f.Parallel = described(
-        "most trials of a sweep at once; `4..64`: those above 4 use what nobody waits for",
+        "most trials of a sweep at once; `4..64`: those above 4 use GPUs that no job waits for",
         Span(0, 0),
     )
     early_stop: EarlyStopFile | None = described("sweep: give up trials that do badly", None)
     idle_timeout: f.Duration = described("a workspace idle that long is suspended", 0)
     idle: IdleFile = described("how a workspace is found idle", IdleFile())
     labels: f.Labels = described("free-form, for people", {})
-    notify: NotifyFile | None = described(
-        "tell people what happens to it; an address is `mail`", None
-    )
+    notify: NotifyFile | None = described("notices about it; an address is `mail`", None)
 
     _warnings: tuple[str, ...] = PrivateAttr(())
 

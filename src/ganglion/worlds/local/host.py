@@ -162,7 +162,7 @@ def task(pid: int, proc: Where = PROC) -> Task | None:
             return None
         parent, group, tty, *times, started, pages = numbers
         return Task(pid, parent, group, tty, sum(times), started, pages)
-    raise OSError(errno.EIO, f"cannot make sense of {proc}/{pid}/stat")
+    raise OSError(errno.EIO, f"cannot parse {proc}/{pid}/stat")
 
 
 def tasks(proc: Where = PROC) -> Iterator[Task]:

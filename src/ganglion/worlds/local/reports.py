@@ -96,7 +96,7 @@ class Tail:
         """Leave out what cannot be read in time; what a dead server left unread is no fault."""
         if size - self._at > most:
             if not self._fresh:
-                said = f"it reports so much that {self._path.name} cannot be read to its end"
+                said = f"its report file {self._path.name} grows faster than it is read"
                 self.trouble = FLOOD, said
             self._at, self._rest, self._cut = size - min(most, BURST), b"", True
         self._fresh = False

@@ -239,7 +239,7 @@ class Attempt:
         if self._fence.closed:
             return End("node_lost", "another home executes its ledger now", None, grace_s)
         if self._told_to_end:
-            return End("node_lost", "the machine told the attempt to end", None, grace_s)
+            return End("node_lost", "the machine ordered the attempt to end", None, grace_s)
         return None
 
     def _over_limit(self) -> End | None:

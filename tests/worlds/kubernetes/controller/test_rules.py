@@ -179,9 +179,7 @@ def test_they_go_there_once_whoever_kept_them_away_is_gone() -> None:
     assert not reason(stage, "p")
     assert stage.controller.next_wake(stage.now) == stage.now
     stage.turn()
-    assert reason(stage, "p") == (
-        "constraint: no node is allowed now: other pods stand in the way on 1"
-    )
+    assert reason(stage, "p") == ("constraint: no node is allowed now: other pods block it on 1")
     stage.remove(guard)
     stage.turn()
     assert bound(stage) == {"p": "n0"}

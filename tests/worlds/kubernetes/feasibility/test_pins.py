@@ -188,5 +188,5 @@ def test_a_volume_made_for_a_pod_has_to_be_its_own() -> None:
     mine = pod(name="p", uid="u", volumes=[{"name": "tmp", "ephemeral": {}}])
     owner = [{"kind": "Pod", "name": "p", "uid": "u", "controller": True}]
     assert pins(claim("p-tmp", "v", owners=owner), volume(), of=mine) == Pins()
-    assert "somebody else" in pins(claim("p-tmp", "v"), volume(), of=mine).trouble
+    assert "another owner" in pins(claim("p-tmp", "v"), volume(), of=mine).trouble
     assert pins(of=mine).trouble == "claim ns/p-tmp does not exist"

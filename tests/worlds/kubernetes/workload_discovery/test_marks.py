@@ -317,7 +317,7 @@ def test_pods_of_other_owners_cannot_borrow_the_name_of_a_group() -> None:
     assert (len(mine.members), mine.lacking, mine.refused) == (2, "", "")
     assert other.key == "default/Pod/zz-other/pod-default-zz-other"
     assert other.refused == (
-        "it names group 'g', which belongs to Job mine; give the group a name of its own"
+        "it names group 'g', which belongs to Job mine; give the group another name"
     )
 
 

@@ -100,7 +100,7 @@ class Lives:
             pass
         except BaseException:
             # Scheduling goes on without it.
-            log.exception("services and workspaces are not looked after any more")
+            log.exception("services and workspaces are not managed any more")
 
     async def _live(self) -> None:
         self._loop, self._task = asyncio.get_running_loop(), asyncio.current_task()
@@ -138,7 +138,7 @@ class Lives:
                 await self._scale(scale, found[scale.kept.uid][1], api, recorder)
             self._tell_alarms(found.values(), recorder)
         except GanglionError as error:
-            log.warning("services not looked after", why=error.message)
+            log.warning("services not managed", why=error.message)
 
     async def _scale(self, scale: Scale, pods: Sequence[Pod], api: Api, recorder: Recorder) -> None:
         kept = scale.kept

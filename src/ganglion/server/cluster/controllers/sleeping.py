@@ -65,7 +65,7 @@ class Sleeping:
         try:
             token = _token(await self._api.get(path, Anything))
         except GanglionError as error:
-            log.warning("workspace not looked at", path=path, why=error.message)
+            log.warning("workspace not checked", path=path, why=error.message)
             return
         asked, is_shared = ask_of(pod), any(each in meta.annotations for each in _SHARED)
         place = Place(

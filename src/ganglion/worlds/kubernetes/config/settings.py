@@ -60,7 +60,7 @@ _ByLabel = Annotated[
 class TopologyFile(Mapping):
     """Where the levels of the topology are read from."""
 
-    levels: _ByLabel = described("node label -> the level that it stands for", DISCOVERED.keys)
+    levels: _ByLabel = described("node label -> the level that it names", DISCOVERED.keys)
     ignore: _Levels = described("levels that are not used", DISCOVERED.ignored)
     relative: _Levels = described(
         "levels whose names count within the level above only", DISCOVERED.relative
@@ -71,26 +71,26 @@ class TimersFile(Mapping):
     """How long things may take."""
 
     assemble: f.Duration = described(
-        "a place is kept so long for pods that are yet to be made", USUAL.assemble_ms
+        "time that a place is kept for pods that do not exist yet", USUAL.assemble_ms
     )
     replace: f.Duration = described(
-        "a running gang keeps the place of a pod that went so long", USUAL.replace_ms
+        "time that a running gang keeps the place of a pod that went", USUAL.replace_ms
     )
     backoff: f.Duration = described(
         "wait after a failed start; doubles up to 64 times", USUAL.backoff_ms
     )
     quarantine: f.Duration = described(
-        "a node that refused pods gets no new ones so long; doubles up to 8 times",
+        "time without new pods for a node that refused some; doubles up to 8 times",
         USUAL.quarantine_ms,
     )
     retell: f.Duration = described(
-        "least time between two reasons of one sort told on one pod", USUAL.retell_ms
+        "least time between two reasons of one sort on one pod", USUAL.retell_ms
     )
     provision: f.Duration = described(
-        "the volumes of a gang may take so long to be made", USUAL.provision_ms
+        "longest time until the volumes of a gang are made", USUAL.provision_ms
     )
     reach: f.Duration = described(
-        "a start waits so long for clusters that cannot be reached", USUAL.reach_ms
+        "longest wait of a start for clusters that cannot be reached", USUAL.reach_ms
     )
 
 

@@ -75,7 +75,7 @@ def _unusable(pod: Pod, mount: Mount, claim: PersistentVolumeClaim | None) -> st
         return f"claim {mount.claim} is being deleted"
     owner = claim.metadata.controller
     if mount.own and (owner is None or owner.uid != pod.metadata.uid):
-        return f"claim {mount.claim} belongs to somebody else"
+        return f"claim {mount.claim} belongs to another owner"
     return ""
 
 

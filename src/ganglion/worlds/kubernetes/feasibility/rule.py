@@ -80,7 +80,7 @@ def obstacle(rule: Rule, labels: Mapping[str, str]) -> str:
     if rule.impossible:
         return rule.impossible
     if any(BARRED + each in labels for each in rule.bars):
-        return "other pods stand in the way"
+        return "other pods block it"
     taint = _untolerated(rule.tolerations, labels)
     if taint:
         return f"taint {taint.key}:{taint.effect} is not tolerated"

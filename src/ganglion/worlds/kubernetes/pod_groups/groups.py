@@ -199,7 +199,7 @@ def _check_tree(spec: dict[str, Any], groups: Sequence[dict[str, Any]]) -> None:
         wanted = reading.number(each, "minSubGroup", children[name], where)
         if wanted != children[name]:
             raise FieldError(
-                f"{wanted} of {children[name]} sub-groups cannot be: all of them start together",
+                f"{wanted} of {children[name]} sub-groups is not supported: all start together",
                 key=f"{where}.minSubGroup",
                 hint="ask for all of them, or make a PodGroup of each",
             )
@@ -304,7 +304,7 @@ def _equal(name: str, pods: Sequence[Pod]) -> None:
             raise InputError(
                 f"pods of one set ask for different things: {pods[0].metadata.name} and "
                 f"{pod.metadata.name} of {name!r}",
-                f"tell them apart by the annotation {names.POD_SET}",
+                f"distinguish them by the annotation {names.POD_SET}",
             )
 
 

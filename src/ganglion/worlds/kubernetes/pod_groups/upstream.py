@@ -261,7 +261,7 @@ def _absent_groups(lines: Iterable[Line]) -> Iterator[str]:
         have = len(below[name])
         if have > wanted:
             raise FieldError(
-                f"{wanted} of {have} groups cannot be: all of them start together",
+                f"{wanted} of {have} groups is not supported: all of them start together",
                 key=f"{where}.minGroupCount",
                 hint="ask for all of them",
             )

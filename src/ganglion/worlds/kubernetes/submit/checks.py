@@ -20,7 +20,7 @@ MOST_OBJECTS = 500
 ELSEWHERE = {
     "singleton": "leave it out, and submit this one when the other has ended",
     "schedule": "write a CronJob around what `--dry-run -o yaml` prints",
-    "notify": "leave it out, and let `ganglion wait` tell",
+    "notify": "leave it out, and use `ganglion wait`",
     "trials": "write `params`, of which every combination is tried",
     "search": "leave it out to try all combinations",
     "early_stop": "leave it out: every trial runs to its end",
@@ -88,15 +88,15 @@ def _check_scaling(workload: Workload) -> Iterator[FieldError]:
         return
     if scaling.source == "router":
         yield FieldError(
-            "no router of ours runs in a cluster, so that it can tell nothing",
+            "a cluster has no Ganglion router that measures requests",
             key="scale.source",
             hint="`source: metrics` asks the replicas, a URL asks a Prometheus",
         )
     if scaling.source == "metrics" and not scaling.floor:
         yield FieldError(
-            "without any replica nobody would tell that one is needed",
+            "without any replica no signal shows that one is needed",
             key="replicas",
-            hint="at least 1, or let a Prometheus tell: `source: http://prometheus:9090`",
+            hint="at least 1, or use a Prometheus: `source: http://prometheus:9090`",
         )
     if scaling.standby:
         yield FieldError("replicas of a cluster's service cannot sleep yet", key="scale.standby")
@@ -179,7 +179,7 @@ def unheeded(workload: Workload) -> Iterator[str]:
     if stays and workload.time_limit_ms:
         yield f"time_limit: nothing stops a {workload.kind} in a cluster after it"
     if workload.idle_timeout_ms and not workload.run.port:
-        yield "idle_timeout: in a cluster nobody sees whether a workspace without `port` is idle"
+        yield "idle_timeout: a cluster cannot observe whether a workspace without `port` is idle"
     if workload.checkpoint and not workload.checkpoint.path:
         yield f"checkpoint: nothing is kept without a `path`, as {CLAIM}CLAIM/FOLDER"
     if any(each.preferred for pods in workload.pod_sets for each in pods.slices):
@@ -187,4 +187,4 @@ def unheeded(workload: Workload) -> Iterator[str]:
     if any(pods.request.together for pods in workload.pod_sets):
         yield "resources.together: which GPUs of a node a pod gets is up to its kubelet"
     if len(set(workload.retry.on) & {"preemption", "node_failure"}) == 1:
-        yield "retry.on: a cluster does not tell preemption from the loss of a node"
+        yield "retry.on: a cluster does not distinguish preemption from the loss of a node"

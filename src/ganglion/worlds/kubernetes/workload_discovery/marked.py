@@ -100,13 +100,15 @@ def _whose(pod: Pod, chain: Chain) -> str:
     if chain.top is not None:
         return f"{chain.top.kind} {chain.top.metadata.name}"
     ref = pod.metadata.controller
-    return f"{ref.kind} {ref.name}" if ref else f"pods like {pod.metadata.name}, which nobody owns"
+    return (
+        f"{ref.kind} {ref.name}" if ref else f"pods like {pod.metadata.name}, which have no owner"
+    )
 
 
 def stranger(pod: Pod, group: Group, whose: str) -> tuple[Draft, InputError]:
     """A pod that borrows the name of a group: a gang of its own that is refused."""
     message = f"it names group {group.name!r}, which belongs to {whose}"
-    return alone(pod), InputError(message, "give the group a name of its own")
+    return alone(pod), InputError(message, "give the group another name")
 
 
 def alone(pod: Pod) -> Draft:

@@ -115,7 +115,7 @@ def _tables(summary: Summary) -> str:
     return "\n".join(parts)
 
 
-WAITS = ("last reason", "gangs", "in all", "longest", "what the longest one was told")
+WAITS = ("last reason", "gangs", "in all", "longest", "reason of the longest one")
 
 
 def _wait_rows(summary: Summary) -> list[Row]:

@@ -125,7 +125,7 @@ def _queues(summary: Summary) -> Table:
 
 
 def _waits(summary: Summary) -> Table:
-    table = _grid("", "waited for", "gangs", "in all", "longest", "told the longest one")
+    table = _grid("", "waited for", "gangs", "in all", "longest", "of the longest one")
     table.columns[-1].justify = "left"
     for part in summary.waits:
         table.add_row(
