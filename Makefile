@@ -89,10 +89,10 @@ traced = $(if $(TRACES),--traces $(TRACES)/$(1))
 
 bench: setup
 	@mkdir -p out
-	$(BIN)/ganglion bench decisions --json out/decisions.json
-	$(BIN)/ganglion bench pack-openb $(call traced,openb) --json out/pack-openb.json
-	$(BIN)/ganglion bench jct-muri $(call traced,philly_muri) --json out/jct-muri.json
-	$(BIN)/ganglion bench jct-itp $(call traced,itp_elasticflow) --json out/jct-itp.json
+	$(BIN)/python -m benchmarks decisions --json out/decisions.json
+	$(BIN)/python -m benchmarks pack-openb $(call traced,openb) --json out/pack-openb.json
+	$(BIN)/python -m benchmarks jct-muri $(call traced,philly_muri) --json out/jct-muri.json
+	$(BIN)/python -m benchmarks jct-itp $(call traced,itp_elasticflow) --json out/jct-itp.json
 
 requirements: | $(BIN)/python
 	@test -x $(BIN)/uv || $(PIP) install uv

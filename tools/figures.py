@@ -1,12 +1,12 @@
 """Benchmark figures in README.md and docs, written from result files and compared with them.
 
-python -m tools.figures keep NAME FILE --command "ganglion bench ..."   keep the JSON of a run
+python -m tools.figures keep NAME FILE --command "python -m benchmarks ..."   keep the JSON of a run
 python -m tools.figures                  write every table and every quoted figure anew
 python -m tools.figures --check          1 = a figure differs from its result files
 
-`ganglion bench ... --json FILE` writes FILE. `keep` stores it as docs/benchmarks/results/NAME.json
-with the command, the commit that it ran on, and the seed. A page says what a table shows in a
-comment; the lines between it and `<!-- /figures -->` are generated:
+`python -m benchmarks ... --json FILE` writes FILE. `keep` stores it as
+docs/benchmarks/results/NAME.json with the command, the commit that it ran on, and the seed. A page
+says what a table shows in a comment; the lines between it and `<!-- /figures -->` are generated:
 
     <!-- figures
     corner: policy

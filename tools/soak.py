@@ -103,24 +103,23 @@ def repeated(command: str, traces: Path | None) -> Any:  # noqa: ANN401 - JSON
     """The result of running a command again.
 
     Args:
-        command: as the result file has it: `ganglion bench NAME --traces traces/SOURCE ...`.
+        command: as the result file has it: `python -m benchmarks NAME --traces traces/SOURCE ...`.
         traces: folder that stands for `traces`.
 
     Raises:
         CalledProcessError: the benchmark failed; its errors were printed.
     """
-    program, *arguments = shlex.split(command)
-    words = [_placed(word, traces) for word in arguments]
+    words = [_placed(word, traces) for word in shlex.split(command.removeprefix("python "))]
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "result.json"
-        run = [sys.executable, "-m", program, *words, "--json", str(file)]
-        subprocess.run(run, check=True, stdout=subprocess.DEVNULL)
+        run = [sys.executable, *words, "--json", str(file)]
+        subprocess.run(run, check=True, stdout=subprocess.DEVNULL, cwd=DOCS.parent)
         return json.loads(file.read_text("utf-8"))
 
 
 def _placed(word: str, traces: Path | None) -> str:
     source = word.removeprefix("traces/")
-    return str(traces / source) if traces and source != word else word
+    return str(traces.absolute() / source) if traces and source != word else word
 
 
 def main() -> int:
@@ -133,7 +132,7 @@ def main() -> int:
     failed = 0
     for name in names:
         kept = json.loads((RESULTS / f"{name}.json").read_text("utf-8"))
-        if not kept["command"].startswith("ganglion "):
+        if not kept["command"].startswith("python -m benchmarks "):
             print(f"{name}: left out, as it depends on the machine: {kept['command']}")
             continue
         print(f"{name}: {kept['command']}", flush=True)

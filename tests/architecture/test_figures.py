@@ -23,7 +23,7 @@ After.
 @pytest.fixture
 def results(tmp_path: Path) -> Path:
     data = {"policies": {"default": {"avg_jct_s": 12_345.6}}}
-    kept = {"command": "ganglion bench x", "commit": "abc1234", "seed": 7, "data": data}
+    kept = {"command": "python -m benchmarks x", "commit": "abc1234", "seed": 7, "data": data}
     (tmp_path / "runs.json").write_text(json.dumps(kept))
     return tmp_path
 
@@ -35,14 +35,15 @@ def test_every_table_of_docs_is_what_its_result_files_say() -> None:
 def test_every_result_file_says_how_it_came_about() -> None:
     for path in sorted((DOCS / "benchmarks" / "results").glob("*.json")):
         kept = json.loads(path.read_text("utf-8"))
-        assert kept["command"].startswith(("ganglion bench ", "python -m tests.soak ")), path.name
+        programs = ("python -m benchmarks ", "python -m tests.soak ")
+        assert kept["command"].startswith(programs), path.name
         assert kept["commit"], path.name
 
 
 def test_a_table_is_written_from_its_file_and_the_rest_of_the_page_stays(results: Path) -> None:
     text = rendered(PAGE, results)
     assert "| Default | 12,346 |" in text
-    assert "`ganglion bench x`, commit abc1234, seed 7" in text
+    assert "`python -m benchmarks x`, commit abc1234, seed 7" in text
     assert "old" not in text
     assert text.endswith("<!-- /figures -->\n\nAfter.\n")
     assert rendered(text, results) == text

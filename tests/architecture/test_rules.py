@@ -83,7 +83,7 @@ def test_floating_point_in_the_engine_is_found(line: str) -> None:
 
 
 def test_floating_point_outside_the_engine_is_fine() -> None:
-    assert list(floats([parse("src/ganglion/bench/x.py", "x = 1 / 2")])) == []
+    assert list(floats([parse("benchmarks/x.py", "x = 1 / 2")])) == []
 
 
 @pytest.mark.parametrize(
@@ -95,6 +95,8 @@ def test_floating_point_outside_the_engine_is_fine() -> None:
         ("src/ganglion/client/x.py", "from ganglion.server import app"),
         ("src/ganglion/server/x.py", "from ganglion.cli.main import main"),
         ("src/ganglion/cellar/x.py", ""),
+        ("src/ganglion/cli/x.py", "from benchmarks.registry import load"),
+        ("benchmarks/x.py", "from ganglion.server.app import app"),
     ],
 )
 def test_an_import_against_the_direction_is_found(path: str, line: str) -> None:

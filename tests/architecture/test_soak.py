@@ -52,7 +52,7 @@ def _slower(figures: Any, key: str = "") -> Any:
 def test_a_benchmark_is_repeated_as_its_result_file_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    command = "ganglion bench failures --seeds 1 --policy quarantine"
+    command = "python -m benchmarks failures --seeds 1 --policy quarantine"
     data = soak.repeated(command, None)
     monkeypatch.setattr(soak, "RESULTS", tmp_path)
     monkeypatch.setattr("sys.argv", ["soak"])

@@ -15,6 +15,7 @@ from ganglion.model.errors import InvariantBroken, NotFound
     ("args", "says"),
     [
         (["pss"], "no such command: pss; did you mean ps?"),
+        (["bench", "jct-itp"], "no such command: bench; benchmarks are not installed; in a"),
         (["cancle"], "did you mean cancel or scale?"),
         (["--frobnicate"], "No such option '--frobnicate'"),
         (["ps", "--al"], "--all"),

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from ganglion.bench.programs import ASSETS, BINARY, CACHE, HINT, Programs, find
+from benchmarks.controlplane.programs import ASSETS, BINARY, CACHE, HINT, Programs, find
 from ganglion.model.errors import EnvironmentFault
 
 HERE = Path(__file__).parent

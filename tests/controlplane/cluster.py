@@ -12,7 +12,7 @@ import httpx2
 from tests.controlplane import manifests
 from tests.controlplane.manifests import Object
 
-from ganglion.bench.controlplane import ControlPlane
+from benchmarks.controlplane.control_plane import ControlPlane
 from ganglion.worlds.kubernetes.sign_in.config import Endpoint, load
 
 FORMS = {

@@ -10,9 +10,9 @@ from tests.controlplane.cluster import Cluster
 from tests.controlplane.kubelet import Kubelets
 from tests.controlplane.proxy import Proxy
 
-from ganglion.bench.controlplane import ControlPlane
-from ganglion.bench.controlplane_flags import Options
-from ganglion.bench.programs import Programs
+from benchmarks.controlplane.control_plane import ControlPlane
+from benchmarks.controlplane.flags import Options
+from benchmarks.controlplane.programs import Programs
 from ganglion.model.errors import EnvironmentFault
 
 MANAGER = "kube-controller-manager"

@@ -19,7 +19,7 @@ import httpx2
 from tests.controlplane.amounts import Amounts, amounts, requested
 from tests.controlplane.manifests import Object
 
-from ganglion.bench.controlplane import ControlPlane
+from benchmarks.controlplane.control_plane import ControlPlane
 
 RUN = "test/run-seconds"
 """Annotation: the pod ends by itself after as many seconds; without it, it runs on."""

@@ -16,7 +16,7 @@ from typing import Any, Self
 from tests.controlplane.faults import ALWAYS, Fault, Match, everything, status, writes
 from tests.controlplane.http1 import Head, Request, read_head, read_request, response_body
 
-from ganglion.bench.controlplane import ControlPlane
+from benchmarks.controlplane.control_plane import ControlPlane
 
 _LIMIT = 1 << 20
 _CLOSING_S = 0.02  # transports close in later turns of the loop

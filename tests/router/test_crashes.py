@@ -3,8 +3,8 @@
 import asyncio
 from random import Random
 
-from ganglion.bench.router_load import Heard, at_rate, callers
-from ganglion.bench.router_stage import router_stage
+from benchmarks.router.load import Heard, at_rate, callers
+from benchmarks.router.stage import router_stage
 
 KILLS = 15
 

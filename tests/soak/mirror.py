@@ -15,7 +15,7 @@ from typing import Any
 
 import httpx2
 
-from ganglion.bench.controlplane import ControlPlane
+from benchmarks.controlplane.control_plane import ControlPlane
 from tests.controlplane.amounts import Amounts, requested
 from tests.controlplane.manifests import GPU, Object
 

@@ -13,8 +13,8 @@ from typing import Any
 
 from msgspec import Struct, to_builtins
 
-from ganglion.bench.controlplane import ControlPlane
-from ganglion.bench.programs import Programs
+from benchmarks.controlplane.control_plane import ControlPlane
+from benchmarks.controlplane.programs import Programs
 from tests.controlplane import manifests
 from tests.controlplane.amounts import amounts
 from tests.controlplane.build import programs

@@ -13,7 +13,7 @@ import httpx2
 import psutil
 from msgspec import Struct, field
 
-from ganglion.bench.programs import Process
+from benchmarks.controlplane.programs import Process
 from tests.controlplane.proxy import Proxy
 
 EVERY_S = 5.0

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from ganglion.bench.programs import Programs
+from benchmarks.controlplane.programs import Programs
 from tests.controlplane.fixtures import control_plane_programs
 from tests.soak.run import Figures, soak
 

@@ -9,7 +9,7 @@ import ast
 import sys
 from collections.abc import Iterator
 
-from tools.archlint.source import PACKAGE, Finding, Import, Modules, Source
+from tools.archlint.source import OURS, Finding, Import, Modules, Source
 
 BARE = "-S"
 
@@ -69,7 +69,7 @@ def _reached(start: str, modules: Modules) -> Iterator[Source]:
 
 def _is_foreign(each: Import) -> bool:
     top = each.module.partition(".")[0]
-    return top != PACKAGE and top not in sys.stdlib_module_names
+    return top not in OURS and top not in sys.stdlib_module_names
 
 
 def _is_for_types(source: Source, each: Import) -> bool:

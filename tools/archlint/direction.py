@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from tools.archlint.folders import FOLDERS
-from tools.archlint.source import PACKAGE, Finding, Modules, Source
+from tools.archlint.source import OURS, PACKAGE, Finding, Modules, Source
 
 CORE = frozenset({"model", "engine", "extensions"})
 WORLDS = frozenset({"worlds", "worlds.kubernetes", "worlds.local", "worlds.simulated"})
@@ -31,10 +31,10 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "worlds.simulated": OF_WORLDS,
     "server": BELOW_SERVER,
     "client": frozenset({"model", "specs", "tracing", "transport"}),
-    "bench": BELOW_SERVER | {"client"},
     "scenarios": CORE | {"specs"},
     "demo": frozenset({"model", "client", "specs", "checkpoint"}),
-    "cli": BELOW_SERVER | {"server", "client", "bench", "demo", "scenarios"},
+    "cli": BELOW_SERVER | {"server", "client", "demo", "scenarios"},
+    "benchmarks": BELOW_SERVER | {"client", "cli"},
 }
 """Room -> rooms it may import from; its own is always allowed. A room within a room is named
 with both."""
@@ -50,7 +50,9 @@ CIRCLES_ALLOWED: dict[tuple[str, ...], str] = {
 
 def room_of(module: str) -> str:
     """The innermost room that a module lies in; what is in none keeps its top name."""
-    names = module.split(".")[1:]
+    top, *names = module.split(".")
+    if top != PACKAGE:
+        return top
     inner = ".".join(names[:2])
     return inner if inner in MAY_IMPORT else ".".join(names[:1])
 
@@ -67,7 +69,7 @@ def wrong_way(files: list[Source]) -> Iterator[Finding]:
             continue
         for other, line in _rooms(source):
             if other not in allowed | {room}:
-                message = f"{room} may not import {PACKAGE}.{other}"
+                message = f"{room} may not import {other}"
                 yield Finding(source.path, line, "direction", message)
 
 
@@ -98,7 +100,7 @@ def _rooms(source: Source) -> Iterator[tuple[str, int]]:
     for each in source.imports:
         # `from ganglion import __version__` reaches the package itself, not a room.
         names = each.origin.split(".")
-        if names[0] == PACKAGE and len(names) > 1 and not names[1].startswith("__"):
+        if names[0] in OURS and len(names) > 1 and not names[1].startswith("__"):
             yield room_of(each.origin), each.line
 
 

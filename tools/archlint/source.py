@@ -10,6 +10,9 @@ ROOT = Path(__file__).resolve().parents[2]
 """Top of the checkout."""
 
 PACKAGE = "ganglion"
+BESIDE = ("benchmarks",)
+"""Packages beside the product: they use it, and are not installed with it."""
+OURS = frozenset({PACKAGE, *BESIDE})
 
 
 class Finding(NamedTuple):
@@ -71,8 +74,12 @@ class Source:
 
     @property
     def part(self) -> str:
-        """The package it lies in, as `engine`; empty for the package itself."""
-        return self.module.partition(".")[2].partition(".")[0]
+        """The package it lies in, as `engine`; empty for the package itself.
+
+        What lies beside the product goes by its own name.
+        """
+        top, _, below = self.module.partition(".")
+        return below.partition(".")[0] if top == PACKAGE else top
 
     @cached_property
     def imports(self) -> tuple[Import, ...]:
@@ -101,8 +108,8 @@ class Source:
 
 
 def parse(path: str, text: str) -> Source:
-    """Return the source of a file at `path` (relative to the checkout, under `src/`)."""
-    names = list(Path(path).with_suffix("").parts[1:])
+    """Return the source of a file at `path` (relative to the checkout)."""
+    names = list(Path(path.removeprefix("src/")).with_suffix("").parts)
     if names[-1] == "__init__":
         names.pop()
     return Source(path, ".".join(names), text)
@@ -110,8 +117,9 @@ def parse(path: str, text: str) -> Source:
 
 @cache
 def sources(root: Path = ROOT) -> list[Source]:
-    """Return every Python file of the package, sorted by path."""
-    files = sorted((root / "src" / PACKAGE).rglob("*.py"))
+    """Return every Python file of the package and of those beside it, sorted by path."""
+    tops = (root / "src" / PACKAGE, *(root / name for name in BESIDE))
+    files = [file for top in tops for file in sorted(top.rglob("*.py"))]
     return [parse(file.relative_to(root).as_posix(), file.read_text("utf-8")) for file in files]
 
 

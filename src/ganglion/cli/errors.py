@@ -79,7 +79,7 @@ def _report_fields(error: FieldError, *, as_json: bool) -> None:
 def report_usage(error: click.ClickException, *, as_json: bool) -> int:
     """Print a mistake in the command line and return its exit code (2)."""
     ctx = getattr(error, "ctx", None)
-    hint = f"ganglion{_path(ctx)} --help"
+    hint = f"{ctx.command_path if ctx else 'ganglion'} --help"
     report("input.usage", error.format_message().rstrip("."), hint, as_json=as_json)
     return 2
 
@@ -95,8 +95,3 @@ def report_bug(error: BaseException, *, as_json: bool) -> int:
 def _say(label: str, colour: str, text: str) -> None:
     head = click.style(label, fg=colour, bold=True)
     click.echo(f"{head} {text}", err=True, color=is_coloured(stderr=True))
-
-
-def _path(ctx: click.Context | None) -> str:
-    names = ctx.command_path.split()[1:] if ctx else []
-    return "".join(f" {name}" for name in names)

@@ -5,7 +5,7 @@ from difflib import get_close_matches
 
 import click
 
-from ganglion.cli.registry import ALIASES, COMMANDS, SECTIONS
+from ganglion.cli.registry import ALIASES, COMMANDS, MOVED, SECTIONS
 from ganglion.cli.verbose import with_verbose
 
 
@@ -39,6 +39,8 @@ class LazyGroup(click.Group):
         name = args[0]
         if name.startswith("-") or name in COMMANDS or name in ALIASES:
             return super().resolve_command(ctx, args)
+        if name in MOVED:
+            raise click.UsageError(f"no such command: {name}; {MOVED[name]}", ctx)
         near = get_close_matches(name, [*COMMANDS, *ALIASES], n=3, cutoff=0.7)
         raise click.UsageError(f"no such command: {name}{_meant(near)}", ctx)
 

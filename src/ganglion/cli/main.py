@@ -19,6 +19,8 @@ from ganglion.cli.lazy import LazyGroup
 from ganglion.cli.verbose import verbose_option
 from ganglion.model.errors import GanglionError
 
+PROGRAM = "ganglion"
+
 READER_LEFT = 1
 """Exit code when no process reads stdout any more, as Click has it."""
 
@@ -36,7 +38,7 @@ HELP = """Schedules AI containers on shared GPUs, and says why every job waits.
     help=HELP,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-@click.version_option(__version__, prog_name="ganglion", message="%(prog)s %(version)s")
+@click.version_option(__version__, prog_name=PROGRAM, message="%(prog)s %(version)s")
 @click.option("--debug", is_flag=True, help="Show a traceback when something fails.")
 def cli(debug: bool) -> None:
     """Hold what all commands share; `run` has read `--debug` already."""
@@ -45,25 +47,32 @@ def cli(debug: bool) -> None:
 cli.params.append(verbose_option())
 
 
-def main(argv: list[str] | None = None) -> NoReturn:
-    """Run the command line and exit.
+def main(
+    argv: list[str] | None = None, root: click.Command = cli, program: str = PROGRAM
+) -> NoReturn:
+    """Run a command line and exit.
 
     Exit codes: 0 done, 1 refused by the present state or the machine, 2 wrong usage or input,
     3 another home executes the ledger, 70 a bug in Ganglion, 130 interrupted; attached jobs exit
     with their own code.
+
+    Args:
+        argv: arguments; None = those of this process.
+        root: the command that they are for.
+        program: how it is called.
     """
     args = sys.argv[1:] if argv is None else argv
-    code = run(args)
+    code = run(args, root, program)
     sys.exit(_flushed(code))
 
 
-def run(args: list[str]) -> int:
-    """Run the command line and return the exit code; every expected failure is reported."""
+def run(args: list[str], root: click.Command = cli, program: str = PROGRAM) -> int:
+    """Run a command line and return the exit code; every expected failure is reported."""
     as_json = wants_json(args)
     own = takewhile(lambda arg: arg.startswith("-"), args)
     debug = "--debug" in own or os.environ.get("GANGLION_DEBUG") == "1"
     try:
-        result = cli.main(args, prog_name="ganglion", standalone_mode=False)
+        result = root.main(args, prog_name=program, standalone_mode=False)
     except GanglionError as error:
         if debug:
             raise

@@ -28,13 +28,14 @@ def settings(**own: object) -> dict[str, Any]:
 
 
 def command(
-    name: str, *examples: str, **own: object
+    name: str, *examples: str, program: str = "ganglion", **own: object
 ) -> Callable[[Callable[..., Any]], click.RichCommand]:
     """Declare a command in the common style.
 
     Args:
         name: as people type it.
-        examples: command lines without `ganglion`, shown at the end of its help.
+        examples: command lines without `program`, shown at the end of its help.
+        program: what its command lines begin with.
         own: context settings of this command alone.
     """
 
@@ -42,16 +43,16 @@ def command(
         return click.command(
             name,
             cls=click.RichCommand,
-            help=_help(function, examples),
+            help=_help(function, program, examples),
             context_settings=settings(**own),
         )(function)
 
     return declare
 
 
-def _help(function: Callable[..., Any], examples: tuple[str, ...]) -> str:
+def _help(function: Callable[..., Any], program: str, examples: tuple[str, ...]) -> str:
     text = getdoc(function) or ""
-    lines = "\n".join(f"  ganglion {example}" for example in examples)
+    lines = "\n".join(f"  {program} {example}" for example in examples)
     return f"{text}\n\n\b\nExamples:\n{lines}" if examples else text
 
 

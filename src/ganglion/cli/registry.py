@@ -26,7 +26,7 @@ WORK = "Run work"
 LOOK = "See what happens"
 CHANGE = "Change what runs"
 CLUSTER = "The cluster"
-TRY = "Try and measure"
+TRY = "Try"
 TOOLS = "Tools"
 
 SECTIONS = (START, WORK, LOOK, CHANGE, CLUSTER, TRY, TOOLS)
@@ -105,7 +105,6 @@ COMMANDS: dict[str, Entry] = {
         "ganglion.cli.drain:undrain", "Let the nodes of a drain take work again.", CLUSTER
     ),
     "sim": Entry("ganglion.cli.sim:sim", "Replay a trace on a simulated cluster.", TRY),
-    "bench": Entry("ganglion.cli.bench:bench", "Measure against published results.", TRY),
     "scenarios": Entry(
         "ganglion.cli.scenarios:scenarios", "Run scheduling scenarios with expected outcomes.", TRY
     ),
@@ -125,3 +124,8 @@ COMMANDS: dict[str, Entry] = {
 
 ALIASES: dict[str, str] = {"apply": "submit"}
 """Names that people bring along from other tools; accepted, not listed."""
+
+MOVED: dict[str, str] = {
+    "bench": "benchmarks are not installed; in a checkout: python -m benchmarks NAME",
+}
+"""Commands of earlier versions -> what to do instead."""

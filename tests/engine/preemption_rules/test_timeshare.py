@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 
-from ganglion.bench.drive import Stage, drive
+from benchmarks.common.drive import Stage, drive
 from ganglion.engine.cycle import cycle
 from ganglion.engine.gangs.preemption_cost import attained
 from ganglion.engine.state.cluster_state import ClusterState

@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from ganglion.bench.bursts import Burst
+from benchmarks.speed.bursts import Burst
 from ganglion.engine.cycle import cycle
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.engine.state.effort import POSTPONED, UNBOUNDED

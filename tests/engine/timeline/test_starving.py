@@ -5,7 +5,7 @@ from random import Random
 import pytest
 from msgspec.structs import replace
 
-from ganglion.bench.drive import Stage, drive
+from benchmarks.common.drive import Stage, drive
 from ganglion.engine.cycle import cycle
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.engine.timeline.draining import starves

@@ -8,7 +8,7 @@ import pytest
 from fastapi.testclient import TestClient
 from msgspec.structs import replace
 
-from ganglion.bench.controlplane_flags import Options
+from benchmarks.controlplane.flags import Options
 from ganglion.extensions import load
 from ganglion.model.levels import Level
 from ganglion.server.cluster.readonly import make_readonly_app

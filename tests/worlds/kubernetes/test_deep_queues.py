@@ -9,10 +9,10 @@ from collections.abc import Sequence
 
 import pytest
 
-from ganglion.bench.controlplane import ControlPlane
-from ganglion.bench.deep_queues_round import drain, fill
-from ganglion.bench.deep_queues_work import FITS, HEADS, Crew, Work, pods_of, work
-from ganglion.bench.kubernetes_field import Field
+from benchmarks.controlplane.control_plane import ControlPlane
+from benchmarks.kubernetes.deep_queues_round import drain, fill
+from benchmarks.kubernetes.deep_queues_work import FITS, HEADS, Crew, Work, pods_of, work
+from benchmarks.kubernetes.field import Field
 from ganglion.extensions import load
 from ganglion.model.plan import Phase
 from ganglion.worlds.kubernetes.cluster_view.orders import Order

@@ -6,7 +6,7 @@ from signal import SIGCONT, SIGKILL, SIGSTOP, Signals
 
 import pytest
 
-from ganglion.bench.controlplane import ControlPlane
+from benchmarks.controlplane.control_plane import ControlPlane
 from ganglion.worlds.kubernetes.scheduler import now_ms
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.faults import Fault, on, writes

@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from ganglion.bench.controlplane import ControlPlane
+from benchmarks.controlplane.control_plane import ControlPlane
 from ganglion.worlds.kubernetes.cluster_view.settings import Settings
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.kubelet import Kubelets

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from ganglion.bench.controlplane_flags import Options
+from benchmarks.controlplane.flags import Options
 from ganglion.worlds.kubernetes.scheduler import Scheduler
 from ganglion.worlds.kubernetes.workload_kinds.kinds import JOB_SET
 from tests.controlplane.build import NEXT, PINNED

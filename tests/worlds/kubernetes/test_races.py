@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from ganglion.bench.controlplane_flags import Options
+from benchmarks.controlplane.flags import Options
 from tests.controlplane.cluster import Cluster
 from tests.worlds.kubernetes import workloads as w
 from tests.worlds.kubernetes.crds import definitions

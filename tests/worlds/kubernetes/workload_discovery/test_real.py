@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from msgspec import convert
 
-from ganglion.bench.controlplane_flags import Options
+from benchmarks.controlplane.flags import Options
 from ganglion.worlds.kubernetes.types.meta import Anything, OwnerReference
 from ganglion.worlds.kubernetes.types.pod import Pod
 from ganglion.worlds.kubernetes.workload_discovery.found import Found

@@ -1,0 +1,1 @@
+"""Batch logs with their users' estimates: backfilling, and start bands."""

@@ -1,0 +1,1 @@
+"""Completion times and deadlines of jobs on published traces."""

@@ -1,0 +1,1 @@
+"""GPU time lost to failures and maintenance."""

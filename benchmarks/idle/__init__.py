@@ -1,0 +1,1 @@
+"""Idle notebooks and idle nodes: what can be given back."""

@@ -1,0 +1,1 @@
+"""Schedulers side by side on one real API server."""

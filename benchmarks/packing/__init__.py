@@ -1,0 +1,1 @@
+"""How full a cluster of GPUs becomes, and stays as pods come and go."""

@@ -1,0 +1,1 @@
+"""What it costs to stop running work for urgent work."""

@@ -1,0 +1,1 @@
+"""What the way through the router costs."""

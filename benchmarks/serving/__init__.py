@@ -1,0 +1,1 @@
+"""Replicas of services that follow the requests of a trace."""

@@ -1,0 +1,1 @@
+"""Queues that share one cluster: what each is owed, and gets."""

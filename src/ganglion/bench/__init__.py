@@ -1,1 +1,0 @@
-"""Public protocols and traces replayed through the engine; each benchmark one file."""
