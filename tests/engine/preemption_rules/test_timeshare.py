@@ -15,6 +15,7 @@ from ganglion.engine.cycle import cycle
 from ganglion.engine.gangs.preemption_cost import attained
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.engine.timesharing import service_levels
+from ganglion.engine.timesharing.running_attempt import RunningAttempt
 from ganglion.model.events import Event, GangEnded, GangStarted, GangSubmitted, Outcome
 from ganglion.model.plan import Phase, Plan
 from ganglion.model.policy import Backfill, Future, Order, Policy, Repack
@@ -159,9 +160,10 @@ def test_a_gang_is_passed_as_soon_as_it_is_above_a_level_and_no_sooner(
     record.attained = before * HOUR * 100
     now = hours * HOUR // 10
     levels = service_levels.fixed(HOUR)
-    at = levels.passes(record, level, now)
+    attempt = RunningAttempt(record, levels)
+    at = attempt.passes(level, now)
     assert at is not None
-    kept = levels.keeps_until(record)
+    kept = attempt.keeps_until
     assert at >= kept
     assert levels.level(record, at) > level
     assert at in (now, kept) or levels.level(record, at - 1) <= level

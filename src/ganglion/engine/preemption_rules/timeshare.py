@@ -110,6 +110,6 @@ class _HadTurn(NamedTuple):
 
 def _had_turns(pool: SharingPool, now: int) -> Iterator[_HadTurn]:
     for record in pool.running.values():
-        if now >= pool.levels.keeps_until(record):
-            pods = record.placement.pods if record.placement else ()
-            yield _HadTurn(record, pool.level(record, now), preemption_cost.gpu_milli(pods))
+        attempt = pool.attempt(record)
+        if now >= attempt.keeps_until:
+            yield _HadTurn(record, pool.level(record, now), attempt.milli)

@@ -79,20 +79,26 @@ class FirstCome:
             self._before, self._span = self._span, _Span()
         self._span.add(service, self._waits.get(gang, 0) + ran_ms)
 
-    def look(self, begun: Sequence[int], held: int, live: int, now: int) -> None:
-        """Estimate the waits of those that came.
+    def holds(self, milli: int) -> bool:
+        """Note what gangs hold now, in thousandths of GPUs.
+
+        Returns:
+            Whether there is anything for `look` to estimate.
+        """
+        span = self._span
+        span.held = max(span.held, milli)
+        return bool(self._new) and span.ends + self._before.ends >= FEWEST
+
+    def look(self, begun: Sequence[int], live: int, now: int) -> None:
+        """Estimate the waits of those that came; call it where `holds` says so.
 
         Args:
             begun: services of those that have run and not ended, in thousandths of GPUs x ms.
-            held: thousandths of GPUs that they hold now.
             live: how many have not ended.
             now: the time in ms.
         """
         span, before = self._span, self._before
-        span.held = max(span.held, held)
         ends = BEGUN * (span.ends + before.ends)
-        if not self._new or ends < BEGUN * FEWEST:
-            return
         mean = BEGUN * (span.service + before.service + sum(begun)) // (ends + len(begun))
         work = mean * (live - len(begun)) + sum(max(mean, each) for each in begun)
         turn = work // max(span.held, before.held, 1)

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from ganglion.engine.gangs.preemption_cost import attained, gpu_milli
+from ganglion.engine.gangs.preemption_cost import attained
 from ganglion.engine.gangs.record import GangRecord
 from ganglion.model.resources import WHOLE
 
@@ -70,26 +70,6 @@ class Levels(Struct, frozen=True):
     def level(self, record: GangRecord, now: int) -> int:
         """The level that a gang has reached."""
         return self.of(attained(record, now))
-
-    def keeps_until(self, record: GangRecord) -> int:
-        """Up to when a gang that runs need not yield, in ms."""
-        milli = gpu_milli(record.placement.pods) if record.placement else 0
-        least = record.attained // (PART * max(milli, 1))
-        return (record.started or record.placed_at) + max(self.slice_ms, least)
-
-    def passes(self, record: GangRecord, level: int, now: int) -> int | None:
-        """When a running gang first yields to gangs at a level, in ms; None = never."""
-        milli = gpu_milli(record.placement.pods) if record.placement else 0
-        if not record.started or not milli:
-            return None
-        has = attained(record, now)
-        at = bisect_right(self.bounds, has) - 1
-        while self.levels[at] < level + self.apart:
-            at += 1
-            if at == len(self.levels):
-                return None
-        grown = now - min(has - self.bounds[at], 0) // milli
-        return max(grown, self.keeps_until(record))
 
 
 def fixed(quantum_ms: int) -> Levels:

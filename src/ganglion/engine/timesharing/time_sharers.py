@@ -18,6 +18,7 @@ from ganglion.engine.gangs.pending import Pending
 from ganglion.engine.gangs.preemption_cost import attained
 from ganglion.engine.gangs.record import SETTLED, GangRecord
 from ganglion.engine.timesharing.first_come import FirstCome
+from ganglion.engine.timesharing.running_attempt import RunningAttempt
 from ganglion.engine.timesharing.service_levels import FEWEST, Levels, fixed, insert, learnt, prior
 from ganglion.model.errors import InvariantBroken
 from ganglion.model.plan import Phase
@@ -96,14 +97,23 @@ class SharingPool:
         self.relearnt = False
         self.due_at: int | None = None
         self.overdue_at: int | None = None
+        self._attempts: dict[str, RunningAttempt] = {}
         self._services: list[int] = []
         self._recent: list[int] = []
         self._fresh: list[int] = []
 
     def level(self, record: GangRecord, now: int) -> int:
         """Where a gang stands; those at higher levels yield to it."""
-        level = self.levels.level(record, now)
+        runs = self.running.get(record.gang.id) is record
+        level = self.attempt(record).level(now) if runs else self.levels.level(record, now)
         return min(level, self.overdue.get(record.gang.id, level))
+
+    def attempt(self, record: GangRecord) -> RunningAttempt:
+        """The present attempt of one of those that run."""
+        found = self._attempts.get(record.gang.id)
+        if found is None or not found.is_of(record, self.levels):
+            found = self._attempts[record.gang.id] = RunningAttempt(record, self.levels)
+        return found
 
     def learn(self, record: GangRecord, restart_ms: int) -> None:
         """A gang has ended by itself.
@@ -132,14 +142,21 @@ class SharingPool:
 
     def drop(self, gang: str) -> None:
         """A gang shares time no more."""
-        for each in (self.live, self.running, self.returning, self.overdue, self.passed_by):
+        self.rest(gang)
+        for each in (self.live, self.returning, self.overdue):
+            each.pop(gang, None)
+
+    def rest(self, gang: str) -> None:
+        """A gang leaves its place."""
+        for each in (self.running, self.passed_by, self._attempts):
             each.pop(gang, None)
 
     def compare(self, now: int) -> None:
         """Find what first come, first served would do with the newest, and which are late by it."""
-        begun = (*self.running.values(), *self.returning.values())
         held = sum(_milli(each.gang) for each in self.running.values())
-        self.fifo.look([attained(each, now) for each in begun], held, len(self.live), now)
+        if self.fifo.holds(held):
+            begun = (*self.running.values(), *self.returning.values())
+            self.fifo.look([attained(each, now) for each in begun], len(self.live), now)
         longest = self.fifo.longest
         self.overdue = {}
         for gang, record in self.live.items() if longest else ():
@@ -167,7 +184,7 @@ class SharingPool:
         """Which of the levels that wait may stop more gangs than before: (first, end)."""
         found: set[tuple[int, int]] = set()
         for gang, record in self.running.items():
-            if now < self.levels.keeps_until(record):
+            if now < self.attempt(record).keeps_until:
                 continue
             before = self.passed_by.get(gang, FIRST)
             end = self.passed_by[gang] = self.level(record, now) - self.levels.apart + 1
@@ -191,7 +208,7 @@ class SharingPool:
             most = self.overdue.get(gang)
             if most is not None and most < waiting[at] + self.levels.apart:
                 continue
-            due = self.levels.passes(record, waiting[at], now)
+            due = self.attempt(record).passes(waiting[at], now)
             if due is not None and due <= soonest:
                 return soonest
             if due is not None and (found is None or due < found):
@@ -302,8 +319,7 @@ class TimeSharers:
         """A gang leaves its place."""
         pool = self.of(record.gang)
         if pool:
-            pool.running.pop(record.gang.id, None)
-            pool.passed_by.pop(record.gang.id, None)
+            pool.rest(record.gang.id)
 
     def level(self, record: GangRecord) -> int:
         """The level of a gang that waits; it is looked at again when the levels change."""
@@ -345,7 +361,8 @@ class TimeSharers:
             before = pool.overdue
             pool.compare(now)
             moved = {gang for gang, _ in before.items() ^ pool.overdue.items()}
-            for gang in (*changed, *(each for each in pool.live if each in moved)):
+            late = [each for each in pool.live if each in moved] if moved else ()
+            for gang in (*changed, *late):
                 record = pool.live[gang]
                 if self._state.lanes.of(gang) is not None:
                     self._state.wait(record)
