@@ -10,10 +10,9 @@ from collections.abc import Callable, Sequence
 from heapq import heappop, heappush, nsmallest
 from typing import NamedTuple
 
-from ganglion.engine.gangs.preemption_cost import gpu_milli
 from ganglion.engine.placement.place import Demand
 from ganglion.engine.preemption.knapsack import Item, cheapest
-from ganglion.engine.preemption.stock import Cost, Stock
+from ganglion.engine.preemption.stock import Cost, LocalUnit, Stock
 from ganglion.engine.state.effort import Effort
 from ganglion.engine.store.holdings import Holdings
 from ganglion.engine.store.undo import Tentative
@@ -158,10 +157,9 @@ class NodeOffers:
         return [*there, unit]
 
     def _is_live(self, offer: Offer) -> bool:
-        return all(map(self._is_there, offer.units))
+        return all(self._is_there(unit, unit.key) for unit in offer.units)
 
-    def _is_there(self, unit: Unit) -> bool:
-        key = unit.key
+    def _is_there(self, unit: Unit, key: UnitKey) -> bool:
         return unit.is_there and key not in self._gone and key not in self._taken
 
     def _sync(self) -> None:
@@ -213,50 +211,47 @@ class NodeOffers:
         return need
 
     def _cheapest(self, rank: int) -> Offer | None:
-        here = [unit for unit in self._by_node[rank] if self._is_there(unit)]
+        here = [each for each in self._stock.here(rank) if self._is_there(each.unit, each.key)]
         if not here:
             return None
-        name = self._state.tree.names[rank]
-        freed = {unit.key: _freed(unit, name) for unit in here}
-        here.sort(key=lambda unit: (*self._weigh(unit, freed[unit.key]), unit.record.gang.id))
+        here.sort(key=self._weigh)
         start, need = self._room(rank, ()), self._need(rank)
-        by_cost = sorted((self._cost((unit,), rank), at) for at, unit in enumerate(here))
-        for cost, at in by_cost:
-            if freed[here[at].key] >= need and self._room(rank, (here[at],)) > start:
-                offers = [Offer(cost, rank, (here[at],))]
+        costs = [self._cost((each,)) for each in here]
+        alone = sorted([(costs[at], at) for at, each in enumerate(here) if each.milli >= need])
+        for cost, at in alone:
+            if self._room(rank, (here[at],)) > start:
+                offers = [Offer(cost, rank, (here[at].unit,))]
                 break
         else:
             offers = []
         # Several cost more than the cheapest of them alone.
-        if not offers or offers[0].cost != by_cost[0][0]:
+        if not offers or offers[0].cost != min(costs):
             several = self._exact(rank, here, start) or self._greedy(rank, here, start)
-            offers += [Offer(self._cost(units, rank), rank, units) for units in several]
+            for units in several:
+                offers.append(Offer(self._cost(units), rank, tuple([e.unit for e in units])))
         return min(offers, key=lambda offer: offer.cost) if offers else None
 
-    def _exact(self, rank: int, here: list[Unit], start: int) -> list[tuple[Unit, ...]]:
+    def _exact(self, rank: int, here: list[LocalUnit], start: int) -> list[tuple[LocalUnit, ...]]:
         """The cheapest set by number of whole devices, if those are what is short."""
         shape = self._sight.shape
         if not shape.request.gpu.count or shape.shares_a_device or len(here) < 2:
             return []
         tree = self._state.tree
         usable = self._state.table.known[tree.conditions[rank]].usable
-        need = shape.request.gpu.count * (start + 1) - sum(free == WHOLE for free in usable)
+        need = shape.request.gpu.count * (start + 1) - usable.count(WHOLE)
         if need <= 0:
             return []
-        items = [self._item(unit, rank) for unit in here]
-        chosen = cheapest(items, need)
-        units = tuple(here[i] for i in chosen or ())
+        chosen = cheapest([self._item(each) for each in here], need)
+        units = tuple([here[i] for i in chosen or ()])
         return [units] if units and self._room(rank, units) > start else []
 
-    def _item(self, unit: Unit, rank: int) -> Item:
-        name = self._state.tree.names[rank]
-        devices = sum(len(p.devices) for p in unit.pods if p.node == name and p.milli == WHOLE)
-        priority = 0 if self._classless else unit.record.gang.priority
-        return Item(priority, self._local(unit, rank), devices)
+    def _item(self, each: LocalUnit) -> Item:
+        priority = 0 if self._classless else each.unit.record.gang.priority
+        return Item(priority, self._share(each), each.devices)
 
-    def _greedy(self, rank: int, here: list[Unit], start: int) -> list[tuple[Unit, ...]]:
+    def _greedy(self, rank: int, here: list[LocalUnit], start: int) -> list[tuple[LocalUnit, ...]]:
         """Take in order of price until there is room, then drop victims that are not needed."""
-        taken: list[Unit] = []
+        taken: list[LocalUnit] = []
         for unit in here:
             taken.append(unit)
             if self._room(rank, taken) > start:
@@ -269,49 +264,35 @@ class NodeOffers:
                 taken = fewer
         return [tuple(taken)]
 
-    def _room(self, rank: int, units: Sequence[Unit]) -> int:
+    def _room(self, rank: int, units: Sequence[LocalUnit]) -> int:
         """Pods that the node has room for once the units have left."""
         tree, table = self._state.tree, self._state.table
-        condition, name, left = tree.conditions[rank], tree.names[rank], tree.pods[rank]
+        condition, left = tree.conditions[rank], tree.pods[rank]
         for unit in units:
-            shapes = dict(
-                zip((s.name for s in unit.record.gang.pod_sets), unit.record.shapes, strict=True)
-            )
-            for pod in unit.pods:
-                if pod.node == name:
-                    left -= 1
-                    sight = table.sight(shapes[pod.pod_set])
-                    condition = table.left(condition, sight, pod.devices, pod.milli, not left)
+            for sight, devices, milli in unit.pods:
+                left -= 1
+                condition = table.left(condition, sight, devices, milli, not left)
         return table.room(self._sight, condition)
 
-    def _cost(self, units: Sequence[Unit], rank: int) -> Cost:
-        worst = max(unit.hurts for unit in units)
-        price = sum(self._local(unit, rank) for unit in units)
-        age = -sum(unit.record.gang.submitted for unit in units)
-        return (() if self._classless else worst, price, len(units), len(units), age)
+    def _cost(self, units: Sequence[LocalUnit]) -> Cost:
+        price = age = 0
+        for each in units:
+            price += self._share(each)
+            age -= each.unit.record.gang.submitted
+        worst = units[0].grade if len(units) == 1 else max([each.grade for each in units])
+        return (worst, price, len(units), len(units), age)
 
-    def _local(self, unit: Unit, rank: int) -> int:
+    def _share(self, each: LocalUnit) -> int:
         """A victim's price, shared among the nodes where it makes room for a wanted pod."""
+        price = each.unit.price
         if self._slots == 1:
-            return unit.price
-        return self._share(unit, _freed(unit, self._state.tree.names[rank]))
+            return price
+        return max(price * each.milli // max(each.total, 1), price // self._slots)
 
-    def _share(self, unit: Unit, here: int) -> int:
-        """The same where it frees `here` thousandths of GPUs."""
-        if self._slots == 1:
-            return unit.price
-        part = unit.price * here // max(unit.gpu_milli, 1)
-        return max(part, unit.price // self._slots)
-
-    def _weigh(self, unit: Unit, here: int) -> tuple[Grade, int, int]:
+    def _weigh(self, each: LocalUnit) -> tuple[Grade, bool, int, str]:
         """Order of taking: class, surplus before whole gangs, price per GPU freed here."""
-        grade = () if self._classless else unit.hurts
-        return (grade, unit.whole, self._share(unit, here) * 1000 // max(here, 1))
-
-
-def _freed(unit: Unit, node: str) -> int:
-    """Thousandths of GPUs that a unit frees on a node."""
-    return gpu_milli(tuple(pod for pod in unit.pods if pod.node == node))
+        rate = self._share(each) * 1000 // max(each.milli, 1)
+        return (each.grade, each.unit.whole, rate, each.unit.record.gang.id)
 
 
 def as_one_pod(demand: Demand) -> Shape:

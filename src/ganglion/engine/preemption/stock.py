@@ -13,8 +13,10 @@ from ganglion.engine.gangs.preemption_cost import gpu_milli
 from ganglion.engine.gangs.record import GangRecord
 from ganglion.engine.preemption.cost_bounds import Supply
 from ganglion.engine.store.holdings import Holdings
-from ganglion.engine.store.victims import Grade, Unit
+from ganglion.engine.store.victims import Grade, Unit, UnitKey
+from ganglion.engine.topology.node_state import ShapeView
 from ganglion.model.queue import Victims
+from ganglion.model.resources import WHOLE
 
 Cost = tuple[Grade, int, int, int, int]
 """What a set of victims costs, smaller is better: highest class hurt, price, how many have no
@@ -31,6 +33,28 @@ class _Piece(NamedTuple):
     grade: Grade
     price: int
     milli: int
+
+
+class LocalUnit(NamedTuple):
+    """What one unit gives on one node.
+
+    Attributes:
+        unit: the unit.
+        key: its key.
+        grade: its class; empty where the price goes before the class.
+        milli: thousandths of GPUs that it frees there.
+        total: thousandths of GPUs that it frees on all nodes.
+        devices: whole devices among those there.
+        pods: its pods there: shape, devices, and the share of each.
+    """
+
+    unit: Unit
+    key: UnitKey
+    grade: Grade
+    milli: int
+    total: int
+    devices: int
+    pods: tuple[tuple[ShapeView, tuple[int, ...], int], ...]
 
 
 class Stock:
@@ -56,11 +80,35 @@ class Stock:
                 self.surplus.setdefault(unit.record.gang.id, []).append(unit)
             for rank in dict.fromkeys(index[pod.node] for pod in unit.pods):
                 self.by_node.setdefault(rank, []).append(unit)
+        self._here: dict[int, list[LocalUnit]] = {}
         self._pieces: dict[tuple[int, bool], list[_Piece]] = {}
         self._sums: dict[int, int] = {}
         self._floors: dict[tuple[int, bool, int], Cost | None] = {}
         self._supplies: dict[int, Supply] = {}
         self._tables: dict[tuple[tuple[int, ...], int, bool], StopFloors] = {}
+
+    def here(self, rank: int) -> list[LocalUnit]:
+        """What each unit gives on a node, the first to be taken first."""
+        found = self._here.get(rank)
+        if found is None:
+            name = self._state.tree.names[rank]
+            found = [self._local(unit, name) for unit in self.by_node.get(rank, ())]
+            self._here[rank] = found
+        return found
+
+    def _local(self, unit: Unit, node: str) -> LocalUnit:
+        gang, table = unit.record.gang, self._state.table
+        shapes = dict(zip((s.name for s in gang.pod_sets), unit.record.shapes, strict=True))
+        pods = tuple([pod for pod in unit.pods if pod.node == node])
+        return LocalUnit(
+            unit,
+            unit.key,
+            () if self._classless else unit.hurts,
+            gpu_milli(pods),
+            unit.gpu_milli,
+            sum([len(pod.devices) for pod in pods if pod.milli == WHOLE]),
+            tuple([(table.sight(shapes[p.pod_set]), p.devices, p.milli) for p in pods]),
+        )
 
     def supply(self, domain: int, ranks: Sequence[int]) -> Supply:
         """What may be taken in a domain, whose nodes these are."""
@@ -120,11 +168,10 @@ class Stock:
         return (worst, max(price, min(each.price for each in allowed)), 0, 0, EARLIEST)
 
     def _cut(self, rank: int, shared: bool) -> list[_Piece]:
-        name, found = self._state.tree.names[rank], []
-        for unit in self.by_node[rank]:
-            here = gpu_milli(tuple(pod for pod in unit.pods if pod.node == name))
-            price = unit.price * here // max(unit.gpu_milli, 1) if shared else unit.price
-            found.append(_Piece(() if self._classless else unit.hurts, price, here))
+        found = []
+        for unit, _, grade, here, total, *_ in self.here(rank):
+            price = unit.price * here // max(total, 1) if shared else unit.price
+            found.append(_Piece(grade, price, here))
         return sorted(found, key=lambda each: each.grade)
 
 
