@@ -13,7 +13,7 @@ from benchmarks.kubernetes.rivals import BARE, Rival
 from ganglion.model.errors import EnvironmentFault
 from ganglion.worlds.kubernetes.http.patches import Patch
 from ganglion.worlds.kubernetes.http.reflect import Change, Reflector
-from ganglion.worlds.kubernetes.names import GANG, GANG_SIZE, VICTIM_OF
+from ganglion.worlds.kubernetes.names import GANG, GANG_SIZE
 from ganglion.worlds.kubernetes.types.meta import Anything, Meta, Object
 
 JOBS = "/apis/batch/v1/namespaces/default/jobs"
@@ -47,14 +47,12 @@ class _Told:
         at: name of a Job -> when it was seen suspended, by the monotonic clock.
         names: of all pods that were seen.
         left: when each pod was seen gone.
-        marked: when each pod was seen marked as a victim.
         nominated: when each pod was seen with a nomination.
     """
 
     def __init__(self) -> None:
         self.at: dict[str, float] = {}
         self.left: dict[str, float] = {}
-        self.marked: dict[str, float] = {}
         self.nominated: dict[str, float] = {}
         self.names: set[str] = set()
 
@@ -75,8 +73,6 @@ class _Told:
                 self.left.setdefault(name, now)
             elif change.item.status.get("nominatedNodeName"):
                 self.nominated.setdefault(name, now)
-            elif change.item.metadata.annotations.get(VICTIM_OF):
-                self.marked.setdefault(name, now)
 
 
 async def reclaim(field: Field, rival: Rival, nodes: int) -> Figures:
@@ -129,8 +125,7 @@ def _figures(field: Field, told: _Told, names: set[str], begin: float, count: in
         "gone_s": max(gone, default=begin) - begin,
         "bound_s": bound - begin,
     }
-    if told.marked:
-        found["marked_s"] = min(told.marked.values()) - begin
+    if told.nominated:
         found["nominated_s"] = min(told.nominated.values()) - begin
     return found
 

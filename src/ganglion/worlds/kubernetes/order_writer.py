@@ -1,8 +1,8 @@
 """Carries out what the controller orders, in the order that keeps every promise.
 
-Places are nominated before any pod leaves them; victims are marked before they are
-evicted. Bindings go side by side. Why pods wait is written last and slowly. Nothing is written
-without leadership.
+Places are nominated before any pod leaves them; victims are suspended by their owner, or marked
+and then evicted. Bindings go side by side. Why pods wait is written last and slowly. Nothing is
+written without leadership.
 """
 
 import asyncio
@@ -57,7 +57,7 @@ SAID_AT_ONCE = 16
 """Most of these under way at any time."""
 
 VICTIMS_AT_ONCE = 16
-"""Victims that leave side by side, each of them from its mark to its eviction."""
+"""Victims that leave side by side, each of them from its promise to its end."""
 MARKS_AT_ONCE = 8
 """Pods of one victim that are marked side by side."""
 
@@ -253,7 +253,8 @@ class Hands:
     async def _evict(self, order: Evict, spared: asyncio.Task[None] | None) -> None:
         """Have pods leave; where a budget forbids it, ask again until the order is withdrawn.
 
-        A few victims at a time go all the way: the first is gone before the last is marked.
+        A few victims at a time go all the way: the first is gone before the last is begun. A
+        suspended owner names the beneficiary itself; only pods that are evicted are marked.
         """
         if spared:
             await asyncio.wait([spared])
@@ -261,10 +262,11 @@ class Hands:
         async with self._victims:
             if order.beneficiary:
                 await self._promises.keep(order.beneficiary, self._nodes_of(order))
-                await self._mark(order)
             if order.owner and order.owner.suspend and await self._suspend(order):
                 self._answer(EvictDone(order.gang, order.attempt))
                 return
+            if order.beneficiary:
+                await self._mark(order)
             found = await self._evict_once(order, left, evictions)
         while left := [each for each in left if not _has_left(found[each.uid])]:
             worst = next(found[each.uid] for each in left)

@@ -314,15 +314,22 @@ def _resume_victim(scene: Context, gang: str, wards: set[str], now: int) -> None
     attempt = scene.attempts[gang]
     site = scene.sites[attempt.cluster]
     marked = [site.pods[uid] for uid in attempt.pods.values() if victim_of(site.pods[uid])]
-    if not marked or attempt.stage is Stage.LEAVING:
+    beneficiary = _suspended_for(site, attempt) or (marked and victim_of(marked[0]))
+    if not beneficiary or attempt.stage is Stage.LEAVING:
         return
-    beneficiary = victim_of(marked[0]) or ""
     if beneficiary in wards:
         cause = Cause(CauseKind.PREEMPTED, gang=beneficiary)
         scene.apply(GangStopping(now, gang, attempt.number, cause))
         leave(scene, attempt, cause, now)
-    else:
+    elif marked:
         scene.orders.append(Spare(gang, tuple(map(site.ref, marked))))
+
+
+def _suspended_for(site: ClusterView, attempt: Attempt) -> str:
+    """The gang for which we have suspended an attempt's owner; empty = we have not."""
+    owner = attempt.owner
+    thing = site.suspended.get(owner.uid) if owner and owner.suspended else None
+    return thing.metadata.annotations[names.SUSPENDED_FOR] if thing else ""
 
 
 def _promise_again(scene: Context, judge: FeasibilityPlugin, gang_id: str, now: int) -> None:

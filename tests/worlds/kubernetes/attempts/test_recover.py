@@ -1,0 +1,57 @@
+"""A preemption that another scheduler had begun is found again in what it wrote."""
+
+from typing import Any
+
+from ganglion.worlds.kubernetes.cluster_view.orders import Evict, Nominate, Spare, Unsuspend
+from tests.controlplane import manifests
+from tests.worlds.kubernetes.controller.stage import Stage
+
+SUSPENDED_FOR = "ganglion.dev/suspended-for"
+ASKER = "default/ganglion.dev/gang/asker"
+NODES = 2
+
+
+def _stage(suspended: int, nominated: int, asker: int = NODES) -> Stage:
+    """Jobs on every node, so many of them suspended for a gang of which so many pods say where."""
+    stage = Stage()
+    stage.show(*(manifests.node(f"node-{i}") for i in range(NODES)))
+    for i in range(NODES):
+        stage.show(*_job(f"old-{i}", f"node-{i}", is_suspended=i < suspended))
+    pods = manifests.gang("asker", asker, gpus=8, priority=1000) if asker else []
+    for i, pod in enumerate(pods[:nominated]):
+        pod["status"] = {"nominatedNodeName": f"node-{i}"}
+    stage.show(*pods)
+    stage.turn()
+    return stage
+
+
+def _job(name: str, node: str, *, is_suspended: bool) -> tuple[dict[str, Any], dict[str, Any]]:
+    meta: dict[str, Any] = {"name": name, "namespace": "default", "uid": name}
+    if is_suspended:
+        meta["annotations"] = {SUSPENDED_FOR: ASKER}
+    spec = {"parallelism": 1, "completions": 1, "suspend": is_suspended}
+    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": meta, "spec": spec, "status": {}}
+    owner: dict[str, Any] = {"apiVersion": "batch/v1", "kind": "Job", "name": name, "uid": name}
+    owner["controller"] = True
+    pod = manifests.pod(f"{name}-x", gpus=8, owner=owner, labels={"job-name": name}, nodeName=node)
+    return job, pod | {"status": {"phase": "Running"}}
+
+
+def test_pods_of_an_owner_that_is_suspended_for_a_gang_go_on_leaving_for_it() -> None:
+    stage = _stage(suspended=NODES, nominated=NODES)
+    found = {each.owner.name: each.beneficiary for each in stage.ordered(Evict) if each.owner}
+    assert found == dict.fromkeys(("old-0", "old-1"), ASKER)
+    assert not stage.ordered(Nominate)
+    assert not stage.ordered(Unsuspend)
+
+
+def test_victims_that_were_not_suspended_yet_are_chosen_again() -> None:
+    stage = _stage(suspended=1, nominated=NODES)
+    assert {each.owner.name for each in stage.ordered(Evict) if each.owner} == {"old-0", "old-1"}
+
+
+def test_an_owner_that_is_suspended_for_a_gang_that_is_gone_goes_on() -> None:
+    stage = _stage(suspended=NODES, nominated=0, asker=0)
+    assert [each.owner.name for each in stage.ordered(Unsuspend)] == ["old-0", "old-1"]
+    assert not stage.ordered(Evict)
+    assert not stage.ordered(Spare)
