@@ -16,7 +16,7 @@ from ganglion.engine.preemption.stock import Cost, LocalUnit, Stock
 from ganglion.engine.state.effort import Effort
 from ganglion.engine.store.holdings import Holdings
 from ganglion.engine.store.undo import Tentative
-from ganglion.engine.store.victims import Grade, Unit, UnitKey
+from ganglion.engine.store.victims import Unit, UnitKey
 from ganglion.engine.topology.node_state import ShapeView
 from ganglion.engine.topology.pod_shape import Shape, times
 from ganglion.model.resources import WHOLE
@@ -66,7 +66,7 @@ class NodeOffers:
         self._taken: set[UnitKey] = set()
         self._stock = stock
         self._offers: dict[int, Offer] = {}
-        self._needs: dict[int, int] = {}
+        self._needs: dict[int, tuple[int, int]] = {}
         self._epoch, self._cursor = state.tree.epoch, len(state.tree.changes)
         gpu = sight.shape.request.gpu
         self._each = 0 if gpu.share_mib else gpu.count * gpu.milli
@@ -160,7 +160,10 @@ class NodeOffers:
         return all(self._is_there(unit, unit.key) for unit in offer.units)
 
     def _is_there(self, unit: Unit, key: UnitKey) -> bool:
-        return unit.is_there and key not in self._gone and key not in self._taken
+        if not unit.is_there:
+            return False
+        gone, taken = self._gone, self._taken
+        return not (gone and key in gone) and not (taken and key in taken)
 
     def _sync(self) -> None:
         tree = self._state.tree
@@ -202,21 +205,26 @@ class NodeOffers:
 
     def _need(self, rank: int) -> int:
         """Thousandths of GPUs that have to be freed on a node at least for one more pod."""
+        return self._room_and_need(rank)[1]
+
+    def _room_and_need(self, rank: int) -> tuple[int, int]:
+        """Pods that a node has room for now, and what has to be freed for one more."""
         condition = self._state.tree.conditions[rank]
-        need = self._needs.get(condition)
-        if need is None:
+        found = self._needs.get(condition)
+        if found is None:
             table, each = self._state.table, self._each
-            wanted = each * (table.room(self._sight, condition) + 1) if each else 0
-            need = self._needs[condition] = wanted - sum(table.known[condition].usable)
-        return need
+            room = table.room(self._sight, condition)
+            need = each * (room + 1) - sum(table.known[condition].usable)
+            found = self._needs[condition] = room, need
+        return found
 
     def _cheapest(self, rank: int) -> Offer | None:
-        here = [each for each in self._stock.here(rank) if self._is_there(each.unit, each.key)]
-        if not here:
+        found = self._stock.by_rate(rank, self._slots)
+        there = [each for each in found if self._is_there(each[0].unit, each[0].key)]
+        if not there:
             return None
-        here.sort(key=self._weigh)
-        start, need = self._room(rank, ()), self._need(rank)
-        costs = [self._cost((each,)) for each in here]
+        start, need = self._room_and_need(rank)
+        here, costs = [each for each, _ in there], [cost for _, cost in there]
         alone = sorted([(costs[at], at) for at, each in enumerate(here) if each.milli >= need])
         for cost, at in alone:
             if self._room(rank, (here[at],)) > start:
@@ -228,7 +236,7 @@ class NodeOffers:
         if not offers or offers[0].cost != min(costs):
             several = self._exact(rank, here, start) or self._greedy(rank, here, start)
             for units in several:
-                offers.append(Offer(self._cost(units), rank, tuple([e.unit for e in units])))
+                offers.append(Offer(_cost(units), rank, tuple([each.unit for each in units])))
         return min(offers, key=lambda offer: offer.cost) if offers else None
 
     def _exact(self, rank: int, here: list[LocalUnit], start: int) -> list[tuple[LocalUnit, ...]]:
@@ -247,7 +255,7 @@ class NodeOffers:
 
     def _item(self, each: LocalUnit) -> Item:
         priority = 0 if self._classless else each.unit.record.gang.priority
-        return Item(priority, self._share(each), each.devices)
+        return Item(priority, each.price, each.devices)
 
     def _greedy(self, rank: int, here: list[LocalUnit], start: int) -> list[tuple[LocalUnit, ...]]:
         """Take in order of price until there is room, then drop victims that are not needed."""
@@ -274,25 +282,12 @@ class NodeOffers:
                 condition = table.left(condition, sight, devices, milli, not left)
         return table.room(self._sight, condition)
 
-    def _cost(self, units: Sequence[LocalUnit]) -> Cost:
-        price = age = 0
-        for each in units:
-            price += self._share(each)
-            age -= each.unit.record.gang.submitted
-        worst = units[0].grade if len(units) == 1 else max([each.grade for each in units])
-        return (worst, price, len(units), len(units), age)
 
-    def _share(self, each: LocalUnit) -> int:
-        """A victim's price, shared among the nodes where it makes room for a wanted pod."""
-        price = each.unit.price
-        if self._slots == 1:
-            return price
-        return max(price * each.milli // max(each.total, 1), price // self._slots)
-
-    def _weigh(self, each: LocalUnit) -> tuple[Grade, bool, int, str]:
-        """Order of taking: class, surplus before whole gangs, price per GPU freed here."""
-        rate = self._share(each) * 1000 // max(each.milli, 1)
-        return (each.grade, each.unit.whole, rate, each.unit.record.gang.id)
+def _cost(units: Sequence[LocalUnit]) -> Cost:
+    """What several units cost together."""
+    worst, price = max([each.grade for each in units]), sum([each.price for each in units])
+    age = -sum([each.unit.record.gang.submitted for each in units])
+    return (worst, price, len(units), len(units), age)
 
 
 def as_one_pod(demand: Demand) -> Shape:

@@ -41,6 +41,7 @@ class LocalUnit(NamedTuple):
     Attributes:
         unit: the unit.
         key: its key.
+        price: its price there; on a node among several, the part of it that counts there.
         grade: its class; empty where the price goes before the class.
         milli: thousandths of GPUs that it frees there.
         total: thousandths of GPUs that it frees on all nodes.
@@ -50,11 +51,17 @@ class LocalUnit(NamedTuple):
 
     unit: Unit
     key: UnitKey
+    price: int
     grade: Grade
     milli: int
     total: int
     devices: int
     pods: tuple[tuple[ShapeView, tuple[int, ...], int], ...]
+
+    @property
+    def cost(self) -> Cost:
+        """What it costs without any other."""
+        return (self.grade, self.price, 1, 1, -self.unit.record.gang.submitted)
 
 
 class Stock:
@@ -81,19 +88,39 @@ class Stock:
             for rank in dict.fromkeys(index[pod.node] for pod in unit.pods):
                 self.by_node.setdefault(rank, []).append(unit)
         self._here: dict[int, list[LocalUnit]] = {}
+        self._by_rate: dict[tuple[int, int], list[tuple[LocalUnit, Cost]]] = {}
         self._pieces: dict[tuple[int, bool], list[_Piece]] = {}
         self._sums: dict[int, int] = {}
         self._floors: dict[tuple[int, bool, int], Cost | None] = {}
         self._supplies: dict[int, Supply] = {}
         self._tables: dict[tuple[tuple[int, ...], int, bool], StopFloors] = {}
 
-    def here(self, rank: int) -> list[LocalUnit]:
-        """What each unit gives on a node, the first to be taken first."""
+    def by_rate(self, rank: int, slots: int) -> list[tuple[LocalUnit, Cost]]:
+        """What each unit gives on a node, and what it costs alone, the first to be taken first.
+
+        Class decides, then surplus before whole gangs, then the price per GPU freed there.
+
+        Args:
+            rank: the node.
+            slots: pods that are wanted on all nodes: a price counts on each node by the part of
+                the unit that lies there, and at least as one part in this number.
+        """
+        found = self._by_rate.get((rank, slots))
+        if found is None:
+            here = self._on(rank)
+            if slots > 1:
+                prices = [max(_part(each), each.price // slots) for each in here]
+                here = [e._replace(price=price) for e, price in zip(here, prices, strict=True)]
+            found = [(each, each.cost) for each in sorted(here, key=_order)]
+            self._by_rate[rank, slots] = found
+        return found
+
+    def _on(self, rank: int) -> list[LocalUnit]:
+        """What each unit gives on a node, at its whole price."""
         found = self._here.get(rank)
         if found is None:
             name = self._state.tree.names[rank]
-            found = [self._local(unit, name) for unit in self.by_node.get(rank, ())]
-            self._here[rank] = found
+            found = self._here[rank] = [self._local(unit, name) for unit in self.by_node[rank]]
         return found
 
     def _local(self, unit: Unit, node: str) -> LocalUnit:
@@ -103,6 +130,7 @@ class Stock:
         return LocalUnit(
             unit,
             unit.key,
+            unit.price,
             () if self._classless else unit.hurts,
             gpu_milli(pods),
             unit.gpu_milli,
@@ -168,10 +196,10 @@ class Stock:
         return (worst, max(price, min(each.price for each in allowed)), 0, 0, EARLIEST)
 
     def _cut(self, rank: int, shared: bool) -> list[_Piece]:
-        found = []
-        for unit, _, grade, here, total, *_ in self.here(rank):
-            price = unit.price * here // max(total, 1) if shared else unit.price
-            found.append(_Piece(grade, price, here))
+        found = [
+            _Piece(each.grade, _part(each) if shared else each.price, each.milli)
+            for each in self._on(rank)
+        ]
         return sorted(found, key=lambda each: each.grade)
 
 
@@ -225,6 +253,16 @@ class StopFloors:
         elif self.costs.get(rank) != floor:
             self.costs[rank] = floor
             heappush(self.heap, (floor, rank))
+
+
+def _part(each: LocalUnit) -> int:
+    """The part of a price that falls to the pods on a node."""
+    return each.price * each.milli // max(each.total, 1)
+
+
+def _order(each: LocalUnit) -> tuple[Grade, bool, int, str]:
+    rate = each.price * 1000 // max(each.milli, 1)
+    return (each.grade, each.unit.whole, rate, each.unit.record.gang.id)
 
 
 def _rate(piece: _Piece) -> int:
