@@ -113,16 +113,19 @@ class Tables:
         self._target = target
         self._weight, self._step, self._points = weights
         offers = Offers(target, classes, width)
-        self._levels = offers.levels.tolist()
-        self._offers: list[list[list[int]]] = offers.tables.swapaxes(0, 1).tolist()
+        levels = offers.levels.tolist()
         self._kinds: list[list[int]] = offers.kind_of.tolist()
-        self._everyone = int(target.weight.sum())
+        everyone = int(target.weight.sum())
+        self._unit, self._offers = UNIT * everyone, self._weight * everyone
         price = prices(target, supply)
         self._price = [[price.get(kind, 0) for kind, *_ in each.devices] for each in classes]
         self._needs = offers.needs
         self._sizes = _sizes(target)
         self._most = _most(target)
-        self._breaks = _breaks(target, self._levels, self._most)
+        self._breaks = _breaks(target, levels, self._most)
+        tables: list[list[list[int]]] = offers.tables.swapaxes(0, 1).tolist()
+        # By level of CPU, kind of device and thousandths free on it: what offers will fill.
+        self._worth = [tables[bisect_right(levels, cpu) - 1] for cpu in self._breaks]
         self._slots: dict[tuple[int, int], Free] = {}
         self._rows: dict[tuple[Free, int], Row] = {}
         self._known: dict[tuple[int, Free], _Devices] = {}
@@ -140,7 +143,7 @@ class Tables:
     def _best(self, ways: Ways, cpu_free: int, cpu_after: int) -> tuple[int, int]:
         """(score, position) of the best way, the first of equals; CPU is in thousandths."""
         breaks = self._breaks
-        free, after = max(cpu_free, 0), max(cpu_after, 0)
+        free, after = cpu_free if cpu_free > 0 else 0, cpu_after if cpu_after > 0 else 0
         levels = (bisect_right(breaks, free) - 1, bisect_right(breaks, after) - 1)
         known = ways.known.get(levels)
         if known is None:
@@ -154,13 +157,18 @@ class Tables:
 
     def _compared(self, ways: Ways, free: int, after: int) -> list[Rest]:
         """What is left of the score but the fit: the best of the ways that fit alike, in order."""
-        before, unit = self._usable(ways.before, free), UNIT * self._everyone
-        best: dict[int, Rest] = {}
+        before, unit, found = self._usable(ways.before, free), self._unit, list[Rest]()
         for position, way in enumerate(ways.each):
             lost = way.paid - (self._usable(way.after, after) - before) // unit
             points = self._points * (lost // -self._step) - way.left
-            if way.filled not in best or points > best[way.filled][0]:
-                best[way.filled] = (points, way.filled, position)
+            found.append((points, way.filled, position))
+        if len(found) == 1:
+            return found
+        best: dict[int, Rest] = {}
+        for rest in found:
+            points, filled, _ = rest
+            if filled not in best or points > best[filled][0]:
+                best[filled] = rest
         return sorted(best.values(), key=itemgetter(2))
 
     def _way(self, before: _Devices, device: int, taken: Free, milli: int) -> Way:
@@ -205,17 +213,13 @@ class Tables:
         if found is None:
             sizes = self._sizes[devices.node_class]
             row = self._rows.get((sizes, level)) or self._row(sizes, level)
-            worth = self._worth_at(level)
+            worth = self._worth[level]
             kinds = self._kinds[devices.node_class]
             offers = sum([worth[k][g] for k, g in zip(kinds, devices.free, strict=False)])
             found = UNIT * sum(map(getitem, row, devices.slots))
-            found += self._weight * self._everyone * offers
+            found += self._offers * offers
             devices.usable[level] = found
         return found
-
-    def _worth_at(self, level: int) -> list[list[int]]:
-        """By kind of device and thousandths free on it: what offers will fill at a level of CPU."""
-        return self._offers[bisect_right(self._levels, self._breaks[level]) - 1]
 
     def _row(self, sizes: Free, level: int) -> Row:
         """By form and slots: thousandths filled by copies of each of its pods, summed."""
