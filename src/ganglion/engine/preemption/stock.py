@@ -7,6 +7,7 @@ victims share it. `floor` is the bound by which a market decides which nodes to 
 
 from collections.abc import Hashable, Sequence
 from heapq import heapify, heappush
+from operator import itemgetter
 from typing import NamedTuple
 
 from ganglion.engine.gangs.preemption_cost import gpu_milli
@@ -28,11 +29,22 @@ EARLIEST = -(1 << 62)
 
 
 class _Piece(NamedTuple):
-    """What one unit gives on one node: its class, its price there, thousandths of GPUs."""
+    """What one unit gives on one node.
+
+    Attributes:
+        grade: its class.
+        rate: price per thousandth of a GPU; its rounding makes a floor too high by less than 1.
+        price: its price there.
+        milli: thousandths of GPUs.
+    """
 
     grade: Grade
+    rate: int
     price: int
     milli: int
+
+
+_GRADE, _RATE = itemgetter(0), itemgetter(1)
 
 
 class LocalUnit(NamedTuple):
@@ -187,20 +199,21 @@ class Stock:
                 break
         price, left = -1, milli
         allowed = [each for each in pieces if each.milli and each.grade <= worst]
-        for piece in sorted(allowed, key=_rate):
+        for piece in sorted(allowed, key=_RATE):
             if piece.milli >= left:
                 price += piece.price * left // piece.milli
                 break
             price, left = price + piece.price, left - piece.milli
         # No cover costs less than its cheapest unit, of which no part can be taken.
-        return (worst, max(price, min(each.price for each in allowed)), 0, 0, EARLIEST)
+        return (worst, max(price, min([each.price for each in allowed])), 0, 0, EARLIEST)
 
     def _cut(self, rank: int, shared: bool) -> list[_Piece]:
-        found = [
-            _Piece(each.grade, _part(each) if shared else each.price, each.milli)
-            for each in self._on(rank)
-        ]
-        return sorted(found, key=lambda each: each.grade)
+        found = []
+        for each in self._on(rank):
+            price = _part(each) if shared else each.price
+            rate = (price << 20) // max(each.milli, 1)
+            found.append(_Piece(each.grade, rate, price, each.milli))
+        return sorted(found, key=_GRADE)
 
 
 class StopFloors:
@@ -263,11 +276,6 @@ def _part(each: LocalUnit) -> int:
 def _order(each: LocalUnit) -> tuple[Grade, bool, int, str]:
     rate = each.price * 1000 // max(each.milli, 1)
     return (each.grade, each.unit.whole, rate, each.unit.record.gang.id)
-
-
-def _rate(piece: _Piece) -> int:
-    """Price per thousandth of a GPU; its rounding makes a floor too high by less than 1."""
-    return (piece.price << 20) // piece.milli
 
 
 def alike(state: Holdings, asker: GangRecord, now: int) -> Hashable:

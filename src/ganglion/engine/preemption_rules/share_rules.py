@@ -138,10 +138,9 @@ class _Search:
             cause = self._cause(record, known)
             whole = not self._is_safe(record)
             whole = whole and not (cause is CauseKind.SHARED and self._fair.is_unripe(record))
-            units = units_of(record, cause, self._price, useful, whole=whole)
             grade = (*self._grade_of(record), record.gang.priority)
-            found = pools.setdefault(record.gang.queue, [])
-            found.extend(unit._replace(grade=grade) for unit in units)
+            units = units_of(record, cause, self._price, useful, whole=whole, grade=grade)
+            pools.setdefault(record.gang.queue, []).extend(units)
         for units_here in pools.values():
             units_here.sort(key=self._unit_key, reverse=True)
         return {queue: units_here for queue, units_here in pools.items() if units_here}

@@ -46,7 +46,7 @@ def room(
     together: Level | None,
 ) -> int:
     """How many pods of `count` devices (or of a share of one) the free devices can hold."""
-    if any(milli[index] < WHOLE for index in usable):
+    if min([milli[index] for index in usable], default=WHOLE) < WHOLE:
         return sum(free[index] // milli[index] for index in usable)
     whole = [index for index in usable if free[index] == WHOLE]
     if not together:
