@@ -2,6 +2,7 @@
 #
 #   make demo          set up, then watch three teams share a pretend cluster on this machine
 #   make test          set up, then lint, type-check and run every test
+#   make quick         tests that matter for what was changed, within a minute
 #   make setup         set up only; leaves .venv/bin/ganglion
 #   make soak          drawn tests at length, published figures again; TRACES=DIR has their traces
 #   make check         lint, types, architecture, start-up budget of the command line
@@ -14,7 +15,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test soak check lint docs bench requirements clean
+.PHONY: help setup demo test quick soak check lint style docs bench requirements clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -55,19 +56,28 @@ setup: $(VENV)/.runtime
 demo: setup
 	@$(BIN)/ganglion demo
 
-lint: $(VENV)/.dev
+lint: style
+	$(BIN)/python -m tools.archlint
+
+# Tests check all that archlint does.
+style: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m tools.archlint
 
-check: lint
+check: style
 	$(BIN)/pytest tests/architecture
 	$(BIN)/python tools/import_budget.py
 
-test: lint
+test: style
 	$(BIN)/python tools/import_budget.py
 	HYPOTHESIS_PROFILE=ci $(BIN)/pytest -n auto --maxprocesses 4 --dist loadgroup --hypothesis-seed=$(SEED)
+
+# BASE: where the branch began.
+BASE ?= main
+
+quick: $(VENV)/.dev
+	@$(BIN)/python -m tools.quick --base $(BASE)
 
 # Nightly: another seed every time (SEED_OF_NIGHT=N repeats one), an hour of faults on a real API
 # server, and every published figure.

@@ -4,6 +4,8 @@ import pytest
 from tools.archlint.asking import ASKING_ALLOWED, asks_past_the_seam
 from tools.archlint.source import ROOT, parse, sources
 
+pytestmark = pytest.mark.xdist_group("sources")  # one process parses the package
+
 PATH = "src/ganglion/worlds/local/bad.py"
 
 

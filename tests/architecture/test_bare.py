@@ -6,6 +6,8 @@ from tools.archlint.source import Modules, parse, sources
 
 from ganglion.worlds.local import callers, terminals, watch
 
+pytestmark = pytest.mark.xdist_group("sources")  # one process parses the package
+
 STARTER = ("a/starts.py", 'argv = [sys.executable, "-S", "-m", "ganglion.a.started"]')
 STARTED = ("a/started.py", "import os\nfrom ganglion.b.far import thing")
 

@@ -21,6 +21,8 @@ from tools.archlint.shape import LONGER_ALLOWED, MOST_LINES, too_long, undocumen
 from tools.archlint.source import ROOT, Finding, Source, parse, sources
 from tools.archlint.words import HOSTS, UNFINISHED, banned_words, plain_words, tracked
 
+pytestmark = pytest.mark.xdist_group("sources")  # one process parses the package
+
 Rule = Callable[[list[Source]], Iterator[Finding]]
 ENGINE = "src/ganglion/engine/bad.py"
 
