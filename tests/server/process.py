@@ -2,14 +2,16 @@
 
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
 import httpx2
+import psutil
+
+from tests.forking import Forked
 
 T = TypeVar("T")
 
@@ -21,20 +23,6 @@ queues:
   - {name: org}
   - {name: red, parent: org, quota: {H100: 4}}
   - {name: blue, parent: org, quota: {H100: 4}}
-"""
-
-# Importing takes a server longer than starting: this one has imported everything already and
-# becomes, by fork, the same process as `python -m ganglion.server`, again and again.
-_NURSERY = """
-import os, sys
-from ganglion.server.__main__ import main
-for line in sys.stdin:
-    pid = os.fork()
-    if pid == 0:
-        os.close(0)
-        sys.exit(main(line.split()))
-    print(pid, flush=True)
-    print(os.waitpid(pid, 0)[1], flush=True)
 """
 
 
@@ -50,46 +38,43 @@ class Nursery:
         self.home, self.port = home, port
         self._cluster = home.parent / "cluster.yaml"
         self._cluster.write_text(CLUSTER)
-        with (home.parent / "stderr").open("ab") as errors:
-            self._process = subprocess.Popen(
-                [sys.executable, "-c", _NURSERY],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=errors,
-                text=True,
-            )
-        self.pid = 0
+        self._server: Forked | None = None
+
+    @property
+    def pid(self) -> int:
+        """The server's; 0 = none runs."""
+        return self._server.pid if self._server else 0
 
     def start(self, *more: str) -> None:
         """Begin to start a server, with more arguments."""
-        assert self._process.stdin
-        assert self._process.stdout
         line = f"--home {self.home} --cluster {self._cluster} --port {self.port}"
-        self._process.stdin.write(" ".join([line, *more]) + "\n")
-        self._process.stdin.flush()
-        self.pid = int(self._process.stdout.readline())
+        with (self.home.parent / "stderr").open("ab") as out:
+            self._server = Forked("ganglion.server.__main__", [*line.split(), *more], out.fileno())
 
     def end(self, number: int) -> int:
-        """Send a signal; returns the wait status."""
+        """Send a signal; returns the exit code."""
         os.kill(self.pid, number)
         return self.reap()
 
     def reap(self) -> int:
-        """Wait until the server has ended; returns the wait status."""
-        assert self._process.stdout
-        status = int(self._process.stdout.readline())
-        self.pid = 0
-        return status
+        """Wait until the server has ended; returns the exit code."""
+        assert self._server
+        server, self._server = self._server, None
+        return server.wait()
 
     def close(self) -> None:
-        """End what still runs."""
-        if self.pid:
+        """End what still runs, jobs and the router with it."""
+        if self._server:
             self.end(signal.SIGKILL)
-        self._process.kill()
-        for pipe in (self._process.stdin, self._process.stdout):
-            if pipe:
-                pipe.close()
-        self._process.wait()
+        end_all_of(self.home)
+
+
+def end_all_of(home: Path) -> None:
+    """End processes that outlive a server by design: supervisors of its jobs, and its router."""
+    for process in psutil.process_iter():
+        with suppress(psutil.NoSuchProcess, psutil.AccessDenied):
+            if any(part.startswith(str(home)) for part in process.cmdline()):
+                process.kill()
 
 
 class Api:

@@ -2,7 +2,6 @@
 
 import os
 import sqlite3
-import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
@@ -20,6 +19,7 @@ from ganglion.model.events import (
     GangStarted,
     Outcome,
 )
+from tests.forking import ganglion
 from tests.server.process import Api, Nursery, until
 from tests.server.trainer import STEP_S
 
@@ -85,13 +85,8 @@ class Place:
         return {pod["node"] for pod in gang["placement"]["pods"]}
 
     def ganglion(self, *words: str) -> str:
-        done = subprocess.run(
-            [sys.executable, "-m", "ganglion", *words],
-            env=os.environ | {"GANGLION_HOME": str(self.home)},
-            capture_output=True,
-            text=True,
-            check=True,
-        )
+        done = ganglion(*words, environ=os.environ | {"GANGLION_HOME": str(self.home)})
+        assert done.returncode == 0, done.stderr
         return done.stdout
 
     def events(self, gang: str) -> list[Event]:

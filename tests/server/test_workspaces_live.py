@@ -9,7 +9,6 @@ import json
 import os
 import shutil
 import signal
-import subprocess
 import sys
 import uuid
 from collections.abc import Iterator
@@ -24,6 +23,7 @@ import pytest
 
 from ganglion.worlds.local import paths
 from ganglion.worlds.local.ports import free_port
+from tests.forking import ganglion
 from tests.server.process import Api, Nursery, until
 
 SOON = {"idle_timeout": "3s", "idle": {"warn": "1s"}}
@@ -132,20 +132,18 @@ def test_one_that_computes_outlasts_one_that_sits_and_goes_when_it_is_done(
     house.becomes(burner, "SUSPENDED")
 
 
-def test_the_command_line_says_what_is_lost_before_it_suspends(house: House) -> None:
+def test_the_command_line_says_what_is_lost_before_it_suspends(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GANGLION_HOME", str(house.home))
     found = house.open("quiet", "exec sleep 600", idle_timeout="1h")
     house.becomes(found, "RUNNING")
-    env = {**os.environ, "GANGLION_HOME": str(house.home)}
-
-    def ganglion(*words: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "ganglion", *words]
-        done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
-        return done
-
-    assert "lost: all shells" in ganglion("suspend", "quiet", "--dry-run").stdout
+    asked = ganglion("suspend", "quiet", "--dry-run")
+    assert asked.returncode == 0, asked.stderr
+    assert "lost: all shells" in asked.stdout
     assert house.show(found)["state"] == "RUNNING"
     done = ganglion("suspend", "quiet")
+    assert done.returncode == 0, done.stderr
     assert "kept: name, environment, address, files" in done.stderr
     assert f"ganglion resume {found}" in done.stdout
     house.becomes(found, "SUSPENDED")

@@ -2,8 +2,6 @@
 
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
@@ -16,6 +14,7 @@ from ganglion.server.commands import schedules, submit
 from ganglion.server.commands.schedules import SchedulesKeeper
 from ganglion.server.commands.secrets import SecretsKeeper
 from ganglion.worlds.local.secret_store import SCHEDULES, WORKLOADS, SecretStore
+from tests.forking import ganglion
 from tests.server.conftest import Rig
 from tests.server.process import Api, Nursery, until
 
@@ -54,16 +53,8 @@ class Shell:
     def ganglion(self, *words: str, given: str = "", code: int = 0, **env: str) -> str:
         """Run a command; returns all that it wrote."""
         until((self.home / "server.json").exists)
-        done = subprocess.run(
-            [sys.executable, "-m", "ganglion", *words],
-            cwd=self.folder,
-            env=os.environ | {"GANGLION_HOME": str(self.home), **env},
-            input=given,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
+        environ = os.environ | {"GANGLION_HOME": str(self.home), **env}
+        done = ganglion(*words, given=given, folder=self.folder, environ=environ)
         assert done.returncode == code, done.stdout + done.stderr
         return done.stdout + done.stderr
 

@@ -1,9 +1,12 @@
 """`ganglion scheduler` as a process of its own, to be killed."""
 
 import subprocess
-import sys
 from pathlib import Path
 from typing import Self
+
+from tests.forking import Forked
+
+IMPORTED = ("ganglion.cli.scheduler", "ganglion.server.cluster.scheduling")
 
 
 class SchedulerProcess:
@@ -15,14 +18,13 @@ class SchedulerProcess:
     """
 
     def __init__(self, kubeconfig: Path, *arguments: str) -> None:
-        self._command = [sys.executable, "-m", "ganglion", "scheduler"]
-        self._command += ["--kubeconfig", str(kubeconfig), "--listen", "127.0.0.1:0"]
-        self._command += arguments or ["--no-lease"]
+        self._args = ["scheduler", "--kubeconfig", str(kubeconfig), "--listen", "127.0.0.1:0"]
+        self._args += arguments or ["--no-lease"]
         self._log = kubeconfig.with_name(f"{kubeconfig.name}.scheduler.log")
 
     def __enter__(self) -> Self:
         with self._log.open("ab") as log:
-            self.process = subprocess.Popen(self._command, stdout=log, stderr=log)
+            self.process = Forked("ganglion.cli.main", self._args, log.fileno(), beside=IMPORTED)
         return self
 
     def __exit__(self, *_: object) -> None:

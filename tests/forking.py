@@ -1,0 +1,253 @@
+"""Programs of Ganglion as processes that have imported everything before they begin.
+
+Importing takes a server longer than all else that most tests have it do. One process beside each
+process of tests imports a program once and becomes, by fork, that program again and again.
+"""
+
+import atexit
+import importlib
+import json
+import os
+import resource
+import select
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import Any
+
+MOST_BYTES = 1 << 20
+"""Size of a request."""
+FILES = 4
+"""Descriptors of a request: stdin, stdout, stderr, and the pipe that tells the end."""
+
+
+class Forked:
+    """A program that runs, with the interface of `subprocess.Popen`.
+
+    Args:
+        module: its `main` takes the arguments and returns an exit code, or exits.
+        args: its arguments.
+        out: descriptor of its stdout.
+        err: descriptor of its stderr; `out` if left out.
+        given: descriptor of its stdin; there is nothing if left out.
+        beside: further modules that it begins with, which it would import later.
+        folder: where it runs; where this process does if left out.
+        environ: its environment; that of this process if left out.
+    """
+
+    def __init__(
+        self,
+        module: str,
+        args: Sequence[str],
+        out: int,
+        *,
+        err: int | None = None,
+        given: int | None = None,
+        beside: Sequence[str] = (),
+        folder: Path | None = None,
+        environ: Mapping[str, str] | None = None,
+    ) -> None:
+        request = {
+            "module": module,
+            "beside": list(beside),
+            "args": list(args),
+            "folder": str(folder or Path.cwd()),
+            "environ": dict(os.environ if environ is None else environ),
+            "files": resource.getrlimit(resource.RLIMIT_NOFILE),
+        }
+        self._end, told = os.pipe()
+        nothing = os.open(os.devnull, os.O_RDONLY)
+        files = [nothing if given is None else given, out, out if err is None else err, told]
+        try:
+            self.pid = _parent().fork(request, files)
+        finally:
+            os.close(nothing)
+            os.close(told)
+        self.returncode: int | None = None
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for its end; returns the exit code, negative for a signal.
+
+        Raises:
+            subprocess.TimeoutExpired: it runs on after `timeout` seconds.
+        """
+        if self.returncode is None:
+            if not select.select([self._end], [], [], timeout)[0]:
+                raise subprocess.TimeoutExpired("a forked program", timeout or 0.0)
+            told = os.read(self._end, 64)
+            os.close(self._end)
+            assert told, "the process that forks has ended"
+            self.returncode = os.waitstatus_to_exitcode(int(told))
+        return self.returncode
+
+    def send_signal(self, number: int) -> None:
+        """Send it a signal, if it still runs."""
+        if self.returncode is None and not select.select([self._end], [], [], 0)[0]:
+            os.kill(self.pid, number)
+
+    def terminate(self) -> None:
+        """Ask it to end."""
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """End it at once."""
+        self.send_signal(signal.SIGKILL)
+
+
+def ganglion(
+    *words: str,
+    given: str = "",
+    folder: Path | None = None,
+    environ: Mapping[str, str] | None = None,
+    timeout: float = 120.0,
+) -> "subprocess.CompletedProcess[str]":
+    """Run the command line to its end, as `subprocess.run` would.
+
+    Args:
+        words: its arguments.
+        given: what it reads.
+        folder: see `Forked`.
+        environ: see `Forked`.
+        timeout: seconds that it may take.
+
+    Raises:
+        subprocess.TimeoutExpired: it took longer.
+    """
+    with TemporaryFile("w+") as read, TemporaryFile("w+") as out, TemporaryFile("w+") as err:
+        read.write(given)
+        read.seek(0)
+        running = Forked(
+            "ganglion.cli.main",
+            words,
+            out.fileno(),
+            err=err.fileno(),
+            given=read.fileno(),
+            beside=("ganglion.cli.submit", "ganglion.client.client", "httpx2"),
+            folder=folder,
+            environ=environ,
+        )
+        try:
+            code = running.wait(timeout)
+        finally:
+            running.kill()
+        for each in (out, err):
+            each.seek(0)
+        return subprocess.CompletedProcess(words, code, out.read(), err.read())
+
+
+class _Parent:
+    """This side of the process that forks."""
+
+    def __init__(self) -> None:
+        self._own, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", __name__, str(theirs.fileno())],
+                cwd=Path(__file__).parents[1],
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+                start_new_session=True,  # Ctrl-C is for the tests
+            )
+
+    def fork(self, request: dict[str, Any], files: list[int]) -> int:
+        """Start a program; returns its pid."""
+        socket.send_fds(self._own, [json.dumps(request).encode()], files)
+        answer = self._own.recv(64)
+        assert answer, "the process that forks has ended"
+        return int(answer)
+
+    def close(self) -> None:
+        """Have it end, and what it has forked."""
+        self._own.close()
+        self._process.wait()
+
+
+@cache
+def _parent() -> _Parent:
+    made = _Parent()
+    atexit.register(made.close)
+    return made
+
+
+def serve(number: int) -> int:
+    """Fork programs until this side of the socket is closed; returns an exit code.
+
+    Args:
+        number: descriptor of the socket.
+    """
+    ends = dict[int, int]()
+    woken, wake = socket.socketpair()
+    for each in (woken, wake):
+        each.setblocking(False)
+    signal.set_wakeup_fd(wake.fileno())
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    with socket.socket(fileno=number) as requests:
+        while True:
+            ready = select.select([requests, woken], [], [])[0]
+            if woken in ready:
+                woken.recv(4096)
+                _reap(ends)
+            if requests in ready:
+                text, files, _, _ = socket.recv_fds(requests, MOST_BYTES, FILES)
+                if not text:
+                    return _end_all(ends)
+                request = json.loads(text)
+                # Imported here, so that every program of this module begins with it.
+                for each in request["beside"]:
+                    importlib.import_module(each)
+                program = importlib.import_module(request["module"])
+                pid = os.fork()
+                if pid == 0:
+                    for each in (requests, woken, wake):
+                        each.detach()
+                    _become(request, files)
+                    return program.main(request["args"]) or 0
+                ends[pid] = files.pop()
+                for file in files:
+                    os.close(file)
+                requests.send(str(pid).encode())
+
+
+def _end_all(pids: Iterable[int]) -> int:
+    """End what runs once the tests are gone; returns an exit code."""
+    for pid in pids:
+        os.kill(pid, signal.SIGKILL)
+    return 0
+
+
+def _reap(ends: dict[int, int]) -> None:
+    """Tell of programs that have ended."""
+    while ends:
+        pid, status = os.waitpid(-1, os.WNOHANG)
+        if not pid:
+            return
+        end = ends.pop(pid)
+        try:
+            os.write(end, str(status).encode())
+        except BrokenPipeError:
+            continue  # nothing waits for it any more
+        finally:
+            os.close(end)
+
+
+def _become(request: dict[str, Any], files: list[int]) -> None:
+    """Leave nothing of the process that forks but what it has imported."""
+    signal.set_wakeup_fd(-1)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    for number, file in enumerate(files[:3]):
+        os.dup2(file, number)
+    os.closerange(3, 4096)
+    os.chdir(request["folder"])
+    os.environ.clear()
+    os.environ.update(request["environ"])
+    resource.setrlimit(resource.RLIMIT_NOFILE, tuple(request["files"]))
+    sys.argv = [request["module"], *request["args"]]
+
+
+if __name__ == "__main__":
+    sys.exit(serve(int(sys.argv[1])))
