@@ -17,6 +17,7 @@ from ganglion.worlds.kubernetes.cluster_view.orders import (
     Bind,
     BindDone,
     BindPod,
+    BindVolume,
     ChooseNode,
     Evict,
     EvictBlocked,
@@ -42,7 +43,7 @@ from ganglion.worlds.kubernetes.write_rules.series import Happened
 from ganglion.worlds.kubernetes.write_rules.times import steady_ms
 from ganglion.worlds.kubernetes.writes.bind import BindOrder, bind
 from ganglion.worlds.kubernetes.writes.calls import Pace, each_of
-from ganglion.worlds.kubernetes.writes.choose import choose_node
+from ganglion.worlds.kubernetes.writes.choose import bind_volume, choose_node
 from ganglion.worlds.kubernetes.writes.conditions import clear_victim, mark_victim, say_why
 from ganglion.worlds.kubernetes.writes.evict import Evictions, grace_of, unbind
 from ganglion.worlds.kubernetes.writes.gate import ungate
@@ -164,7 +165,7 @@ class Hands:
                         self._binds.put_nowait((binding, pod))
                 case Evict():
                     self._begin_evicting(order, group)
-                case ChooseNode():
+                case ChooseNode() | BindVolume():
                     group.create_task(self._choose(order))
                 case Spare():
                     self._begin_sparing(order, group)
@@ -240,15 +241,20 @@ class Hands:
             under_way.cancel()
         _keep(self._sparing, order.gang, group.create_task(self._spare(order)))
 
-    async def _choose(self, order: ChooseNode) -> None:
-        """Name a node to a claim; what becomes of it the claim itself tells."""
-        outcome = await choose_node(self._api, order.claim, order.node, self._pace)
+    async def _choose(self, order: ChooseNode | BindVolume) -> None:
+        """Name a node or a volume to a claim; what becomes of it the objects themselves tell."""
+        outcome = await self._choose_once(order)
         while outcome.verdict is Verdict.UNKNOWN and self._pace.may():
             await asyncio.sleep(AGAIN_S)
-            outcome = await choose_node(self._api, order.claim, order.node, self._pace)
+            outcome = await self._choose_once(order)
         if outcome.verdict is Verdict.REFUSED:
             refused = {order.pod.uid: (How.REFUSED, outcome.message)}
             self._answer(BindDone(order.gang, order.attempt, refused))
+
+    async def _choose_once(self, order: ChooseNode | BindVolume) -> Outcome:
+        if isinstance(order, BindVolume):
+            return await bind_volume(self._api, order.volume, order.claim, self._pace)
+        return await choose_node(self._api, order.claim, order.node, self._pace)
 
     async def _evict(self, order: Evict, spared: asyncio.Task[None] | None) -> None:
         """Have pods leave; where a budget forbids it, ask again until the order is withdrawn.

@@ -124,7 +124,7 @@ def test_old_zone_labels_of_a_volume_hold_for_new_ones_of_nodes() -> None:
         ((claim(storageClassName="slow", volumeName="v"), lazy()), "claim ns/data is not bound"),
         (
             (claim(storageClassName="slow"), lazy(provisioner="kubernetes.io/no-provisioner")),
-            "hand",
+            "no free volume of class slow suits claim ns/data",
         ),
     ],
 )

@@ -14,6 +14,7 @@ from ganglion.worlds.kubernetes.pod_rules.barred import barred
 from ganglion.worlds.kubernetes.pod_rules.gang_check import check
 from ganglion.worlds.kubernetes.types.pod import Pod
 from ganglion.worlds.kubernetes.types.storage import PersistentVolume, PersistentVolumeClaim
+from tests.worlds.kubernetes.feasibility.local import local_claim, local_volume, stored
 from tests.worlds.kubernetes.feasibility.make import (
     HOST,
     ZONE,
@@ -218,3 +219,63 @@ def test_members_without_identity_are_different_pods() -> None:
     meta = msgspec.structs.replace(same.metadata, uid="")
     nameless = msgspec.structs.replace(same, metadata=meta)
     assert trouble([(nameless, "a"), (nameless, "a")]) is not None
+
+
+LOCAL = fleet(*(node(name) for name in "ab"))
+
+
+def storing(members: str, *bodies: Json) -> tuple[list[tuple[Pod, str]], Crowd]:
+    """A member with a claim of its own on each of these nodes, and what is known of storage."""
+    claims = [local_claim(f"c{at}") for at in range(len(members))]
+    made = [(mounting(f"c{at}", name=f"m{at}"), where) for at, where in enumerate(members)]
+    return made, Crowd(stored(*claims, *bodies), LOCAL)
+
+
+def mounting(*claims: str, name: str) -> Pod:
+    volumes = [{"name": each, "persistentVolumeClaim": {"claimName": each}} for each in claims]
+    return pod(name, volumes=volumes)
+
+
+def test_members_with_claims_of_their_own_need_a_volume_each() -> None:
+    volumes = local_volume("one", "a"), local_volume("two", "a"), local_volume("three", "b")
+    left = ("a", "no volume is left for claim ns/c2")
+    for nodes, told in {"aba": None, "ab": None, "aab": None, "aaa": left}.items():
+        members, them = storing(nodes, *volumes)
+        assert trouble(members, them, LOCAL) == told
+
+
+def test_members_that_share_a_claim_need_one_volume_that_both_reach() -> None:
+    near = local_volume("near", "a")
+    for volume, told in ((local_volume("wide", "a", "b"), None), (near, "b")):
+        them = Crowd(stored(local_claim("data"), volume, local_volume("other", "b", gib=9)), LOCAL)
+        members = [(mounting("data", name="m0"), "a"), (mounting("data", name="m1"), "b")]
+        found = trouble(members, them, LOCAL)
+        assert (found and found[0]) == told
+
+
+def test_a_volume_is_kept_for_the_claim_of_a_pod_that_is_about_to_start() -> None:
+    (first, second), them = storing("aa", local_volume("one", "a"))
+    them.put(*first)
+    assert trouble([second], them, LOCAL) == ("a", "no volume is left for claim ns/c1")
+    assert trouble([first], them, LOCAL) is None
+    them.drop("m0")
+    assert trouble([second], them, LOCAL) is None
+
+
+def test_the_smallest_claim_of_a_pod_takes_the_smallest_volume() -> None:
+    claims = local_claim("large", gib=3), local_claim("small", gib=2)
+    volumes = local_volume("x", "a", gib=3), local_volume("y", "a", gib=2)
+    them = Crowd(stored(*claims, *volumes), LOCAL)
+    found = them.mounted.choose(("ns/large", "ns/small"), "a").volumes
+    assert {key: each.metadata.name for key, each in found.items()} == {
+        "ns/small": "y",
+        "ns/large": "x",
+    }
+
+
+def test_a_volume_whose_claim_was_bound_to_another_is_free_again() -> None:
+    (first, second), them = storing("aa", local_volume("one", "a"))
+    them.put(*first)
+    (bound,) = stored(local_claim("c0", volumeName="another")).claims.values()
+    them.volumes.put(bound)
+    assert trouble([second], them, LOCAL) is None

@@ -1,50 +1,79 @@
-"""Volumes that are made once a node is chosen: no pod of a gang is bound before all are there.
+"""Volumes that are chosen with a node: no pod of a gang is bound before all claims are.
 
 Where they are going to run is written on all pods first, so that another scheduler could go on.
-Then the node is written on each claim, its provisioner makes the volume, and the claim is bound.
-A provisioner that cannot make it there takes the node off the claim again: the gang is put
-elsewhere then.
+Then either the claim is written on a volume that exists, or the node on the claim: Kubernetes'
+own controller binds the two, or the claim's provisioner makes the volume. A provisioner that
+cannot make it there takes the node off the claim again, and another claim may have got the volume
+meanwhile: the gang is put elsewhere then.
 """
 
 from collections.abc import Mapping, Sequence
 
-from msgspec import Struct
+from msgspec import Struct, field
 
-from ganglion.worlds.kubernetes.cluster_view.attempt import Attempt
+from ganglion.worlds.kubernetes.cluster_view.attempt import Attempt, Stage
 from ganglion.worlds.kubernetes.cluster_view.cluster_view import ClusterView
 from ganglion.worlds.kubernetes.cluster_view.context import Context
-from ganglion.worlds.kubernetes.cluster_view.orders import BindPod, ChooseNode, ClaimRef, Nominate
+from ganglion.worlds.kubernetes.cluster_view.orders import (
+    BindPod,
+    BindVolume,
+    ChooseNode,
+    ClaimRef,
+    Nominate,
+    VolumeRef,
+)
+from ganglion.worlds.kubernetes.feasibility.clauses import meets
 from ganglion.worlds.kubernetes.feasibility.pins import pins_of
+from ganglion.worlds.kubernetes.feasibility.volume_matching import names_claim
 from ganglion.worlds.kubernetes.feasibility.volumes import SELECTED_NODE, is_bound
-from ganglion.worlds.kubernetes.types.storage import PersistentVolumeClaim
+from ganglion.worlds.kubernetes.types.storage import PersistentVolume, PersistentVolumeClaim
 
 
 class _Due(Struct, frozen=True):
-    """A claim that has to be bound before a pod."""
+    """A claim that has to be bound before a pod, to a volume or, without one, to a new one."""
 
     claim: PersistentVolumeClaim
     pod: BindPod
+    volume: PersistentVolume | None
+
+
+class _Dues(Struct):
+    """What has to be bound before some pods.
+
+    Attributes:
+        claims: by key.
+        flaws: what is wrong with other claims, and may pass.
+        unusable: why volumes cannot be used from the nodes of their pods.
+    """
+
+    claims: dict[str, _Due] = field(default_factory=dict)
+    flaws: list[str] = field(default_factory=list)
+    unusable: list[str] = field(default_factory=list)
 
 
 def are_made(scene: Context, attempt: Attempt, pods: Sequence[BindPod], now: int) -> bool:
-    """Whether all volumes of these pods are there; where not, have them made."""
-    due, flaws = _due(scene.sites[attempt.cluster], pods)
+    """Whether all claims of these pods are bound; where not, have them bound."""
+    site = scene.sites[attempt.cluster]
+    dues = _dues(site, attempt, pods)
+    due, flaws = dues.claims, (*dues.flaws, *dues.unusable)
+    attempt.unusable = next(iter(dues.unusable), "")
     attempt.claims = {key: attempt.claims.get(key, now) for key in (*due, *flaws)}
+    if dues.unusable:
+        return False
     if due:
         _nominate(scene, attempt, {each.pod.uid: each.node for each in pods})
     for key, each in due.items():
-        if _is_to_be_told(attempt, key, each):
-            meta = each.claim.metadata
-            attempt.chosen[key] = meta.resource_version
-            ref = ClaimRef(meta.namespace, meta.name, meta.uid, meta.resource_version)
-            order = ChooseNode(attempt.gang, attempt.number, each.pod.pod, ref, each.pod.node)
-            scene.orders.append(order)
+        if not _is_told(site, attempt, key, each):
+            scene.orders.append(_order(attempt, key, each))
     return not attempt.claims
 
 
 def trouble(scene: Context, attempt: Attempt, now: int) -> str:
-    """Why the volumes of an attempt will not be made; empty = they may be."""
+    """Why the claims of an attempt will not be bound; empty = they may be."""
     site = scene.sites[attempt.cluster]
+    if attempt.unusable and attempt.stage is Stage.BINDING:  # one that runs waits for a while
+        _nominate(scene, attempt, dict.fromkeys(attempt.pods.values(), ""))
+        return attempt.unusable
     for key, since in sorted(attempt.claims.items()):
         claim = site.volumes.claims.get(key)
         node = claim.metadata.annotations.get(SELECTED_NODE, "") if claim else ""
@@ -74,27 +103,52 @@ def _nominate(scene: Context, attempt: Attempt, nodes: Mapping[str, str]) -> Non
         scene.orders.append(Nominate(attempt.gang, told))
 
 
-def _due(site: ClusterView, pods: Sequence[BindPod]) -> tuple[dict[str, _Due], list[str]]:
-    """Claims that are yet to be bound, and what is wrong with others.
+def _dues(site: ClusterView, attempt: Attempt, pods: Sequence[BindPod]) -> _Dues:
+    """What has to be bound before some pods.
 
-    Those of pods behind a gate are left to the scheduler that binds the pods.
+    Claims of pods behind a gate are left to the scheduler that binds the pods.
     """
-    found: dict[str, _Due] = {}
-    flaws: list[str] = []
+    dues = _Dues()
     for each in pods:
         pod = site.pods.get(each.pod.uid)
         if pod is None or each.gated or not pod.spec.volumes:
             continue
         pins = pins_of(pod, site.volumes)
-        flaws += [pins.trouble] if pins.trouble else []
+        dues.flaws += [pins.trouble] if pins.trouble else []
+        chosen = site.crowd.mounted.choose(pins.waiting, each.node)
         for key in pins.waiting:
-            found.setdefault(key, _Due(site.volumes.claims[key], each))
-    return found, flaws
+            claim = site.volumes.claims[key]
+            due = dues.claims.setdefault(key, _Due(claim, each, chosen.volumes.get(key)))
+            if key == chosen.lacking and not _is_told(site, attempt, key, due):
+                dues.unusable.append(f"no volume is left for claim {key} on node {each.node}")
+        view = site.fleet.views.get(each.node)
+        if view and not pins.waiting and not meets(pins.clauses, view.labels):
+            dues.unusable.append(f"pod {pod.key} cannot use its volumes on node {each.node}")
+    return dues
 
 
-def _is_to_be_told(attempt: Attempt, key: str, due: _Due) -> bool:
-    """Whether a claim names no node, and no node was written on its present version."""
-    meta = due.claim.metadata
-    if SELECTED_NODE in meta.annotations or key in attempt.taken:
+def _is_told(site: ClusterView, attempt: Attempt, key: str, due: _Due) -> bool:
+    """Whether a claim has a node or a volume, or is about to: what was written is not seen yet."""
+    if SELECTED_NODE in due.claim.metadata.annotations or key in attempt.taken:
+        return True
+    if due.volume and names_claim(due.volume, due.claim):
+        return True
+    if key not in attempt.chosen:
         return False
-    return attempt.chosen.get(key) != meta.resource_version
+    volume, version = attempt.chosen[key]
+    seen = site.volumes.volumes.get(volume) if volume else due.claim
+    return seen is not None and seen.metadata.resource_version == version
+
+
+def _order(attempt: Attempt, key: str, due: _Due) -> BindVolume | ChooseNode:
+    """What is to be written so that a claim is bound; only if nothing has changed since."""
+    meta, pod = due.claim.metadata, due.pod
+    claim = ClaimRef(meta.namespace, meta.name, meta.uid, meta.resource_version)
+    if due.volume is None:
+        attempt.chosen[key] = "", meta.resource_version
+        return ChooseNode(attempt.gang, attempt.number, pod.pod, claim, pod.node)
+    own = due.volume.metadata
+    attempt.chosen[key] = own.name, own.resource_version
+    is_reserved = due.volume.spec.claim_ref is not None
+    volume = VolumeRef(own.name, own.uid, own.resource_version, is_reserved)
+    return BindVolume(attempt.gang, attempt.number, pod.pod, claim, volume)

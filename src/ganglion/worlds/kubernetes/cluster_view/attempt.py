@@ -47,8 +47,10 @@ class Attempt(Struct):
         owner: the object that makes its pods anew.
         dropping: UIDs of pods that leave while the others go on.
         refused: vacant places whose node did not admit the pod.
-        claims: claims whose volumes are still to be made -> since when, in ms.
-        chosen: claims -> the version in which their node was written.
+        claims: claims that are still to be bound -> since when, in ms.
+        chosen: claims -> (volume that they were written on, its version); without a volume the
+            version of the claim in which its node was written.
+        unusable: why its volumes cannot be used where its pods are to run; empty = they can.
         nominated: UIDs of pods with a nominated node -> node.
         taken: claims -> the node that they were seen to name.
         ordered: whether any of its bindings was ordered by this process.
@@ -76,7 +78,8 @@ class Attempt(Struct):
     dropping: set[str] = field(default_factory=set)
     refused: set[Place] = field(default_factory=set)
     claims: dict[str, int] = field(default_factory=dict)
-    chosen: dict[str, str] = field(default_factory=dict)
+    chosen: dict[str, tuple[str, str]] = field(default_factory=dict)
+    unusable: str = ""
     nominated: dict[str, str] = field(default_factory=dict)
     taken: dict[str, str] = field(default_factory=dict)
     ordered: bool = False

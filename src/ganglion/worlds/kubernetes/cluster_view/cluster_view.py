@@ -75,7 +75,7 @@ class ClusterView:
         self.suspended: dict[str, Anything] = {}
         self._named: dict[tuple[str, str, str, str], str] = {}
         self.volumes, self.fleet = Volumes(), Fleet()
-        self.crowd = Crowd(self.volumes)
+        self.crowd = Crowd(self.volumes, self.fleet)
         self.places, self.catalog = Places(name, sources), Catalog()
         self.grouping = Grouping(self._owner, self.places.meant, instance=instance)
         self.mentioned = Mentioned()

@@ -78,6 +78,38 @@ class ChooseNode(Struct, frozen=True):
     node: str
 
 
+class VolumeRef(Struct, frozen=True):
+    """A volume as it was seen.
+
+    Attributes:
+        name, uid, version: of the volume.
+        is_reserved: whether it names the claim already, without its UID.
+    """
+
+    name: str
+    uid: str
+    version: str
+    is_reserved: bool = False
+
+
+class BindVolume(Struct, frozen=True):
+    """Write a claim on the volume that it is to be bound to, before its pod is bound.
+
+    Attributes:
+        gang: whose claim.
+        attempt: of which attempt.
+        pod: that mounts it.
+        claim: which.
+        volume: which; only if it is still as it was seen.
+    """
+
+    gang: str
+    attempt: int
+    pod: PodRef
+    claim: ClaimRef
+    volume: VolumeRef
+
+
 class Nominate(Struct, frozen=True):
     """Say on the pods of a gang where they are going to run; "" = nowhere any more."""
 
@@ -157,7 +189,9 @@ class Describe(Struct, frozen=True):
     patch: Mapping[str, Any]
 
 
-Order = Bind | ChooseNode | Nominate | Evict | Spare | Unsuspend | Say | Note | Describe
+Order = (
+    Bind | ChooseNode | BindVolume | Nominate | Evict | Spare | Unsuspend | Say | Note | Describe
+)
 
 
 class How(StrEnum):

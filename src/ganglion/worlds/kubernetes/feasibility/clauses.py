@@ -99,11 +99,20 @@ def _is_sound(requirement: Requirement) -> bool:
     return requirement.operator in ("Exists", "DoesNotExist")
 
 
+_MOST_SPELLED = 4
+
 _WORDS: Mapping[str, str] = {"In": "is", "NotIn": "is not", "Gt": "is over", "Lt": "is under"}
 
 
 def _spelled(requirement: Requirement) -> str:
     key = "the node" if requirement.key == NODE_NAME else requirement.key
     if requirement.operator in _WORDS:
-        return f"{key} {_WORDS[requirement.operator]} {' or '.join(requirement.values)}"
+        return f"{key} {_WORDS[requirement.operator]} {_one_of(requirement.values)}"
     return f"{key} is {'there' if requirement.operator == 'Exists' else 'absent'}"
+
+
+def _one_of(values: tuple[str, ...]) -> str:
+    """Values as people read them; of many, as the nodes of local volumes, the first few."""
+    if len(values) <= _MOST_SPELLED + 1:
+        return " or ".join(values)
+    return " or ".join((*values[:_MOST_SPELLED], f"{len(values) - _MOST_SPELLED} others"))

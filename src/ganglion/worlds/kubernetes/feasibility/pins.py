@@ -4,7 +4,14 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from ganglion.worlds.kubernetes.feasibility.clauses import NODE_NAME, Clause, Clauses, clause_of
+from ganglion.worlds.kubernetes.feasibility.clauses import NODE_NAME, Clause, Clauses
+from ganglion.worlds.kubernetes.feasibility.volume_matching import (
+    ANYWHERE,
+    NONE,
+    Candidates,
+    candidates_of,
+    reach_of,
+)
 from ganglion.worlds.kubernetes.feasibility.volumes import (
     SELECTED_NODE,
     Mount,
@@ -39,13 +46,32 @@ class Pins(Struct, frozen=True):
     Attributes:
         clauses: what a node has to be like.
         trouble: why the pod cannot start anywhere now; empty = nothing.
-        waiting: claims (`namespace/name`) whose volumes are made once they have the annotation
-            `volume.kubernetes.io/selected-node`; the pod is bound when they are bound.
+        waiting: claims (`namespace/name`) that wait for their first consumer; the pod is bound
+            when they are bound.
     """
 
     clauses: Clauses = ()
     trouble: str = ""
     waiting: tuple[str, ...] = ()
+
+
+class Delayed(Struct, frozen=True):
+    """How a claim that waits for its first consumer gets a volume.
+
+    Attributes:
+        candidates: volumes that exist and suit it.
+        made: what a node has to be like for a volume to be made for it; None = none is made.
+    """
+
+    candidates: Candidates
+    made: Clauses | None
+
+    def clauses(self) -> Clauses:
+        """What a node has to be like for either."""
+        there = self.candidates.clause
+        if self.made is None:
+            return (there,)
+        return tuple((*there, *each) for each in self.made)
 
 
 def pins_of(pod: Pod, volumes: Volumes) -> Pins:
@@ -83,9 +109,8 @@ def _bound(claim: PersistentVolumeClaim, volumes: Volumes) -> Pins:
     volume = volumes.volumes.get(claim.spec.volume_name)
     if volume is None:
         return Pins(trouble=f"volume {claim.spec.volume_name} does not exist")
-    affinity = volume.spec.node_affinity
-    reach = (clause_of(affinity.required),) if affinity and affinity.required else ()
-    return Pins((*reach, *_zones_of(volume)))
+    reach = reach_of(volume)
+    return Pins((*((reach,) if reach != ANYWHERE else ()), *_zones_of(volume)))
 
 
 def _zones_of(volume: PersistentVolume) -> Iterator[Clause]:
@@ -100,19 +125,33 @@ def _zones_of(volume: PersistentVolume) -> Iterator[Clause]:
 
 
 def _unbound(claim: PersistentVolumeClaim, volumes: Volumes) -> Pins:
-    key = claim.metadata.key
-    made_by = volumes.classes.get(claim.storage_class)
-    waits = made_by is not None and made_by.volume_binding_mode == "WaitForFirstConsumer"
-    if made_by is None or not waits or claim.spec.volume_name:
+    key, how = claim.metadata.key, delayed(claim, volumes)
+    if how is None:
         return Pins(trouble=f"claim {key} is not bound yet")
-    if made_by.provisioner in ("", BY_HAND):
-        return Pins(
-            trouble=f"claim {key} wants a volume that was made by hand, which only the default "
-            "scheduler can choose"
-        )
+    if how.made is None and not how.candidates.clause:
+        return Pins(trouble=f"no free volume of class {claim.storage_class} suits claim {key}")
+    return Pins(how.clauses(), "", (key,))
+
+
+def delayed(claim: PersistentVolumeClaim, volumes: Volumes) -> Delayed | None:
+    """How a claim gets a volume; None = it does not wait for its first consumer.
+
+    The volume of one that names a node already is made there.
+
+    Raises:
+        InputError: a size is no quantity.
+    """
+    key, made_by = claim.metadata.key, volumes.classes.get(claim.storage_class)
+    if claim.spec.volume_name or made_by is None:
+        return None
+    if made_by.volume_binding_mode != "WaitForFirstConsumer":
+        return None
     selected, failed = claim.metadata.annotations.get(SELECTED_NODE), volumes.given_up(key)
+    there = NONE if selected else candidates_of(claim, volumes)
+    if made_by.provisioner in ("", BY_HAND):
+        return Delayed(there, None)
     node = (_name("In", (selected,)),) if selected else (_name("NotIn", failed),) if failed else ()
-    return Pins((*node, *_made_where(made_by), *_room_for(claim, made_by, volumes)), "", (key,))
+    return Delayed(there, (*node, *_made_where(made_by), *_room_for(claim, made_by, volumes)))
 
 
 def _name(operator: str, nodes: tuple[str, ...]) -> Clause:

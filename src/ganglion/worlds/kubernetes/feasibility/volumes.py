@@ -1,7 +1,7 @@
 """What is known of storage, and the claims that pods mount."""
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Hashable, Iterator
+from typing import Any, TypeVar, cast
 
 from msgspec import Struct
 
@@ -17,8 +17,11 @@ from ganglion.worlds.kubernetes.types.storage import (
 )
 
 BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
+BOUND_BY_CONTROLLER = "pv.kubernetes.io/bound-by-controller"
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
 ONE_POD = "ReadWriteOncePod"
+
+T = TypeVar("T")
 
 Stored = (
     PersistentVolumeClaim
@@ -61,6 +64,7 @@ class Volumes:
         self.attachments: dict[str, VolumeAttachment] = {}
         self._given_up: dict[str, dict[str, int]] = {}
         self._attached: dict[str, dict[str, VolumeAttachment]] = {}
+        self._memory: dict[Hashable, object] = {}
         self._tables: dict[type, dict[str, Any]] = {
             PersistentVolumeClaim: self.claims,
             PersistentVolume: self.volumes,
@@ -84,6 +88,14 @@ class Volumes:
         known = self._tables[type(item)].pop(item.metadata.key, None)
         if isinstance(known, VolumeAttachment):
             self._attached[known.spec.node_name].pop(known.metadata.key)
+        if isinstance(item, PersistentVolume):
+            self._memory.clear()
+
+    def remembered(self, question: Hashable, answer: Callable[[], T]) -> T:
+        """The answer to a question about volumes alone, worked out again once one changes."""
+        if question not in self._memory:
+            self._memory[question] = answer()
+        return cast("T", self._memory[question])
 
     def give_up(self, claim_key: str, node: str, now: int) -> None:
         """A claim's volume could not be made for a node."""

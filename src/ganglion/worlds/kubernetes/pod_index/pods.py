@@ -9,6 +9,7 @@ from ganglion.worlds.kubernetes.feasibility.reading import resident
 from ganglion.worlds.kubernetes.feasibility.volumes import Volumes
 from ganglion.worlds.kubernetes.pod_index.anti_affinity import Guards
 from ganglion.worlds.kubernetes.pod_index.counted import Counted
+from ganglion.worlds.kubernetes.pod_index.fleet import Fleet
 from ganglion.worlds.kubernetes.pod_index.mounted import Mounted
 from ganglion.worlds.kubernetes.pod_index.ports import Ports
 from ganglion.worlds.kubernetes.pod_index.tallies import Tallies
@@ -30,6 +31,7 @@ class Crowd:
 
     Args:
         volumes: what is known of storage.
+        fleet: the nodes.
 
     Attributes:
         namespaces: labels of each namespace.
@@ -37,7 +39,7 @@ class Crowd:
         tallies, guards, wishes, ports, counted, mounted: the indexes.
     """
 
-    def __init__(self, volumes: Volumes | None = None) -> None:
+    def __init__(self, volumes: Volumes | None = None, fleet: Fleet | None = None) -> None:
         self.namespaces: dict[str, Mapping[str, str]] = {}
         self.tallies = Tallies(self.namespaces)
         self.guards = Guards(self.namespaces, lambda needs: needs.apart)
@@ -45,7 +47,7 @@ class Crowd:
         self.ports = Ports()
         self.counted = Counted()
         self.volumes = volumes or Volumes()
-        self.mounted = Mounted(self.volumes)
+        self.mounted = Mounted(self.volumes, fleet or Fleet())
         self._residents: dict[str, Resident] = {}
         self._indexes: tuple[Index, ...] = (
             self.tallies,

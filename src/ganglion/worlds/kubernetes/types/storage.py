@@ -4,19 +4,25 @@ from msgspec import field
 
 from ganglion.worlds.kubernetes.types.affinity import NodeSelector
 from ganglion.worlds.kubernetes.types.meta import LabelSelector, Meta, Object
-from ganglion.worlds.kubernetes.types.pod import Resources
+from ganglion.worlds.kubernetes.types.pod import Quantities, Resources
 
 BETA_CLASS = "volume.beta.kubernetes.io/storage-class"
-"""Annotation that named the class of a claim before there was a field for it."""
+"""Annotation that named the class of a claim or volume before there was a field for it."""
+
+FILESYSTEM = "Filesystem"
+"""Volume mode of claims and volumes that name none."""
 
 
 class ClaimSpec(Object, frozen=True):
-    """`spec` of a claim; `volume_name` is empty until a volume was found."""
+    """`spec` of a claim; `volume_name` is empty until a volume was found, no selector = any."""
 
     volume_name: str = ""
     storage_class_name: str = ""
     access_modes: tuple[str, ...] = ()
     resources: Resources = Resources()
+    selector: LabelSelector | None = None
+    volume_mode: str = FILESYSTEM
+    volume_attributes_class_name: str = ""
 
 
 class ClaimStatus(Object, frozen=True):
@@ -51,11 +57,31 @@ class VolumeAffinity(Object, frozen=True):
     required: NodeSelector | None = None
 
 
+class ObjectReference(Object, frozen=True):
+    """Which claim a volume is for; people who reserve a volume leave the UID out."""
+
+    namespace: str = ""
+    name: str = ""
+    uid: str = ""
+
+
 class VolumeSpec(Object, frozen=True):
     """`spec` of a volume."""
 
     node_affinity: VolumeAffinity | None = None
     csi: CsiSource | None = None
+    capacity: Quantities = field(default_factory=dict)
+    access_modes: tuple[str, ...] = ()
+    storage_class_name: str = ""
+    volume_mode: str = FILESYSTEM
+    volume_attributes_class_name: str = ""
+    claim_ref: ObjectReference | None = None
+
+
+class VolumeStatus(Object, frozen=True):
+    """`status` of a volume; the phase is Pending, Available, Bound, Released or Failed."""
+
+    phase: str = ""
 
 
 class PersistentVolume(Object, frozen=True):
@@ -63,6 +89,12 @@ class PersistentVolume(Object, frozen=True):
 
     metadata: Meta = Meta()
     spec: VolumeSpec = VolumeSpec()
+    status: VolumeStatus = VolumeStatus()
+
+    @property
+    def storage_class(self) -> str:
+        """Name of its class; empty = none."""
+        return self.metadata.annotations.get(BETA_CLASS) or self.spec.storage_class_name
 
 
 class TopologyRequirement(Object, frozen=True):

@@ -1,8 +1,9 @@
-"""Telling the provisioner of a claim on which node its volume is going to be used."""
+"""Claims that wait for their first consumer: naming their node, or the volume they are to have."""
 
-from typing import Protocol
+from collections.abc import Mapping
+from typing import Any, Protocol
 
-from ganglion.worlds.kubernetes.feasibility.volumes import SELECTED_NODE
+from ganglion.worlds.kubernetes.feasibility.volumes import BOUND_BY_CONTROLLER, SELECTED_NODE
 from ganglion.worlds.kubernetes.http.client import Api
 from ganglion.worlds.kubernetes.http.errors import Conflict
 from ganglion.worlds.kubernetes.http.patches import Patch
@@ -18,8 +19,28 @@ class Claim(Identity, Protocol):
         """Its resource version then."""
 
 
+class Volume(Protocol):
+    """A volume as it was seen."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+
+    @property
+    def uid(self) -> str:
+        """What tells it from those that had its name before."""
+
+    @property
+    def version(self) -> str:
+        """Its resource version then."""
+
+    @property
+    def is_reserved(self) -> bool:
+        """Whether it names the claim already, without its UID."""
+
+
 async def choose_node(api: Api, claim: Claim, node: str, pace: Pace = PACE) -> Outcome:
-    """Write the node on a claim that names none.
+    """Write the node on a claim that names none: its provisioner makes the volume there.
 
     Args:
         api: the cluster's.
@@ -34,6 +55,39 @@ async def choose_node(api: Api, claim: Claim, node: str, pace: Pace = PACE) -> O
     about = {"uid": claim.uid, "resourceVersion": claim.version}
     body = {"metadata": {**about, "annotations": {SELECTED_NODE: node}}}
     path = f"/api/v1/namespaces/{claim.namespace}/persistentvolumeclaims/{claim.name}"
+    return await _change(api, path, body, pace)
+
+
+async def bind_volume(api: Api, volume: Volume, claim: Claim, pace: Pace = PACE) -> Outcome:
+    """Write a claim on a volume: Kubernetes' own controller binds the two.
+
+    Args:
+        api: the cluster's.
+        volume: as it was seen; when it has changed since, nothing is written.
+        claim: that is to have it.
+        pace: how hard to try.
+
+    Returns:
+        DONE; UNCHANGED when the volume is another by now, which the watch of volumes will show;
+        GONE; REFUSED.
+    """
+    meta: dict[str, Any] = {"uid": volume.uid, "resourceVersion": volume.version}
+    if not volume.is_reserved:  # the controller takes back what no person wrote
+        meta["annotations"] = {BOUND_BY_CONTROLLER: "yes"}
+    reference = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "namespace": claim.namespace,
+        "name": claim.name,
+        "uid": claim.uid,
+        "resourceVersion": claim.version,
+    }
+    body = {"metadata": meta, "spec": {"claimRef": reference}}
+    return await _change(api, f"/api/v1/persistentvolumes/{volume.name}", body, pace)
+
+
+async def _change(api: Api, path: str, body: Mapping[str, Any], pace: Pace) -> Outcome:
+    """Patch an object that names its version."""
     is_another = False
 
     async def write() -> None:
