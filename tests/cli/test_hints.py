@@ -23,7 +23,7 @@ FILES = ("specs/", "compat/", "cli/")
 """Folders whose messages write out keys of files that people write."""
 LINE = re.compile(r"\bganglion ((?:--debug )?[a-z][a-z-]*[^`'\";,:\n()]*)")
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
-FOREIGN = ("compat", "scenarios", "worlds", "router", "transport", "ledger/migrations")
+FOREIGN = ("compat", "worlds", "router", "transport", "ledger/migrations")
 """Folders whose options are those of other programs: sbatch, kubectl, servers they start."""
 OTHERS = re.compile(
     r"\b(python -m|kubectl|psql|sqlite3|pip|tar|docker|git|systemctl|sbatch|nvidia-smi)\b"

@@ -31,10 +31,11 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "worlds.simulated": OF_WORLDS,
     "server": BELOW_SERVER,
     "client": frozenset({"model", "specs", "tracing", "transport"}),
-    "scenarios": CORE | {"specs"},
+    "scenarios": CORE | {"lifecycle", "specs"},
     "demo": frozenset({"model", "client", "specs", "checkpoint"}),
     "cli": BELOW_SERVER | {"server", "client", "demo", "scenarios"},
     "benchmarks": BELOW_SERVER | {"client", "cli"},
+    "conformance": CORE | {"specs", "scenarios", "cli"},
 }
 """Room -> rooms it may import from; its own is always allowed. A room within a room is named
 with both."""

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 
 from tools.archlint.source import Finding, Source
 
-PARTS = frozenset({"model", "engine", "lifecycle", "worlds", "server", "scenarios"})
+PARTS = frozenset({"model", "engine", "lifecycle", "worlds", "server", "scenarios", "conformance"})
 FIELDS = frozenset({"cause", "held_for"})
 """Names that causes go by."""
 MADE = "ganglion.model.causes.sentence"

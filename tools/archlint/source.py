@@ -10,7 +10,7 @@ ROOT = Path(__file__).resolve().parents[2]
 """Top of the checkout."""
 
 PACKAGE = "ganglion"
-BESIDE = ("benchmarks",)
+BESIDE = ("benchmarks", "conformance")
 """Packages beside the product: they use it, and are not installed with it."""
 OURS = frozenset({PACKAGE, *BESIDE})
 

@@ -106,7 +106,9 @@ COMMANDS: dict[str, Entry] = {
     ),
     "sim": Entry("ganglion.cli.sim:sim", "Replay a trace on a simulated cluster.", TRY),
     "scenarios": Entry(
-        "ganglion.cli.scenarios:scenarios", "Run scheduling scenarios with expected outcomes.", TRY
+        "ganglion.cli.scenarios:scenarios",
+        "Test a policy by scenarios.",
+        TRY,
     ),
     "ledger": Entry(
         "ganglion.cli.ledger:ledger", "Check, back up and move what the server has written.", TOOLS

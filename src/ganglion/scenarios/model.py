@@ -1,17 +1,11 @@
-"""Scenarios as read, and what came of them."""
+"""Scenarios as read, and the result of one."""
 
-from enum import StrEnum
+from collections.abc import Callable
 
 from msgspec import Struct, field
 
+from ganglion.specs.policy.policy import PolicyFile
 from ganglion.specs.reading.yaml import Data, Document, Path
-
-
-class Kind(StrEnum):
-    """Whose words a scenario is written in."""
-
-    KAI = "kai"
-    KUEUE = "kueue"
 
 
 class Scenario(Struct, frozen=True):
@@ -19,7 +13,7 @@ class Scenario(Struct, frozen=True):
 
     Attributes:
         id: unique in its file.
-        kind: whose words it uses.
+        form: whose words it uses.
         section: key of the file under which it stands, as `scenarios`.
         data: what the file says about it.
         path: where in the file that stands.
@@ -27,7 +21,7 @@ class Scenario(Struct, frozen=True):
     """
 
     id: str
-    kind: Kind
+    form: "Format"
     section: str
     data: Data
     path: Path
@@ -48,7 +42,7 @@ class Scenario(Struct, frozen=True):
 
 
 class Result(Struct, frozen=True):
-    """What came of one scenario.
+    """The result of one scenario.
 
     Attributes:
         id: of the scenario.
@@ -72,3 +66,17 @@ class Result(Struct, frozen=True):
         if self.passed:
             return "pass"
         return "deviation" if self.deviation else "fail"
+
+
+class Format(Struct, frozen=True):
+    """A way to write scenarios.
+
+    Attributes:
+        name: as lists show it.
+        key: a scenario that has this key is written so.
+        run: plays one under a policy; raises FieldError where its content makes no sense.
+    """
+
+    name: str
+    key: str
+    run: Callable[[Scenario, PolicyFile], Result]

@@ -1,20 +1,14 @@
-"""Runs scenarios and sums up what came of them."""
+"""Runs scenarios and sums up their results."""
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from msgspec.structs import replace
 
 from ganglion.model.errors import GanglionError, NotFound
-from ganglion.model.policy import Policy
-from ganglion.scenarios import kai, kueue
-from ganglion.scenarios.model import Kind, Result, Scenario
+from ganglion.scenarios.model import Result, Scenario
+from ganglion.specs.policy.policy import PolicyFile
 from ganglion.specs.wording import meant
-
-RUNNERS: dict[Kind, Callable[[Scenario, Policy], Result]] = {
-    Kind.KAI: kai.run,
-    Kind.KUEUE: kueue.run,
-}
 
 Progress = Callable[[int, int, str], None]
 """Called with scenarios done, scenarios in all, and the id of the next one."""
@@ -22,11 +16,18 @@ Progress = Callable[[int, int, str], None]
 
 def run_all(
     scenarios: Sequence[Scenario],
-    policy: Policy,
-    deviations: dict[str, str],
+    policy: PolicyFile,
+    deviations: Mapping[str, str] = {},
     progress: Progress | None = None,
 ) -> list[Result]:
-    """Run scenarios one by one."""
+    """Run scenarios one by one.
+
+    Args:
+        scenarios: what to run.
+        policy: to decide by.
+        deviations: why an outcome differs on purpose, by id.
+        progress: called before each of them.
+    """
     results = []
     for number, scenario in enumerate(scenarios):
         if progress:
@@ -35,10 +36,10 @@ def run_all(
     return results
 
 
-def _run(scenario: Scenario, policy: Policy) -> Result:
+def _run(scenario: Scenario, policy: PolicyFile) -> Result:
     """A mistake in one scenario fails that one; the others are run."""
     try:
-        return RUNNERS[scenario.kind](scenario, policy)
+        return scenario.form.run(scenario, policy)
     except GanglionError as error:
         hint = f"; {error.hint}" if error.hint else ""
         return Result(scenario.id, scenario.tier, False, f"{error.message}{hint}")
@@ -95,7 +96,7 @@ def sums(results: Iterable[Result]) -> dict[str, int]:
     return total
 
 
-def _noted(result: Result, deviations: dict[str, str]) -> Result:
+def _noted(result: Result, deviations: Mapping[str, str]) -> Result:
     if result.passed or result.id not in deviations:
         return result
     return replace(result, deviation=deviations[result.id])

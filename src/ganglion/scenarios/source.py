@@ -4,6 +4,7 @@ import gzip
 import json
 import re
 import zlib
+from collections.abc import Sequence
 from itertools import takewhile
 from pathlib import Path as FilePath
 from typing import Any, TypeVar, get_args, get_type_hints
@@ -11,7 +12,7 @@ from typing import Any, TypeVar, get_args, get_type_hints
 import msgspec
 
 from ganglion.model.errors import FieldError, FileError
-from ganglion.scenarios.model import Kind, Scenario
+from ganglion.scenarios.model import Format, Scenario
 from ganglion.specs.reading.text import read
 from ganglion.specs.reading.yaml import Document, Path, dotted, parse_documents
 from ganglion.specs.wording import meant, sort
@@ -19,7 +20,6 @@ from ganglion.specs.wording import meant, sort
 MAX_BYTES = 64 << 20
 """Most that a gzipped file may unpack to."""
 
-_SHAPES = {Kind.KAI: "jobs", Kind.KUEUE: "workloads"}
 _AT = re.compile(r" - at `(?:key in )?\$(?P<path>[^`]*)`$")
 _STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+)\]|\[(?:\.\.\.)?\]")
 ANY_KEY = "..."
@@ -30,25 +30,26 @@ _UNKNOWN = re.compile(r"Object contains unknown field `(.*)`")
 T = TypeVar("T")
 
 
-def load_scenarios(source: str | FilePath) -> list[Scenario]:
-    """Read every scenario of a file.
+def load_scenarios(source: str | FilePath, formats: Sequence[Format]) -> list[Scenario]:
+    """Read every scenario of a file that is written in one of the formats.
 
     Raises:
         FileError: it cannot be read as text.
         FieldError: it holds no scenarios, or one without an id or of an unknown shape.
     """
     document = _document(*read(source))
+    keys = {each.key for each in formats}
     found = [
-        _scenario(each, (section, number), document)
+        _scenario(each, (section, number), document, formats)
         for section, items in document.data.items()
-        if isinstance(items, list) and _are_scenarios(items)
+        if isinstance(items, list) and _are_scenarios(items, keys)
         for number, each in enumerate(items)
     ]
     if not found:
         raise FieldError(
             "the file holds no scenarios",
             file=document.file,
-            hint="each lists `nodes`, `queues` and `jobs`, or `queues` and `workloads`",
+            hint=f"each has {' or '.join(f'`{each.key}`' for each in formats)}",
         )
     _check_unique(found)
     return found
@@ -67,6 +68,17 @@ def typed(cls: type[T], data: object, path: Path, document: Document) -> T:
         return msgspec.convert(data, cls, strict=False)
     except msgspec.ValidationError as error:
         raise _wrong(str(error), cls, path, document) from None
+
+
+def part(document: Document, path: Path) -> Document:
+    """What stands at `path`, which must be a mapping, as a document of its own."""
+    data: object = document.data
+    for step in path:
+        data = data[step]  # type: ignore[index]  # the path was walked when the file was read
+    assert isinstance(data, dict)
+    count = len(path)
+    lines = {key[count:]: line for key, line in document.lines.items() if key[:count] == path}
+    return Document(data, document.file, lines, document.line(path))
 
 
 def wrong(problem: str, path: Path, document: Document, hint: str = "") -> FieldError:
@@ -107,22 +119,21 @@ def _json(raw: bytes, name: str) -> Document:
     return Document({"scenarios": data} if isinstance(data, list) else data, name)
 
 
-def _are_scenarios(items: list[object]) -> bool:
-    return any(isinstance(each, dict) and set(_SHAPES.values()) & set(each) for each in items)
+def _are_scenarios(items: list[object], keys: set[str]) -> bool:
+    return any(isinstance(each, dict) and keys & set(each) for each in items)
 
 
-def _scenario(data: object, path: Path, document: Document) -> Scenario:
+def _scenario(data: object, path: Path, document: Document, formats: Sequence[Format]) -> Scenario:
     if not isinstance(data, dict):
         raise wrong(f"expected a scenario, found {sort(data)}", path, document)
     name = data.get("id")
     if not isinstance(name, str) or not name:
         raise wrong("the scenario has no id", path, document, "add `id: some-name`")
-    for kind, key in _SHAPES.items():
-        if key in data:
-            return Scenario(name, kind, str(path[0]), data, path, document)
-    raise wrong(
-        f"scenario {name} has neither jobs nor workloads", path, document, meant("jobs", data)
-    )
+    for each in formats:
+        if each.key in data:
+            return Scenario(name, each, str(path[0]), data, path, document)
+    key = formats[0].key
+    raise wrong(f"scenario {name} has no `{key}`", path, document, meant(key, data))
 
 
 def _check_unique(scenarios: list[Scenario]) -> None:

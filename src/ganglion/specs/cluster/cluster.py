@@ -66,7 +66,12 @@ def parse_cluster(text: str | bytes, name: str = "") -> Cluster:
         FileError: it is not text of that sort.
         FieldError: a key or value is wrong.
     """
-    document, path = _without_path(parse_document(text, name, "cluster"))
+    return cluster_of(parse_document(text, name, "cluster"))
+
+
+def cluster_of(document: Document) -> Cluster:
+    """The cluster that a document describes. Raises FieldError with all that is wrong."""
+    document, path = _without_path(document)
     renaming = Renaming(document, VOCABULARY)
     file = readable(Topped, expanded(renaming.known()), renaming)
     nodes = renaming.noted(lambda: nodes_of(file, renaming.wrong)) or ()

@@ -83,9 +83,15 @@ def parse_workloads(
 def from_document(data: object, name: str = "") -> WorkloadFile:
     """Check a document that was decoded already, as the body of a request.
 
+    Args:
+        data: keys and values, or a `Document` of them, which names lines in errors.
+        name: what messages call it.
+
     Raises:
         FieldError: a key or value is wrong.
     """
+    if isinstance(data, Document):
+        return _checked(data)
     if not isinstance(data, dict):
         raise FieldError("a workload is a mapping of keys to values", file=name)
     return _checked(Document(data, name))

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 
+from conformance.kueue import schema as said
+from conformance.kueue.queues import DEFAULT_QUEUE, milli
 from ganglion.model.errors import FieldError
 from ganglion.model.levels import ABOVE_NODE, Level
 from ganglion.model.node import Device, Node
 from ganglion.model.resources import WHOLE
-from ganglion.scenarios import kueue_schema as said
-from ganglion.scenarios.kueue_queues import DEFAULT_QUEUE, milli
 from ganglion.specs.wording import meant
 
 HOST = ("host", "hostname", "kubernetes.io/hostname")

@@ -2,6 +2,7 @@
 
 from msgspec import Struct, field
 
+from conformance.kueue.setup import Setup, settles_at
 from ganglion.engine.cycle import cycle
 from ganglion.engine.gangs.record import SETTLED
 from ganglion.engine.state.cluster_state import ClusterState
@@ -10,7 +11,6 @@ from ganglion.model.causes import Cause
 from ganglion.model.errors import FieldError
 from ganglion.model.placement import Placement
 from ganglion.model.plan import Phase, Plan
-from ganglion.scenarios.kueue_setup import Setup, settles_at
 
 QUIET = 2
 """Cycles without a decision after which nothing will change any more."""

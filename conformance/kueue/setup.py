@@ -5,15 +5,15 @@ from collections.abc import Iterator
 from msgspec import Struct
 from msgspec.structs import replace
 
+from conformance.kueue import schema as said
+from conformance.kueue.gangs import BEGIN_MS, Seats, gang_of, ms
+from conformance.kueue.nodes import Ground
+from conformance.kueue.queues import DEFAULT_QUEUE, Rank, milli, queues_of
 from ganglion.model import events as ev
 from ganglion.model.node import Node
 from ganglion.model.policy import Entitlement, Placing, Policy
 from ganglion.model.queue import Queue
 from ganglion.model.workload import Gang, PodSet
-from ganglion.scenarios import kueue_schema as said
-from ganglion.scenarios.kueue_gangs import BEGIN_MS, Seats, gang_of, ms
-from ganglion.scenarios.kueue_nodes import Ground
-from ganglion.scenarios.kueue_queues import DEFAULT_QUEUE, Rank, milli, queues_of
 
 OTHERS = "~others"
 """Queue of the pods that this scheduler does not manage."""

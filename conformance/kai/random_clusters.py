@@ -1,10 +1,10 @@
 """Random clusters with the end that KAI reached: ours must settle, and is compared in figures."""
 
+from conformance.kai import schema as kai
+from conformance.kai.drive import Drive, History
 from ganglion.model.errors import InvariantBroken
 from ganglion.model.policy import Policy
 from ganglion.model.resources import WHOLE, decimal
-from ganglion.scenarios import kai_schema as kai
-from ganglion.scenarios.kai_drive import Drive, History
 from ganglion.scenarios.model import Result, Scenario
 
 AFTER = 5

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from ganglion.scenarios import kai_schema as kai
-from ganglion.scenarios.kai_drive import Sight
+from conformance.kai import schema as kai
+from conformance.kai.drive import Sight
 
 CONVERGED = {"reserved": "pending", "evicting": "pending", "moving": "pending"}
 """How a status is read between cycles, when only what runs counts."""

@@ -8,6 +8,9 @@ from collections.abc import Iterator
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from conformance.kai import schema as kai
+from conformance.kai.fleet import levels_of, node_of, queues_of
+from conformance.kai.jobs import STUCK, Jobs, TaskAt, jobs_of
 from ganglion.engine.cycle import cycle
 from ganglion.engine.gangs.record import SETTLED, GangRecord
 from ganglion.engine.state.cluster_state import ClusterState
@@ -26,9 +29,6 @@ from ganglion.model.kinds import Weighted
 from ganglion.model.plan import Phase, Plan
 from ganglion.model.policy import Policy
 from ganglion.model.queue import Preemption, Victims
-from ganglion.scenarios import kai_schema as kai
-from ganglion.scenarios.kai_fleet import levels_of, node_of, queues_of
-from ganglion.scenarios.kai_jobs import STUCK, Jobs, TaskAt, jobs_of
 
 STEP_MS = 60_000
 """Time between cycles."""

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 
 from msgspec.structs import replace
 
+from conformance.kueue import schema as said
 from ganglion.model.queue import Flavors, Preemption, Queue, Victims
 from ganglion.model.resources import WHOLE, Amount
-from ganglion.scenarios import kueue_schema as said
 
 KINDS = {"gpu": "gpu_milli", "cpu": "cpu_milli"}
 """Resource of a scenario -> field of an amount."""

@@ -4,11 +4,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from conformance.kueue import schema as said
+from conformance.kueue.nodes import Ground
+from conformance.kueue.play import Outcome
 from ganglion.model.causes import Cause, CauseKind
 from ganglion.model.placement import Placement
-from ganglion.scenarios import kueue_schema as said
-from ganglion.scenarios.kueue_nodes import Ground
-from ganglion.scenarios.kueue_play import Outcome
 from ganglion.specs.wording import listed
 
 CAUSES = {

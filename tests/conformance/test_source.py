@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from conformance.formats import FORMATS
 from ganglion.model.errors import FieldError, FileError
-from ganglion.scenarios.model import Kind
 from ganglion.scenarios.source import load_scenarios
-from tests.scenarios.files import DATA, differences
+from tests.conformance.files import DATA, differences
 
 ONE = """\
 scenarios:
@@ -30,8 +30,8 @@ def written(tmp_path: Path, text: str, name: str = "some.yaml") -> Path:
 
 
 def test_scenarios_know_whose_words_they_use(tmp_path: Path) -> None:
-    (one,) = load_scenarios(written(tmp_path, ONE))
-    assert (one.id, one.kind, one.tier, one.section) == ("one", Kind.KAI, "policy", "scenarios")
+    (one,) = load_scenarios(written(tmp_path, ONE), FORMATS)
+    assert (one.id, one.form.name, one.tier, one.section) == ("one", "kai", "policy", "scenarios")
 
 
 def test_gzipped_json_is_read_like_yaml(tmp_path: Path) -> None:
@@ -44,7 +44,7 @@ def test_gzipped_json_is_read_like_yaml(tmp_path: Path) -> None:
         "kai": {"end_gpus": 1},
     }
     file.write_bytes(gzip.compress(json.dumps([item]).encode()))
-    assert [each.id for each in load_scenarios(file)] == ["g"]
+    assert [each.id for each in load_scenarios(file, FORMATS)] == ["g"]
     assert differences(file, "default") == {}
 
 
@@ -92,7 +92,7 @@ def test_a_mistake_fails_its_scenario_with_the_place(
 )
 def test_a_file_that_makes_no_sense_is_refused(text: str, said: str, tmp_path: Path) -> None:
     with pytest.raises(FieldError) as caught:
-        load_scenarios(written(tmp_path, text))
+        load_scenarios(written(tmp_path, text), FORMATS)
     assert said in str(caught.value)
 
 
@@ -100,9 +100,9 @@ def test_a_broken_gzip_file_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "x.json.gz"
     file.write_bytes(b"\x1f\x8b" + b"nothing of the sort")
     with pytest.raises(FileError, match=r"x\.json\.gz is no gzip file"):
-        load_scenarios(file)
+        load_scenarios(file, FORMATS)
 
 
 def test_a_file_that_is_not_there_is_named() -> None:
     with pytest.raises(FileError, match="there is no file"):
-        load_scenarios(DATA / "nowhere.yaml")
+        load_scenarios(DATA / "nowhere.yaml", FORMATS)

@@ -7,11 +7,11 @@ a whole number.
 
 from collections.abc import Iterable
 
+from conformance.kai import schema as kai
 from ganglion.model.levels import ABOVE_NODE, Level
 from ganglion.model.node import Device, Node
 from ganglion.model.queue import ANY_FLAVOR, Preemption, Queue
 from ganglion.model.resources import WHOLE, Amount
-from ganglion.scenarios import kai_schema as kai
 
 FLAVOR = "gpu"
 HOSTS = ("hostname", "kubernetes.io/hostname", "host", "node")

@@ -4,13 +4,14 @@ from pathlib import Path
 
 import pytest
 
+from conformance.deviations import load_deviations
+from conformance.formats import FORMATS
 from ganglion.model.errors import EnvironmentFault, NotFound
-from ganglion.scenarios.deviations import load_deviations
 from ganglion.scenarios.model import Result
 from ganglion.scenarios.runner import chosen, counts, failed, report, run_all
 from ganglion.scenarios.source import load_scenarios
 from ganglion.specs.policy.policy import resolve_policy
-from tests.scenarios.files import DATA
+from tests.conformance.files import DATA
 
 PASS = Result("a", "policy", True)
 FAIL = Result("b", "policy", False, "it is pending, not running")
@@ -44,22 +45,22 @@ def test_figures_are_summed_up() -> None:
 
 
 def test_a_listed_deviation_is_noted_only_where_the_outcome_differs() -> None:
-    scenarios = chosen(load_scenarios(DATA / "own.yaml"), ["gang-stays-inside-one-rack"])
+    scenarios = chosen(load_scenarios(DATA / "own.yaml", FORMATS), ["gang-stays-inside-one-rack"])
     listed = {"gang-stays-inside-one-rack": "we do x: y"}
-    (found,) = run_all(scenarios, resolve_policy("kai").policy, listed)
+    (found,) = run_all(scenarios, resolve_policy("kai"), listed)
     assert (found.verdict, found.deviation) == ("pass", "")
 
 
 def test_an_unknown_id_is_an_error_with_the_nearest_one() -> None:
     with pytest.raises(NotFound) as caught:
-        chosen(load_scenarios(DATA / "own.yaml"), ["two-halfs-move-together"])
+        chosen(load_scenarios(DATA / "own.yaml", FORMATS), ["two-halfs-move-together"])
     assert "two-halves-move-together" in caught.value.hint
 
 
 def test_progress_is_told_scenario_by_scenario() -> None:
-    scenarios = load_scenarios(DATA / "own.yaml")[:2]
+    scenarios = load_scenarios(DATA / "own.yaml", FORMATS)[:2]
     told: list[tuple[int, int, str]] = []
-    run_all(scenarios, resolve_policy("kai").policy, {}, lambda *each: told.append(each))
+    run_all(scenarios, resolve_policy("kai"), {}, lambda *each: told.append(each))
     assert told == [(0, 2, scenarios[0].id), (1, 2, scenarios[1].id)]
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from ganglion.scenarios.deviations import load_deviations
-from tests.scenarios.files import SHARED, differences, results
+from conformance.deviations import load_deviations
+from tests.conformance.files import SHARED, differences, results
 
 MOST_DEVIATIONS = 3
 

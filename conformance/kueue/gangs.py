@@ -1,13 +1,13 @@
 """Workloads of a scenario as gangs, and where the running ones run."""
 
+from conformance.kueue import schema as said
+from conformance.kueue.nodes import Ground
+from conformance.kueue.queues import DEFAULT_QUEUE, Rank, milli
 from ganglion.model.errors import FieldError
 from ganglion.model.node import Node
 from ganglion.model.placement import Placement, PodPlacement
 from ganglion.model.resources import WHOLE, GpuRequest, PodRequest
 from ganglion.model.workload import Constraints, Gang, PodSet, Slice, Topology
-from ganglion.scenarios import kueue_schema as said
-from ganglion.scenarios.kueue_nodes import Ground
-from ganglion.scenarios.kueue_queues import DEFAULT_QUEUE, Rank, milli
 
 BEGIN_MS = 10**9
 """Time 0 of a scenario; what it dates earlier is still positive."""

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ganglion.scenarios import kai_schema as kai
-from ganglion.scenarios.kai_drive import Drive, History
-from ganglion.scenarios.kai_random import AFTER, play
+from conformance.kai import schema as kai
+from conformance.kai.drive import Drive, History
+from conformance.kai.random_clusters import AFTER, play
 from ganglion.specs.policy.policy import resolve_policy
 
 SETTLE = 14

@@ -8,18 +8,20 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
+from conformance.kueue import schema as said
+from conformance.kueue.check import end, first_pass
+from conformance.kueue.play import play
+from conformance.kueue.setup import setup
 from ganglion.engine.kueue.cycle import SIDE_BY_SIDE
 from ganglion.model.policy import Policy, VictimOrder
-from ganglion.scenarios import kueue_schema as said
-from ganglion.scenarios.kueue_check import end, first_pass
-from ganglion.scenarios.kueue_play import play
-from ganglion.scenarios.kueue_setup import setup
 from ganglion.scenarios.model import Result, Scenario
 from ganglion.scenarios.source import typed
+from ganglion.specs.policy.policy import PolicyFile
 
 
-def run(scenario: Scenario, policy: Policy) -> Result:
+def run(scenario: Scenario, given: PolicyFile) -> Result:
     """Run one scenario under a policy. Raises FieldError where its content makes no sense."""
+    policy = given.policy
     case = typed(said.Case, scenario.data, scenario.path, scenario.document)
     shared = scenario.document.data.get("clusters", {})
     clusters = typed(dict[str, said.Cluster], shared, ("clusters",), scenario.document)

@@ -9,12 +9,12 @@ they run, and of jobs that do not.
 from collections.abc import Iterator
 from itertools import chain
 
+from conformance.kai import schema as kai
+from conformance.kai.drive import Drive, History
+from conformance.kai.random_clusters import AFTER, play, shortfall
 from ganglion.model.events import GangEnded, GangUpdated, Outcome
 from ganglion.model.plan import Phase
 from ganglion.model.policy import Policy
-from ganglion.scenarios import kai_schema as kai
-from ganglion.scenarios.kai_drive import Drive, History
-from ganglion.scenarios.kai_random import AFTER, play, shortfall
 from ganglion.scenarios.model import Result, Scenario
 
 HOUR = 3_600_000

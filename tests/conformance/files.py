@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+from conformance.formats import FORMATS
 from ganglion.scenarios.model import Result
 from ganglion.scenarios.runner import run_all
 from ganglion.scenarios.source import load_scenarios
@@ -15,8 +16,8 @@ SHARED = Path(
 
 
 def results(file: Path, policy: str) -> list[Result]:
-    """What comes of every scenario of a file under a preset."""
-    return run_all(load_scenarios(file), resolve_policy(policy).policy, {})
+    """The result of every scenario of a file under a preset."""
+    return run_all(load_scenarios(file, FORMATS), resolve_policy(policy))
 
 
 def differences(file: Path, policy: str) -> dict[str, str]:

@@ -4,20 +4,21 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from tests.conformance.files import DATA, SHARED, differences, results
 
+from conformance.deviations import load_deviations
+from conformance.formats import FORMATS
+from conformance.kueue import schema as said
+from conformance.kueue.check import places
+from conformance.kueue.nodes import Ground
+from conformance.kueue.play import play
+from conformance.kueue.queues import queues_of
+from conformance.kueue.setup import setup
 from ganglion.model.errors import FieldError
 from ganglion.model.events import GangSubmitted, QueueSet
 from ganglion.model.levels import Level
-from ganglion.scenarios import kueue_schema as said
-from ganglion.scenarios.deviations import load_deviations
-from ganglion.scenarios.kueue_check import places
-from ganglion.scenarios.kueue_nodes import Ground
-from ganglion.scenarios.kueue_play import play
-from ganglion.scenarios.kueue_queues import queues_of
-from ganglion.scenarios.kueue_setup import setup
 from ganglion.scenarios.source import load_scenarios, typed
 from ganglion.specs.policy.policy import resolve_policy
-from tests.scenarios.files import DATA, SHARED, differences, results
 
 KUEUE = resolve_policy("kueue").policy
 PUBLISHED = pytest.mark.skipif(
@@ -47,7 +48,7 @@ def test_a_wrong_expectation_is_a_difference(tmp_path: Path) -> None:
 
 
 def case(**more: object) -> said.Case:
-    (scenario, *_) = load_scenarios(DATA / "kueue.yaml")
+    (scenario, *_) = load_scenarios(DATA / "kueue.yaml", FORMATS)
     data = {"id": "x", "workloads": [], **more}
     return typed(said.Case, data, scenario.path, scenario.document)
 

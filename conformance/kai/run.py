@@ -1,21 +1,23 @@
 """Scenarios in KAI-Scheduler's words: expectations, outcomes to beat, random clusters."""
 
+from conformance.kai import schema as kai
+from conformance.kai.check import check
+from conformance.kai.drive import Drive, History
+from conformance.kai.judge import differences
+from conformance.kai.probe import beat
+from conformance.kai.random_clusters import outlast
 from ganglion.model.policy import Policy
-from ganglion.scenarios import kai_schema as kai
-from ganglion.scenarios.kai_check import check
-from ganglion.scenarios.kai_drive import Drive, History
-from ganglion.scenarios.kai_judge import differences
-from ganglion.scenarios.kai_probe import beat
-from ganglion.scenarios.kai_random import outlast
 from ganglion.scenarios.model import Result, Scenario
 from ganglion.scenarios.source import typed
+from ganglion.specs.policy.policy import PolicyFile
 
 AFTER = 5
 """Cycles for which what has settled must stay as it is."""
 
 
-def run(scenario: Scenario, policy: Policy) -> Result:
+def run(scenario: Scenario, given: PolicyFile) -> Result:
     """Run one scenario under a policy. Raises FieldError where its content makes no sense."""
+    policy = given.policy
     case = typed(kai.Case, scenario.data, scenario.path, scenario.document)
     check(case, scenario)
     if case.expect:

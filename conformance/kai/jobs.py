@@ -5,6 +5,8 @@ from collections.abc import Iterator
 
 from msgspec import Struct, field
 
+from conformance.kai import schema as kai
+from conformance.kai.fleet import Levels
 from ganglion.model.causes import Cause, CauseKind
 from ganglion.model.errors import FieldError
 from ganglion.model.events import (
@@ -20,8 +22,6 @@ from ganglion.model.levels import Level
 from ganglion.model.placement import Placement, PodPlacement
 from ganglion.model.resources import WHOLE, GpuRequest, PodRequest
 from ganglion.model.workload import Gang, PodSet, Topology
-from ganglion.scenarios import kai_schema as kai
-from ganglion.scenarios.kai_fleet import Levels
 
 MINUTE = 60_000
 HIGHEST = 100

@@ -8,8 +8,7 @@ from pathlib import Path
 
 from ganglion.model.errors import EnvironmentFault
 
-PAGE = Path(__file__).parent / "deviations.md"
-"""The page; in a checkout a link to the one under docs/."""
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "policies" / "deviations.md"
 
 
 def load_deviations(page: Path = PAGE) -> dict[str, str]:

@@ -2,8 +2,8 @@
 
 from collections.abc import Collection, Iterable
 
-from ganglion.scenarios import kai_schema as kai
-from ganglion.scenarios.kai_judge import tasks_of
+from conformance.kai import schema as kai
+from conformance.kai.judge import tasks_of
 from ganglion.scenarios.model import Scenario
 from ganglion.scenarios.source import wrong
 from ganglion.specs.reading.yaml import Path

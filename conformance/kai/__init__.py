@@ -1,0 +1,1 @@
+"""Scenarios in KAI-Scheduler's words."""
