@@ -3,7 +3,11 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ganglion.engine.gangs.record import GangRecord
 from ganglion.engine.timesharing.first_come import FEWEST, SPAN, FirstCome
+from ganglion.engine.timesharing.service_levels import prior
+from ganglion.engine.timesharing.time_sharers import SharingPool
+from tests.engine.build import gang
 
 HOUR = 3_600_000
 GPU_HOUR = 1_000 * HOUR
@@ -11,7 +15,8 @@ GPU_HOUR = 1_000 * HOUR
 
 def look(found: FirstCome, begun: list[int], live: int, now: int) -> None:
     """As the pool of gangs asks it: on 4 GPUs that are held."""
-    if found.holds(4_000):
+    found.hold(4_000)
+    if found.is_due:
         found.look(begun, live, now)
 
 
@@ -82,3 +87,21 @@ def test_what_is_saved_goes_on_as_before() -> None:
     other.take(found.learnt())
     other.ended("new", 2 * GPU_HOUR, 2 * HOUR)
     assert other.longest == 12 * HOUR
+
+
+def test_what_a_pool_holds_is_counted_again_after_every_change() -> None:
+    pool = SharingPool(0, prior(1))
+    for number, most in ((1, 2_000), (2, 5_000)):
+        pool.run(GangRecord(gang(f"g{number}", gpus=number + 1), (), None))
+        pool.compare(number)
+        assert held(pool) == most
+    pool.rest("g1/0")
+    pool.fifo = FirstCome()
+    pool.compare(3)
+    assert held(pool) == 3_000, "a new span has not seen the other"
+
+
+def held(pool: SharingPool) -> int:
+    """The most that gangs of a pool held at once, in thousandths of GPUs."""
+    _, _, (*_, milli), _ = pool.fifo.learnt()
+    return milli

@@ -79,18 +79,17 @@ class FirstCome:
             self._before, self._span = self._span, _Span()
         self._span.add(service, self._waits.get(gang, 0) + ran_ms)
 
-    def holds(self, milli: int) -> bool:
-        """Note what gangs hold now, in thousandths of GPUs.
+    @property
+    def is_due(self) -> bool:
+        """Whether there is anything for `look` to estimate."""
+        return bool(self._new) and self._span.ends + self._before.ends >= FEWEST
 
-        Returns:
-            Whether there is anything for `look` to estimate.
-        """
-        span = self._span
-        span.held = max(span.held, milli)
-        return bool(self._new) and span.ends + self._before.ends >= FEWEST
+    def hold(self, milli: int) -> None:
+        """Note what gangs hold now, in thousandths of GPUs; call it after every end."""
+        self._span.held = max(self._span.held, milli)
 
     def look(self, begun: Sequence[int], live: int, now: int) -> None:
-        """Estimate the waits of those that came; call it where `holds` says so.
+        """Estimate the waits of those that came; call it where it is due.
 
         Args:
             begun: services of those that have run and not ended, in thousandths of GPUs x ms.

@@ -30,7 +30,6 @@ class RunningAttempt:
         "_level",
         "_levels",
         "_placement",
-        "_record",
         "_since",
         "_until",
         "keeps_until",
@@ -38,7 +37,7 @@ class RunningAttempt:
     )
 
     def __init__(self, record: GangRecord, levels: Levels) -> None:
-        self._record, self._levels, self._placement = record, levels, record.placement
+        self._levels, self._placement = levels, record.placement
         self._began, self._base = record.started, record.attained
         self.milli = gpu_milli(record.placement.pods) if record.placement else 0
         least = record.attained // (PART * max(self.milli, 1))
@@ -50,7 +49,6 @@ class RunningAttempt:
         """Whether what was worked out holds for a gang and these levels."""
         return (
             self._placement is record.placement
-            and self._record is record
             and self._began == record.started
             and self._levels is levels
             and self._base == record.attained

@@ -82,6 +82,7 @@ class SharingPool:
             such time.
         overdue_at: when the next gang may become overdue, in ms; None = unknown.
         relearnt: whether the levels changed since the last cycle.
+        changed: whether what runs, or what it asks for, changed since the last cycle.
         quantum_ms: the first quantum that is set; 0 = it is learnt.
     """
 
@@ -94,7 +95,7 @@ class SharingPool:
         self.fifo = FirstCome()
         self.passed_by: dict[str, int] = {}
         self.levels = levels
-        self.relearnt = False
+        self.relearnt, self.changed = False, True
         self.due_at: int | None = None
         self.overdue_at: int | None = None
         self._attempts: dict[str, RunningAttempt] = {}
@@ -104,9 +105,11 @@ class SharingPool:
 
     def level(self, record: GangRecord, now: int) -> int:
         """Where a gang stands; those at higher levels yield to it."""
-        runs = self.running.get(record.gang.id) is record
+        gang = record.gang.id
+        runs = self.running.get(gang) is record
         level = self.attempt(record).level(now) if runs else self.levels.level(record, now)
-        return min(level, self.overdue.get(record.gang.id, level))
+        most = self.overdue.get(gang)
+        return level if most is None or level < most else most
 
     def attempt(self, record: GangRecord) -> RunningAttempt:
         """The present attempt of one of those that run."""
@@ -148,13 +151,22 @@ class SharingPool:
 
     def rest(self, gang: str) -> None:
         """A gang leaves its place."""
+        self.changed = True
         for each in (self.running, self.passed_by, self._attempts):
             each.pop(gang, None)
 
+    def run(self, record: GangRecord) -> None:
+        """A gang takes its place."""
+        self.changed = True
+        self.running[record.gang.id] = record
+        self.returning.pop(record.gang.id, None)
+
     def compare(self, now: int) -> None:
         """Find what first come, first served would do with the newest, and which are late by it."""
-        held = sum(_milli(each.gang) for each in self.running.values())
-        if self.fifo.holds(held):
+        if self.changed:
+            self.changed = False
+            self.fifo.hold(sum(_milli(each.gang) for each in self.running.values()))
+        if self.fifo.is_due:
             begun = (*self.running.values(), *self.returning.values())
             self.fifo.look([attained(each, now) for each in begun], len(self.live), now)
         longest = self.fifo.longest
@@ -183,11 +195,12 @@ class SharingPool:
     def take_turns(self, now: int) -> list[tuple[int, int]]:
         """Which of the levels that wait may stop more gangs than before: (first, end)."""
         found: set[tuple[int, int]] = set()
+        known, apart = self.passed_by, self.levels.apart
         for gang, record in self.running.items():
             if now < self.attempt(record).keeps_until:
                 continue
-            before = self.passed_by.get(gang, FIRST)
-            end = self.passed_by[gang] = self.level(record, now) - self.levels.apart + 1
+            before = known.get(gang, FIRST)
+            end = known[gang] = self.level(record, now) - apart + 1
             if before < end:
                 found.add((before, end))
         return sorted(found)
@@ -267,7 +280,7 @@ class TimeSharers:
         if record.number < last.number:
             pool.live = dict(sorted(pool.live.items(), key=lambda each: each[1].number))
         if record.phase in SETTLED:
-            pool.running[gang] = record
+            pool.run(record)
         elif record.attained:
             pool.returning[gang] = record
 
@@ -277,8 +290,11 @@ class TimeSharers:
         if moves:
             self.leave(record)
         record.gang = gang
+        pool = self.of(gang)
         if moves:
             self.enter(record)
+        elif pool:
+            pool.changed = True
 
     def leave(self, record: GangRecord) -> None:
         """A gang has ended, or gets other equals."""
@@ -312,8 +328,7 @@ class TimeSharers:
         """A gang takes its place."""
         pool = self.of(record.gang)
         if pool:
-            pool.running[record.gang.id] = record
-            pool.returning.pop(record.gang.id, None)
+            pool.run(record)
 
     def rests(self, record: GangRecord) -> None:
         """A gang leaves its place."""
