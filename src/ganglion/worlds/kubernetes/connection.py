@@ -85,6 +85,7 @@ class Connection:
                     IN_FLIGHT,
                     self._instance,
                 )
+                recorder.is_hurried = self._hands.is_hurried
                 self._statuses = StatusWriter(writing, self._may)
                 owners = self._watching.owner_kinds(set(SWITCHED))
                 for reflector in [*owners, *self._watching.reflectors(ALWAYS)]:

@@ -51,14 +51,18 @@ from ganglion.worlds.kubernetes.writes.nominate import nominate
 from ganglion.worlds.kubernetes.writes.outcome import Outcome, Verdict
 from ganglion.worlds.kubernetes.writes.owners import resume_owner, suspend_owner
 
-SAID_PER_SECOND, FIRST_PER_SECOND = 50, 700
+SAID_PER_SECOND, FIRST_PER_SECOND, HURRIED_PER_SECOND = 50, 700, 10
 """Most conditions written per second on pods that wait; more of them on pods that never had a
-reason, as long as nothing is to be bound."""
+reason, as long as nothing is to be bound; few while many victims have to leave, except on the
+first pod of each gang."""
 SAID_AT_ONCE = 16
 """Most of these under way at any time."""
 
-VICTIMS_AT_ONCE = 16
+VICTIMS_AT_ONCE = 32
 """Victims that leave side by side, each of them from its promise to its end."""
+PROMISES_AT_ONCE = 8
+"""Nominations for places of victims that are written side by side: fewer, so that the first victim
+leaves before most of the others have their promises."""
 MARKS_AT_ONCE = 8
 """Pods of one victim that are marked side by side."""
 
@@ -123,6 +127,7 @@ class Hands:
         self._api, self._answer, self._recorder = api, answer, recorder
         self._pod_of, self._owner_of = pod_of, owner_of
         self._promises = Promises(self._nominate)
+        self._nominating = asyncio.Semaphore(PROMISES_AT_ONCE)
         self._victims = asyncio.Semaphore(VICTIMS_AT_ONCE)
         self._pace = Pace(may=may, at_once=at_once)
         self._at_once = at_once
@@ -132,6 +137,7 @@ class Hands:
         self._sayings = Sayings(pod_of)
         self._usual = Bucket(SAID_PER_SECOND, SAID_PER_SECOND, steady_ms)
         self._quick = Bucket(FIRST_PER_SECOND, FIRST_PER_SECOND // 4, steady_ms)
+        self._hurried = Bucket(HURRIED_PER_SECOND, 1, steady_ms)
         self._evicting: dict[str, asyncio.Task[None]] = {}
         self._sparing: dict[str, asyncio.Task[None]] = {}
         self._something_to_say = asyncio.Event()
@@ -195,7 +201,8 @@ class Hands:
     async def _nominate(self, nodes: Sequence[tuple[PodRef, str]]) -> None:
         """Write nominations: no victim leaves for a gang whose pods do not say so."""
         while nodes and self._pace.may():
-            found = await nominate(self._api, nodes, self._pace)
+            async with self._nominating:
+                found = await nominate(self._api, nodes, self._pace)
             nodes = [each for each in nodes if found[each[0].uid].verdict is Verdict.UNKNOWN]
             if nodes:
                 await asyncio.sleep(AGAIN_S)
@@ -348,13 +355,18 @@ class Hands:
                 await self._say(saying)
 
     async def _may_say(self, saying: Saying) -> None:
-        """Wait until one more reason may be written; bindings go before."""
-        while True:
-            is_quick = saying.is_new and self._binds.empty()
-            bucket = self._quick if is_quick else self._usual
-            if bucket.take():
-                return
+        """Wait until one more reason may be written; bindings and victims go before."""
+        while not (bucket := self._bucket_of(saying)).take():
             await asyncio.sleep(bucket.wait_ms() / 1000)
+
+    def _bucket_of(self, saying: Saying) -> Bucket:
+        if self.is_hurried() and not saying.is_first:
+            return self._hurried
+        return self._quick if saying.is_new and self._binds.empty() else self._usual
+
+    def is_hurried(self) -> bool:
+        """Whether victims wait for their turn to leave: all other writes give way to theirs."""
+        return self._victims.locked()
 
     async def _say(self, saying: Saying) -> None:
         pod = self._pod_of(saying.pod.metadata.uid)

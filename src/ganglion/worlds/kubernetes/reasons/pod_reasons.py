@@ -14,10 +14,14 @@ from ganglion.worlds.kubernetes.names import FAILED_SCHEDULING
 from ganglion.worlds.kubernetes.reasons.group_status import GroupTeller
 from ganglion.worlds.kubernetes.reasons.noting import note
 from ganglion.worlds.kubernetes.types.pod import Pod
+from ganglion.worlds.kubernetes.workload_discovery.annotations import created_ms
 from ganglion.worlds.kubernetes.workload_discovery.found import Found
 
 PER_TURN = 200
 """Gangs looked at in one turn: what waits is gone through in rounds."""
+
+FOLLOW_MS = 1_000
+"""Pods of an incomplete gang say what it lacks once no other was made for this long."""
 
 GROWING = "no place for more of its pods was found yet; those that have one run on"
 
@@ -66,7 +70,7 @@ class Teller:
         for _ in range(min(PER_TURN, len(self._round))):
             gang = self._round.pop()
             found = scene.founds.get(gang)
-            if found:
+            if found and not _is_being_made(found, now):
                 if found.groups:
                     self._groups.look(scene, gang, why(scene, gang), now)
                 for sort, message, pods in _reasons(scene, gang, found):
@@ -96,6 +100,13 @@ class Teller:
         for gang in [each for each in self._told if each not in scene.founds]:
             del self._told[gang]
         self._groups.forget(scene)
+
+
+def _is_being_made(found: Found, now: int) -> bool:
+    """Whether an incomplete gang got a pod a moment ago: the others are likely to follow."""
+    return bool(found.lacking) and any(
+        0 <= now - created_ms(each.pod.metadata) < FOLLOW_MS for each in found.members
+    )
 
 
 def _is_news(known: _Told, message: str, now: int, retell_ms: int) -> bool:

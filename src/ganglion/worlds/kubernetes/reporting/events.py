@@ -22,8 +22,15 @@ from ganglion.worlds.kubernetes.writes.calls import always
 _ROUTINE = frozenset({SCHEDULED, FAILED_SCHEDULING})
 """Reasons of which there may be very many: they give way to all others."""
 _MOST_SERIES = 4096
+_HURRIED_PER_SECOND = 2
+"""Most events written per second while more urgent writes are waiting."""
 _ENDS_MS = 6 * 60_000
 """A series to which nothing was added for this long has ended."""
+
+
+def never() -> bool:
+    """Say that nothing is more urgent."""
+    return False
 
 
 class Recorder:
@@ -40,6 +47,9 @@ class Recorder:
         steady: for the limit; never goes back.
         may: asked before every write; False = another scheduler has taken over.
         controller: which of several schedulers reports.
+
+    Attributes:
+        is_hurried: whether more urgent writes are waiting: few events are written meanwhile.
     """
 
     def __init__(
@@ -61,6 +71,8 @@ class Recorder:
         self._most_waiting, self._again_ms = most_waiting, again_ms
         self._may = may
         self._bucket = Bucket(per_second, burst, steady)
+        self._hurried = Bucket(_HURRIED_PER_SECOND, 1, steady)
+        self.is_hurried: Callable[[], bool] = never
         self._shelf = Shelf(_MOST_SERIES, _ENDS_MS)
         self._queued: dict[str, Series] = {}
         self._lock = threading.Lock()
@@ -94,11 +106,15 @@ class Recorder:
                 as at the end.
         """
         for series in self._ripe(everything=everything):
-            if not self._may() or not self._bucket.take():
+            if not self._may() or not self._takes():
                 return
             with self._lock:
                 self._queued.pop(series.name, None)
             await self._write(series)
+
+    def _takes(self) -> bool:
+        """Whether one more event may be written now."""
+        return (not self.is_hurried() or self._hurried.take()) and self._bucket.take()
 
     def _ripe(self, *, everything: bool) -> list[Series]:
         """Return the series to be written now: rare ones first, then in the order they began."""

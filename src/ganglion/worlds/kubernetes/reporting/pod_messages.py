@@ -43,6 +43,11 @@ class Saying(Struct, frozen=True):
         """Whether no reason was ever written on the pod."""
         return self.rank < Rank.FIRST_OF_TOLD
 
+    @property
+    def is_first(self) -> bool:
+        """Whether it speaks for its gang: the others of the gang come after it."""
+        return self.rank in (Rank.FIRST_OF_NEW, Rank.FIRST_OF_TOLD)
+
 
 class Sayings:
     """The queue of pods whose reasons are to be written.
