@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from ganglion.api.events import EventView
 from ganglion.cli.event_lines import line_of
-from ganglion.client.views import EventView
 
 
 @pytest.mark.parametrize(

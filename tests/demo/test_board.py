@@ -8,9 +8,9 @@ from typing import Any, cast
 import pytest
 from rich.console import Console
 
+from ganglion.api.nodes import NodeView
+from ganglion.api.workloads import GangView, WorkloadDetail, WorkloadPage, WorkloadView
 from ganglion.client import Client
-from ganglion.client.node_views import NodeView
-from ganglion.client.views import GangView, WorkloadDetail, WorkloadPage, WorkloadView
 from ganglion.demo.board import Board, promises
 from ganglion.demo.checks import Check
 from ganglion.demo.scene import DemoFailed, Scene, Watch

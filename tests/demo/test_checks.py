@@ -7,8 +7,8 @@ from typing import Any, cast
 
 import pytest
 
+from ganglion.api.workloads import GangView, WorkloadDetail
 from ganglion.client import Client
-from ganglion.client.views import GangView, WorkloadDetail
 from ganglion.demo import checks
 from ganglion.model.errors import NotFound
 

@@ -7,12 +7,13 @@ from tools.archlint.source import OURS, PACKAGE, Finding, Modules, Source
 
 CORE = frozenset({"model", "engine", "extensions"})
 WORLDS = frozenset({"worlds", "worlds.kubernetes", "worlds.local", "worlds.simulated"})
-BELOW_SERVER = CORE | WORLDS | {"collector", "specs", "compat", "lifecycle", "ledger"}
+BELOW_SERVER = CORE | WORLDS | {"api", "collector", "specs", "compat", "lifecycle", "ledger"}
 BELOW_SERVER |= {"repeats", "router", "tracing", "transport"}
 OF_WORLDS = CORE | {"lifecycle", "specs", "worlds"}
 
 MAY_IMPORT: dict[str, frozenset[str]] = {
     "model": frozenset(),
+    "api": frozenset({"model"}),
     "engine": frozenset({"model"}),
     "extensions": frozenset({"model", "engine"}),
     "collector": frozenset(),
@@ -30,9 +31,9 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "worlds.local": OF_WORLDS | {"transport"},
     "worlds.simulated": OF_WORLDS,
     "server": BELOW_SERVER,
-    "client": frozenset({"model", "specs", "tracing", "transport"}),
+    "client": frozenset({"model", "api", "specs", "tracing", "transport"}),
     "scenarios": CORE | {"lifecycle", "specs"},
-    "demo": frozenset({"model", "client", "specs", "checkpoint"}),
+    "demo": frozenset({"model", "api", "client", "specs", "checkpoint"}),
     "cli": BELOW_SERVER | {"server", "client", "demo", "scenarios"},
     "benchmarks": BELOW_SERVER | {"client", "cli"},
     "conformance": CORE | {"specs", "scenarios", "cli"},

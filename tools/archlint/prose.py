@@ -9,7 +9,9 @@ from collections.abc import Iterator, Mapping
 
 from tools.archlint.source import Finding, Source
 
-PARTS = frozenset({"model", "engine", "lifecycle", "worlds", "server", "scenarios", "conformance"})
+PARTS = frozenset(
+    {"model", "api", "engine", "lifecycle", "worlds", "server", "scenarios", "conformance"}
+)
 FIELDS = frozenset({"cause", "held_for"})
 """Names that causes go by."""
 MADE = "ganglion.model.causes.sentence"
@@ -31,9 +33,9 @@ MADE_OF = (ast.JoinedStr, ast.FormattedValue, ast.IfExp, ast.BoolOp, ast.BinOp)
 PROSE_ALLOWED: Mapping[tuple[str, str], str] = {
     ("ganglion.model.events", "DeviceHealth"): "what a driver said; it causes no decision",
     ("ganglion.model.events", "GangEnded"): "a code of a closed list, `failures.causes.CAUSES`",
-    ("ganglion.server.wire.workloads", "PolicyVersion"): "the edge: users read the sentence",
-    ("ganglion.server.wire.workloads", "PolicyView"): "the edge: users read the sentence",
-    ("ganglion.server.wire.services", "Scaling"): "the edge: users read the sentence",
+    ("ganglion.api.policies", "PolicyVersion"): "the edge: users read the sentence",
+    ("ganglion.api.policies", "PolicyView"): "the edge: users read the sentence",
+    ("ganglion.api.workloads", "Scaling"): "the edge: users read the sentence",
 }
 """(module, class) with such a field that is text -> why it is right there."""
 

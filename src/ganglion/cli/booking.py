@@ -11,7 +11,7 @@ from ganglion.cli.options import command, list_output, output, settings
 from ganglion.cli.tables import Column, print_data, print_list
 
 if TYPE_CHECKING:
-    from ganglion.client.policy_views import BookingView
+    from ganglion.api.policies import BookingView
 
 STATES = {"active": "yellow", "over": "dim"}
 

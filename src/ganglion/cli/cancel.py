@@ -13,7 +13,7 @@ from ganglion.cli.options import command
 from ganglion.model.errors import InputError, StateError
 
 if TYPE_CHECKING:
-    from ganglion.client.bulk_views import BulkAnswer
+    from ganglion.api.bulk import BulkAnswer
     from ganglion.client.filters import Filters
 
 NAMED = 5

@@ -11,8 +11,8 @@ from ganglion.cli.options import command, output
 from ganglion.cli.tables import print_data
 
 if TYPE_CHECKING:
-    from ganglion.client.session_views import SessionView
-    from ganglion.client.views import GangView, WorkloadDetail
+    from ganglion.api.events import SessionView
+    from ganglion.api.workloads import GangView, WorkloadDetail
 
 MOST_GANGS = 20
 """Gangs shown one by one; of larger workloads the rest is counted."""

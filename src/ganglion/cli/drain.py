@@ -10,7 +10,7 @@ from ganglion.cli.options import command, output
 from ganglion.cli.tables import print_data
 
 if TYPE_CHECKING:
-    from ganglion.client.drain_views import DrainView
+    from ganglion.api.nodes import DrainView
 
 SHOWN = 20
 """Gangs named one by one."""

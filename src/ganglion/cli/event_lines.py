@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ganglion.cli.formats import age, clock, gpu_time
 
 if TYPE_CHECKING:
-    from ganglion.client.views import EventView
+    from ganglion.api.events import EventView
 
 Fields = dict[str, Any]
 

@@ -12,8 +12,8 @@ from ganglion.cli.event_lines import concerns, line_of
 from ganglion.cli.options import command, output
 
 if TYPE_CHECKING:
+    from ganglion.api.events import EventView
     from ganglion.client import Client
-    from ganglion.client.views import EventView
 
 
 def _known(_: click.Context, __: click.Parameter, types: tuple[str, ...]) -> frozenset[str]:

@@ -30,7 +30,7 @@ from ganglion.model.reasons import (
 )
 
 if TYPE_CHECKING:
-    from ganglion.client.views import Explained, Why
+    from ganglion.api.reasons import Explained, Why
 
 NAMED = 3
 """Gangs named at most of those that make a start unknown."""

@@ -9,8 +9,8 @@ from ganglion.cli.screen import err, is_tty, note
 from ganglion.client.states import style
 
 if TYPE_CHECKING:
+    from ganglion.api.workloads import WorkloadDetail
     from ganglion.client import Client
-    from ganglion.client.views import WorkloadDetail
 
 PERIOD_S = 0.5
 """How often the state of a workload is looked at."""

@@ -15,7 +15,7 @@ from ganglion.client.states import style
 from ganglion.model.errors import FieldError
 
 if TYPE_CHECKING:
-    from ganglion.client.daily_views import HistoryItem
+    from ganglion.api.workloads import HistoryItem
 
 ENDED = ("succeeded", "failed", "cancelled", "timed_out")
 

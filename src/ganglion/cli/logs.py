@@ -14,8 +14,8 @@ from ganglion.cli.screen import note
 from ganglion.model.errors import EnvironmentFault, InputError, NotFound
 
 if TYPE_CHECKING:
+    from ganglion.api.workloads import GangView, WorkloadDetail
     from ganglion.client import Client
-    from ganglion.client.views import GangView, WorkloadDetail
 
 
 @command(

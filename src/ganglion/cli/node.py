@@ -9,10 +9,10 @@ from ganglion.cli.formats import DASH, age, clock, memory, milli, now_ms, ranges
 from ganglion.cli.tables import Column, T, print_data, print_table, table_of
 
 if TYPE_CHECKING:
+    from ganglion.api.nodes import DeviceView
+    from ganglion.api.policies import BookingView
+    from ganglion.api.use import NodeDetail, Occupant
     from ganglion.cli.contexts import Where
-    from ganglion.client.node_views import DeviceView
-    from ganglion.client.policy_views import BookingView
-    from ganglion.client.use_views import NodeDetail, Occupant
 
 
 def describe_node(name: str, form: str, where: "Where | None") -> None:

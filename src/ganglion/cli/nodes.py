@@ -8,7 +8,7 @@ from ganglion.cli.options import command, list_output
 from ganglion.cli.tables import Column, print_list
 
 if TYPE_CHECKING:
-    from ganglion.client.node_views import NodeView
+    from ganglion.api.nodes import NodeView
     from ganglion.model.capacity import FlavorReport
 
 STATES = {

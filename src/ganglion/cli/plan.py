@@ -13,10 +13,10 @@ from ganglion.cli.screen import out
 from ganglion.cli.tables import Column, print_data, print_table, table_of
 
 if TYPE_CHECKING:
+    from ganglion.api.reasons import Verdict
     from ganglion.cli.documents import Document
     from ganglion.client import Client
     from ganglion.model.placement import Placement
-    from ganglion.model.plan import Verdict
 
 FITS, WAITS = 0, 1
 """Exit codes of a dry run."""

@@ -14,8 +14,8 @@ from ganglion.cli.tables import Column, print_data, print_list, yaml_text
 from ganglion.model.errors import InputError, Stale
 
 if TYPE_CHECKING:
+    from ganglion.api.policies import PolicyOutcome, PolicyVersion
     from ganglion.client import Client
-    from ganglion.client.policy_views import PolicyOutcome, PolicyVersion
 
 FILE = click.argument("file", metavar="FILE")
 BASE = click.option(
@@ -168,8 +168,8 @@ def _source(file: str) -> tuple[str, str]:
 
 def _checked(file: str) -> "PolicyOutcome":
     """Check with the server; by itself when none runs."""
+    from ganglion.api.policies import PolicyOutcome
     from ganglion.client.home import Unreachable
-    from ganglion.client.policy_views import PolicyOutcome
     from ganglion.specs.policy.policy import parse_policy
 
     text, name = _source(file)

@@ -9,7 +9,7 @@ from ganglion.cli.formats import plural
 from ganglion.cli.screen import is_coloured
 
 if TYPE_CHECKING:
-    from ganglion.client.policy_views import PolicyChange
+    from ganglion.api.policies import PolicyChange
 
 SHOWN = 3
 """Most changes that a summary names."""

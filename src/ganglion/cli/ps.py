@@ -16,9 +16,9 @@ from ganglion.client.paging import paged
 from ganglion.client.states import style
 
 if TYPE_CHECKING:
+    from ganglion.api.workloads import WorkloadBase, WorkloadView
     from ganglion.client import Client
     from ganglion.client.filters import Filters
-    from ganglion.client.views import WorkloadBase, WorkloadView
 
 
 def columns(now_ms: int) -> "list[Column[WorkloadBase]]":

@@ -14,9 +14,9 @@ from ganglion.cli.watching import on_screen, watch_screen
 from ganglion.client.paging import paged
 
 if TYPE_CHECKING:
+    from ganglion.api.workloads import OrderItem
     from ganglion.client import Client
     from ganglion.client.filters import Filters
-    from ganglion.client.views import OrderItem
 
 
 @command("queue", "queue --watch", "queue -q research -n 20", "queue 'train-*' -o wide")

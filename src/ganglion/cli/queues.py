@@ -13,9 +13,8 @@ from ganglion.cli.tables import Column, print_list
 from ganglion.model.errors import InputError, Stale
 
 if TYPE_CHECKING:
+    from ganglion.api.queues import Amount, QueueView
     from ganglion.client import Client
-    from ganglion.client.views import QueueView
-    from ganglion.model.resources import Amount
 
 Document = dict[str, Any]
 

@@ -10,7 +10,7 @@ from ganglion.cli.options import command, list_output
 from ganglion.cli.tables import Column, print_list
 
 if TYPE_CHECKING:
-    from ganglion.client.schedule_views import ScheduleView
+    from ganglion.api.schedules import ScheduleView
 
 
 @command("schedules", "schedules", "schedules -o wide", "schedules --remove nightly")

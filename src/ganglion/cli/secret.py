@@ -12,7 +12,7 @@ from ganglion.cli.tables import Column, print_list
 from ganglion.model.errors import InputError
 
 if TYPE_CHECKING:
-    from ganglion.client.secrets import SecretView
+    from ganglion.api.server import SecretView
 
 
 @click.group("secret", cls=click.RichGroup, context_settings=settings())

@@ -12,9 +12,9 @@ from ganglion.cli.tables import print_data
 from ganglion.model.errors import EnvironmentFault, FieldError, InputError
 
 if TYPE_CHECKING:
+    from ganglion.api.workloads import Accepted
     from ganglion.cli.documents import Job
     from ganglion.client import Client
-    from ganglion.client.views import Submitted
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -87,7 +87,7 @@ def carry_out(client: "Client", jobs: "Sequence[Job]", mode: Mode) -> int:
     return 0
 
 
-def _submit(client: "Client", wanted: "Job", nth: int, force: bool) -> "Submitted":
+def _submit(client: "Client", wanted: "Job", nth: int, force: bool) -> "Accepted":
     """Submit one document exactly once, however often this is interrupted and repeated."""
     from ganglion.client.home import home
     from ganglion.client.pending import attempt
@@ -110,7 +110,7 @@ def _submit(client: "Client", wanted: "Job", nth: int, force: bool) -> "Submitte
         raise
 
 
-def _say_submitted(answers: "Sequence[Submitted]", where: str) -> None:
+def _say_submitted(answers: "Sequence[Accepted]", where: str) -> None:
     """Print ids on stdout, for scripts, and what to do next on stderr, for people."""
     for answer in answers:
         click.echo(answer.id)
@@ -118,7 +118,7 @@ def _say_submitted(answers: "Sequence[Submitted]", where: str) -> None:
         note(next_commands(answers[0].id + where))
 
 
-def _say_deadlines(client: "Client", answers: "Sequence[Submitted]") -> None:
+def _say_deadlines(client: "Client", answers: "Sequence[Accepted]") -> None:
     """Print the chance that each of them meets its deadline."""
     from ganglion.cli.explanation import deadline_lines
     from ganglion.cli.formats import now_ms
@@ -129,7 +129,7 @@ def _say_deadlines(client: "Client", answers: "Sequence[Submitted]") -> None:
             note(f"  {label.lower()} of {answer.id} {text.plain}")
 
 
-def _say_scheduled(answer: "Submitted") -> None:
+def _say_scheduled(answer: "Accepted") -> None:
     from ganglion.cli.formats import clock
 
     click.echo(answer.id)
@@ -145,13 +145,13 @@ def next_commands(job: str) -> str:
     )
 
 
-def _stay(client: "Client", answers: "Sequence[Submitted]", mode: Mode) -> int:
+def _stay(client: "Client", answers: "Sequence[Accepted]", mode: Mode) -> int:
     """Follow workloads to their ends; the first that failed gives the exit code."""
     from ganglion.cli.follow import Follower
 
     codes = []
     for answer in answers:
-        note(f"Submitted {answer.id}. Ctrl-C leaves it running.")
+        note(f"Accepted {answer.id}. Ctrl-C leaves it running.")
         try:
             follower = Follower(client, answer.id, logs=not mode.wait, all_ranks=mode.all_ranks)
             codes.append(follower.run())

@@ -17,7 +17,7 @@ from ganglion.cli.watching import watch_screen
 if TYPE_CHECKING:
     from rich.console import Group
 
-    from ganglion.client.use_views import DeviceUse, GangUse, UsePage
+    from ganglion.api.use import DeviceUse, GangUse, UsePage
 
 UNKNOWN = "?"
 """What a table shows where nothing can be measured."""

@@ -14,8 +14,9 @@ from ganglion.cli.screen import note
 from ganglion.model.errors import EnvironmentFault
 
 if TYPE_CHECKING:
+    from ganglion.api.events import EventView
+    from ganglion.api.workloads import WorkloadDetail
     from ganglion.client import Client
-    from ganglion.client.views import EventView, WorkloadDetail
 
 GOALS = (
     "ended",

@@ -4,9 +4,9 @@ from typing import Any
 from urllib.parse import quote
 from uuid import uuid4
 
+from ganglion.api.schedules import SchedulePage, ScheduleView
+from ganglion.api.workloads import Accepted
 from ganglion.client.http import Http
-from ganglion.client.schedule_views import SchedulePage, ScheduleView
-from ganglion.client.views import Submitted
 
 
 class Again:
@@ -27,7 +27,7 @@ class Again:
         """Take a schedule back; what it has begun goes on."""
         self._http.call("DELETE", f"/schedules/{quote(name, safe='')}", Any)
 
-    def retry(self, ref: str, *, key: str = "") -> Submitted:
+    def retry(self, ref: str, *, key: str = "") -> Accepted:
         """Submit what failed of a workload once more, as a workload of its own.
 
         Args:
@@ -35,4 +35,4 @@ class Again:
             key: idempotency key; the same key never submits twice. Made up when empty.
         """
         path = f"/workloads/{quote(ref, safe='')}/retry"
-        return self._http.call("POST", path, Submitted, key=key or uuid4().hex)
+        return self._http.call("POST", path, Accepted, key=key or uuid4().hex)

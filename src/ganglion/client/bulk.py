@@ -6,7 +6,7 @@ from uuid import uuid4
 
 import msgspec
 
-from ganglion.client.bulk_views import BatchAnswer, BulkAnswer
+from ganglion.api.bulk import BatchAnswer, BulkAnswer
 from ganglion.client.filters import Filters, body_of
 from ganglion.client.http import Http
 from ganglion.client.placed import placed

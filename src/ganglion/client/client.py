@@ -10,36 +10,32 @@ from uuid import uuid4
 
 import httpx2
 
+from ganglion.api.events import EventView
+from ganglion.api.nodes import CapacityPage, DrainPage, DrainView, NodePage, NodeView
+from ganglion.api.queues import QueuePage, QueueView
+from ganglion.api.reasons import Verdict, Why
+from ganglion.api.server import Health, Version
+from ganglion.api.workloads import (
+    Accepted,
+    Opening,
+    OrderItem,
+    OrderPage,
+    Suspension,
+    WorkloadDetail,
+    WorkloadPage,
+)
 from ganglion.client.again import Again
 from ganglion.client.bulk import Bulk
 from ganglion.client.daily import Daily, read_events
-from ganglion.client.drain_views import DrainPage, DrainView
 from ganglion.client.filters import Filters, body_of
 from ganglion.client.home import home, read_token, server_of
 from ganglion.client.http import Http, path_of
-from ganglion.client.node_views import CapacityPage, NodePage, NodeView
 from ganglion.client.placed import placed
 from ganglion.client.policies import Policies
 from ganglion.client.secrets import Secrets
 from ganglion.client.terminals import Terminals
-from ganglion.client.views import (
-    EventView,
-    Health,
-    Opening,
-    OrderItem,
-    OrderPage,
-    QueuePage,
-    QueueView,
-    Submitted,
-    Suspension,
-    Version,
-    Why,
-    WorkloadDetail,
-    WorkloadPage,
-)
 from ganglion.model.capacity import FlavorReport
 from ganglion.model.errors import GanglionError
-from ganglion.model.plan import Verdict
 
 Document = Mapping[str, Any]
 
@@ -155,7 +151,7 @@ class Client(Policies):
 
     # Workloads
 
-    def submit(self, document: Document, *, key: str = "", force: bool = False) -> Submitted:
+    def submit(self, document: Document, *, key: str = "", force: bool = False) -> Accepted:
         """Submit one workload.
 
         Args:
@@ -167,7 +163,7 @@ class Client(Policies):
         return self._http.call(
             "POST",
             "/workloads",
-            Submitted,
+            Accepted,
             params={"force": force or None},
             body=placed(document),
             key=key or uuid4().hex,

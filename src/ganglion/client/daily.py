@@ -8,11 +8,11 @@ from urllib.parse import quote
 import httpx2
 import msgspec
 
-from ganglion.client.daily_views import HistoryItem, HistoryPage
+from ganglion.api.events import EventView
+from ganglion.api.use import NodeDetail, UsePage
+from ganglion.api.workloads import HistoryItem, HistoryPage
 from ganglion.client.errors import ended, fault_of
 from ganglion.client.paging import paged
-from ganglion.client.use_views import NodeDetail, UsePage
-from ganglion.client.views import EventView
 
 if TYPE_CHECKING:
     from ganglion.client.http import Http

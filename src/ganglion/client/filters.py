@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from typing import Any, TypedDict
 
-from ganglion.client.views import WorkloadBase
+from ganglion.api.workloads import WorkloadBase
 from ganglion.specs.grammar.instants import parse_past
 
 Values = str | Sequence[str]
@@ -70,7 +70,7 @@ def passes(view: WorkloadBase, filters: Filters, *, ended: bool, now: int) -> bo
             return False
     names = given.get("name", ())
     named = (fnmatchcase(one, each) for one in (view.id, view.name) for each in names)
-    text, at = given.get("text", "").lower(), view.submitted or 0
+    text, at = given.get("text", "").lower(), view.submitted
     return (
         (not names or any(named))
         and any(text in each.lower() for each in (view.id, view.name, view.queue, view.user))

@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from ganglion.client.http import Http, path_of
-from ganglion.client.policy_views import (
+from ganglion.api.policies import (
     BookingPage,
     BookingView,
     PolicyHistory,
@@ -12,6 +11,7 @@ from ganglion.client.policy_views import (
     PolicyVersion,
     PolicyView,
 )
+from ganglion.client.http import Http, path_of
 
 Document = Mapping[str, Any]
 

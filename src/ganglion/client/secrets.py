@@ -3,28 +3,10 @@
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from msgspec import Struct
+from ganglion.api.server import SecretPage, SecretView
 
 if TYPE_CHECKING:
     from ganglion.client.http import Http
-
-
-class SecretView(Struct):
-    """A secret that is kept by name; its value is never returned.
-
-    Attributes:
-        name: as workloads refer to it.
-        at: when it was set.
-    """
-
-    name: str
-    at: int
-
-
-class SecretPage(Struct):
-    """All secrets of the caller, by name."""
-
-    items: tuple[SecretView, ...]
 
 
 class Secrets:

@@ -10,9 +10,9 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from ganglion.client.node_views import NodeView
+from ganglion.api.nodes import NodeView
+from ganglion.api.workloads import WorkloadBase
 from ganglion.client.states import STYLES
-from ganglion.client.views import WorkloadBase
 from ganglion.demo.checks import Check
 from ganglion.demo.scene import Scene
 

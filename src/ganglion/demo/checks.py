@@ -8,8 +8,8 @@ from typing import Any
 import httpx2
 from msgspec import Struct
 
+from ganglion.api.workloads import WorkloadDetail
 from ganglion.client import Client
-from ganglion.client.views import WorkloadDetail
 from ganglion.model.errors import GanglionError
 
 _ADDRESS = re.compile(r"listening on (http://\S+)")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import httpx2
 
-from ganglion.client.views import GangView, WorkloadDetail
+from ganglion.api.workloads import GangView, WorkloadDetail
 from ganglion.demo.board import Board
 from ganglion.demo.callers import Callers
 from ganglion.demo.cast import workloads

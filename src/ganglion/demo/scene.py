@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator
 
 from msgspec import Struct
 
+from ganglion.api.workloads import WorkloadDetail, WorkloadView
 from ganglion.client import Client
-from ganglion.client.views import WorkloadDetail, WorkloadView
 from ganglion.model.errors import GanglionError
 from ganglion.model.placement import Placement
 

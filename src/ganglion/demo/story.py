@@ -3,7 +3,8 @@
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from ganglion.client.views import Why, WorkloadDetail
+from ganglion.api.reasons import Why
+from ganglion.api.workloads import WorkloadDetail
 from ganglion.demo import checks
 from ganglion.demo.board import Board
 from ganglion.demo.cast import Document, queues, workloads
@@ -143,8 +144,8 @@ class Story:
         self._check_training()
         self.checks.append(checks.sweep(self.client, self._detail("search-tuning")))
         waited = self.client.workload(self.ids["language-pretrain"][0])
-        ran = waited.state == "SUCCEEDED" and (waited.started or 0) > (waited.submitted or 0)
-        wait_s = ((waited.started or 0) - (waited.submitted or 0)) / 1000
+        ran = waited.state == "SUCCEEDED" and (waited.started or 0) > waited.submitted
+        wait_s = ((waited.started or 0) - waited.submitted) / 1000
         self.checks.append(Check("what waited ran", ran, f"after {wait_s:.1f} s"))
 
     def _check_training(self) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 
+from ganglion.api.nodes import DrainView
 from ganglion.model.errors import Conflict, NotFound
 from ganglion.model.events import AlarmSet, NodeAdded, NodeLost
 from ganglion.model.plan import Phase
@@ -35,9 +36,9 @@ def view(rig: Rig, name: str) -> tuple[str, str]:
     return next((each.state, each.reason) for each in page.items if each.name == name)
 
 
-def drain(rig: Rig, what: str, by: int = HOUR) -> drains.Drain:
+def drain(rig: Rig, what: str, by: int = HOUR) -> DrainView:
     found = rig.do(lambda draft: drains.drain(draft, what, rig.machine.time + by, "new fan"))
-    assert isinstance(found, drains.Drain)
+    assert isinstance(found, DrainView)
     return found
 
 

@@ -7,6 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from ganglion import extensions
+from ganglion.api.policies import PolicyOutcome
 from ganglion.engine.plugins.protocols import Plugins
 from ganglion.ledger.records import Batch
 from ganglion.model.errors import (
@@ -30,7 +31,6 @@ from ganglion.model.policy import Order, Policy
 from ganglion.model.queue import Queue
 from ganglion.model.resources import Amount
 from ganglion.server.commands import live, policies
-from ganglion.server.commands.policies import Outcome
 from ganglion.server.main import _brought
 from ganglion.server.recovery.recover import replayed
 from ganglion.specs.policy.policy import parse_policy
@@ -40,7 +40,7 @@ from tests.server.conftest import NODES, Rig
 TREE = "queues:\n- {name: default}\n- {name: org, quota: {H100: 16}}\n- {name: red, parent: org}\n"
 
 
-def apply(rig: Rig, text: str, *, unknown: bool = False, name: str = "p.yaml") -> Outcome:
+def apply(rig: Rig, text: str, *, unknown: bool = False, name: str = "p.yaml") -> PolicyOutcome:
     found = rig.do(
         lambda draft: policies.set_policy(
             draft,
@@ -50,7 +50,7 @@ def apply(rig: Rig, text: str, *, unknown: bool = False, name: str = "p.yaml") -
             allow_unknown_flavors=unknown,
         )
     )
-    assert isinstance(found, Outcome)
+    assert isinstance(found, PolicyOutcome)
     return found
 
 
@@ -121,7 +121,7 @@ def test_a_policy_that_changes_nothing_is_no_new_version(rig: Rig) -> None:
     apply(rig, TREE)
     head = rig.ledger.head
     again = apply(rig, f"# in other words\n{TREE}strict: false\n")
-    assert (again.version, again.changes) == (1, [])
+    assert (again.version, again.changes) == (1, ())
     assert rig.ledger.head == head
 
 

@@ -14,8 +14,8 @@ import pytest
 from fastapi.testclient import TestClient
 from starlette.testclient import WebSocketDenialResponse, WebSocketTestSession
 
+from ganglion.api.events import EventView
 from ganglion.cli.event_lines import line_of
-from ganglion.client.views import EventView
 from ganglion.model.errors import EnvironmentFault
 from ganglion.model.events_access import PodAccess, Stage, Verb
 from ganglion.model.policy import Policy

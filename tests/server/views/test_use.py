@@ -6,9 +6,9 @@ from typing import Any
 
 from fastapi.testclient import TestClient
 
+from ganglion.api.use import UsePage
 from ganglion.server.requests.context import Context
 from ganglion.server.views.use import Snapshot, _Holder, measured
-from ganglion.server.wire.use import UsePage
 from ganglion.worlds.local import paths, records
 from ganglion.worlds.local.use import GpuUse, TreeUse, UseReader
 from tests.server.conftest import Rig

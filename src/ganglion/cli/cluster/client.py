@@ -12,6 +12,15 @@ from typing import Any, Self, Unpack
 
 from msgspec.structs import replace
 
+from ganglion.api.reasons import Explained, Why
+from ganglion.api.workloads import (
+    Accepted,
+    GangView,
+    Suspension,
+    WorkloadDetail,
+    WorkloadPage,
+    WorkloadView,
+)
 from ganglion.cli.cluster import merging, views
 from ganglion.cli.cluster.bridge import Bridge
 from ganglion.cli.cluster.gangs import NO_PODS
@@ -19,16 +28,6 @@ from ganglion.cli.cluster.logs import Log, Part
 from ganglion.cli.cluster.one_by_one import OneByOne
 from ganglion.cli.cluster.scheduler import Scheduler
 from ganglion.client.filters import Filters, passes
-from ganglion.client.views import (
-    Explained,
-    GangView,
-    Submitted,
-    Suspension,
-    Why,
-    WorkloadDetail,
-    WorkloadPage,
-    WorkloadView,
-)
 from ganglion.lifecycle.expand import gang_count
 from ganglion.model.errors import Conflict, FieldError, NotFound
 from ganglion.model.policy import PriorityClass
@@ -110,7 +109,7 @@ class ClusterClient:
         self._bridge.call(self._check_class(document))
         self._bridge.call(rehearse(self._api, self.manifests(document)))
 
-    def submit(self, document: Document, *, key: str = "", force: bool = False) -> Submitted:
+    def submit(self, document: Document, *, key: str = "", force: bool = False) -> Accepted:
         """Create the objects of a workload: all or none, once for each key.
 
         Args:
@@ -124,7 +123,7 @@ class ClusterClient:
         self._bridge.call(create(self._api, manifests, key=key))
         name = str(document["name"])
         commands = tuple(f"ganglion {verb} {name}" for verb in ("why", "logs -f", "cancel"))
-        return Submitted(name, name, gang_count(self.understood(document)), commands)
+        return Accepted(name, name, gang_count(self.understood(document)), commands)
 
     async def _check_class(self, document: Document) -> None:
         """Pods of an unknown class would be refused later, where no user looks."""
@@ -159,7 +158,7 @@ class ClusterClient:
             for view in self._bridge.call(self._listed())
             if passes(view, filters, ended=ended, now=now)
         ]
-        found.sort(key=lambda view: (-(view.submitted or 0), view.name))
+        found.sort(key=lambda view: (-view.submitted, view.name))
         return WorkloadPage(tuple(found[:limit]))
 
     async def _listed(self) -> list[WorkloadView]:

@@ -1,9 +1,9 @@
 """One gang of a cluster as commands show it, from what the cluster itself says."""
 
+from ganglion.api.reasons import Placement, PodPlacement, Reason
+from ganglion.api.workloads import GangView
 from ganglion.cli.cluster.seats import Crowd, seat_of
-from ganglion.client.views import GangView
-from ganglion.model.placement import Placement, PodPlacement
-from ganglion.model.reasons import Reason, Remedy, Token
+from ganglion.model.reasons import Remedy, Token
 from ganglion.worlds.kubernetes import names
 from ganglion.worlds.kubernetes.submit import marks
 from ganglion.worlds.kubernetes.submit.objects import SeenPod, ms
@@ -38,7 +38,7 @@ def gang_view(workload: str, crowd: Crowd) -> GangView:
         exit_code=_exit_code(crowd),
         message=_message(crowd, phase),
         restarts=len(crowd.pods) - len(present),
-        submitted=ms(crowd.mains[0].metadata.creation_timestamp),
+        submitted=ms(crowd.mains[0].metadata.creation_timestamp) or 0,
         started=min((s for s in starts if s), default=None) if phase != "pending" else None,
         ended=_ended(crowd) if phase == "ended" else None,
         endpoint=_endpoint(crowd, present) if phase == "running" else "",

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
-from ganglion.client.views import GangView, WorkloadBase, WorkloadDetail, WorkloadView
+from ganglion.api.workloads import GangView, WorkloadBase, WorkloadDetail, WorkloadView
 from ganglion.worlds.kubernetes import names
 from ganglion.worlds.kubernetes.submit.finding import Seen
 

@@ -4,9 +4,9 @@ import time
 from collections.abc import Sequence
 from typing import Protocol, Unpack
 
-from ganglion.client.bulk_views import BulkAnswer, Refusal
+from ganglion.api.bulk import BulkAnswer, Refusal
+from ganglion.api.workloads import WorkloadPage
 from ganglion.client.filters import Filters
-from ganglion.client.views import WorkloadPage
 from ganglion.model.errors import GanglionError, StateError
 
 

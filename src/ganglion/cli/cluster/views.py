@@ -5,9 +5,9 @@ from typing import Any
 
 import msgspec
 
+from ganglion.api.workloads import GangView, WorkloadDetail, WorkloadView
 from ganglion.cli.cluster.gangs import gang_view
 from ganglion.cli.cluster.seats import crowds
-from ganglion.client.views import GangView, WorkloadDetail, WorkloadView
 from ganglion.model.resources import WHOLE
 from ganglion.worlds.kubernetes import names
 from ganglion.worlds.kubernetes.submit import marks
@@ -68,7 +68,7 @@ def _base(seen: Seen, gangs: tuple[GangView, ...]) -> dict[str, Any]:
         "waiting": sum(gang.phase in ("pending", "reserved") for gang in gangs),
         "succeeded": sum(gang.outcome == "succeeded" for gang in ends),
         "failed": sum(gang.outcome != "succeeded" for gang in ends),
-        "submitted": ms(main.metadata.creation_timestamp),
+        "submitted": ms(main.metadata.creation_timestamp) or 0,
         "started": min((gang.started for gang in gangs if gang.started), default=None),
         "ended": max((gang.ended or 0 for gang in ends), default=0) or None if over else None,
         "exit_code": _exit_code(ends) if over else None,

@@ -9,11 +9,11 @@ from contextlib import AbstractContextManager
 from itertools import islice
 from typing import Annotated, Any, Protocol
 
-from fastapi import APIRouter, Depends, FastAPI, Query, Request, Response
-from fastapi.responses import JSONResponse
+from fastapi import Depends, FastAPI, Query, Request, Response
 from prometheus_client import CollectorRegistry, generate_latest
 
 from ganglion import __version__
+from ganglion.api import nodes, queues, reasons, server, workloads
 from ganglion.engine.explain.capacity import capacity
 from ganglion.engine.gangs.record import WAITING
 from ganglion.model.errors import Conflict, EnvironmentFault, NotFound
@@ -22,12 +22,11 @@ from ganglion.server.rest.filters import OrderQuery, StateQuery, TextQuery, Work
 from ganglion.server.rest.openapi import described
 from ganglion.server.rest.pages import printed
 from ganglion.server.rest.paths import known_query
+from ganglion.server.rest.sending import Routes, sent
 from ganglion.server.state.transaction import Mind
 from ganglion.server.telemetry.metrics import Gauges
 from ganglion.server.views import cluster, lists
 from ganglion.server.views.workloads import detail, view
-from ganglion.server.wire import fleet as schemas_fleet
-from ganglion.server.wire import server, workloads
 
 PREFIX = "/v1"
 MOST_EXPLAINED = 20
@@ -88,8 +87,9 @@ def _nowhere() -> str:
 
 
 Here = Annotated[Source, Depends(_source)]
-router = APIRouter(prefix=PREFIX, responses=problems.ERRORS, dependencies=[Depends(_keeps)])
-probes = APIRouter()
+router = Routes(prefix=PREFIX, responses=problems.ERRORS, dependencies=[Depends(_keeps)])
+probes = Routes()
+_TROUBLE: dict[int | str, dict[str, Any]] = {503: {"model": server.Health}}
 
 
 def make_readonly_app(source: Source, elsewhere: Callable[[], str] = _nowhere) -> FastAPI:
@@ -146,7 +146,7 @@ def list_workloads(here: Here, query: Annotated[WorkloadQuery, Query()]) -> work
 
 
 @router.get("/workloads/{ref:path}/why")
-def explain_workload(here: Here, ref: str) -> workloads.Why:
+def explain_workload(here: Here, ref: str) -> reasons.Why:
     """Say why a workload waits: gang by gang, what waits first, at most 20 of them."""
     with here.read() as mind:
         workload, gang = find(mind, ref)
@@ -155,7 +155,7 @@ def explain_workload(here: Here, ref: str) -> workloads.Why:
         now = here.now()
         found = tuple(cluster.explanations(mind.state, chosen[:MOST_EXPLAINED], now))
         count = len(mind.book.gangs[workload])
-    return workloads.Why(workload=workload, gangs=count, explanations=found)
+    return reasons.Why(workload=workload, gangs=count, explanations=found)
 
 
 @router.get("/workloads/{ref:path}")
@@ -219,21 +219,21 @@ def _gang(mind: Mind, workload: str, index: int) -> str:
 
 
 @router.get("/queues")
-def list_queues(here: Here, query: Annotated[TextQuery, Query()]) -> workloads.QueuePage:
+def list_queues(here: Here, query: Annotated[TextQuery, Query()]) -> queues.QueuePage:
     """List queues with their usage."""
     with here.read() as mind:
         return cluster.queue_page(mind.state, query)
 
 
 @router.get("/nodes")
-def list_nodes(here: Here, query: Annotated[StateQuery, Query()]) -> schemas_fleet.NodePage:
+def list_nodes(here: Here, query: Annotated[StateQuery, Query()]) -> nodes.NodePage:
     """List nodes and what is free on them."""
     with here.read() as mind:
         return cluster.node_page(mind.state, query=query)
 
 
 @router.get("/gpus")
-def list_gpus(here: Here, query: Annotated[TextQuery, Query()]) -> schemas_fleet.CapacityPage:
+def list_gpus(here: Here, query: Annotated[TextQuery, Query()]) -> nodes.CapacityPage:
     """Say by flavor how many GPUs there are, are used and are free."""
     with here.read() as mind:
         return cluster.capacity_page(mind.state, query)
@@ -246,13 +246,13 @@ def list_order(here: Here, query: Annotated[OrderQuery, Query()]) -> workloads.O
         return cluster.order_page(mind.state, query, here.now())
 
 
-@probes.get("/healthz", responses={503: {"model": server.Health}})
+@probes.get("/healthz", response_model=server.Health, responses=_TROUBLE)
 def show_health(here: Here) -> Response:
     """Say whether it works; 503 = it should be started anew."""
     return _health(here.trouble())
 
 
-@probes.get("/readyz", responses={503: {"model": server.Health}})
+@probes.get("/readyz", response_model=server.Health, responses=_TROUBLE)
 def show_readiness(here: Here) -> Response:
     """Say whether its answers are of use, and what they leave out; 503 = not yet."""
     return _health(here.trouble() or here.unready(), here.lacking())
@@ -266,13 +266,13 @@ def _health(trouble: str, lacking: str = "") -> Response:
     body = server.Health(
         status="trouble" if trouble else "ok", trouble=trouble or lacking, checks=checks
     )
-    return JSONResponse(body.model_dump(), 503 if trouble else 200)
+    return sent(body, 503 if trouble else 200)
 
 
 @probes.get("/version")
-def show_version() -> server.VersionView:
+def show_version() -> server.Version:
     """Say which version it has."""
-    return server.VersionView(version=__version__)
+    return server.Version(version=__version__)
 
 
 @probes.get("/metrics", include_in_schema=False)

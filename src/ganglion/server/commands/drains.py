@@ -6,8 +6,7 @@ what runs there leaves after a checkpoint and is stopped at the deadline.
 
 from collections.abc import Iterator
 
-from msgspec import Struct
-
+from ganglion.api.nodes import DrainView, LeaverView
 from ganglion.engine.gangs.record import GangRecord
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.engine.upkeep.drain import leavers, leaves_at
@@ -29,39 +28,7 @@ OPEN_MS = 10 * 365 * 86_400_000
 """A drain lasts until it is taken back."""
 
 
-class Leaver(Struct, frozen=True):
-    """A gang on a node that drains.
-
-    Attributes:
-        gang: its id.
-        at: when it leaves at the earliest, in ms, as far as that is known.
-        how: in words.
-    """
-
-    gang: str
-    at: int
-    how: str
-
-
-class Drain(Struct, frozen=True):
-    """A drain as it stands.
-
-    Attributes:
-        what: the node or domain.
-        nodes: names of the nodes.
-        by: when what is still there is stopped, in ms.
-        reason: for people.
-        leavers: what has not left yet.
-    """
-
-    what: str
-    nodes: tuple[str, ...]
-    by: int
-    reason: str
-    leavers: tuple[Leaver, ...]
-
-
-def drain(draft: Transaction, what: str, by: int, reason: str) -> Drain:
+def drain(draft: Transaction, what: str, by: int, reason: str) -> DrainView:
     """Empty a node or domain by a time.
 
     Args:
@@ -149,10 +116,10 @@ def is_drain(booking: Booking) -> bool:
     return booking.clears and booking.name.startswith(PREFIX)
 
 
-def found(state: ClusterState, name: str, now: int) -> Drain:
+def found(state: ClusterState, name: str, now: int) -> DrainView:
     """A drain by the name of its booking, which exists."""
     booking = next(each for each in drains(state) if each.name == name)
-    return Drain(
+    return DrainView(
         booking.name.removeprefix(PREFIX),
         booking.nodes,
         booking.begin,
@@ -161,7 +128,7 @@ def found(state: ClusterState, name: str, now: int) -> Drain:
     )
 
 
-def leaving(state: ClusterState, gang: str, now: int) -> Iterator[tuple[Booking, Leaver]]:
+def leaving(state: ClusterState, gang: str, now: int) -> Iterator[tuple[Booking, LeaverView]]:
     """Bookings that a gang has to leave the nodes of, and how it does."""
     for booking in state.bookings.clearing(now):
         for record in leavers(state, booking):
@@ -169,7 +136,7 @@ def leaving(state: ClusterState, gang: str, now: int) -> Iterator[tuple[Booking,
                 yield booking, _leaver(record, booking, now)
 
 
-def _leaver(record: GangRecord, booking: Booking, now: int) -> Leaver:
+def _leaver(record: GangRecord, booking: Booking, now: int) -> LeaverView:
     at, contract = leaves_at(record, booking, now), record.gang.checkpoint
     if record.phase is Phase.STOPPING:
         how = "is leaving"
@@ -181,7 +148,7 @@ def _leaver(record: GangRecord, booking: Booking, now: int) -> Leaver:
         how = "leaves after a checkpoint"
     else:
         how = "saves and leaves once there is another place for it"
-    return Leaver(record.gang.id, at, how)
+    return LeaverView(record.gang.id, at, how)
 
 
 def nodes_of(state: ClusterState, what: str) -> tuple[str, ...]:

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Sequence
 
 import structlog
-from msgspec import Struct
 from msgspec.structs import replace
 
+from ganglion.api.policies import PolicyChange, PolicyOutcome
 from ganglion.engine.plugins.builtin import check_scores
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.extensions import POINTS, load, of_kinds
@@ -38,20 +38,6 @@ STARTED = Cause(CauseKind.POLICY_OF_SERVER)
 log = structlog.get_logger(__name__)
 
 
-class Outcome(Struct, frozen=True):
-    """What setting a policy does, or would do.
-
-    Attributes:
-        version: in force afterwards.
-        changes: what differs from before; empty = nothing was set.
-        warnings: what looks wrong but is no error.
-    """
-
-    version: int
-    changes: list[Change]
-    warnings: list[str]
-
-
 def flavors_of(state: ClusterState) -> list[str]:
     """Flavors of the nodes there are, by name."""
     nodes = state.nodes.items()
@@ -77,7 +63,7 @@ def version(mind: Mind, number: int) -> PolicySet:
     raise NotFound(f"there is no version {number} of the policy", f"the newest is {last}")
 
 
-def check(mind: Mind, file: PolicyFile) -> Outcome:
+def check(mind: Mind, file: PolicyFile) -> PolicyOutcome:
     """Say what setting a policy would do; nothing changes.
 
     Raises:
@@ -87,7 +73,12 @@ def check(mind: Mind, file: PolicyFile) -> Outcome:
     booked = _checked(mind, file)
     queue_changes.check(mind.state, file)
     found = _differences(mind, file, booked)
-    return Outcome(current(mind).version, found, warnings(mind, file))
+    return PolicyOutcome(current(mind).version, changed(found), tuple(warnings(mind, file)))
+
+
+def changed(found: Iterable[Change]) -> tuple[PolicyChange, ...]:
+    """Differences of two policies as they are answered."""
+    return tuple(PolicyChange(each.key, each.before, each.after) for each in found)
 
 
 def _checked(
@@ -109,7 +100,7 @@ def set_policy(
     cause: Cause,
     *,
     allow_unknown_flavors: bool = False,
-) -> Outcome:
+) -> PolicyOutcome:
     """Let a policy decide from now on; one that changes nothing is not set.
 
     Raises:
@@ -133,7 +124,7 @@ def set_policy(
     return replace(found, version=number)
 
 
-def roll_back(draft: Transaction, number: int, user: str) -> Outcome:
+def roll_back(draft: Transaction, number: int, user: str) -> PolicyOutcome:
     """Put a former version in force again, as a new one; bookings stay.
 
     Raises:

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from ganglion.api.workloads import Accepted
 from ganglion.ledger.history import TRIMMED
 from ganglion.ledger.records import Filed
 from ganglion.lifecycle.expand import params_of
@@ -15,7 +16,6 @@ from ganglion.model.workload import Kind, Workload
 from ganglion.server.commands.submit import checked, submit
 from ganglion.server.state.refs import resolve
 from ganglion.server.state.transaction import Transaction
-from ganglion.server.wire.workloads import Accepted
 
 RETRY_OF = "retry-of"
 """Label that names the workload whose failures a workload repeats."""

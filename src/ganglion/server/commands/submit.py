@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ganglion.api.workloads import Accepted
 from ganglion.engine.explain.explain import impossible, verdict
 from ganglion.engine.gangs.record import WAITING
 from ganglion.engine.state.cluster_state import ClusterState
@@ -33,7 +34,6 @@ from ganglion.server.commands.submit_rules import (
 )
 from ganglion.server.commands.workspaces import check_awake
 from ganglion.server.state.transaction import Mind, Transaction
-from ganglion.server.wire.workloads import Accepted
 from ganglion.specs.wording import first_of
 from ganglion.specs.workload.workload import WorkloadFile, from_document, partly_read, to_workload
 from ganglion.worlds.local.secret_store import SCHEDULES, WORKLOADS

@@ -3,8 +3,8 @@
 import time
 from collections.abc import Sequence
 
+import msgspec
 import structlog
-from msgspec import structs
 
 from ganglion.engine.cycle import cycle
 from ganglion.engine.gangs.record import HOLDING
@@ -89,7 +89,7 @@ class Turn:
             workload = self.draft.book.entries[record.gang.workload].workload
             trail = self.draft.book.trails[fact.gang]
             # Records of older versions have the wall clock alone, which may have been set.
-            fact = structs.replace(fact, at=max(fact.at, trail.span.started))
+            fact = msgspec.structs.replace(fact, at=max(fact.at, trail.span.started))
             fact = blamed(fact, record.placement, self.draft.state.tree.sick)
             decided = decide(fact, record, workload, trail.history)
             self.draft.apply(measured(decided, trail.span, trail.checkpoint))
@@ -136,7 +136,7 @@ class Turn:
         draft = self.draft
         for workload, at in draft.book.over().items():
             shown = detail(draft.mind, workload)
-            body = shown.model_dump_json().encode()
+            body = msgspec.json.encode(shown)
             draft.batch.ended.append(Ended(workload, at, shown.state, body))
         if not draft.batch:
             return []

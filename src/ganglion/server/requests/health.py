@@ -3,10 +3,10 @@
 import shutil
 from pathlib import Path
 
+from ganglion.api.server import Check, Health
 from ganglion.server.requests.context import Context
 from ganglion.server.state.set_apart import told_apart, told_flaws
 from ganglion.server.telemetry.metrics import Standing
-from ganglion.server.wire.server import Check, Health
 
 STALLED_S = 120
 """A turn that takes longer than this counts as one that never ends."""

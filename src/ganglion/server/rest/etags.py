@@ -10,9 +10,9 @@ from typing import Annotated, Any
 import msgspec
 from fastapi import Header
 from fastapi.responses import Response
-from pydantic import BaseModel
 
 from ganglion.model.errors import Stale
+from ganglion.server.rest.sending import sent
 
 _TAG = re.compile(r'(W/)?("[^"]*")')
 _TAGS = r'^(|\*|(W/)?"[!#-~]{0,100}"(, ?(W/)?"[!#-~]{0,100}"){0,20})$'
@@ -49,19 +49,20 @@ def tag_of(content: object) -> str:
     return f'"{sha256(msgspec.json.encode(content, order="sorted")).hexdigest()[:20]}"'
 
 
-def answer(model: BaseModel, if_none_match: str, tag: str = "") -> Response:
+def answer(body: msgspec.Struct, if_none_match: str, tag: str = "") -> Response:
     """An answer with its tag; 304 where the client has it already.
 
     Args:
-        model: what to answer.
+        body: what to answer.
         if_none_match: tags of what the client has; empty = nothing.
         tag: of it; empty = made from all of it.
     """
-    body = model.model_dump(mode="json")
     headers = {"ETag": tag or tag_of(body)}
     if if_none_match and _fits(headers["ETag"], if_none_match, weakly=True):
         return Response(status_code=304, headers=headers)
-    return Response(msgspec.json.encode(body), headers=headers, media_type="application/json")
+    answer = sent(body)
+    answer.headers.update(headers)
+    return answer
 
 
 def check(present: str, if_match: str, if_none_match: str, what: str) -> None:

@@ -6,8 +6,8 @@ from typing import Any
 from fastapi import FastAPI
 from pydantic.json_schema import models_json_schema
 
+from ganglion.server.rest.answer_schemas import schemas_of
 from ganglion.server.rest.guard import METRICS, OPEN
-from ganglion.server.wire.problem import Problem
 from ganglion.specs.policy.bookings import BookingFile
 from ganglion.specs.policy.queue_schema import QueueFile
 from ganglion.specs.workload.schema import WorkloadFile
@@ -20,7 +20,7 @@ _LINKED = {
     "retry_workload": ("201", _LIVE, "ref", "id"),
     "set_queue": ("200", ("show_queue", "delete_queue"), "name", "name"),
     "set_booking": ("200", ("remove_booking",), "name", "name"),
-    "drain_nodes": ("200", ("undrain_nodes",), "what", "name"),
+    "drain_nodes": ("200", ("undrain_nodes",), "what", "what"),
 }
 """Operation -> status of its answer, operations that follow, their parameter, key of the answer."""
 
@@ -62,9 +62,9 @@ def described(app: FastAPI) -> Page:
     page = FastAPI.openapi(app)
     known = page["components"]["schemas"]
     inputs = tuple((each, "validation") for each in (WorkloadFile, QueueFile, BookingFile))
-    answers = ((Problem, "serialization"),)
-    _, found = models_json_schema((*inputs, *answers), ref_template="#/components/schemas/{model}")  # type: ignore[arg-type]  # a literal per pair
+    _, found = models_json_schema(inputs, ref_template="#/components/schemas/{model}")  # type: ignore[arg-type]  # a literal per pair
     known.update(found["$defs"])
+    known.update(schemas_of(page))
     for unused in ("HTTPValidationError", "ValidationError"):
         known.pop(unused, None)
     page["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}

@@ -4,21 +4,22 @@ from collections.abc import Iterator
 from typing import Annotated, Any
 
 import pydantic_core
-from fastapi import APIRouter, Header
+from fastapi import Header
 from pydantic import Field
 
+from ganglion.api.bulk import BatchAnswer, BulkAnswer, Refusal
 from ganglion.model.causes import Cause, CauseKind
 from ganglion.model.errors import FieldError, GanglionError, InputError
 from ganglion.server.commands import live, submit, workspaces
 from ganglion.server.requests.context import Context, Document, Here
 from ganglion.server.rest.filters import Filter, wanted
+from ganglion.server.rest.inputs import Input
 from ganglion.server.rest.problems import ERRORS
+from ganglion.server.rest.sending import Routes
 from ganglion.server.routes import bulk_turns
 from ganglion.server.routes.workloads import Update, changes_of
-from ganglion.server.wire import bulk as schemas_bulk
-from ganglion.server.wire.base import Input
 
-router = APIRouter(tags=["bulk"], responses=ERRORS)
+router = Routes(tags=["bulk"], responses=ERRORS)
 
 MOST_DOCUMENTS = 1_000
 """Most workloads of one batch."""
@@ -78,7 +79,7 @@ BATCH: dict[str, Any] = {
 
 
 @router.post("/workloads:submit", openapi_extra=BATCH)
-def submit_many(here: Here, body: Document, idempotency_key: Key = "") -> schemas_bulk.BatchAnswer:
+def submit_many(here: Here, body: Document, idempotency_key: Key = "") -> BatchAnswer:
     """Submit up to 1,000 workloads; what is refused of one leaves the others alone.
 
     The same Idempotency-Key submits nothing twice and repeats what was accepted.
@@ -105,7 +106,7 @@ def _batch(data: dict[str, Any]) -> tuple[list[Any], bool]:
 
 def _checked(
     here: Context, documents: list[Any], key: str, *, force: bool
-) -> Iterator[submit.Request | schemas_bulk.Refusal]:
+) -> Iterator[submit.Request | Refusal]:
     """Check documents by themselves, before the turn that takes them."""
     for number, document in enumerate(documents):
         own = {"key": f"{key}#{number}"} if key else {}
@@ -120,33 +121,33 @@ def _checked(
 
 
 @router.post("/workloads:cancel")
-def cancel_many(here: Here, which: CancelMany) -> schemas_bulk.BulkAnswer:
+def cancel_many(here: Here, which: CancelMany) -> BulkAnswer:
     """End what waits and stop what runs of many workloads."""
     force = which.force
     return _done(here, which, lambda d, ref: live.cancel(d, ref, here.user, force=force))
 
 
 @router.post("/workloads:update")
-def update_many(here: Here, which: UpdateMany) -> schemas_bulk.BulkAnswer:
+def update_many(here: Here, which: UpdateMany) -> BulkAnswer:
     """Change many live workloads."""
     given = changes_of(which.changes)
     return _done(here, which, lambda draft, ref: live.change(draft, ref, given))
 
 
 @router.post("/workloads:suspend")
-def suspend_many(here: Here, which: Selection) -> schemas_bulk.BulkAnswer:
+def suspend_many(here: Here, which: Selection) -> BulkAnswer:
     """Stop many workspaces until they are resumed."""
     return _done(here, which, lambda draft, ref: workspaces.suspend(draft, ref, here.user))
 
 
 @router.post("/workloads:resume")
-def resume_many(here: Here, which: Selection) -> schemas_bulk.BulkAnswer:
+def resume_many(here: Here, which: Selection) -> BulkAnswer:
     """Let many suspended workspaces start again."""
     cause = Cause(CauseKind.RESUMED, user=here.user)
     return _done(here, which, lambda draft, ref: workspaces.resume(draft, ref, cause))
 
 
-def _done(here: Context, which: Selection, act: bulk_turns.Act) -> schemas_bulk.BulkAnswer:
+def _done(here: Context, which: Selection, act: bulk_turns.Act) -> BulkAnswer:
     if not which.workloads and which.filter is None:
         raise FieldError(
             "name workloads, or give a filter", key="workloads", hint="`filter: {}` is all of them"

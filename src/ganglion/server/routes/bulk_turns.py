@@ -8,14 +8,15 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
+from ganglion.api.bulk import BatchAnswer, BatchItem, BulkAnswer, Refusal
 from ganglion.model.errors import GanglionError
 from ganglion.server.commands import submit
 from ganglion.server.rest.filters import Wanted
 from ganglion.server.state.refs import resolve
 from ganglion.server.state.transaction import Mind, Transaction
 from ganglion.server.views import lists
-from ganglion.server.wire.bulk import BatchAnswer, BatchItem, BulkAnswer, Refusal
 
 if TYPE_CHECKING:
     from ganglion.ledger.ledger import Ledger
@@ -82,7 +83,7 @@ def apply(draft: Transaction, chosen: Chosen, act: Act) -> BulkAnswer:
 def preview(mind: Mind, ledger: "Ledger", now: int, chosen: Chosen) -> BulkAnswer:
     """Say which workloads a bulk verb would be about; nothing changes."""
     found = _resolved(mind, ledger, chosen)
-    return _answer(now, found, found.ids).model_copy(update={"done": 0})
+    return replace(_answer(now, found, found.ids), done=0)
 
 
 def _answer(now: int, found: _Resolved, done: Sequence[str]) -> BulkAnswer:

@@ -4,29 +4,29 @@ import asyncio
 from typing import Annotated, Any
 
 import anyio
-from fastapi import APIRouter, Header, Query, Response
-from fastapi.responses import JSONResponse
+from fastapi import Header, Query, Response
 from pydantic import Field
 
 from ganglion import __version__
+from ganglion.api.nodes import CapacityPage, NodePage
+from ganglion.api.server import Done, Health, Version
+from ganglion.api.workloads import OrderPage
 from ganglion.engine.gangs.record import HOLDING
 from ganglion.server.commands import live
 from ganglion.server.requests import health
 from ganglion.server.requests.context import Context, Here
 from ganglion.server.rest.filters import OrderQuery, StateQuery, TextQuery
 from ganglion.server.rest.guard import METRICS
+from ganglion.server.rest.inputs import Input
 from ganglion.server.rest.problems import ERRORS
+from ganglion.server.rest.sending import Routes, sent
 from ganglion.server.state.feed import Patient
 from ganglion.server.views import cluster
-from ganglion.server.wire import fleet, server, workloads
-from ganglion.server.wire.base import Input
 
-router = APIRouter(tags=["cluster"], responses=ERRORS)
-public = APIRouter(tags=["server"])
-probes = APIRouter(tags=["server"])
-_TROUBLE: dict[int | str, dict[str, Any]] = {
-    503: {"model": server.Health, "description": "a check fails"}
-}
+router = Routes(tags=["cluster"], responses=ERRORS)
+public = Routes(tags=["server"])
+probes = Routes(tags=["server"])
+_TROUBLE: dict[int | str, dict[str, Any]] = {503: {"model": Health, "description": "a check fails"}}
 
 MOST = (1 << 63) - 1
 """Largest number that databases hold."""
@@ -59,35 +59,35 @@ class Shutdown(Input):
 
 
 @router.get("/nodes")
-def list_nodes(here: Here, query: Annotated[StateQuery, Query()]) -> fleet.NodePage:
+def list_nodes(here: Here, query: Annotated[StateQuery, Query()]) -> NodePage:
     """List nodes and what is free on them."""
     with here.service.read() as mind:
         return cluster.node_page(mind.state, mind.book.alarms, query)
 
 
 @router.post("/nodes/{name}/cordon")
-def cordon_node(here: Here, name: str, why: Cordon) -> workloads.Done:
+def cordon_node(here: Here, name: str, why: Cordon) -> Done:
     """Start nothing new on a node; what runs there runs on."""
     here.service.ask(lambda draft: live.cordon(draft, name, why.reason))
-    return workloads.Done()
+    return Done()
 
 
 @router.post("/nodes/{name}/uncordon")
-def uncordon_node(here: Here, name: str) -> workloads.Done:
+def uncordon_node(here: Here, name: str) -> Done:
     """Let a node take work again."""
     here.service.ask(lambda draft: live.cordon(draft, name, ""))
-    return workloads.Done()
+    return Done()
 
 
 @router.get("/gpus")
-def list_gpus(here: Here, query: Annotated[TextQuery, Query()]) -> fleet.CapacityPage:
+def list_gpus(here: Here, query: Annotated[TextQuery, Query()]) -> CapacityPage:
     """Say by flavor how many GPUs there are, are used and are free."""
     with here.service.read() as mind:
         return cluster.capacity_page(mind.state, query)
 
 
 @router.get("/order")
-def list_order(here: Here, query: Annotated[OrderQuery, Query()]) -> workloads.OrderPage:
+def list_order(here: Here, query: Annotated[OrderQuery, Query()]) -> OrderPage:
     """List everything that waits, in order."""
     with here.service.read() as mind:
         return cluster.order_page(mind.state, query, here.service.now())
@@ -117,7 +117,7 @@ def stream_events(
 
 
 @router.post("/shutdown", status_code=202)
-async def shut_down(here: Here, how: Shutdown | None = None) -> workloads.Done:
+async def shut_down(here: Here, how: Shutdown | None = None) -> Done:
     """End the server; with `cancel`, once all jobs have stopped."""
     if how and how.cancel:
         await anyio.to_thread.run_sync(
@@ -126,7 +126,7 @@ async def shut_down(here: Here, how: Shutdown | None = None) -> workloads.Done:
     task = asyncio.create_task(_end(here, drained=bool(how and how.cancel)))
     here.tasks.add(task)
     task.add_done_callback(here.tasks.discard)
-    return workloads.Done()
+    return Done()
 
 
 async def _end(here: Context, *, drained: bool) -> None:
@@ -140,26 +140,26 @@ def _holds(here: Context) -> bool:
         return any(record.phase in HOLDING for record in mind.state.records.values())
 
 
-@public.get("/healthz", response_model=server.Health, responses=_TROUBLE)
+@public.get("/healthz", response_model=Health, responses=_TROUBLE)
 def show_health(here: Here) -> Response:
     """Say whether the server works; 503 = it does not, and which check fails."""
     return _answer(health.alive(here))
 
 
-@probes.get("/readyz", response_model=server.Health, responses=_TROUBLE)
+@probes.get("/readyz", response_model=Health, responses=_TROUBLE)
 def show_readiness(here: Here) -> Response:
     """Say whether requests are accepted, and what needs a person; 503 = they are not."""
     return _answer(health.ready(here))
 
 
-def _answer(found: server.Health) -> Response:
-    return JSONResponse(found.model_dump(), 503 if found.status == "trouble" else 200)
+def _answer(found: Health) -> Response:
+    return sent(found, 503 if found.status == "trouble" else 200)
 
 
 @public.get("/version")
-def show_version() -> server.VersionView:
+def show_version() -> Version:
     """Say which version the server has."""
-    return server.VersionView(version=__version__)
+    return Version(version=__version__)
 
 
 @probes.get(

@@ -2,19 +2,20 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Query
-from msgspec import to_builtins
+from fastapi import Path, Query
 from pydantic import Field
 
+from ganglion.api.nodes import DrainPage, DrainView
+from ganglion.api.server import Done
 from ganglion.server.commands import drains
 from ganglion.server.requests.context import Here
 from ganglion.server.rest.filters import TextQuery, holds
+from ganglion.server.rest.inputs import Input
 from ganglion.server.rest.pages import Rank, cut
 from ganglion.server.rest.problems import ERRORS
-from ganglion.server.wire import fleet, workloads
-from ganglion.server.wire.base import Input
+from ganglion.server.rest.sending import Routes
 
-router = APIRouter(tags=["nodes"], responses=ERRORS)
+router = Routes(tags=["nodes"], responses=ERRORS)
 
 What = Annotated[str, Path(max_length=400)]
 
@@ -27,37 +28,32 @@ class DrainWish(Input):
 
 
 @router.get("/drains")
-def list_drains(here: Here, query: Annotated[TextQuery, Query()]) -> fleet.DrainPage:
+def list_drains(here: Here, query: Annotated[TextQuery, Query()]) -> DrainPage:
     """List what drains, and what has not left yet."""
     now = here.service.now()
     with here.service.read() as mind:
         state = mind.state
-        every = [_view(drains.found(state, each.name, now)) for each in drains.drains(state)]
+        every = [drains.found(state, each.name, now) for each in drains.drains(state)]
     text = query.text.lower()
     found = sorted(
         (each for each in every if holds(text, each.what, each.reason, *each.nodes)), key=_rank
     )
     shown, following = cut("drains", found, _rank, query)
-    return fleet.DrainPage(items=tuple(shown), next=following)
+    return DrainPage(items=tuple(shown), next=following)
 
 
-def _rank(each: fleet.DrainView) -> Rank:
+def _rank(each: DrainView) -> Rank:
     return (each.by, each.what)
 
 
 @router.put("/drains/{what}")
-def drain_nodes(here: Here, what: What, wish: DrainWish) -> fleet.DrainView:
+def drain_nodes(here: Here, what: What, wish: DrainWish) -> DrainView:
     """Empty a node or domain: nothing new starts, what runs leaves after a checkpoint."""
-    found = here.service.ask(lambda draft: drains.drain(draft, what, wish.by, wish.reason))
-    return _view(found)
+    return here.service.ask(lambda draft: drains.drain(draft, what, wish.by, wish.reason))
 
 
 @router.delete("/drains/{what}")
-def undrain_nodes(here: Here, what: What) -> workloads.Done:
+def undrain_nodes(here: Here, what: What) -> Done:
     """Let its nodes take work again."""
     here.service.ask(lambda draft: drains.undrain(draft, what))
-    return workloads.Done()
-
-
-def _view(found: drains.Drain) -> fleet.DrainView:
-    return fleet.DrainView.model_validate(to_builtins(found))
+    return Done()

@@ -4,8 +4,9 @@ from fnmatch import translate
 from re import compile as compiled
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 
+from ganglion.api.workloads import HistoryPage
 from ganglion.ledger.history import Wanted
 from ganglion.ledger.records import Filed
 from ganglion.lifecycle.status import State
@@ -13,10 +14,10 @@ from ganglion.model.errors import FieldError
 from ganglion.model.workload import Kind
 from ganglion.server.requests.context import Here
 from ganglion.server.rest.problems import ERRORS
+from ganglion.server.rest.sending import Routes
 from ganglion.server.views.workloads import history_item
-from ganglion.server.wire.ended import HistoryPage
 
-router = APIRouter(tags=["workloads"], responses=ERRORS)
+router = Routes(tags=["workloads"], responses=ERRORS)
 
 MOST = (1 << 63) - 1
 """Largest number that databases hold."""

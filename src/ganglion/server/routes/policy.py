@@ -2,22 +2,23 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Query, Response
+from fastapi import Path, Query, Response
 from pydantic import Field
 
+from ganglion.api.policies import PolicyHistory, PolicyOutcome, PolicyView
 from ganglion.server.commands import policies
 from ganglion.server.requests.context import Context, Here
 from ganglion.server.rest import etags
 from ganglion.server.rest.filters import VersionQuery, holds, instant
+from ganglion.server.rest.inputs import Input
 from ganglion.server.rest.pages import cut
 from ganglion.server.rest.problems import ERRORS, STALE
+from ganglion.server.rest.sending import Routes
 from ganglion.server.state.transaction import Transaction
 from ganglion.server.views import policies as policy_views
-from ganglion.server.wire import workloads
-from ganglion.server.wire.base import Input
 from ganglion.specs.policy.policy import PolicyFile, parse_policy
 
-router = APIRouter(tags=["policy"], responses=ERRORS)
+router = Routes(tags=["policy"], responses=ERRORS)
 
 Number = Annotated[int, Path(ge=0, le=(1 << 53))]
 
@@ -41,7 +42,7 @@ class Return(Input):
     version: int = Field(ge=0, le=(1 << 53))
 
 
-@router.get("/policy", response_model=workloads.PolicyView, responses=etags.TAGGED)
+@router.get("/policy", response_model=PolicyView, responses=etags.TAGGED)
 def show_policy(here: Here, if_none_match: etags.IfNoneMatch = "") -> Response:
     """Tell the policy in force, with the queues and bookings there are."""
     with here.service.read() as mind:
@@ -49,7 +50,7 @@ def show_policy(here: Here, if_none_match: etags.IfNoneMatch = "") -> Response:
     return etags.answer(found, if_none_match, found.etag)
 
 
-@router.get("/policy/versions", response_model=workloads.PolicyHistory, responses=etags.TAGGED)
+@router.get("/policy/versions", response_model=PolicyHistory, responses=etags.TAGGED)
 def list_policy_versions(
     here: Here,
     query: Annotated[VersionQuery, Query()],
@@ -67,13 +68,11 @@ def list_policy_versions(
         and holds(query.text.lower(), each.user, each.cause)
     ]
     shown, following = cut("versions", found, lambda each: (each.version,), query)
-    page = workloads.PolicyHistory(items=tuple(shown), next=following)
+    page = PolicyHistory(items=tuple(shown), next=following)
     return etags.answer(page, if_none_match)
 
 
-@router.get(
-    "/policy/versions/{number}", response_model=workloads.PolicyView, responses=etags.TAGGED
-)
+@router.get("/policy/versions/{number}", response_model=PolicyView, responses=etags.TAGGED)
 def show_policy_version(
     here: Here, number: Number, if_none_match: etags.IfNoneMatch = ""
 ) -> Response:
@@ -84,11 +83,11 @@ def show_policy_version(
 
 
 @router.post("/policy/check")
-def check_policy(here: Here, proposal: Proposal) -> workloads.PolicyOutcome:
+def check_policy(here: Here, proposal: Proposal) -> PolicyOutcome:
     """Say what is wrong with a policy and what it would change; nothing is set."""
     file = _understood(here, proposal)
     with here.service.read() as mind:
-        return policy_views.outcome(policies.check(mind, file))
+        return policies.check(mind, file)
 
 
 @router.put("/policy", responses=STALE)
@@ -96,17 +95,17 @@ def set_policy(
     here: Here,
     wish: Wish,
     if_match: etags.IfMatch = "",
-) -> workloads.PolicyOutcome:
+) -> PolicyOutcome:
     """Let a policy decide from now on; jobs that run are not disturbed."""
     file, unknown = _understood(here, wish), wish.allow_unknown_flavors
 
-    def command(draft: Transaction) -> policies.Outcome:
+    def command(draft: Transaction) -> PolicyOutcome:
         _check_unchanged(draft, if_match)
         return policies.set_policy(
             draft, file, here.user, policies.APPLIED, allow_unknown_flavors=unknown
         )
 
-    return policy_views.outcome(here.service.ask(command))
+    return here.service.ask(command)
 
 
 def _check_unchanged(draft: Transaction, if_match: str) -> None:
@@ -126,11 +125,11 @@ def roll_back_policy(
     here: Here,
     to: Return,
     if_match: etags.IfMatch = "",
-) -> workloads.PolicyOutcome:
+) -> PolicyOutcome:
     """Put a former policy in force again, as a new version."""
 
-    def command(draft: Transaction) -> policies.Outcome:
+    def command(draft: Transaction) -> PolicyOutcome:
         _check_unchanged(draft, if_match)
         return policies.roll_back(draft, to.version, here.user)
 
-    return policy_views.outcome(here.service.ask(command))
+    return here.service.ask(command)

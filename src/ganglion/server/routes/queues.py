@@ -3,9 +3,11 @@
 import json
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Response
+from fastapi import Query, Response
 from msgspec.structs import replace
 
+from ganglion.api.queues import QueuePage, QueueRules, QueueView
+from ganglion.api.server import Done
 from ganglion.model.errors import FieldError
 from ganglion.model.queue import Queue
 from ganglion.server.commands import live
@@ -14,17 +16,17 @@ from ganglion.server.requests.context import Document, Here, document_body
 from ganglion.server.rest import etags
 from ganglion.server.rest.filters import TextQuery
 from ganglion.server.rest.problems import ERRORS, STALE
+from ganglion.server.rest.sending import Routes
 from ganglion.server.state.transaction import Transaction
 from ganglion.server.views import cluster
-from ganglion.server.wire import workloads
 from ganglion.specs.policy.policy import parse_policy
 from ganglion.specs.policy.queue_schema import PreemptionFile
 from ganglion.specs.reading.overlay import written
 
-router = APIRouter(tags=["queues"], responses=ERRORS)
+router = Routes(tags=["queues"], responses=ERRORS)
 
 
-@router.get("/queues", response_model=workloads.QueuePage, responses=etags.TAGGED)
+@router.get("/queues", response_model=QueuePage, responses=etags.TAGGED)
 def list_queues(
     here: Here,
     query: Annotated[TextQuery, Query()],
@@ -36,7 +38,7 @@ def list_queues(
     return etags.answer(found, if_none_match)
 
 
-@router.get("/queues/{name}", response_model=workloads.QueueRules, responses=etags.TAGGED)
+@router.get("/queues/{name}", response_model=QueueRules, responses=etags.TAGGED)
 def show_queue(here: Here, name: str, if_none_match: etags.IfNoneMatch = "") -> Response:
     """Tell the rules of a queue."""
     with here.service.read() as mind:
@@ -51,7 +53,7 @@ def set_queue(
     body: Document,
     if_match: etags.IfMatch = "",
     if_none_match: etags.IfNoneMatch = "",
-) -> workloads.QueueView:
+) -> QueueView:
     """Make or change a queue; the body has the keys of a cluster file's queues."""
     with here.service.read() as mind:
         rules = written(PreemptionFile, mind.state.policy.preemption)
@@ -106,7 +108,7 @@ def _of_one(error: FieldError) -> FieldError:
 
 
 @router.delete("/queues/{name}", responses=STALE)
-def delete_queue(here: Here, name: str, if_match: etags.IfMatch = "") -> workloads.Done:
+def delete_queue(here: Here, name: str, if_match: etags.IfMatch = "") -> Done:
     """Remove a queue without gangs and queues."""
 
     def command(draft: Transaction) -> None:
@@ -114,4 +116,4 @@ def delete_queue(here: Here, name: str, if_match: etags.IfMatch = "") -> workloa
         live.remove_queue(draft, name)
 
     here.service.ask(command)
-    return workloads.Done()
+    return Done()

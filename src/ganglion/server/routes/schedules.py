@@ -2,27 +2,26 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Query
+from fastapi import Path, Query
 
+from ganglion.api.schedules import SchedulePage, ScheduleView
+from ganglion.api.server import Done
 from ganglion.lifecycle.schedules import next_date
 from ganglion.server.commands import schedules
 from ganglion.server.requests.context import Here
 from ganglion.server.rest.filters import MOST_MS, UserQuery, holds
 from ganglion.server.rest.pages import Rank, cut
 from ganglion.server.rest.problems import ERRORS
+from ganglion.server.rest.sending import Routes
 from ganglion.server.state.schedules import Standing
-from ganglion.server.wire import schedules as schemas_schedules
-from ganglion.server.wire import workloads
 
-router = APIRouter(tags=["schedules"], responses=ERRORS)
+router = Routes(tags=["schedules"], responses=ERRORS)
 
 Name = Annotated[str, Path(max_length=200)]
 
 
 @router.get("/schedules")
-def list_schedules(
-    here: Here, query: Annotated[UserQuery, Query()]
-) -> schemas_schedules.SchedulePage:
+def list_schedules(here: Here, query: Annotated[UserQuery, Query()]) -> SchedulePage:
     """List schedules, the next to come first."""
     now = here.service.now()
     with here.service.read() as mind:
@@ -34,23 +33,23 @@ def list_schedules(
         ]
     found.sort(key=_rank)
     shown, following = cut("schedules", found, _rank, query)
-    return schemas_schedules.SchedulePage(items=tuple(shown), next=following)
+    return SchedulePage(items=tuple(shown), next=following)
 
 
-def _rank(each: schemas_schedules.ScheduleView) -> Rank:
+def _rank(each: ScheduleView) -> Rank:
     return (MOST_MS if each.next is None else each.next, each.name)
 
 
 @router.delete("/schedules/{name}")
-def remove_schedule(here: Here, name: Name) -> workloads.Done:
+def remove_schedule(here: Here, name: Name) -> Done:
     """Take a schedule back; what it has begun goes on."""
     here.service.ask(lambda draft: schedules.remove(draft, name, here.user))
-    return workloads.Done()
+    return Done()
 
 
-def _view(standing: Standing, now: int, live: list[str]) -> schemas_schedules.ScheduleView:
+def _view(standing: Standing, now: int, live: list[str]) -> ScheduleView:
     schedule = standing.schedule
-    return schemas_schedules.ScheduleView(
+    return ScheduleView(
         name=standing.name,
         user=standing.user,
         cron=schedule.cron,

@@ -2,30 +2,18 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path
+from fastapi import Path
 from pydantic import Field, SecretStr
 
+from ganglion.api.server import Done, SecretPage, SecretView
 from ganglion.server.requests.context import Here
+from ganglion.server.rest.inputs import Input
 from ganglion.server.rest.problems import ERRORS
-from ganglion.server.wire import workloads
-from ganglion.server.wire.base import Input, Model
+from ganglion.server.rest.sending import Routes
 
-router = APIRouter(tags=["secrets"], responses=ERRORS)
+router = Routes(tags=["secrets"], responses=ERRORS)
 
 Name = Annotated[str, Path(max_length=200, pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
-
-
-class SecretView(Model):
-    """A secret; its value is never returned."""
-
-    name: str
-    at: int = Field(description="when it was set")
-
-
-class SecretPage(Model):
-    """All secrets of the caller, by name."""
-
-    items: tuple[SecretView, ...]
 
 
 class SecretValue(Input):
@@ -42,15 +30,15 @@ def list_secrets(here: Here) -> SecretPage:
 
 
 @router.put("/secrets/{name}")
-def set_secret(here: Here, name: Name, body: SecretValue) -> workloads.Done:
+def set_secret(here: Here, name: Name, body: SecretValue) -> Done:
     """Keep a value by name; attempts that start from now on get it."""
     value = body.value.get_secret_value()
     here.service.secrets.set(here.user, name, value, here.service.now())
-    return workloads.Done()
+    return Done()
 
 
 @router.delete("/secrets/{name}")
-def remove_secret(here: Here, name: Name) -> workloads.Done:
+def remove_secret(here: Here, name: Name) -> Done:
     """Forget a value; what runs keeps it to the end of the attempt."""
     here.service.secrets.remove(here.user, name)
-    return workloads.Done()
+    return Done()

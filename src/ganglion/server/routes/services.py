@@ -2,19 +2,19 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter
 from pydantic import Field
 
+from ganglion.api.workloads import Opening, WorkloadDetail
 from ganglion.model.errors import Conflict, FieldError
 from ganglion.server.commands.scale import MOST_REPLICAS, Span, scale
 from ganglion.server.requests.context import Here
+from ganglion.server.rest.inputs import Input
 from ganglion.server.rest.problems import ERRORS
+from ganglion.server.rest.sending import Routes
 from ganglion.server.routes.workloads import shown
-from ganglion.server.wire import services, workloads
-from ganglion.server.wire.base import Input
 from ganglion.specs.grammar.ranges import parse_span
 
-router = APIRouter(tags=["workloads"], responses=ERRORS)
+router = Routes(tags=["workloads"], responses=ERRORS)
 
 
 class Scale(Input):
@@ -27,14 +27,14 @@ class Scale(Input):
 
 
 @router.post("/workloads/{ref:ref}/scale")
-def scale_service(here: Here, ref: str, wanted: Scale) -> workloads.WorkloadDetail:
+def scale_service(here: Here, ref: str, wanted: Scale) -> WorkloadDetail:
     """Give a service another number of replicas, or another floor and ceiling."""
     span = _span(wanted.replicas)
     return shown(here, here.service.ask(lambda draft: scale(draft, ref, span, here.user)))
 
 
 @router.post("/workloads/{ref:ref}/open")
-def open_service(here: Here, ref: str) -> services.Opening:
+def open_service(here: Here, ref: str) -> Opening:
     """Make an address that lets one browser in to a service or workspace, once."""
     found = shown(here, ref)
     if not found.url:
@@ -42,7 +42,7 @@ def open_service(here: Here, ref: str) -> services.Opening:
             f"{found.id} is not reached by the router", "give it a `port`, and see that it runs"
         )
     url = here.keys.opened(found.id, found.url)
-    return services.Opening(url=url, token=here.keys.key(found.id))
+    return Opening(url=url, token=here.keys.key(found.id))
 
 
 def _span(replicas: int | str) -> Span:

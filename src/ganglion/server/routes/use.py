@@ -1,19 +1,18 @@
 """Routes for present use, and for one node."""
 
-from fastapi import APIRouter
-
+from ganglion.api.use import NodeDetail, UsePage
 from ganglion.server.commands.bookings import there_are
 from ganglion.server.requests.context import Here
 from ganglion.server.rest.problems import ERRORS
+from ganglion.server.rest.sending import Routes
 from ganglion.server.views.node import node_detail
 from ganglion.server.views.use import measured, snapshot
-from ganglion.server.wire import use as schemas_use
 
-router = APIRouter(tags=["cluster"], responses=ERRORS)
+router = Routes(tags=["cluster"], responses=ERRORS)
 
 
 @router.get("/use")
-def use(here: Here) -> schemas_use.UsePage:
+def use(here: Here) -> UsePage:
     """Say what gangs, users and GPUs use now; takes half a second if it was not asked before."""
     with here.service.read() as mind:
         found = snapshot(mind.state)
@@ -21,7 +20,7 @@ def use(here: Here) -> schemas_use.UsePage:
 
 
 @router.get("/nodes/{name}")
-def show_node(here: Here, name: str) -> schemas_use.NodeDetail:
+def show_node(here: Here, name: str) -> NodeDetail:
     """Say everything about a node: who is on it, what waits for it, how it takes work again."""
     with here.service.read() as mind:
         booked = there_are(mind)

@@ -6,10 +6,11 @@ from itertools import islice
 from typing import Annotated, Any, TypeVar
 
 import anyio
-from fastapi import APIRouter, Header, Query, Response
-from fastapi.responses import JSONResponse
+from fastapi import Header, Query, Response
+from msgspec.structs import replace
 from pydantic import Field
 
+from ganglion.api import reasons, workloads
 from ganglion.engine.gangs.record import WAITING
 from ganglion.ledger.records import Filed
 from ganglion.model.errors import FieldError
@@ -19,8 +20,10 @@ from ganglion.server.commands import retry as retries
 from ganglion.server.commands.secrets import needed
 from ganglion.server.requests.context import Body, Context, Document, Here, document_body
 from ganglion.server.rest.filters import ENDED, Wanted, WorkloadQuery, wanted
+from ganglion.server.rest.inputs import Input
 from ganglion.server.rest.pages import printed
 from ganglion.server.rest.problems import ERRORS
+from ganglion.server.rest.sending import Routes, sent
 from ganglion.server.state.feed import Patient
 from ganglion.server.state.refs import resolve
 from ganglion.server.state.transaction import Mind
@@ -34,14 +37,12 @@ from ganglion.server.views.workloads import (
     reason_view,
     view,
 )
-from ganglion.server.wire import workloads
-from ganglion.server.wire.base import Input
 from ganglion.specs.grammar.deadlines import parse_deadline
 from ganglion.specs.grammar.durations import parse_duration
 
 T = TypeVar("T")
 
-router = APIRouter(tags=["workloads"], responses=ERRORS)
+router = Routes(tags=["workloads"], responses=ERRORS)
 
 MOST_EXPLAINED = 20
 """Most gangs of a workload that one request explains."""
@@ -81,7 +82,7 @@ class Cancel(Input):
     "/workloads",
     status_code=201,
     response_model=workloads.Accepted,
-    responses={200: {"model": workloads.Verdict, "description": "with dry_run: what would happen"}},
+    responses={200: {"model": reasons.Verdict, "description": "with dry_run: what would happen"}},
     openapi_extra=document_body("WorkloadFile"),
 )
 async def submit_workload(
@@ -96,7 +97,7 @@ async def submit_workload(
         return await taken(here, body, key=idempotency_key, force=force)
     request = await _checked(here, body, key=idempotency_key, force=force)
     tried = await anyio.to_thread.run_sync(_tried, here, request)
-    return JSONResponse(tried.model_dump(mode="json"))
+    return sent(tried)
 
 
 async def taken(here: Context, body: Body, *, key: str = "", force: bool = False) -> Response:
@@ -113,7 +114,7 @@ async def taken(here: Context, body: Body, *, key: str = "", force: bool = False
     """
     request = await _checked(here, body, key=key, force=force)
     accepted = await here.service.answer(lambda draft: submit.submit(draft, request))
-    return Response(accepted.model_dump_json(), 201, media_type="application/json")
+    return sent(accepted, 201)
 
 
 async def _checked(here: Context, body: Body, *, key: str, force: bool) -> submit.Request:
@@ -131,11 +132,11 @@ def _refused(here: Context, body: Body, error: FieldError) -> FieldError:
         return submit.refused(mind, here.service.ledger, body.data, error, now)
 
 
-def _tried(here: Context, request: submit.Request) -> workloads.Verdict:
+def _tried(here: Context, request: submit.Request) -> reasons.Verdict:
     needed(here.service.secrets, request.file, here.user)
     with here.service.read() as mind:
         found = submit.try_out(mind, here.service.ledger, request, here.service.now())
-    return workloads.Verdict(
+    return reasons.Verdict(
         placement=placement_view(found.placement),
         stops=found.stops,
         reason=reason_view(found.reason),
@@ -171,7 +172,7 @@ def _live(
 
 
 @router.get("/workloads/{ref:ref}/why")
-def explain_workload(here: Here, ref: str) -> workloads.Why:
+def explain_workload(here: Here, ref: str) -> reasons.Why:
     """Say why a workload waits: gang by gang, what waits first, at most 20 of them."""
     with here.service.read() as mind:
         found = resolve(mind, here.service.ledger, ref)
@@ -188,10 +189,10 @@ def explain_workload(here: Here, ref: str) -> workloads.Why:
             chosen = sorted(chosen, key=lambda gang: mind.state.records[gang].phase not in WAITING)
             now = here.service.now()
             told = tuple(
-                each.model_copy(update=_cost(mind, each.gang))
+                replace(each, **_cost(mind, each.gang))
                 for each in explanations(mind.state, chosen[:MOST_EXPLAINED], now)
             )
-    return workloads.Why(workload=found.workload, gangs=count, explanations=told)
+    return reasons.Why(workload=found.workload, gangs=count, explanations=told)
 
 
 def _cost(mind: Mind, gang: str) -> dict[str, int]:
@@ -200,13 +201,13 @@ def _cost(mind: Mind, gang: str) -> dict[str, int]:
     return {"preemptions": trail.preemptions, "lost_gpu_ms": trail.lost_gpu_ms}
 
 
-def _ended(filed: Filed) -> list[tuple[int, workloads.Explanation]]:
+def _ended(filed: Filed) -> list[tuple[int, reasons.Explained]]:
     """Gangs of a workload that has ended, by index."""
     gangs = filed_detail(filed).gangs
     return [
         (
             gang.index,
-            workloads.Explanation(
+            reasons.Explained(
                 gang=gang.id,
                 phase=gang.phase,
                 preemptions=gang.preemptions,
@@ -316,11 +317,11 @@ def shown(here: Context, ref: str) -> workloads.WorkloadDetail:
             places = positions(mind.state)
             made = detail(mind, found.workload, places, here.service.endpoints, here.url())
             use = here.use_of(made.gangs[0].id) if made.kind == Kind.WORKSPACE else ""
-            return _noted(here, made.model_copy(update={"use": use}))
+            return _noted(here, replace(made, use=use))
     return _noted(here, filed_detail(found.filed))
 
 
 def _noted(here: Context, made: workloads.WorkloadDetail) -> workloads.WorkloadDetail:
     """With the alarm that its notices could not be sent."""
     unsent = here.unsent(made.id)
-    return made.model_copy(update={"alarms": made.alarms | {"notify": unsent}}) if unsent else made
+    return replace(made, alarms=made.alarms | {"notify": unsent}) if unsent else made

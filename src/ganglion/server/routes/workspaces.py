@@ -2,16 +2,17 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 
+from ganglion.api.workloads import Suspension, WorkloadDetail
 from ganglion.model.causes import Cause, CauseKind
 from ganglion.server.commands import workspaces
 from ganglion.server.requests.context import Here
 from ganglion.server.rest.problems import ERRORS
+from ganglion.server.rest.sending import Routes
 from ganglion.server.routes.workloads import shown
-from ganglion.server.wire import workloads
 
-router = APIRouter(tags=["workloads"], responses=ERRORS)
+router = Routes(tags=["workloads"], responses=ERRORS)
 
 
 @router.post("/workloads/{ref:ref}/suspend")
@@ -19,17 +20,17 @@ def suspend_workspace(
     here: Here,
     ref: str,
     dry_run: Annotated[bool, Query(description="only say what would be lost")] = False,
-) -> workloads.Suspension:
+) -> Suspension:
     """Stop a workspace until it is resumed; the answer says what is lost by that."""
     asked = here.service.ask(lambda draft: workspaces.find(draft, ref))
     loss = workspaces.loss_of(here.look_at(asked.record.gang.id))
     if not dry_run:
         here.service.ask(lambda draft: workspaces.suspend(draft, ref, here.user))
-    return workloads.Suspension(id=asked.workload, loss=loss)
+    return Suspension(id=asked.workload, loss=loss)
 
 
 @router.post("/workloads/{ref:ref}/resume")
-def resume_workspace(here: Here, ref: str) -> workloads.WorkloadDetail:
+def resume_workspace(here: Here, ref: str) -> WorkloadDetail:
     """Let a suspended workspace start again."""
     cause = Cause(CauseKind.RESUMED, user=here.user)
     workload = here.service.ask(lambda draft: workspaces.resume(draft, ref, cause))

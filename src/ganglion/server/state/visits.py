@@ -2,8 +2,8 @@
 
 from msgspec.structs import replace
 
+from ganglion.api.events import SessionView
 from ganglion.model.events_access import PodAccess, Stage
-from ganglion.server.wire import sessions as schemas
 
 SHOWN = 5
 """Sessions that are remembered of a workload; the ledger has all of them."""
@@ -33,13 +33,13 @@ def _over(begun: PodAccess, event: PodAccess) -> PodAccess:
     )
 
 
-def shown(known: Visits) -> tuple[schemas.Session, ...]:
+def shown(known: Visits) -> tuple[SessionView, ...]:
     """The sessions for people, newest first."""
     return tuple(_shown(each) for each in reversed(known.values()))
 
 
-def _shown(event: PodAccess) -> schemas.Session:
-    return schemas.Session(
+def _shown(event: PodAccess) -> SessionView:
+    return SessionView(
         id=event.session,
         at=event.at,
         gang=event.gang,

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 
 import msgspec
 
+from ganglion.api import nodes, policies, queues, reasons, workloads
 from ganglion.engine.explain.capacity import capacity
 from ganglion.engine.explain.explain import explain
 from ganglion.engine.gangs.record import HOLDING, WAITING, GangRecord
@@ -18,7 +19,7 @@ from ganglion.model.events import AlarmSet
 from ganglion.model.node import Device, Node
 from ganglion.model.plan import Phase
 from ganglion.model.queue import Queue
-from ganglion.model.reasons import Explanation, Raise, Suggestion, chance_of
+from ganglion.model.reasons import Explanation, Suggestion, chance_of
 from ganglion.model.resources import WHOLE, Amount, Usage
 from ganglion.model.workload import Gang
 from ganglion.server.commands.drains import CORDONED, PREFIX, drains, leaving
@@ -26,7 +27,6 @@ from ganglion.server.rest.etags import tag_of
 from ganglion.server.rest.filters import OrderQuery, StateQuery, TextQuery, Wanted, holds, wanted
 from ganglion.server.rest.pages import Rank, cut
 from ganglion.server.views.workloads import gpus_of, reason_view
-from ganglion.server.wire import fleet, workloads
 from ganglion.specs.policy.printing import queue_document
 
 EVERYTHING, ALL, IN_ANY_STATE = OrderQuery(), TextQuery(), StateQuery()
@@ -106,7 +106,7 @@ def waiting_by_reason(state: ClusterState) -> dict[str, int]:
 
 def explanations(
     state: ClusterState, gangs: Iterable[str], now: int
-) -> Iterator[workloads.Explanation]:
+) -> Iterator[reasons.Explained]:
     """Why gangs wait; of equals only for the first one are changes tried."""
     seen: dict[Hashable, None] = {}
     for gang in gangs:
@@ -117,12 +117,12 @@ def explanations(
 
 def explanation(
     state: ClusterState, gang: str, now: int, *, trials: bool = True
-) -> workloads.Explanation:
+) -> reasons.Explained:
     """Why a gang waits, with the sentence that sums it up."""
     found = explain(state, gang, now, trials=trials)
     if found.reason is None:
         found = msgspec.structs.replace(found, reason=reason_of(state, gang))
-    return workloads.Explanation(
+    return reasons.Explained(
         gang=found.gang,
         phase=found.phase,
         reason=reason_view(found.reason),
@@ -133,21 +133,17 @@ def explanation(
         suggestions=suggestions(found.suggestions),
         holders=found.holders,
         holder_count=found.holder_count,
-        start=found.start and workloads.Band(p50=found.start.p50, p90=found.start.p90),
+        start=found.start,
         reserved_ms=found.reserved_ms,
         guesses=found.guesses,
         closed={node: _closed(state, node, why) for node, why in found.closed.items()},
         deadline_ms=found.deadline_ms,
-        end=found.end and workloads.Band(p50=found.end.p50, p90=found.end.p90),
+        end=found.end,
         chance=chance_of(found.deadline_ms, found.end) if found.deadline_ms else None,
-        raised=tuple(_raise(each) for each in found.raised),
-        next_raise=found.next_raise and _raise(found.next_raise),
+        raised=found.raised,
+        next_raise=found.next_raise,
         text=_text(found) + _leaving(state, gang, now),
     )
-
-
-def _raise(step: Raise) -> workloads.Raise:
-    return workloads.Raise(at=step.at, to=step.to, before=step.before)
 
 
 def _closed(state: ClusterState, node: str, why: str) -> str:
@@ -164,9 +160,9 @@ def opens(state: ClusterState, node: str) -> str:
     return f"undrain {drained.name.removeprefix(PREFIX)}" if drained else f"uncordon {node}"
 
 
-def suggestions(found: tuple[Suggestion, ...]) -> tuple[workloads.Suggestion, ...]:
+def suggestions(found: tuple[Suggestion, ...]) -> tuple[reasons.Suggestion, ...]:
     """Suggestions as they are shown."""
-    return tuple(workloads.Suggestion(**msgspec.structs.asdict(each)) for each in found)
+    return tuple(reasons.Suggestion(**msgspec.structs.asdict(each)) for each in found)
 
 
 def _text(found: Explanation) -> str:
@@ -193,7 +189,7 @@ def _leaving(state: ClusterState, gang: str, now: int) -> str:
     return ""
 
 
-def queue_page(state: ClusterState, query: TextQuery = ALL) -> workloads.QueuePage:
+def queue_page(state: ClusterState, query: TextQuery = ALL) -> queues.QueuePage:
     """Queues, by name."""
     running, waiting = dict[str, int](), dict[str, int]()
     for record in state.records.values():
@@ -207,7 +203,7 @@ def queue_page(state: ClusterState, query: TextQuery = ALL) -> workloads.QueuePa
         if holds(query.text.lower(), queue.name, queue.parent)
     ]
     shown, following = cut("queues", fitting, lambda each: (each.name,), query)
-    return workloads.QueuePage(
+    return queues.QueuePage(
         items=tuple(
             _queue(state, each, running.get(each.name, 0), waiting.get(each.name, 0))
             for each in shown
@@ -216,14 +212,14 @@ def queue_page(state: ClusterState, query: TextQuery = ALL) -> workloads.QueuePa
     )
 
 
-def queue_view(state: ClusterState, name: str) -> workloads.QueueView:
+def queue_view(state: ClusterState, name: str) -> queues.QueueView:
     """One queue."""
     return next(each for each in queue_page(state).items if each.name == name)
 
 
-def _queue(state: ClusterState, queue: Queue, running: int, waiting: int) -> workloads.QueueView:
+def _queue(state: ClusterState, queue: Queue, running: int, waiting: int) -> queues.QueueView:
     used = state.shares.usage[queue.name]
-    return workloads.QueueView(
+    return queues.QueueView(
         name=queue.name,
         parent=queue.parent,
         quota=_amounts(queue.quota),
@@ -247,17 +243,17 @@ def queue_tag(queue: Queue | None) -> str:
     return tag_of(queue_document(queue)) if queue else ""
 
 
-def queue_rules(state: ClusterState, name: str) -> workloads.QueueRules:
+def queue_rules(state: ClusterState, name: str) -> queues.QueueRules:
     """The rules of one queue. Raises NotFound."""
     queue = state.queues.get(name)
     if queue is None:
         raise NotFound(f"there is no queue {name!r}", "see `ganglion queues`")
-    return workloads.QueueRules(name=name, document=queue_document(queue), etag=queue_tag(queue))
+    return queues.QueueRules(name=name, document=queue_document(queue), etag=queue_tag(queue))
 
 
-def _amounts(amounts: Mapping[str, Amount] | Mapping[str, Usage]) -> dict[str, workloads.Amount]:
+def _amounts(amounts: Mapping[str, Amount] | Mapping[str, Usage]) -> dict[str, queues.Amount]:
     return {
-        flavor: workloads.Amount(**msgspec.structs.asdict(amount))
+        flavor: queues.Amount(**msgspec.structs.asdict(amount))
         for flavor, amount in amounts.items()
     }
 
@@ -266,7 +262,7 @@ def node_page(
     state: ClusterState,
     alarms: Mapping[tuple[str, str], AlarmSet] | None = None,
     query: StateQuery = IN_ANY_STATE,
-) -> fleet.NodePage:
+) -> nodes.NodePage:
     """Nodes, by name.
 
     Args:
@@ -294,7 +290,7 @@ def node_page(
         and (not query.state or _state(state, node, pods.get(name, 0)) in query.state)
     ]
     shown, following = cut("nodes", fitting, lambda each: (each.name,), query)
-    return fleet.NodePage(
+    return nodes.NodePage(
         items=tuple(
             _node(
                 state,
@@ -311,7 +307,7 @@ def node_page(
 
 def node_view(
     state: ClusterState, node: Node, alarms: Mapping[tuple[str, str], AlarmSet]
-) -> fleet.NodeView:
+) -> nodes.NodeView:
     """One node; no other one is looked at."""
     users: dict[int, list[str]] = {}
     pods = 0
@@ -327,10 +323,10 @@ def node_view(
 
 def _node(
     state: ClusterState, node: Node, users: Users, pods: int, odd: list[str]
-) -> fleet.NodeView:
+) -> nodes.NodeView:
     condition = state.table.known[state.tree.conditions[state.tree.rank(node.name)]]
     drained = next((each for each in drains(state) if node.name in each.nodes), None)
-    return fleet.NodeView(
+    return nodes.NodeView(
         name=node.name,
         flavor=node.kind,
         state=_state(state, node, pods),
@@ -360,8 +356,8 @@ def _state(state: ClusterState, node: Node, pods: int) -> str:
     return "cordoned" if node.cordoned else "ready"
 
 
-def _device(index: int, device: Device, free: int, gangs: list[str]) -> fleet.DeviceView:
-    return fleet.DeviceView(
+def _device(index: int, device: Device, free: int, gangs: list[str]) -> nodes.DeviceView:
+    return nodes.DeviceView(
         index=index,
         type=device.type,
         memory_mib=device.memory_mib,
@@ -374,21 +370,21 @@ def _device(index: int, device: Device, free: int, gangs: list[str]) -> fleet.De
     )
 
 
-def capacity_page(state: ClusterState, query: TextQuery = ALL) -> fleet.CapacityPage:
+def capacity_page(state: ClusterState, query: TextQuery = ALL) -> nodes.CapacityPage:
     """Flavors, by name."""
     fitting = [each for each in capacity(state) if holds(query.text.lower(), each.flavor)]
     fitting.sort(key=lambda each: each.flavor)
     shown, following = cut("gpus", fitting, lambda each: (each.flavor,), query)
-    return fleet.CapacityPage(
-        items=tuple(fleet.FlavorView(**msgspec.structs.asdict(report)) for report in shown),
+    return nodes.CapacityPage(
+        items=tuple(shown),
         next=following,
     )
 
 
-def booking_view(booking: Booking, now: int) -> workloads.BookingView:
+def booking_view(booking: Booking, now: int) -> policies.BookingView:
     """A booking as it is at a time in ms."""
     running = "active" if now < booking.end else "over"
-    return workloads.BookingView(
+    return policies.BookingView(
         name=booking.name,
         nodes=booking.nodes,
         begin=booking.begin,

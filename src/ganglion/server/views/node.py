@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 
+from ganglion.api.use import NodeDetail, Occupant
 from ganglion.engine.gangs.record import GangRecord
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.model.booking import Booking
@@ -9,7 +10,6 @@ from ganglion.model.errors import NotFound
 from ganglion.model.events import AlarmSet
 from ganglion.model.placement import Placement
 from ganglion.server.views.cluster import booking_view, node_view, opens
-from ganglion.server.wire.use import NodeDetail, Occupant
 from ganglion.specs.wording import meant
 
 

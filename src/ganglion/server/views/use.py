@@ -5,11 +5,11 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from ganglion.api.use import DeviceUse, GangUse, UsePage
 from ganglion.engine.gangs.record import HOLDING, GangRecord
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.model.resources import WHOLE
 from ganglion.server.views.workloads import held_by
-from ganglion.server.wire.use import DeviceUse, GangUse, UsePage
 from ganglion.worlds.local import paths, records
 from ganglion.worlds.local.use import GpuUse, TreeUse, UseReader
 

@@ -5,6 +5,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from ganglion.api import reasons, workloads
 from ganglion.engine.gangs.record import HOLDING, WAITING, GangRecord
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.ledger.history import UNLISTED
@@ -25,8 +26,6 @@ from ganglion.server.state.registry import Entry, Trail
 from ganglion.server.state.replicas import Past
 from ganglion.server.state.spending import Spent
 from ganglion.server.state.transaction import Mind
-from ganglion.server.wire import ended as schemas_daily
-from ganglion.server.wire import services, workloads
 
 
 def gpus_of(state: ClusterState, record: GangRecord) -> float:
@@ -66,17 +65,17 @@ def ranks_of(gang: Gang) -> int:
     return sum(pods.count * pods.procs for pods in gang.pod_sets)
 
 
-def reason_view(reason: Reason | None) -> workloads.Reason | None:
+def reason_view(reason: Reason | None) -> reasons.Reason | None:
     """A reason as it is shown."""
-    return None if reason is None else workloads.Reason(**msgspec.structs.asdict(reason))
+    return None if reason is None else reasons.Reason(**msgspec.structs.asdict(reason))
 
 
-def placement_view(placement: Placement | None) -> workloads.Placement | None:
+def placement_view(placement: Placement | None) -> reasons.Placement | None:
     """A placement as it is shown."""
     if placement is None:
         return None
-    pods = tuple(workloads.PodPlacement(**msgspec.structs.asdict(pod)) for pod in placement.pods)
-    return workloads.Placement(pods=pods, level=placement.level, domain=placement.domain)
+    pods = tuple(reasons.PodPlacement(**msgspec.structs.asdict(pod)) for pod in placement.pods)
+    return reasons.Placement(pods=pods, level=placement.level, domain=placement.domain)
 
 
 def view(mind: Mind, workload: str, positions: Mapping[str, int]) -> workloads.WorkloadView:
@@ -137,14 +136,14 @@ def _spent(mind: Mind, entry: Entry) -> workloads.Spent | None:
     )
 
 
-def _scaling(mind: Mind, entry: Entry) -> services.Scaling | None:
+def _scaling(mind: Mind, entry: Entry) -> workloads.Scaling | None:
     """How a service scales, or was scaled by hand."""
     known, given = mind.book.replicas, entry.workload.scaling
     last = known.scaled.get(entry.id)
     if given is None and last is None:
         return None
     draining = (gang for gang in mind.book.gangs[entry.id] if gang in known.draining)
-    return services.Scaling(
+    return workloads.Scaling(
         floor=given.floor if given else None,
         ceiling=given.ceiling if given else None,
         wanted=entry.workload.replicas,
@@ -165,11 +164,11 @@ def counted(mind: Mind, workload: str) -> list[str]:
 def filed_detail(filed: Filed) -> workloads.WorkloadDetail:
     """Everything about a workload that has ended."""
     try:
-        found = workloads.WorkloadDetail.model_validate_json(filed.detail)
-    except ValueError:
+        found = msgspec.json.decode(filed.detail, type=workloads.WorkloadDetail)
+    except msgspec.MsgspecError:
         return workloads.WorkloadDetail(**_unreadable(filed), gangs=(), document={})
     # Those that were filed before values were hidden hold them.
-    return found.model_copy(update={"document": redacted(found.document)})
+    return msgspec.structs.replace(found, document=redacted(found.document))
 
 
 def filed_view(filed: Filed) -> workloads.WorkloadView:
@@ -177,9 +176,9 @@ def filed_view(filed: Filed) -> workloads.WorkloadView:
     return _item(workloads.WorkloadView, filed)
 
 
-def history_item(filed: Filed) -> schemas_daily.HistoryItem:
+def history_item(filed: Filed) -> workloads.HistoryItem:
     """One line about a workload that has ended, with what it used."""
-    return _item(schemas_daily.HistoryItem, filed)
+    return _item(workloads.HistoryItem, filed)
 
 
 V = TypeVar("V", bound=workloads.WorkloadView)
@@ -191,9 +190,9 @@ def _item(kind: type[V], filed: Filed) -> V:
         told = _line(filed)
         if kind is workloads.WorkloadView:
             told.pop("spent", None)
-        return kind.model_validate(told)
+        return msgspec.convert(told, kind)
     except (msgspec.MsgspecError, ValueError, KeyError):
-        return kind.model_validate(_unreadable(filed) | {"gangs": 0})
+        return kind(**_unreadable(filed), gangs=0)
 
 
 def _unreadable(filed: Filed) -> dict[str, Any]:
@@ -222,7 +221,7 @@ def _line(filed: Filed) -> dict[str, object]:
     return {**{key: msgspec.json.decode(value) for key, value in shown.items()}, "gangs": gangs}
 
 
-def _base(mind: Mind, entry: Entry) -> dict[str, object]:
+def _base(mind: Mind, entry: Entry) -> dict[str, Any]:
     records = [mind.state.records[gang] for gang in counted(mind, entry.id)]
     past = mind.book.replicas.past.get(entry.id, Past())
     everything = [mind.book.trails[gang] for gang in mind.book.gangs[entry.id]]

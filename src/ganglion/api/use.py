@@ -1,9 +1,9 @@
-"""What the server answers about present use, and about one node, as typed values."""
+"""Present use, and everything about one node."""
 
 from msgspec import Struct
 
-from ganglion.client.node_views import NodeView
-from ganglion.client.policy_views import BookingView
+from ganglion.api.nodes import NodeView
+from ganglion.api.policies import BookingView
 
 
 class DeviceUse(Struct):
@@ -52,7 +52,7 @@ class GangUse(Struct):
     queue: str
     phase: str
     nodes: tuple[str, ...] = ()
-    gpus: int | float = 0
+    gpus: float = 0
     gpu_busy_milli: int | None = None
     gpu_memory_mib: int | None = None
     power_mw: int | None = None

@@ -1,22 +1,17 @@
-"""What the server answers, as typed values. Keys that newer servers add are ignored.
-
-Times are milliseconds since 1970; 0 = not yet.
-"""
+"""Workloads and their gangs, live and ended."""
 
 from typing import Any
 
 from msgspec import Struct, field
 
-from ganglion.client.session_views import SessionView
-from ganglion.model.placement import Placement
-from ganglion.model.reasons import Chance, Explanation, Reason
-from ganglion.model.resources import Amount
+from ganglion.api.events import SessionView
+from ganglion.api.reasons import Placement, Reason
 
 ENDED = frozenset({"SUCCEEDED", "FAILED", "CANCELLED", "TIMED_OUT"})
 """States that a workload never leaves."""
 
 
-class Submitted(Struct):
+class Accepted(Struct):
     """A workload was accepted.
 
     Attributes:
@@ -35,7 +30,25 @@ class Submitted(Struct):
 
 
 class WorkloadBase(Struct):
-    """What lists and details have in common."""
+    """What lists and details have in common.
+
+    Attributes:
+        reason: token of the reason of a wait; empty = it does not wait.
+        gpus: GPUs that its gangs ask for; while any lives, of those that are wanted.
+        gpus_held: GPUs that its gangs hold now.
+        pods: pods of all its gangs.
+        running: gangs that run.
+        failed: gangs that ended otherwise than well, by themselves.
+        cancelled: gangs that were cancelled.
+        stopped_early: trials that were given up for better ones.
+        waiting: gangs that wait to start.
+        standby: replicas that sleep until they are wanted.
+        position: place in the order of all that waits, from 1.
+        waits_for: workloads that have to leave the place it was promised.
+        preemptions: attempts of its gangs stopped for others.
+        lost_gpu_ms: GPU time that these threw away.
+        alarms: what needs a person, by stable code.
+    """
 
     id: str
     name: str
@@ -46,8 +59,8 @@ class WorkloadBase(Struct):
     state: str
     reason: str = ""
     message: str = ""
-    gpus: int | float = 0
-    gpus_held: int | float = 0
+    gpus: float = 0
+    gpus_held: float = 0
     pods: int = 0
     running: int = 0
     succeeded: int = 0
@@ -56,7 +69,7 @@ class WorkloadBase(Struct):
     stopped_early: int = 0
     waiting: int = 0
     standby: int = 0
-    submitted: int | None = None
+    submitted: int = 0
     started: int | None = None
     ended: int | None = None
     exit_code: int | None = None
@@ -154,6 +167,7 @@ class GangView(Struct):
         lost_gpu_ms: GPU time that these threw away.
         saved: its newest checkpoint that was reported; None = there is none.
         endpoint: `address:port` where it listens while it runs.
+        draining: whether it gets no more requests and then stops.
     """
 
     id: str
@@ -173,7 +187,7 @@ class GangView(Struct):
     preemptions: int = 0
     lost_gpu_ms: int = 0
     saved: Saved | None = None
-    submitted: int | None = None
+    submitted: int = 0
     placed: int | None = None
     started: int | None = None
     ended: int | None = None
@@ -238,28 +252,6 @@ class WorkloadDetail(WorkloadBase):
     sessions: tuple[SessionView, ...] = ()
 
 
-class Explained(Explanation, frozen=True, kw_only=True):
-    """An explanation and, as `text`, the sentence that sums it up.
-
-    Attributes:
-        chance: whether it meets its deadline; None = it has none.
-        preemptions, lost_gpu_ms: attempts stopped for others, and GPU time that was lost by it.
-    """
-
-    chance: Chance | None = None
-    preemptions: int = 0
-    lost_gpu_ms: int = 0
-    text: str = ""
-
-
-class Why(Struct):
-    """Why a workload of `gangs` gangs waits: each of them, or the one that was asked about."""
-
-    workload: str
-    explanations: tuple[Explained, ...] = ()
-    gangs: int = 1
-
-
 class OrderItem(Struct):
     """One gang that waits.
 
@@ -279,11 +271,11 @@ class OrderItem(Struct):
     user: str = ""
     kind: str = ""
     priority: int = 0
-    gpus: int | float = 0
+    gpus: float = 0
     reason: str = ""
     message: str = ""
     never: bool = False
-    submitted: int | None = None
+    submitted: int = 0
 
 
 class OrderPage(Struct):
@@ -300,92 +292,23 @@ class OrderPage(Struct):
     next: str | None = None
 
 
-class Check(Struct):
-    """One thing that was looked at.
+class HistoryItem(WorkloadView):
+    """A workload that has ended.
 
     Attributes:
-        name: as `ledger`.
-        status: `ok`, `warn` or `fail`.
-        message: what is wrong; empty = nothing.
+        spent: what it used; None = unknown, as an earlier version of Ganglion wrote its end.
     """
 
-    name: str
-    status: str = "ok"
-    message: str = ""
+    spent: Spent | None = None
 
 
-class Health(Struct):
-    """Whether the server works.
+class HistoryPage(Struct):
+    """Some ended workloads.
 
     Attributes:
-        status: `ok`, or `trouble`: requests are read but none accepted.
-        trouble: what the trouble is; where there is none, what is warned of.
-        checks: everything that was looked at.
+        items: one page of them, the one that ended last first.
+        next: give it as `after` to get the next page; None = that was all.
     """
 
-    status: str = "ok"
-    trouble: str = ""
-    checks: tuple[Check, ...] = ()
-
-
-class Version(Struct):
-    """The server's version."""
-
-    version: str
-
-
-class QueueView(Struct):
-    """One queue: its rules and what it uses now.
-
-    Attributes:
-        name: unique in the tree.
-        parent: name of the queue above; empty = a root.
-        quota: guaranteed amount of each resource by flavor.
-        limit: most it may use by flavor.
-        lend_limit: most of its unused quota that others may use, by flavor.
-        over_quota_weight: weight in the division of what no queue is guaranteed.
-        priority: order of that division; higher first.
-        max_pending: most workloads that may wait here; 0 = no bound.
-        leaf: whether workloads may be submitted to it.
-        gpu_used_milli: thousandths of GPUs in use, its children's included.
-        used: in use by flavor; `*` = all together.
-        running: gangs that hold resources, those of its children included.
-        waiting: gangs that wait, likewise.
-        document: its rules, as a policy file says them.
-        etag: names these rules, for changes of just these.
-    """
-
-    name: str
-    parent: str = ""
-    quota: dict[str, Amount] = field(default_factory=dict)
-    limit: dict[str, Amount] = field(default_factory=dict)
-    lend_limit: dict[str, Amount] = field(default_factory=dict)
-    over_quota_weight: int = 1
-    priority: int = 100
-    max_pending: int = 0
-    leaf: bool = True
-    gpu_used_milli: int = 0
-    used: dict[str, Amount] = field(default_factory=dict)
-    running: int = 0
-    waiting: int = 0
-    document: dict[str, Any] = field(default_factory=dict)
-    etag: str = ""
-
-
-class QueuePage(Struct):
-    """Queues, by name."""
-
-    items: tuple[QueueView, ...] = ()
+    items: tuple[HistoryItem, ...] = ()
     next: str | None = None
-
-
-class EventView(Struct):
-    """One event of the ledger.
-
-    Attributes:
-        seq: its number, without gaps.
-        event: the event itself; `type` says which sort, `at` when in ms.
-    """
-
-    seq: int
-    event: dict[str, Any]

@@ -1,6 +1,8 @@
-"""What the server answers about schedules. Times are milliseconds since 1970."""
+"""Schedules."""
 
 from msgspec import Struct
+
+from ganglion.api.page import Page
 
 
 class ScheduleView(Struct):
@@ -31,8 +33,7 @@ class ScheduleView(Struct):
     message: str = ""
 
 
-class SchedulePage(Struct):
+class SchedulePage(Page):
     """All schedules, the next to come first."""
 
     items: tuple[ScheduleView, ...]
-    next: str | None = None

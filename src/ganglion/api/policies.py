@@ -1,8 +1,10 @@
-"""What the server answers about policies and bookings; times are milliseconds since 1970."""
+"""Policies and bookings."""
 
 from typing import Any
 
 from msgspec import Struct, field
+
+from ganglion.api.page import Page
 
 
 class PolicyChange(Struct):
@@ -51,11 +53,10 @@ class PolicyVersion(Struct):
     changes: tuple[PolicyChange, ...] = ()
 
 
-class PolicyHistory(Struct):
+class PolicyHistory(Page):
     """All policies, oldest first."""
 
     items: tuple[PolicyVersion, ...] = ()
-    next: str | None = None
 
 
 class PolicyView(Struct):
@@ -100,8 +101,7 @@ class BookingView(Struct):
     state: str = ""
 
 
-class BookingPage(Struct):
+class BookingPage(Page):
     """All bookings, by when they begin."""
 
     items: tuple[BookingView, ...] = ()
-    next: str | None = None

@@ -1,7 +1,8 @@
-"""What the server answers about nodes and what is free on them, as typed values."""
+"""Nodes, what is free on them, and those that are being emptied."""
 
 from msgspec import Struct, field
 
+from ganglion.api.page import Page
 from ganglion.model.capacity import FlavorReport
 
 
@@ -60,15 +61,51 @@ class NodeView(Struct):
     devices: tuple[DeviceView, ...] = ()
 
 
-class NodePage(Struct):
+class NodePage(Page):
     """Nodes, by name."""
 
     items: tuple[NodeView, ...] = ()
-    next: str | None = None
 
 
-class CapacityPage(Struct):
+class CapacityPage(Page):
     """Flavors, by name."""
 
     items: tuple[FlavorReport, ...] = ()
-    next: str | None = None
+
+
+class LeaverView(Struct):
+    """A gang on a node that drains.
+
+    Attributes:
+        gang: its id.
+        at: when it leaves at the earliest, in ms.
+        how: in words.
+    """
+
+    gang: str
+    at: int = 0
+    how: str = ""
+
+
+class DrainView(Struct):
+    """A node or domain that is being emptied.
+
+    Attributes:
+        what: the node or domain.
+        nodes: names of the nodes.
+        by: when what is still there is stopped, in ms.
+        reason: for people.
+        leavers: what has not left yet.
+    """
+
+    what: str
+    nodes: tuple[str, ...] = ()
+    by: int = 0
+    reason: str = ""
+    leavers: tuple[LeaverView, ...] = ()
+
+
+class DrainPage(Page):
+    """Everything that drains, the first deadline first."""
+
+    items: tuple[DrainView, ...] = ()

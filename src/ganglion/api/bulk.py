@@ -1,4 +1,4 @@
-"""What the server answers about many workloads at once."""
+"""Many workloads at once."""
 
 from msgspec import Struct
 

@@ -1,4 +1,6 @@
-"""Sessions in pods, as typed values."""
+"""Events of the ledger, and sessions in pods that they tell of."""
+
+from typing import Any
 
 from msgspec import Struct
 
@@ -39,3 +41,15 @@ class SessionView(Struct):
     exit_code: int | None = None
     reason: str = ""
     duration_ms: int | None = None
+
+
+class EventView(Struct):
+    """One event of the ledger.
+
+    Attributes:
+        seq: its number, without gaps.
+        event: the event itself; `type` says which sort, `at` when in ms.
+    """
+
+    seq: int
+    event: dict[str, Any]

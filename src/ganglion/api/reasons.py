@@ -1,0 +1,77 @@
+"""Why something waits, what would change it, and where it goes.
+
+The classes of the model leave out what is as usual, to keep the ledger small; these say all.
+"""
+
+from msgspec import Struct
+
+from ganglion.model import placement, plan, reasons
+from ganglion.model.reasons import Band, Chance, Raise
+
+__all__ = [
+    "Band",
+    "Explained",
+    "Placement",
+    "PodPlacement",
+    "Raise",
+    "Reason",
+    "Suggestion",
+    "Verdict",
+    "Why",
+]
+
+
+class PodPlacement(placement.PodPlacement, frozen=True, omit_defaults=False):
+    """One pod's place."""
+
+
+class Placement(placement.Placement, frozen=True, omit_defaults=False):
+    """A gang's place."""
+
+    pods: tuple[PodPlacement, ...]
+
+
+class Reason(reasons.Reason, frozen=True, omit_defaults=False):
+    """Why something waits."""
+
+
+class Suggestion(reasons.Suggestion, frozen=True, omit_defaults=False):
+    """A change that was verified to start it."""
+
+
+class Verdict(plan.Verdict, frozen=True, omit_defaults=False):
+    """What would happen to a workload submitted now."""
+
+    placement: Placement | None = None
+    reason: Reason | None = None
+    suggestions: tuple[Suggestion, ...] = ()
+
+
+class Explained(reasons.Explanation, frozen=True, kw_only=True, omit_defaults=False):
+    """Why one gang waits.
+
+    Attributes:
+        chance: whether it meets its deadline; None = it has none.
+        preemptions, lost_gpu_ms: attempts stopped for others, and GPU time that was lost by it.
+        text: the sentence that sums it up.
+    """
+
+    reason: Reason | None = None
+    suggestions: tuple[Suggestion, ...] = ()
+    chance: Chance | None = None
+    preemptions: int = 0
+    lost_gpu_ms: int = 0
+    text: str = ""
+
+
+class Why(Struct):
+    """Why a workload waits.
+
+    Attributes:
+        gangs: how many gangs it has.
+        explanations: of each of them, or of the one that was asked about.
+    """
+
+    workload: str
+    explanations: tuple[Explained, ...] = ()
+    gangs: int = 1
