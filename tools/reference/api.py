@@ -117,7 +117,8 @@ def _type(schema: Json) -> str:
         return f"list of {_type(schema.get('items', {}))}"
     if isinstance(extra := schema.get("additionalProperties"), Mapping) and extra:
         return f"{_type(extra)} by name"
-    return str(schema.get("type", "any"))
+    kind = schema.get("type", "any")
+    return " or ".join(kind) if isinstance(kind, list) else str(kind)
 
 
 def _name(schema: Json) -> str:
