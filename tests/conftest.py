@@ -16,6 +16,9 @@ from tests.effort import examples
 from tests.postgres import database, postgres  # noqa: F401 - fixtures for several folders
 from tests.programs import helm, kubectl, promtool  # noqa: F401 - the same
 
+CONTROL_PLANE = "controlplane"
+"""Mark of tests that need the programs of Kubernetes."""
+
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "traces"
 
 # What the engine fails over fails the test; in production it is set apart. Programs that tests
@@ -45,6 +48,27 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
 def pytest_xdist_auto_num_workers() -> int:
     """Start one and a half workers per core: for a third of their time tests wait."""
     return (os.cpu_count() or 1) * 3 // 2
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Name the marks that are set here."""
+    config.addinivalue_line("markers", f"{CONTROL_PLANE}: needs programs of Kubernetes")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what needs the programs of Kubernetes: `-m "not controlplane"` leaves it out."""
+    for item in items:
+        if "control_plane_programs" in getattr(item, "fixturenames", ()):
+            item.add_marker(CONTROL_PLANE)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say how many tests did not run for want of these programs."""
+    skipped = terminalreporter.stats.get("skipped", [])
+    if missed := sum(CONTROL_PLANE in each.keywords for each in skipped):
+        title = f"{missed} tests on a real Kubernetes API server did not run"
+        terminalreporter.section(title, yellow=True, bold=True)
+        terminalreporter.write_line("-rs shows why; tests/controlplane/README.md says what to do")
 
 
 def pytest_report_header(config: pytest.Config) -> str:

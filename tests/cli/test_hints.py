@@ -8,8 +8,8 @@ from pathlib import Path
 
 import click
 import pytest
+from tools.archlint.source import Source, sources
 
-import ganglion
 from ganglion.cli.main import cli
 from ganglion.cli.registry import ALIASES, COMMANDS
 from ganglion.specs.cluster import schema as cluster_schema
@@ -17,7 +17,8 @@ from ganglion.specs.policy import bookings
 from ganglion.specs.policy import schema as policy_schema
 from ganglion.specs.workload import schema
 
-SOURCE = Path(ganglion.__file__).parent
+pytestmark = pytest.mark.xdist_group("sources")  # one process parses the package
+
 KEY = re.compile(r"`([A-Za-z_]+): ")
 FILES = ("specs/", "compat/", "cli/")
 """Folders whose messages write out keys of files that people write."""
@@ -30,24 +31,23 @@ OTHERS = re.compile(
 )
 
 
-def texts() -> Iterator[tuple[str, str]]:
-    """Yield (place, text) of every string that is no documentation; values in it read `X`."""
-    for path in sorted(SOURCE.rglob("*.py")):
-        tree = ast.parse(path.read_text("utf-8"))
-        parts = {
-            id(each)
-            for node in ast.walk(tree)
-            if isinstance(node, ast.JoinedStr)
-            for each in node.values
-        }
-        if path.parent.name != "cli":  # there docstrings are what --help prints
-            parts |= {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-        for node in ast.walk(tree):
-            if id(node) in parts:
-                continue
-            text = text_of(node)
-            if text:
-                yield f"{path.relative_to(SOURCE)}:{node.lineno}", text  # type: ignore[attr-defined]
+@cache
+def texts() -> tuple[tuple[str, str], ...]:
+    """(place, text) of every string that is no documentation; values in it read `X`."""
+    own = (source for source in sources() if source.path.startswith("src/"))
+    return tuple(each for source in own for each in texts_of(source))
+
+
+def texts_of(source: Source) -> Iterator[tuple[str, str]]:
+    """Yield the texts of one file."""
+    formatted = (node for node in source.nodes if isinstance(node, ast.JoinedStr))
+    parts = {id(each) for node in formatted for each in node.values}
+    path = source.path.removeprefix("src/ganglion/")
+    if Path(path).parent.name != "cli":  # there docstrings are what --help prints
+        parts |= {id(node.value) for node in source.nodes if isinstance(node, ast.Expr)}
+    for node in source.nodes:
+        if id(node) not in parts and (text := text_of(node)):
+            yield f"{path}:{node.lineno}", text  # type: ignore[attr-defined]
 
 
 def text_of(node: ast.AST) -> str:

@@ -96,7 +96,7 @@ def test_from_submit_to_the_end(ganglion: Ganglion, cluster: Cluster, kubelets: 
     why = ganglion("why", "llama")
     assert "research has 4 left" in why.out
     assert "quota" in why.out
-    assert "is not asked" in why.err, "whoever reads it knows that the scheduler did not say it"
+    assert "cannot be used" in why.err, "whoever reads it knows that the scheduler did not say it"
 
     first, second = sorted(pods)
     cluster.bind(first, "node-0", "team-a")

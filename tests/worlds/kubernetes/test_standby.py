@@ -175,7 +175,7 @@ def test_the_command_line_meets_the_one_that_leads_until_it_is_told_to_end_and_h
     for _ in range(10):
         done = ganglion("ps", "-o", "json")
         assert done.code == 0, done.err
-        assert "is not asked" not in done.err
+        assert "cannot be used" not in done.err
         assert {each["name"] for each in json.loads(done.out)} >= {waits}
 
     first.process.terminate()
@@ -206,7 +206,7 @@ def test_after_a_kill_it_says_plainly_that_none_leads_and_takes_over_with_a_full
     for name in ("early-0", "early-1"):
         cluster.delete(f"/api/v1/namespaces/default/pods/{name}", grace=0)
     assert set(cluster.wait_bound(late)) == set(late)
-    cluster.wait(lambda: "is not asked" not in ganglion("ps").err, "the command to meet it")
+    cluster.wait(lambda: "cannot be used" not in ganglion("ps").err, "the command to meet it")
 
 
 def test_what_a_standby_sees_pass_is_neither_kept_nor_counted_later(cluster: Cluster) -> None:
