@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from benchmarks.common.jobs import GPUS_PER_NODE
 from ganglion.model.workload import Checkpoint, Gang
-from ganglion.worlds.simulated.faults import Faults
+from ganglion.worlds.simulated.faults.rates import Faults
 from ganglion.worlds.simulated.job import Shapes, SimJob
 
 MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000

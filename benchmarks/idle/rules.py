@@ -11,9 +11,9 @@ from typing import Protocol
 from benchmarks.idle.people import Minute, Notebook
 from ganglion.lifecycle.workspaces.gpus import GpuReading, gpu_sight
 from ganglion.lifecycle.workspaces.kernels import Kernel, Notebooks, kernel_sight
+from ganglion.lifecycle.workspaces.observations import Memory, Witness
 from ganglion.lifecycle.workspaces.processes import Attached, Usage, people_sight, process_sight
 from ganglion.lifecycle.workspaces.rule import Act, Pace, Warned, step
-from ganglion.lifecycle.workspaces.sights import Memory, Witness
 from ganglion.model.behaviour import Idle
 from ganglion.model.workload import Kind, Workload
 

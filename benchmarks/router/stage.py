@@ -13,9 +13,9 @@ import psutil
 from benchmarks.router import replica as router_replica
 from ganglion.model.errors import EnvironmentFault
 from ganglion.router import record
+from ganglion.router.balancing.stats import ReplicaStats
+from ganglion.router.balancing.table import Endpoint, Limits, Service, State
 from ganglion.router.link import RouterLink
-from ganglion.router.stats import ReplicaStats
-from ganglion.router.table import Endpoint, Limits, Service, State
 
 NAME = "bench"
 POLL_S = 0.002

@@ -1,8 +1,8 @@
 """Ganglion's scaler as a policy of the simulated service."""
 
 from benchmarks.serving.fleet import Seen
-from ganglion.lifecycle.scaling.reading import Reading
-from ganglion.lifecycle.scaling.scaler import Scaler
+from ganglion.lifecycle.autoscaling.reading import Reading
+from ganglion.lifecycle.autoscaling.scaler import Scaler
 from ganglion.model.behaviour import Scaling, Signal
 
 

@@ -4,7 +4,8 @@ import pytest
 from tools.archlint.bare import BARE_ALLOWED, imports_packages_without_site, started
 from tools.archlint.source import Modules, parse, sources
 
-from ganglion.worlds.local import callers, terminals, watch
+from ganglion.worlds.local.attempts import watch
+from ganglion.worlds.local.supervision import callers, terminals
 
 pytestmark = pytest.mark.xdist_group("sources")  # one process parses the package
 

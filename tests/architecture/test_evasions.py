@@ -176,7 +176,7 @@ def test_a_walk_whose_order_is_known_or_does_not_matter_is_fine(text: str) -> No
 
 
 def test_one_world_may_not_import_another() -> None:
-    files = {"worlds/kubernetes/x.py": "from ganglion.worlds.local.env import split"}
+    files = {"worlds/kubernetes/x.py": "from ganglion.worlds.local.ranks.env import split"}
     assert found(wrong_way, files) == ["worlds/kubernetes/x.py"]
 
 

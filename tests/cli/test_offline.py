@@ -8,8 +8,8 @@ import pytest
 from tests.cli.harness import Done, Ganglion
 
 from ganglion.cli.offline import HomeLogs
-from ganglion.worlds.local import records
-from ganglion.worlds.local.paths import log_file, logged_gangs, run_dir
+from ganglion.worlds.local.run_files import records
+from ganglion.worlds.local.run_files.paths import log_file, logged_gangs, run_dir
 
 DOWN = "no server is running: these are the files in"
 

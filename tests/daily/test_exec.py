@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from ganglion.model.errors import GanglionError
-from ganglion.worlds.local import paths, records
+from ganglion.worlds.local.run_files import paths, records
 from tests.daily.conftest import Done, Ganglion, Site
 from tests.daily.person import Person
 from tests.server.process import until

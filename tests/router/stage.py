@@ -7,13 +7,13 @@ from contextlib import asynccontextmanager
 from random import Random
 from typing import Any
 
-from ganglion.router.callers import Bounds
-from ganglion.router.front import Front
-from ganglion.router.probe import Prober
+from ganglion.router.balancing.registry import ServiceRegistry
+from ganglion.router.balancing.stats import ServiceStats
+from ganglion.router.balancing.table import Endpoint, Limits, Service, State, Table
 from ganglion.router.process import LOOPBACK, bind, connections, serving
-from ganglion.router.stats import ServiceStats
-from ganglion.router.switch import Switch
-from ganglion.router.table import Endpoint, Limits, Service, State, Table
+from ganglion.router.proxy.connections import Bounds
+from ganglion.router.proxy.front import Front
+from ganglion.router.proxy.probe import Prober
 
 PATIENCE_S = 20.0
 HOSTS = ("here",)
@@ -160,8 +160,8 @@ def says(answer: bytes) -> Script:
 class Stage:
     """A router and its callers."""
 
-    def __init__(self, switch: Switch, port: int) -> None:
-        self.switch, self.port = switch, port
+    def __init__(self, services: ServiceRegistry, port: int) -> None:
+        self.services, self.port = services, port
         self._version = 0
         self._actors: list[Actor] = []
         self._calls: list[Wire] = []
@@ -175,7 +175,7 @@ class Stage:
 
     def publish(self, *services: Service) -> None:
         self._version += 1
-        self.switch.apply(Table(self._version, services, HOSTS))
+        self.services.apply(Table(self._version, services, HOSTS))
 
     def route(self, *actors: Actor, **limits: int) -> None:
         """Have `chat` served by these."""
@@ -210,7 +210,7 @@ class Stage:
         return head, body
 
     def stats(self, name: str = "chat") -> ServiceStats:
-        return next(each for each in self.switch.stats().services if each.name == name)
+        return next(each for each in self.services.stats().services if each.name == name)
 
     async def close(self) -> None:
         for wire in self._calls:
@@ -224,10 +224,10 @@ async def stage(bounds: Bounds | None = None) -> AsyncIterator[Stage]:
     """A router in this process."""
     async with connections() as session:
         prober = Prober(session, check_s=0.01)
-        switch = Switch(prober.watch, Random(1))
+        services = ServiceRegistry(prober.watch, Random(1))
         taken = bind(LOOPBACK, 0)
-        async with serving(Front(switch, session, prober), taken, finish_s=0.1, bounds=bounds):
-            made = Stage(switch, taken.getsockname()[1])
+        async with serving(Front(services, session, prober), taken, finish_s=0.1, bounds=bounds):
+            made = Stage(services, taken.getsockname()[1])
             try:
                 yield made
             finally:

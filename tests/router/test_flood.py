@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from ganglion.router import upload
-from ganglion.router.callers import Bounds
+from ganglion.router.balancing.table import Service
 from ganglion.router.link import RouterLink
-from ganglion.router.table import Service
+from ganglion.router.proxy import request_body as upload
+from ganglion.router.proxy.connections import Bounds
 from ganglion.transport.limits import Gate
 from tests.router.stage import Stage, Wire, act, ok, request, says, stage, until
 

@@ -4,7 +4,7 @@ import asyncio
 import json
 from functools import partial
 
-from ganglion.router.table import Limits, Service
+from ganglion.router.balancing.table import Limits, Service
 from tests.router.stage import Wire, act, ok, request, says, stage, until
 
 
@@ -25,10 +25,10 @@ def test_requests_wait_for_the_first_replica_and_the_scaler_is_told() -> None:
     async def story() -> None:
         async with stage() as the:
             the.publish(Service("chat"))
-            seen = the.switch.news
+            seen = the.services.news
             calls = [asyncio.create_task(the.fetch(request("GET", "/chat/"))) for _ in range(5)]
-            await the.switch.news_beyond(seen, 10_000)
-            assert the.switch.news > seen
+            await the.services.news_beyond(seen, 10_000)
+            assert the.services.news > seen
             await until(lambda: the.stats().waiting == 5)
             assert the.stats().waiting_since_ms > 0
             the.route(await the.actor("chat/0", says(ok(b"hi"))))
@@ -149,10 +149,10 @@ def test_one_that_drains_gets_nothing_new_and_loses_nothing() -> None:
             for _ in range(10):
                 assert (await the.fetch(request("GET", "/chat/")))[1] == b"new"
             assert the.stats().replicas[0].running == 1
-            seen = the.switch.news
+            seen = the.services.news
             gate.let.release()
             assert (await call)[1] == b"done"
-            await the.switch.news_beyond(seen, 10_000)
+            await the.services.news_beyond(seen, 10_000)
             assert the.stats().replicas[0].running == 0
 
     act(story())

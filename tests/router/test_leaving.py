@@ -2,7 +2,7 @@
 
 import asyncio
 
-from ganglion.router.table import Service
+from ganglion.router.balancing.table import Service
 from tests.router.stage import Wire, act, ok, request, says, stage, until
 
 

@@ -17,9 +17,9 @@ import pytest
 
 from ganglion.model.errors import EnvironmentFault, FieldError
 from ganglion.router import launch, record
+from ganglion.router.balancing.table import Endpoint, Service, State, Table
 from ganglion.router.link import RouterLink
 from ganglion.router.process import bind
-from ganglion.router.table import Endpoint, Service, State, Table
 
 PATIENCE_S = 20.0
 

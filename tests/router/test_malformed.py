@@ -43,7 +43,7 @@ def test_a_defect_of_the_router_is_answered_with_a_problem(monkeypatch: pytest.M
     async def story() -> None:
         async with stage() as on:
             on.route(await on.actor("a", says(ok(b"hi"))))
-            monkeypatch.setattr("ganglion.router.front.locate", fails)
+            monkeypatch.setattr("ganglion.router.proxy.front.locate", fails)
             wire = await on.call()
             await wire.send(request("GET", "/chat/", extra="Accept: text/html\r\n"))
             head = (await wire.head()).decode()

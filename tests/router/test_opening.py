@@ -2,7 +2,7 @@
 
 import pytest
 
-from ganglion.router.headers import opens_page
+from ganglion.router.proxy.headers import opens_page
 
 PAGE = "text/html,application/xhtml+xml;q=0.9,*/*;q=0.8"
 

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ganglion.router.choose import Wish
-from ganglion.router.desk import Desk
-from ganglion.router.probe import Prober
+from ganglion.router.balancing.balancer import Balancer
+from ganglion.router.balancing.least_loaded import Wish
+from ganglion.router.balancing.table import Endpoint, Limits, Service, State
 from ganglion.router.process import connections
-from ganglion.router.table import Endpoint, Limits, Service, State
-from ganglion.router.visit import Visit
+from ganglion.router.proxy.probe import Prober
+from ganglion.router.proxy.request import Visit
 from tests.effort import examples
 from tests.router.stage import Actor, Script, Stage, Wire, act, ok, request, stage, until
 
@@ -79,7 +79,7 @@ def test_a_request_waits_when_nobody_can_be_reached() -> None:
             assert (await wire.head()).startswith(b"HTTP/1.1 200 OK")
             assert await wire.exactly(9) == b"got:hello"
             # Its next failure is its first again.
-            await until(lambda: the.switch.desks["chat"].replicas["chat/0"].strikes == 0)
+            await until(lambda: the.services.balancers["chat"].replicas["chat/0"].strikes == 0)
 
     act(story())
 
@@ -148,12 +148,12 @@ def test_a_post_without_a_body_is_sent_once_too() -> None:
 
 def test_whoever_lost_a_request_is_not_asked_again_while_there_is_another() -> None:
     async def story() -> None:
-        desk = Desk(Service("chat", (READY, OTHER)), 0, Random(1), lambda: None)
+        balancer = Balancer(Service("chat", (READY, OTHER)), 0, Random(1), lambda: None)
         async with connections() as session:
-            visit = Visit(desk, Wish(model="m"), Prober(session))
+            visit = Visit(balancer, Wish(model="m"), Prober(session))
             async with visit.seat() as first:
                 visit.failed(first)
-            desk.revive(first, 0)
+            balancer.revive(first, 0)
             async with visit.seat() as second:
                 assert (first.name, second.name) == ("chat/0", "chat/1")
 

@@ -24,7 +24,7 @@ from ganglion.server.state.feed import Feed
 from ganglion.server.state.transaction import Transaction
 from ganglion.server.telemetry.metrics import Metrics
 from ganglion.server.views.workloads import detail
-from ganglion.worlds.local.secret_store import SecretStore
+from ganglion.worlds.local.run_files.secret_store import SecretStore
 from tests.server.fake import FakeWorld, Machine
 
 NODES = tuple(Node(f"n{i}", 64_000, 1 << 20, (Device("H100", 81_920),) * 8) for i in range(2))

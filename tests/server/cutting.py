@@ -17,8 +17,8 @@ from ganglion.server.recovery import checkpoint, retention
 from ganglion.server.recovery.recover import replayed
 from ganglion.server.recovery.retention import LedgerRetention
 from ganglion.server.state.transaction import Transaction
-from ganglion.worlds.local.retention import DAY_MS, FILE
-from ganglion.worlds.local.secret_store import SecretStore
+from ganglion.worlds.local.run_files.retention import DAY_MS, FILE
+from ganglion.worlds.local.run_files.secret_store import SecretStore
 
 FAILED = (Outcome.FAILED, 1)
 ANY = Wanted()

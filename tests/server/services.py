@@ -9,8 +9,8 @@ from ganglion.lifecycle.metrics.merge import Pages
 from ganglion.lifecycle.metrics.page import Page
 from ganglion.model.behaviour import Signal
 from ganglion.model.events import AlarmSet, ServiceScaled
-from ganglion.router.stats import Quantiles, ReplicaStats, ServiceStats
-from ganglion.router.table import Endpoint, Service, State
+from ganglion.router.balancing.stats import Quantiles, ReplicaStats, ServiceStats
+from ganglion.router.balancing.table import Endpoint, Service, State
 from ganglion.server.controllers.services import ServicesController
 from ganglion.server.signals.loads import Loads
 from ganglion.server.signals.router_link import Door, Heard

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from ganglion.worlds.local import paths
-from ganglion.worlds.local.outages import bring_back, take_away
+from ganglion.worlds.local.machine.outages import bring_back, take_away
+from ganglion.worlds.local.run_files import paths
 from tests.server.process import CLUSTER, Api, Nursery, until
 
 NODES = {"n0", "n1", "n2"}

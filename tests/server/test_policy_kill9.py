@@ -9,7 +9,7 @@ from typing import Any
 
 import httpx2
 
-from ganglion.specs.grammar.durations import print_duration
+from ganglion.specs.grammar.times.durations import print_duration
 from ganglion.specs.policy.policy import parse_policy
 from tests.server.process import Api, Nursery, until
 

@@ -21,8 +21,8 @@ import aiohttp
 import httpx2
 import pytest
 
-from ganglion.worlds.local import paths
-from ganglion.worlds.local.ports import free_port
+from ganglion.worlds.local.machine.ports import free_port
+from ganglion.worlds.local.run_files import paths
 from tests.forking import ganglion
 from tests.server.process import Api, Nursery, until
 

@@ -1,8 +1,8 @@
 """In the local world one module asks the kernel and the file system what is there now.
 
-What is asked for may vanish between two calls. `ganglion.worlds.local.host` tells "gone" and "not
-told" apart, and `ganglion.worlds.local.nvml` does so for GPUs. A look past them brings back
-verdicts that a job failed because a process ended while it was listed.
+What is asked for may vanish between two calls. `ganglion.worlds.local.machine.host` tells "gone"
+and "not told" apart, and `ganglion.worlds.local.machine.nvml` does so for GPUs. A look past them
+brings back verdicts that a job failed because a process ended while it was listed.
 """
 
 import ast
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from tools.archlint.source import Finding, Source
 
 ROOM = "ganglion.worlds.local."
-READERS = {"ganglion.worlds.local.host", "ganglion.worlds.local.nvml"}
+READERS = {"ganglion.worlds.local.machine.host", "ganglion.worlds.local.machine.nvml"}
 
 METHODS = frozenset(
     {
@@ -35,9 +35,9 @@ LIBRARIES = {"psutil", "pynvml"}
 TREES = ("/proc", "/sys")
 
 ASKING_ALLOWED: dict[tuple[str, str], str] = {
-    ("ganglion.worlds.local.discover", "psutil"): "the size of the memory, which stays",
-    ("ganglion.worlds.local.discover", "/sys/fs/cgroup"): "a path that is handed to host",
-    ("ganglion.worlds.local.gpus", "/sys"): "a path that is handed to host",
+    ("ganglion.worlds.local.machine.discover", "psutil"): "the size of the memory, which stays",
+    ("ganglion.worlds.local.machine.discover", "/sys/fs/cgroup"): "a path that is handed to host",
+    ("ganglion.worlds.local.machine.gpus", "/sys"): "a path that is handed to host",
 }
 """(module, what) -> why it is right there."""
 
@@ -48,7 +48,7 @@ def asks_past_the_seam(files: list[Source]) -> Iterator[Finding]:
         if source.module.startswith(ROOM) and source.module not in READERS:
             for line, what in _asked(source):
                 if (source.module, what) not in ASKING_ALLOWED:
-                    said = f"{what}: ask ganglion.worlds.local.host or .nvml"
+                    said = f"{what}: ask ganglion.worlds.local.machine.host or .nvml"
                     yield Finding(source.path, line, "asking", said)
 
 

@@ -80,19 +80,19 @@ IMPORTS_ALLOWED: dict[tuple[str, str], str] = {
     ("ganglion.lifecycle.metrics.page", "prometheus_client.samples"): "its values",
     (
         "ganglion.worlds.kubernetes.workload_discovery.annotations",
-        "ganglion.specs.grammar.deadlines",
+        "ganglion.specs.grammar.times.deadlines",
     ): "parses a text",
     (
         "ganglion.worlds.kubernetes.workload_discovery.annotations",
-        "ganglion.specs.grammar.durations",
+        "ganglion.specs.grammar.times.durations",
     ): "the same",
     (
         "ganglion.worlds.kubernetes.attempts.readiness",
-        "ganglion.specs.grammar.durations",
+        "ganglion.specs.grammar.times.durations",
     ): "the same",
     (
         "ganglion.worlds.kubernetes.workload_discovery.annotations",
-        "ganglion.specs.grammar.instants",
+        "ganglion.specs.grammar.times.instants",
     ): "the same",
 }
 """(module, import) -> why it is right there."""

@@ -88,7 +88,7 @@ def add(
 
     Jobs that run are not stopped for it; nothing starts that would run into it.
     """
-    from ganglion.specs.grammar.instants import parse_when, print_instant
+    from ganglion.specs.grammar.times.instants import parse_when, print_instant
 
     time = now_ms()
     document: dict[str, object] = {"begin": print_instant(parse_when(begin, time))}

@@ -135,7 +135,7 @@ def cgroups(_home: Path, _environ: Mapping[str, str]) -> Iterator[Finding]:
 
 def gpus(_home: Path, _environ: Mapping[str, str]) -> Iterator[Finding]:
     """NVIDIA's library sees what the driver has."""
-    from ganglion.worlds.local import nvml as library
+    from ganglion.worlds.local.machine import nvml as library
 
     nvml = library.BINDING
 

@@ -39,7 +39,7 @@ def drain(what: str, by: str, reason: str, form: str) -> None:
     for them, or after their last checkpoint before the deadline; replicas of services leave one
     at a time. What is still there at the deadline is stopped and waits again.
     """
-    from ganglion.specs.grammar.instants import parse_when
+    from ganglion.specs.grammar.times.instants import parse_when
 
     if not reason.strip():
         raise click.UsageError("an empty reason explains nothing; leave --reason out, or say why")

@@ -115,8 +115,8 @@ def moment(text: str, now: int, option: str) -> int:
     Raises:
         FieldError: it is none of these; names the option.
     """
-    from ganglion.specs.grammar.durations import parse_duration
-    from ganglion.specs.grammar.instants import parse_when
+    from ganglion.specs.grammar.times.durations import parse_duration
+    from ganglion.specs.grammar.times.instants import parse_when
 
     try:
         return max(now - parse_duration(text), 0)

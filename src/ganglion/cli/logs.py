@@ -85,7 +85,7 @@ def logs(
 def _is_down(error: EnvironmentFault) -> bool:
     """Whether no server of this home runs, while there are logs in it."""
     from ganglion.client.home import Unreachable, home
-    from ganglion.worlds.local.paths import logged_gangs
+    from ganglion.worlds.local.run_files.paths import logged_gangs
 
     own = "GANGLION_URL" not in os.environ
     return own and isinstance(error, Unreachable) and bool(logged_gangs(home()))

@@ -8,10 +8,10 @@ from functools import cached_property
 from pathlib import Path
 
 from ganglion.model.errors import Conflict, NotFound
-from ganglion.specs.grammar.durations import parse_duration
-from ganglion.worlds.local.logs import attempts, ranks, stream
-from ganglion.worlds.local.paths import logged_gangs, run_dir
-from ganglion.worlds.local.records import is_held
+from ganglion.specs.grammar.times.durations import parse_duration
+from ganglion.worlds.local.run_files.logs import attempts, ranks, stream
+from ganglion.worlds.local.run_files.paths import logged_gangs, run_dir
+from ganglion.worlds.local.run_files.records import is_held
 
 
 class HomeLogs:

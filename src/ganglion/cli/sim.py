@@ -106,7 +106,7 @@ def sim(
     to the byte.
     """
     from ganglion.worlds.simulated.readers.detect import Format
-    from ganglion.worlds.simulated.setup import Options, scenario_of
+    from ganglion.worlds.simulated.setup.options import Options, scenario_of
 
     for path in (json_file, html_file):
         _check_writable(path)

@@ -205,7 +205,7 @@ def _policy(wish: Wish, cluster: "Cluster") -> "PolicyFile | None":
 def _nodes(wish: Wish, cluster: "Cluster") -> "tuple[Node, ...]":
     """Return the nodes of the file, or this machine as the flags say."""
     from ganglion.specs.grammar import parse_memory
-    from ganglion.worlds.local.discover import machine_nodes
+    from ganglion.worlds.local.machine.discover import machine_nodes
 
     split = wish.nodes or wish.fake_gpus or wish.racks or wish.cpus or wish.memory
     if wish.cluster and cluster.nodes:

@@ -92,7 +92,7 @@ def wait(
     JOB is an id, the beginning of one, or a name.
     """
     from ganglion.cli.tables import print_data
-    from ganglion.specs.grammar.durations import parse_duration
+    from ganglion.specs.grammar.times.durations import parse_duration
 
     if first and every:
         raise click.UsageError("--any and --all exclude each other")

@@ -5,7 +5,7 @@ from fnmatch import fnmatchcase
 from typing import Any, TypedDict
 
 from ganglion.api.workloads import WorkloadBase
-from ganglion.specs.grammar.instants import parse_past
+from ganglion.specs.grammar.times.instants import parse_past
 
 Values = str | Sequence[str]
 """One value, or several of which one has to hold."""

@@ -9,10 +9,10 @@ import msgspec
 from aiohttp import hdrs, web
 
 from ganglion.model.errors import FieldError
-from ganglion.router.answers import Refusal
+from ganglion.router.balancing.registry import ServiceRegistry
+from ganglion.router.balancing.table import Table, check
 from ganglion.router.metrics import CONTENT_TYPE, exposition
-from ganglion.router.switch import Switch
-from ganglion.router.table import Table, check
+from ganglion.router.proxy.answers import Refusal
 from ganglion.transport import unix
 
 LONGEST_MS = 30_000
@@ -32,8 +32,10 @@ class Control:
         leave: called when the router is to end.
     """
 
-    def __init__(self, switch: Switch, token: str, leave: Callable[[], Awaitable[None]]) -> None:
-        self._switch, self._leave = switch, leave
+    def __init__(
+        self, services: ServiceRegistry, token: str, leave: Callable[[], Awaitable[None]]
+    ) -> None:
+        self._services, self._leave = services, leave
         self._expected = f"Bearer {token}".encode()
 
     def app(self) -> web.Application:
@@ -73,12 +75,12 @@ class Control:
         """Return the stats as soon as they are newer than `news`, at most `wait_ms` later."""
         seen, wait_ms = (_number(request, key) for key in ("news", "wait_ms"))
         if wait_ms:
-            await self._switch.news_beyond(seen, min(wait_ms, LONGEST_MS))
-        body = msgspec.json.encode(self._switch.stats())
+            await self._services.news_beyond(seen, min(wait_ms, LONGEST_MS))
+        body = msgspec.json.encode(self._services.stats())
         return web.Response(body=body, content_type="application/json")
 
     async def _metrics(self, _request: web.Request) -> web.StreamResponse:
-        return web.Response(body=exposition(self._switch), headers={"Content-Type": CONTENT_TYPE})
+        return web.Response(body=exposition(self._services), headers={"Content-Type": CONTENT_TYPE})
 
     async def _table(self, request: web.Request) -> web.StreamResponse:
         try:
@@ -86,7 +88,7 @@ class Control:
             check(table)
         except (msgspec.DecodeError, FieldError) as error:
             return Refusal(HTTPStatus.BAD_REQUEST, "router.table", str(error)).answer()
-        self._switch.apply(table)
+        self._services.apply(table)
         return web.Response(status=HTTPStatus.NO_CONTENT)
 
     async def _left(self, _request: web.Request) -> web.StreamResponse:

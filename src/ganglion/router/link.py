@@ -14,9 +14,9 @@ import structlog
 
 from ganglion.model.errors import EnvironmentFault
 from ganglion.router import launch
+from ganglion.router.balancing.stats import Stats
+from ganglion.router.balancing.table import Service, Table, check
 from ganglion.router.record import Record
-from ganglion.router.stats import Stats
-from ganglion.router.table import Service, Table, check
 from ganglion.transport.http import Unproven
 
 PORT = 7078

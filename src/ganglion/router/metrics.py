@@ -11,9 +11,9 @@ from prometheus_client.core import (
 )
 from prometheus_client.registry import Collector
 
-from ganglion.router.desk import Desk
-from ganglion.router.switch import Switch
-from ganglion.router.tally import BUCKETS_S, Times
+from ganglion.router.balancing.balancer import Balancer
+from ganglion.router.balancing.counters import BUCKETS_S, Times
+from ganglion.router.balancing.registry import ServiceRegistry
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 SERVICE = ("service",)
@@ -23,11 +23,11 @@ class Families(Collector):
     """Reads the tallies at each scrape, so that requests pay nothing for metrics.
 
     Args:
-        switch: the services.
+        services: all services of the router.
     """
 
-    def __init__(self, switch: Switch) -> None:
-        self._switch = switch
+    def __init__(self, services: ServiceRegistry) -> None:
+        self._services = services
 
     def describe(self) -> Iterable[Metric]:
         """Return nothing: no metric must be known before the first scrape."""
@@ -35,20 +35,20 @@ class Families(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """Yield everything as of now."""
-        desks = list(self._switch.all())
-        yield from _gauges(desks)
-        yield from _counters(desks)
-        yield from _histograms(desks)
+        balancers = list(self._services.all())
+        yield from _gauges(balancers)
+        yield from _counters(balancers)
+        yield from _histograms(balancers)
 
 
-def exposition(switch: Switch) -> bytes:
+def exposition(services: ServiceRegistry) -> bytes:
     """Everything in Prometheus' text format."""
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(Families(switch))
+    registry.register(Families(services))
     return generate_latest(registry)
 
 
-def _gauges(desks: list[Desk]) -> Iterator[Metric]:
+def _gauges(balancers: list[Balancer]) -> Iterator[Metric]:
     waiting = GaugeMetricFamily(
         "ganglion_router_waiting", "Requests that no replica has yet.", labels=SERVICE
     )
@@ -58,31 +58,31 @@ def _gauges(desks: list[Desk]) -> Iterator[Metric]:
     ready = GaugeMetricFamily(
         "ganglion_router_replicas_ready", "Replicas that get requests.", labels=SERVICE
     )
-    for desk in desks:
-        name = desk.service.name
-        waiting.add_metric([name], desk.tally.waiting.value)
-        ready.add_metric([name], sum(each.open for each in desk.replicas.values()))
-        for replica in desk.replicas.values():
+    for balancer in balancers:
+        name = balancer.service.name
+        waiting.add_metric([name], balancer.counters.waiting.value)
+        ready.add_metric([name], sum(each.open for each in balancer.replicas.values()))
+        for replica in balancer.replicas.values():
             running.add_metric([name, replica.name], replica.running)
     yield from (waiting, running, ready)
 
 
-def _counters(desks: list[Desk]) -> Iterator[Metric]:
+def _counters(balancers: list[Balancer]) -> Iterator[Metric]:
     requests = CounterMetricFamily(
         "ganglion_router_requests", "Requests by how they ended.", labels=("service", "outcome")
     )
     retries = CounterMetricFamily(
         "ganglion_router_retries", "Second and further tries.", labels=SERVICE
     )
-    for desk in desks:
-        name = desk.service.name
-        for outcome, count in desk.tally.ended.items():
+    for balancer in balancers:
+        name = balancer.service.name
+        for outcome, count in balancer.counters.ended.items():
             requests.add_metric([name, outcome], count)
-        retries.add_metric([name], desk.tally.retried)
+        retries.add_metric([name], balancer.counters.retried)
     yield from (requests, retries)
 
 
-def _histograms(desks: list[Desk]) -> Iterator[Metric]:
+def _histograms(balancers: list[Balancer]) -> Iterator[Metric]:
     first = HistogramMetricFamily(
         "ganglion_router_first_byte_seconds",
         "From a request's arrival to the first byte of the answer's body.",
@@ -93,9 +93,9 @@ def _histograms(desks: list[Desk]) -> Iterator[Metric]:
         "From a request's arrival to the end of its answer.",
         labels=SERVICE,
     )
-    for desk in desks:
-        _add(first, desk.service.name, desk.tally.first)
-        _add(whole, desk.service.name, desk.tally.whole)
+    for balancer in balancers:
+        _add(first, balancer.service.name, balancer.counters.first)
+        _add(whole, balancer.service.name, balancer.counters.whole)
     yield from (first, whole)
 
 

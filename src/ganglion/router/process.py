@@ -22,12 +22,12 @@ from ganglion import __version__
 from ganglion.model.errors import EnvironmentFault
 from ganglion.repeats import Repeats
 from ganglion.router import record
-from ganglion.router.callers import Bounds, Callers
+from ganglion.router.balancing.registry import ServiceRegistry
 from ganglion.router.control import Control
-from ganglion.router.front import Front
-from ganglion.router.probe import Prober
+from ganglion.router.proxy.connections import Bounds, Callers
+from ganglion.router.proxy.front import Front
+from ganglion.router.proxy.probe import Prober
 from ganglion.router.record import Record
-from ganglion.router.switch import Switch
 from ganglion.transport import limits, unix
 from ganglion.transport.accepting import Listening, listening
 from ganglion.transport.limits import Gate
@@ -117,10 +117,10 @@ class Router:
             asyncio.get_running_loop().add_signal_handler(number, self._left.set)
         async with connections() as session:
             prober = Prober(session)
-            switch = Switch(prober.watch)
-            front = Front(switch, session, prober, metrics=is_loopback(self._host))
+            services = ServiceRegistry(prober.watch)
+            front = Front(services, session, prober, metrics=is_loopback(self._host))
             token = secrets.token_urlsafe(32)
-            control = Control(switch, token, self._leave)
+            control = Control(services, token, self._leave)
             async with controlled(control, own), serving(front, taken) as self._site:
                 found = self._announce(taken, own, token)
                 log.info("routing", url=found.url, pid=found.pid)

@@ -25,7 +25,7 @@ from ganglion.model.workload import Kind, Workload
 from ganglion.scenarios.model import Format, Result, Scenario
 from ganglion.scenarios.source import part, typed, wrong
 from ganglion.specs.cluster.cluster import Cluster, cluster_of
-from ganglion.specs.grammar.durations import parse_duration
+from ganglion.specs.grammar.times.durations import parse_duration
 from ganglion.specs.policy.policy import PolicyFile
 from ganglion.specs.reading.yaml import Data, Path
 from ganglion.specs.wording import meant

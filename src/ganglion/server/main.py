@@ -63,7 +63,7 @@ from ganglion.transport.accepting import listening
 from ganglion.transport.egress import Egress
 from ganglion.transport.hosts import Hosts
 from ganglion.transport.limits import raise_file_limit
-from ganglion.worlds.local.secret_store import SecretStore
+from ganglion.worlds.local.run_files.secret_store import SecretStore
 from ganglion.worlds.local.world import LocalWorld
 from ganglion.worlds.world import ServedWorld
 

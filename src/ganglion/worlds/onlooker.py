@@ -3,7 +3,7 @@
 from typing import Protocol
 
 from ganglion.lifecycle.workspaces.look import Look
-from ganglion.lifecycle.workspaces.sights import Witness
+from ganglion.lifecycle.workspaces.observations import Witness
 
 
 class Onlooker(Protocol):

@@ -8,7 +8,7 @@ from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.model.errors import FieldError
 from ganglion.model.events import BookingSet, NodeCordoned
 from ganglion.model.policy import Failures
-from ganglion.worlds.simulated.faults import Dice
+from ganglion.worlds.simulated.faults.rates import Dice
 
 HOUR, DAY = fleet.HOUR, fleet.DAY
 

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ganglion.lifecycle.workspaces.hours import allowed_ms, at_work
+from ganglion.lifecycle.workspaces.observations import Memory, Sight, Witness, doubtful
 from ganglion.lifecycle.workspaces.rule import Act, Warned, step
-from ganglion.lifecycle.workspaces.sights import Memory, Sight, Witness, doubtful
 from ganglion.model.behaviour import Hours, Idle
 from ganglion.model.workload import Kind, Workload
 

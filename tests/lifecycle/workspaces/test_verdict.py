@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ganglion.lifecycle.workspaces.observations import Memory, Sight, Vouch, Witness, doubtful
 from ganglion.lifecycle.workspaces.rule import Act, Warned, step
-from ganglion.lifecycle.workspaces.sights import Memory, Sight, Vouch, Witness, doubtful
 from ganglion.lifecycle.workspaces.verdict import Answer, judge
 from ganglion.model.behaviour import Idle
 from ganglion.model.workload import Kind, Workload

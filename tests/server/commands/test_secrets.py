@@ -13,7 +13,7 @@ from ganglion.model.events import Outcome
 from ganglion.server.commands import schedules, submit
 from ganglion.server.commands.schedules import SchedulesKeeper
 from ganglion.server.commands.secrets import SecretsKeeper
-from ganglion.worlds.local.secret_store import SCHEDULES, WORKLOADS, SecretStore
+from ganglion.worlds.local.run_files.secret_store import SCHEDULES, WORKLOADS, SecretStore
 from tests.forking import ganglion
 from tests.server.conftest import Rig
 from tests.server.process import Api, Nursery, until

@@ -8,7 +8,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from ganglion.lifecycle.workspaces.look import Look, Loss
-from ganglion.lifecycle.workspaces.sights import Sight, Witness, doubtful
+from ganglion.lifecycle.workspaces.observations import Sight, Witness, doubtful
 from ganglion.model.causes import Cause, CauseKind
 from ganglion.model.errors import Conflict
 from ganglion.model.events import GangEnded, GangUpdated, IdleWarned, Outcome

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from ganglion.model.policy import Policy
-from ganglion.router.stats import ServiceStats
-from ganglion.router.table import Access, Endpoint, Service, State
+from ganglion.router.balancing.stats import ServiceStats
+from ganglion.router.balancing.table import Access, Endpoint, Service, State
 from ganglion.server.commands import workspaces
 from ganglion.server.controllers.reception import Reception
 from ganglion.server.controllers.workspaces import WorkspacesController

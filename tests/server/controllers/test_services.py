@@ -7,7 +7,7 @@ import pytest
 
 from ganglion.model.errors import Conflict, FieldError
 from ganglion.model.events import GangSubmitted, Outcome, ServiceLearnt
-from ganglion.router.table import State
+from ganglion.router.balancing.table import State
 from ganglion.server.commands import live
 from ganglion.server.commands.scale import Span, scale
 from ganglion.server.controllers.services import KEEP_MS

@@ -17,7 +17,7 @@ from ganglion.model.workload import Workload
 from ganglion.server.recovery import executor
 from ganglion.server.recovery.executor import Held, hold, resign
 from ganglion.server.recovery.verify import verified
-from ganglion.worlds.local import fence, records
+from ganglion.worlds.local.run_files import fence, records
 from tests.server import cutting
 from tests.server.process import Api, Nursery, until
 

@@ -35,7 +35,7 @@ from ganglion.server.requests.context import Context
 from ganglion.server.requests.health import alive, ready
 from ganglion.server.state.transaction import Transaction
 from ganglion.server.views.workloads import filed_detail, history_item
-from ganglion.worlds.local.retention import DAY_MS, FILE, Rule
+from ganglion.worlds.local.run_files.retention import DAY_MS, FILE, Rule
 from tests import effort
 from tests.server import cutting
 from tests.server.conftest import Rig

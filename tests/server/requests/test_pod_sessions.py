@@ -26,9 +26,9 @@ from ganglion.server.recovery.verify import facts, verified
 from ganglion.server.requests.pod_sessions import KILLED, close_all
 from ganglion.server.requests.terminals import Ending, relay
 from ganglion.server.state.visits import SHOWN
-from ganglion.worlds.local import paths, records
-from ganglion.worlds.local.frames import HEAD, STATUS, framed, status
-from ganglion.worlds.local.secret_store import ATTEMPTS, attempt_key
+from ganglion.worlds.local.run_files import paths, records
+from ganglion.worlds.local.run_files.secret_store import ATTEMPTS, attempt_key
+from ganglion.worlds.local.supervision.frames import HEAD, STATUS, framed, status
 from tests.server.conftest import Rig
 from tests.server.loop.test_refused_writes import full_disk
 from tests.server.process import until

@@ -12,8 +12,8 @@ from fastapi.testclient import TestClient
 
 from ganglion.model.errors import EnvironmentFault, FieldError
 from ganglion.model.workload import Kind, Workload
-from ganglion.router.table import Access, Service
-from ganglion.router.tickets import TICKET, until
+from ganglion.router.balancing.table import Access, Service
+from ganglion.router.proxy.tickets import TICKET, until
 from ganglion.server.requests.context import Context
 from ganglion.server.signals.access import FILE, Keys, access_of
 from ganglion.specs.workload.workload import from_document as parse

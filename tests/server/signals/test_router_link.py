@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from ganglion.model.errors import EnvironmentFault
+from ganglion.router.balancing.stats import ReplicaStats, ServiceStats, Stats
+from ganglion.router.balancing.table import Endpoint, Service, State
 from ganglion.router.link import Reading
-from ganglion.router.stats import ReplicaStats, ServiceStats, Stats
-from ganglion.router.table import Endpoint, Service, State
 from ganglion.server.signals import router_link as module
 from ganglion.server.signals.router_link import Door
 from tests.server.process import until

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ganglion.lifecycle.workspaces.look import Look
-from ganglion.lifecycle.workspaces.sights import Witness
+from ganglion.lifecycle.workspaces.observations import Witness
 from ganglion.server.state.eyes import Eyes
 
 PATIENCE_S = 20

@@ -9,8 +9,8 @@ from fastapi.testclient import TestClient
 from ganglion.api.use import UsePage
 from ganglion.server.requests.context import Context
 from ganglion.server.views.use import Snapshot, _Holder, measured
-from ganglion.worlds.local import paths, records
-from ganglion.worlds.local.use import GpuUse, TreeUse, UseReader
+from ganglion.worlds.local.machine.use import GpuUse, TreeUse, UseReader
+from ganglion.worlds.local.run_files import paths, records
 from tests.server.conftest import Rig
 from tests.server.test_workloads import API, post, problem, wait_for
 

@@ -11,7 +11,8 @@ import random
 import sys
 from pathlib import Path
 
-from ganglion.worlds.local import host, supervisor
+from ganglion.worlds.local import supervisor
+from ganglion.worlds.local.machine import host
 
 
 class Faulty(host.Files):

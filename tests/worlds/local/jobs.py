@@ -12,7 +12,7 @@ from ganglion.model.node import Device, Node
 from ganglion.model.placement import Placement, PodPlacement
 from ganglion.model.plan import Plan, Resize, Start, Stop
 from ganglion.model.workload import Checkpoint, Gang, PodSet, Run, Workload
-from ganglion.worlds.local import paths
+from ganglion.worlds.local.run_files import paths
 from ganglion.worlds.local.world import LocalWorld, Reconciled
 
 PATIENCE_S = 30.0

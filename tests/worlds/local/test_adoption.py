@@ -16,9 +16,11 @@ from ganglion.model.events import GangEnded, GangStarted, Outcome
 from ganglion.model.node import Device, Node
 from ganglion.model.plan import Stop
 from ganglion.model.workload import Checkpoint
-from ganglion.worlds.local import attempts, records, watch
-from ganglion.worlds.local.leftovers import kill_leftovers
-from ganglion.worlds.local.watch import Watched
+from ganglion.worlds.local.attempts import tracked as attempts
+from ganglion.worlds.local.attempts import watch
+from ganglion.worlds.local.attempts.watch import Watched
+from ganglion.worlds.local.run_files import records
+from ganglion.worlds.local.run_files.leftovers import kill_leftovers
 
 COUNT = "echo begun >> marks; echo ready; i=0; while [ ! -e go ]; do sleep 0.02; done; echo done"
 

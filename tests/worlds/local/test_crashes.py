@@ -14,7 +14,7 @@ from tests.worlds.local.driver import code
 from tests.worlds.local.jobs import until
 
 from ganglion.model.events import Event, GangEnded, Outcome
-from ganglion.worlds.local import paths
+from ganglion.worlds.local.run_files import paths
 
 KILLS, SEED, MOST = 20, 20_261_121, 60
 ROOT = Path(__file__).parents[3]

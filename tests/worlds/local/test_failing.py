@@ -12,8 +12,8 @@ from tests.worlds.local.jobs import NODES, Jobs, python, until
 
 from ganglion.model.events import AlarmSet, NodeAdded, NodeLost, Outcome
 from ganglion.model.workload import Retry
-from ganglion.worlds.local.outages import bring_back, take_away
-from ganglion.worlds.local.records import START, read, start_time
+from ganglion.worlds.local.machine.outages import bring_back, take_away
+from ganglion.worlds.local.run_files.records import START, read, start_time
 
 
 class RealJobs(Jobs):

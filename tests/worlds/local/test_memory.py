@@ -1,6 +1,6 @@
 from pathlib import Path
 
-from ganglion.worlds.local.host import memory_kills as kills
+from ganglion.worlds.local.machine.host import memory_kills as kills
 
 
 def put(path: Path, text: str) -> None:

@@ -11,8 +11,8 @@ from ganglion.model.causes import Cause, CauseKind
 from ganglion.model.events import GangEnded, GangStarted, Outcome, PodsLeft
 from ganglion.model.plan import Stop
 from ganglion.model.workload import Checkpoint
-from ganglion.worlds.local import records
-from ganglion.worlds.local.watch import Watched
+from ganglion.worlds.local.attempts.watch import Watched
+from ganglion.worlds.local.run_files import records
 
 # Every rank tells where it sits, waits for a word to finish, and tells when it is asked to leave.
 MEMBER = (

@@ -14,7 +14,7 @@ from ganglion.model.events import GangEnded, GangStarted, NodeAdded, NodeLost, O
 from ganglion.model.node import Node
 from ganglion.model.plan import Stop
 from ganglion.model.workload import Checkpoint
-from ganglion.worlds.local.ports import is_free
+from ganglion.worlds.local.machine.ports import is_free
 from ganglion.worlds.local.world import LocalWorld
 from ganglion.worlds.world import World
 

@@ -4,10 +4,10 @@ from ganglion.model.queue import Queue
 from ganglion.model.resources import GpuRequest, PodRequest
 from ganglion.model.workload import Checkpoint, Gang, PodSet
 from ganglion.worlds.simulated.attempt import Timing
-from ganglion.worlds.simulated.cluster import build_nodes
-from ganglion.worlds.simulated.faults import Faults
+from ganglion.worlds.simulated.faults.rates import Faults
 from ganglion.worlds.simulated.job import SimJob
 from ganglion.worlds.simulated.scenario import Scenario
+from ganglion.worlds.simulated.setup.cluster import build_nodes
 
 S = 1_000
 QUEUES = (Queue("q"),)

@@ -14,7 +14,7 @@ from ganglion.model.events import Event, NodeCordoned
 from ganglion.model.policy import Failures
 from ganglion.model.workload import Checkpoint
 from ganglion.worlds.simulated.attempt import Timing
-from ganglion.worlds.simulated.faults import DAY_MS, Dice, Faults
+from ganglion.worlds.simulated.faults.rates import DAY_MS, Dice, Faults
 from ganglion.worlds.simulated.job import SimJob
 from ganglion.worlds.simulated.run import Run, simulate
 

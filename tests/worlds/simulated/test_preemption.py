@@ -13,7 +13,7 @@ from ganglion.model.plan import Phase, Plan
 from ganglion.model.resources import GpuRequest, PodRequest
 from ganglion.model.workload import Checkpoint, PodSet
 from ganglion.worlds.simulated.attempt import Timing
-from ganglion.worlds.simulated.faults import Faults
+from ganglion.worlds.simulated.faults.rates import Faults
 from ganglion.worlds.simulated.job import SimJob
 from ganglion.worlds.simulated.report.summary import as_json, summarise
 from ganglion.worlds.simulated.run import simulate

@@ -9,9 +9,9 @@ from ganglion.model.plan import Plan, Resize, Start, Stop
 from ganglion.model.resources import GpuRequest, PodRequest
 from ganglion.model.workload import Checkpoint, PodSet
 from ganglion.worlds.simulated.attempt import Timing
-from ganglion.worlds.simulated.cluster import build_nodes
-from ganglion.worlds.simulated.faults import Faults
+from ganglion.worlds.simulated.faults.rates import Faults
 from ganglion.worlds.simulated.metrics.collector import Collector
+from ganglion.worlds.simulated.setup.cluster import build_nodes
 from ganglion.worlds.simulated.world import SimulatedWorld
 
 ELASTIC = (PodSet(count=4, min_count=1, request=PodRequest(gpu=GpuRequest(1))),)

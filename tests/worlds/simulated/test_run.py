@@ -14,12 +14,12 @@ from ganglion.model.events import Event, GangEnded, Outcome
 from ganglion.model.plan import Phase, Plan
 from ganglion.model.queue import Queue
 from ganglion.worlds.simulated.attempt import Timing
-from ganglion.worlds.simulated.cluster import build_nodes, equal_quotas
-from ganglion.worlds.simulated.faults import PRESETS, Faults
+from ganglion.worlds.simulated.faults.rates import PRESETS, Faults
 from ganglion.worlds.simulated.metrics.fragmentation import NodeRoom
 from ganglion.worlds.simulated.run import Run, simulate
 from ganglion.worlds.simulated.scenario import Scenario, with_queues_of
-from ganglion.worlds.simulated.synthetic import TEAMS, synthetic_jobs
+from ganglion.worlds.simulated.setup.cluster import build_nodes, equal_quotas
+from ganglion.worlds.simulated.setup.synthetic import TEAMS, synthetic_jobs
 
 HOUR = 3_600 * S
 

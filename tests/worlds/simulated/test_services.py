@@ -14,7 +14,7 @@ from ganglion.model import events as ev
 from ganglion.model.plan import Phase, Plan
 from ganglion.model.workload import Checkpoint, Kind
 from ganglion.worlds.simulated.attempt import Timing
-from ganglion.worlds.simulated.faults import Faults
+from ganglion.worlds.simulated.faults.rates import Faults
 from ganglion.worlds.simulated.job import SimJob
 from ganglion.worlds.simulated.run import simulate
 from ganglion.worlds.simulated.scenario import Scenario

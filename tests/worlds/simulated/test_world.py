@@ -19,10 +19,10 @@ from ganglion.model.placement import Placement, PodPlacement
 from ganglion.model.plan import Plan, Start, Stop
 from ganglion.model.workload import Checkpoint
 from ganglion.worlds.simulated.attempt import Timing
-from ganglion.worlds.simulated.cluster import build_nodes
-from ganglion.worlds.simulated.faults import Faults
+from ganglion.worlds.simulated.faults.rates import Faults
 from ganglion.worlds.simulated.job import SimJob
 from ganglion.worlds.simulated.metrics.collector import Collector
+from ganglion.worlds.simulated.setup.cluster import build_nodes
 from ganglion.worlds.simulated.world import SimulatedWorld
 from ganglion.worlds.world import World
 

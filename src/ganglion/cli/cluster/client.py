@@ -40,7 +40,7 @@ from ganglion.worlds.kubernetes.sign_in.config import Endpoint
 from ganglion.worlds.kubernetes.submit import compile_workload, secrets_of, sleeping
 from ganglion.worlds.kubernetes.submit.creating import create, rehearse
 from ganglion.worlds.kubernetes.submit.finding import Seen, find, remove
-from ganglion.worlds.kubernetes.submit.pod import Manifest
+from ganglion.worlds.kubernetes.submit.manifests.pod import Manifest
 from ganglion.worlds.kubernetes.submit.trouble import trouble_of
 from ganglion.worlds.kubernetes.types.meta import Anything
 

@@ -5,7 +5,7 @@ from ganglion.api.workloads import GangView
 from ganglion.cli.cluster.seats import Crowd, seat_of
 from ganglion.model.reasons import Remedy, Token
 from ganglion.worlds.kubernetes import names
-from ganglion.worlds.kubernetes.submit import marks
+from ganglion.worlds.kubernetes.submit.manifests import marks
 from ganglion.worlds.kubernetes.submit.objects import SeenPod, ms
 from ganglion.worlds.kubernetes.submit.sleeping import sleeps
 

@@ -7,13 +7,13 @@ from typing import NamedTuple
 
 from ganglion.cli.cluster.seats import Crowd, crowds
 from ganglion.model.errors import NotFound, StateError
-from ganglion.specs.grammar.durations import parse_duration
+from ganglion.specs.grammar.times.durations import parse_duration
 from ganglion.worlds.kubernetes.http.client import Api
 from ganglion.worlds.kubernetes.http.errors import Absent, Refused
 from ganglion.worlds.kubernetes.submit.finding import find
+from ganglion.worlds.kubernetes.submit.manifests.pod import CONTAINER
 from ganglion.worlds.kubernetes.submit.objects import SeenPod
 from ganglion.worlds.kubernetes.submit.places import place
-from ganglion.worlds.kubernetes.submit.pod import CONTAINER
 
 PERIOD_S = 0.5
 """How often a pod that has not begun, or its successor, is looked for."""

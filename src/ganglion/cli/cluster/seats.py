@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from ganglion.worlds.kubernetes import names
-from ganglion.worlds.kubernetes.submit import marks
 from ganglion.worlds.kubernetes.submit.finding import Seen
+from ganglion.worlds.kubernetes.submit.manifests import marks
 from ganglion.worlds.kubernetes.submit.objects import Main, SeenPod, indexes
 
 JOB_INDEX = "batch.kubernetes.io/job-completion-index"

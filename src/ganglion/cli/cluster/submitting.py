@@ -12,10 +12,10 @@ from ganglion.cli.submitting import Mode, carry_out
 from ganglion.cli.tables import print_data, yaml_text
 from ganglion.model.errors import FieldError
 from ganglion.specs.wording import noted
-from ganglion.worlds.kubernetes.submit.checks import check, unheeded
+from ganglion.worlds.kubernetes.submit.manifests.checks import check, unheeded
+from ganglion.worlds.kubernetes.submit.manifests.pod import Manifest
+from ganglion.worlds.kubernetes.submit.manifests.shape import gangs
 from ganglion.worlds.kubernetes.submit.places import title
-from ganglion.worlds.kubernetes.submit.pod import Manifest
-from ganglion.worlds.kubernetes.submit.shape import gangs
 
 if TYPE_CHECKING:
     from ganglion.cli.cluster.client import ClusterClient

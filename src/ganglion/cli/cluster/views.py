@@ -10,10 +10,10 @@ from ganglion.cli.cluster.gangs import gang_view
 from ganglion.cli.cluster.seats import crowds
 from ganglion.model.resources import WHOLE
 from ganglion.worlds.kubernetes import names
-from ganglion.worlds.kubernetes.submit import marks
 from ganglion.worlds.kubernetes.submit.finding import Seen
+from ganglion.worlds.kubernetes.submit.manifests import marks
+from ganglion.worlds.kubernetes.submit.manifests.pod import GPU
 from ganglion.worlds.kubernetes.submit.objects import Main, SeenPod, TemplateSpec, ms
-from ganglion.worlds.kubernetes.submit.pod import GPU
 from ganglion.worlds.kubernetes.submit.sleeping import sleeps
 from ganglion.worlds.kubernetes.types.quantity import milli
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from ganglion.lifecycle.workspaces.sights import Sight, Witness, doubtful
+from ganglion.lifecycle.workspaces.observations import Sight, Witness, doubtful
 from ganglion.model.behaviour import Idle
 
 PER_CENT_MILLI = 10

@@ -7,7 +7,7 @@ people leave them open over night.
 
 from msgspec import Struct
 
-from ganglion.lifecycle.workspaces.sights import Sight, Witness, doubtful
+from ganglion.lifecycle.workspaces.observations import Sight, Witness, doubtful
 
 QUIET = frozenset({"idle", "dead"})
 """States in which a kernel does nothing."""

@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from ganglion.lifecycle.workspaces.sights import Sight
+from ganglion.lifecycle.workspaces.observations import Sight
 from ganglion.lifecycle.workspaces.words import counted, listed, mib
 
 KEPT = "name, environment, address, files and place in line"

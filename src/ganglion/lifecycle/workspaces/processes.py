@@ -7,7 +7,7 @@ nowhere: such programs say that they are busy.
 
 from msgspec import Struct
 
-from ganglion.lifecycle.workspaces.sights import Sight, Witness, doubtful
+from ganglion.lifecycle.workspaces.observations import Sight, Witness, doubtful
 
 CPU_MILLI = 50
 """Thousandths of a core below which all processes together do nothing: servers and kernels

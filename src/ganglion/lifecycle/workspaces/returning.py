@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from ganglion.lifecycle.workspaces.wards import Ward
+from ganglion.lifecycle.workspaces.idle_state import Ward
 from ganglion.model.policy import Policy
 from ganglion.model.workload import Workload
 

@@ -6,7 +6,7 @@ from enum import StrEnum
 from msgspec import Struct
 
 from ganglion.lifecycle.workspaces.hours import allowed_ms
-from ganglion.lifecycle.workspaces.sights import Memory, Witness
+from ganglion.lifecycle.workspaces.observations import Memory, Witness
 from ganglion.lifecycle.workspaces.verdict import Answer, Finding, judge
 from ganglion.model.workload import Workload
 

@@ -5,7 +5,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from ganglion.lifecycle.workspaces.sights import Memory, Vouch, Witness
+from ganglion.lifecycle.workspaces.observations import Memory, Vouch, Witness
 from ganglion.lifecycle.workspaces.words import span
 
 

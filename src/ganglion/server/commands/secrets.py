@@ -10,7 +10,7 @@ from ganglion.model.errors import FieldError
 from ganglion.model.events import Event, GangEnded, ScheduleRemoved
 from ganglion.server.state.transaction import Transaction
 from ganglion.specs.workload.workload import WorkloadFile, document, references
-from ganglion.worlds.local.secret_store import (
+from ganglion.worlds.local.run_files.secret_store import (
     ATTEMPTS,
     SCHEDULES,
     WORKLOADS,

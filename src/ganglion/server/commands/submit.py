@@ -36,7 +36,7 @@ from ganglion.server.commands.workspaces import check_awake
 from ganglion.server.state.transaction import Mind, Transaction
 from ganglion.specs.wording import first_of
 from ganglion.specs.workload.workload import WorkloadFile, from_document, partly_read, to_workload
-from ganglion.worlds.local.secret_store import SCHEDULES, WORKLOADS
+from ganglion.worlds.local.run_files.secret_store import SCHEDULES, WORKLOADS
 
 if TYPE_CHECKING:
     from ganglion.ledger.ledger import Ledger

@@ -11,7 +11,7 @@ from ganglion.lifecycle.expand import gang_count
 from ganglion.model.errors import FieldError
 from ganglion.model.workload import Deadline, Workload
 from ganglion.server.state.transaction import Mind
-from ganglion.specs.grammar.instants import print_instant
+from ganglion.specs.grammar.times.instants import print_instant
 from ganglion.specs.reading.mapping import Unread
 from ganglion.specs.wording import noted
 from ganglion.specs.workload.behaviour import awaited

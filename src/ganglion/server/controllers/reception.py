@@ -5,11 +5,11 @@ from typing import Protocol
 
 import structlog
 
-from ganglion.lifecycle.workspaces.wards import Ward
+from ganglion.lifecycle.workspaces.idle_state import Ward
 from ganglion.model.causes import Cause, CauseKind
 from ganglion.model.errors import Conflict
 from ganglion.model.plan import Phase
-from ganglion.router.table import Endpoint, Service, State
+from ganglion.router.balancing.table import Endpoint, Service, State
 from ganglion.server.commands.workspaces import resume
 from ganglion.server.signals.access import access_of
 from ganglion.server.signals.router_link import Heard

@@ -2,16 +2,16 @@
 
 from msgspec import Struct, structs
 
-from ganglion.lifecycle.scaling.memory import Learnt, Memory, recalled
-from ganglion.lifecycle.scaling.scaler import Desired, Scaler
-from ganglion.lifecycle.scaling.trust import IMPLAUSIBLE, LOST
+from ganglion.lifecycle.autoscaling.memory import Learnt, Memory, recalled
+from ganglion.lifecycle.autoscaling.scaler import Desired, Scaler
+from ganglion.lifecycle.autoscaling.trust import IMPLAUSIBLE, LOST
 from ganglion.lifecycle.services import Part, Replica, drained
 from ganglion.model.behaviour import Scaling
 from ganglion.model.causes import Cause, CauseKind
 from ganglion.model.events import Event, GangEnded, GangSubmitted, GangUpdated, ServiceLearnt
 from ganglion.model.plan import Phase
 from ganglion.model.workload import Gang, Kind
-from ganglion.router.table import Service
+from ganglion.router.balancing.table import Service
 from ganglion.server.commands import live as commands
 from ganglion.server.commands.scale import replicas_of, set_replicas
 from ganglion.server.controllers.alarms import said, settle

@@ -3,7 +3,7 @@
 from msgspec import Struct, field
 
 from ganglion.engine.gangs.record import WAITING, GangRecord
-from ganglion.lifecycle.sweeps.breath import Breath
+from ganglion.lifecycle.sweeps.elastic_width import Breath
 from ganglion.lifecycle.sweeps.halving import Ladder, Verdict, climb
 from ganglion.model.behaviour import EarlyStop
 from ganglion.model.causes import Cause, CauseKind, Standing, sentence

@@ -3,11 +3,11 @@
 from msgspec import Struct, field
 
 from ganglion.lifecycle.workspaces.hours import allowed_ms
+from ganglion.lifecycle.workspaces.idle_state import Ward, Wards
 from ganglion.lifecycle.workspaces.look import Look
+from ganglion.lifecycle.workspaces.observations import Memory
 from ganglion.lifecycle.workspaces.rule import GAP_MS, Act, Pace, Step, every_ms, step
-from ganglion.lifecycle.workspaces.sights import Memory
 from ganglion.lifecycle.workspaces.verdict import Answer, Finding
-from ganglion.lifecycle.workspaces.wards import Ward, Wards
 from ganglion.lifecycle.workspaces.words import span
 from ganglion.model.causes import Cause, CauseKind
 from ganglion.model.events import Event, GangUpdated, IdleWarned

@@ -34,7 +34,7 @@ from ganglion.server.recovery.recover import expected, restored
 from ganglion.server.recovery.written import Written
 from ganglion.server.state.transaction import Mind, Order, Transaction
 from ganglion.server.telemetry.metrics import Metrics
-from ganglion.worlds.local.secret_store import SecretStore
+from ganglion.worlds.local.run_files.secret_store import SecretStore
 from ganglion.worlds.world import ServedWorld
 
 T = TypeVar("T")

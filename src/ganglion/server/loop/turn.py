@@ -10,8 +10,8 @@ from ganglion.engine.cycle import cycle
 from ganglion.engine.gangs.record import HOLDING
 from ganglion.ledger.records import Ended, Entry
 from ganglion.lifecycle.failures.blame import blamed
+from ganglion.lifecycle.failures.retries import decide
 from ganglion.lifecycle.losses import measured
-from ganglion.lifecycle.retries import decide
 from ganglion.model.errors import GanglionError
 from ganglion.model.events import (
     AlarmSet,

@@ -28,8 +28,10 @@ from ganglion.engine.timesharing import service_levels
 from ganglion.ledger.records import Flaw
 from ganglion.lifecycle import losses
 from ganglion.lifecycle.failures import comparison, guard, history, nodes, quarantine, stragglers
-from ganglion.lifecycle.sweeps import breath, halving
-from ganglion.lifecycle.workspaces import rule, wards
+from ganglion.lifecycle.sweeps import elastic_width as breath
+from ganglion.lifecycle.sweeps import halving
+from ganglion.lifecycle.workspaces import idle_state as wards
+from ganglion.lifecycle.workspaces import rule
 from ganglion.model import (
     behaviour,
     booking,

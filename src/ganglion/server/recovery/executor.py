@@ -12,10 +12,10 @@ from ganglion.ledger.executors import depose, newest, refusal
 from ganglion.ledger.ledger import Ledger
 from ganglion.model.errors import EnvironmentFault, InUse, NotExecutor
 from ganglion.model.executor import Executor, Term, is_one_home, may_look, was_restarted
-from ganglion.worlds.local import fence
-from ganglion.worlds.local.identity import identify
-from ganglion.worlds.local.records import now_ms
-from ganglion.worlds.local.succession import end_all
+from ganglion.worlds.local.attempts.succession import end_all
+from ganglion.worlds.local.run_files import fence
+from ganglion.worlds.local.run_files.identity import identify
+from ganglion.worlds.local.run_files.records import now_ms
 
 HANDOVER_S = 900.0
 """Longest wait for a deposed server, whose jobs have their grace."""

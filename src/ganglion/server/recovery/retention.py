@@ -26,7 +26,7 @@ from ganglion.model.events import LedgerCut
 from ganglion.model.policy import Policy
 from ganglion.server.recovery.checkpoint import read
 from ganglion.server.state.transaction import Transaction
-from ganglion.worlds.local.retention import DAY_MS, EVERY_S, MB, Rule, rule_of
+from ganglion.worlds.local.run_files.retention import DAY_MS, EVERY_S, MB, Rule, rule_of
 
 ARCHIVE = "archive"
 """Folder of the home that holds what was cut off."""

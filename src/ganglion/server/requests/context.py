@@ -15,7 +15,7 @@ from ganglion.server.rest.home import Home
 from ganglion.server.signals.access import Keys
 from ganglion.server.state.feed import Feed
 from ganglion.server.telemetry.metrics import Metrics
-from ganglion.worlds.local.use import UseReader
+from ganglion.worlds.local.machine.use import UseReader
 
 
 class Context(Struct):

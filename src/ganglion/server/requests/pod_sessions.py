@@ -22,8 +22,8 @@ from ganglion.model.events_access import PodAccess, Stage, Verb
 from ganglion.server.requests.context import Context
 from ganglion.server.requests.terminals import Ending, Seat
 from ganglion.server.state.transaction import Transaction
-from ganglion.worlds.local.secret_store import ATTEMPTS, attempt_key
-from ganglion.worlds.local.withheld import scrubbed
+from ganglion.worlds.local.run_files.secret_store import ATTEMPTS, attempt_key
+from ganglion.worlds.local.run_files.withheld import scrubbed
 
 MOST_SHOWN = 16_384
 """Characters of a command line that are recorded."""

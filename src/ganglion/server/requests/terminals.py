@@ -14,8 +14,8 @@ from ganglion.model.errors import Conflict, GanglionError, NotFound
 from ganglion.model.plan import Phase
 from ganglion.server.state.refs import resolve
 from ganglion.server.state.transaction import Mind
-from ganglion.worlds.local.frames import STATUS, framed
-from ganglion.worlds.local.reaching import Ends, receive
+from ganglion.worlds.local.attempts.reaching import Ends, receive
+from ganglion.worlds.local.supervision.frames import STATUS, framed
 
 if TYPE_CHECKING:
     from ganglion.ledger.ledger import Ledger

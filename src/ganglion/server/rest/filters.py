@@ -11,7 +11,7 @@ from ganglion.lifecycle.status import State
 from ganglion.model.errors import FieldError
 from ganglion.model.workload import Kind
 from ganglion.server.rest.pages import Cursor, Limit, Paging
-from ganglion.specs.grammar.instants import parse_past
+from ganglion.specs.grammar.times.instants import parse_past
 
 MOST_VALUES = 1000
 """Most values of one key."""

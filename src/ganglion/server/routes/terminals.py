@@ -20,9 +20,9 @@ from ganglion.server.requests.pod_sessions import PodSession
 from ganglion.server.requests.terminals import Asked, Ending, Seat, meant, relay, seat_of
 from ganglion.server.rest.connections import PEER
 from ganglion.server.rest.problems import answer
-from ganglion.worlds.local.listening import Listener, listener
-from ganglion.worlds.local.paths import run_dir
-from ganglion.worlds.local.reaching import Ends, execute, terminal
+from ganglion.worlds.local.attempts.listening import Listener, listener
+from ganglion.worlds.local.attempts.reaching import Ends, execute, terminal
+from ganglion.worlds.local.run_files.paths import run_dir
 
 router = APIRouter()
 

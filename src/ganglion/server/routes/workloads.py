@@ -37,8 +37,8 @@ from ganglion.server.views.workloads import (
     reason_view,
     view,
 )
-from ganglion.specs.grammar.deadlines import parse_deadline
-from ganglion.specs.grammar.durations import parse_duration
+from ganglion.specs.grammar.times.deadlines import parse_deadline
+from ganglion.specs.grammar.times.durations import parse_duration
 
 T = TypeVar("T")
 

@@ -11,8 +11,8 @@ from msgspec.structs import replace
 
 from ganglion.model.errors import EnvironmentFault
 from ganglion.model.workload import Workload
-from ganglion.router.table import Access, Service
-from ganglion.router.tickets import TICKET, ticket
+from ganglion.router.balancing.table import Access, Service
+from ganglion.router.proxy.tickets import TICKET, ticket
 
 FILE = "router.key"
 KEY_BYTES = 32

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
+from ganglion.lifecycle.autoscaling.reading import Reading
 from ganglion.lifecycle.metrics.merge import Merged, Pages, merge
-from ganglion.lifecycle.scaling.reading import Reading
 from ganglion.model.behaviour import Scaling, Signal
 from ganglion.server.signals.prometheus import REMEMBERED, at_ms, job_of, of_answers
 from ganglion.server.signals.router_link import Heard

@@ -8,8 +8,8 @@ import structlog
 from msgspec import Struct
 
 from ganglion.model.errors import GanglionError
-from ganglion.router.stats import ServiceStats
-from ganglion.router.table import Endpoint, Service, State
+from ganglion.router.balancing.stats import ServiceStats
+from ganglion.router.balancing.table import Endpoint, Service, State
 
 if TYPE_CHECKING:
     from ganglion.router.link import Reading

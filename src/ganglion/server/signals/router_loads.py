@@ -1,8 +1,8 @@
 """What the router says of services, as readings of their load."""
 
-from ganglion.lifecycle.scaling.reading import Reading
+from ganglion.lifecycle.autoscaling.reading import Reading
 from ganglion.model.behaviour import Signal
-from ganglion.router.stats import ServiceStats
+from ganglion.router.balancing.stats import ServiceStats
 from ganglion.server.signals.router_link import Heard
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from ganglion.lifecycle.services import Part, Replica
 from ganglion.model.plan import Phase
-from ganglion.router.table import Endpoint, Service, State
+from ganglion.router.balancing.table import Endpoint, Service, State
 from ganglion.server.signals.access import access_of
 from ganglion.server.state.registry import Entry
 from ganglion.server.state.transaction import Transaction

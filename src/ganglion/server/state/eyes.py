@@ -9,7 +9,7 @@ import structlog
 from msgspec import Struct
 
 from ganglion.lifecycle.workspaces.look import Look
-from ganglion.lifecycle.workspaces.sights import Witness
+from ganglion.lifecycle.workspaces.observations import Witness
 from ganglion.worlds.onlooker import Onlooker
 
 THREADS = 4

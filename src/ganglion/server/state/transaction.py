@@ -12,7 +12,7 @@ from ganglion.model.events import Event
 from ganglion.model.events_access import PodAccess
 from ganglion.model.plan import Plan
 from ganglion.server.state.registry import Entry, Registry
-from ganglion.worlds.local.secret_store import SecretStore
+from ganglion.worlds.local.run_files.secret_store import SecretStore
 from ganglion.worlds.world import ServedWorld
 
 if TYPE_CHECKING:

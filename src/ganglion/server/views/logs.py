@@ -15,9 +15,9 @@ from ganglion.server.state.feed import Feed
 from ganglion.server.state.refs import resolve
 from ganglion.server.state.transaction import Mind
 from ganglion.server.views.workloads import filed_detail, ranks_of
-from ganglion.worlds.local.logs import ranks, stream
-from ganglion.worlds.local.retention import FILE as RETENTION
-from ganglion.worlds.local.retention import pruned
+from ganglion.worlds.local.run_files.logs import ranks, stream
+from ganglion.worlds.local.run_files.retention import FILE as RETENTION
+from ganglion.worlds.local.run_files.retention import pruned
 
 if TYPE_CHECKING:
     from ganglion.ledger.ledger import Ledger

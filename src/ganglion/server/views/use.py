@@ -10,8 +10,8 @@ from ganglion.engine.gangs.record import HOLDING, GangRecord
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.model.resources import WHOLE
 from ganglion.server.views.workloads import held_by
-from ganglion.worlds.local import paths, records
-from ganglion.worlds.local.use import GpuUse, TreeUse, UseReader
+from ganglion.worlds.local.machine.use import GpuUse, TreeUse, UseReader
+from ganglion.worlds.local.run_files import paths, records
 
 Device = tuple[str, int]
 """A node and the index of one of its devices."""

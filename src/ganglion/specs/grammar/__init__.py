@@ -4,7 +4,6 @@ Every `parse_x` takes what YAML or JSON yields, or a command-line text, and rais
 without file and line; every `print_x` prints the canonical form, which parses back to the same.
 """
 
-from ganglion.specs.grammar.durations import parse_duration, parse_slurm_time, print_duration
 from ganglion.specs.grammar.gpus import parse_gpus, print_gpus
 from ganglion.specs.grammar.names import parse_name, slug
 from ganglion.specs.grammar.places import parse_level, parse_placement, print_placement
@@ -15,6 +14,7 @@ from ganglion.specs.grammar.quantities import (
     print_memory,
 )
 from ganglion.specs.grammar.ranges import Span, parse_span, parse_values, print_span
+from ganglion.specs.grammar.times.durations import parse_duration, parse_slurm_time, print_duration
 
 __all__ = [
     "Span",

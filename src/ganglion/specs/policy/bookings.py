@@ -7,10 +7,10 @@ from ganglion.model.booking import Booking
 from ganglion.model.errors import FieldError
 from ganglion.model.levels import Level
 from ganglion.model.node import Node
-from ganglion.specs.grammar.instants import parse_instant, print_instant
 from ganglion.specs.grammar.lists import parse_texts
 from ganglion.specs.grammar.names import parse_host, parse_queue
 from ganglion.specs.grammar.places import parse_level
+from ganglion.specs.grammar.times.instants import parse_instant, print_instant
 from ganglion.specs.reading import fields as f
 from ganglion.specs.reading.mapping import Mapping, as_read, described
 from ganglion.specs.reading.renaming import Renaming, Vocabulary

@@ -10,8 +10,8 @@ from ganglion.model.booking import Booking
 from ganglion.model.policy import Policy
 from ganglion.model.queue import Queue
 from ganglion.specs.grammar.amounts import print_amounts
-from ganglion.specs.grammar.durations import print_duration
-from ganglion.specs.grammar.kinds import print_kinds
+from ganglion.specs.grammar.rules.kinds import print_kinds
+from ganglion.specs.grammar.times.durations import print_duration
 from ganglion.specs.policy.bookings import written_booking
 from ganglion.specs.policy.queue_schema import FlavorsFile, PreemptionFile
 from ganglion.specs.policy.schema import Knobs

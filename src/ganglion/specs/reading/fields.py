@@ -33,10 +33,6 @@ from ganglion.specs.grammar import (
     print_placement,
     print_span,
 )
-from ganglion.specs.grammar.access import parse_access, print_access
-from ganglion.specs.grammar.cron import parse_cron
-from ganglion.specs.grammar.deadlines import parse_deadline, print_deadline
-from ganglion.specs.grammar.hours import parse_hours, parse_zone, print_hours
 from ganglion.specs.grammar.lists import (
     parse_dependencies,
     parse_env,
@@ -50,8 +46,8 @@ from ganglion.specs.grammar.lists import (
     parse_trials,
 )
 from ganglion.specs.grammar.names import parse_host, parse_queue
-from ganglion.specs.grammar.scalars import parse_bool, parse_text, parse_whole
-from ganglion.specs.grammar.scaling import (
+from ganglion.specs.grammar.rules.access import parse_access, print_access
+from ganglion.specs.grammar.rules.scaling import (
     parse_pace,
     parse_ratio,
     parse_source,
@@ -60,7 +56,11 @@ from ganglion.specs.grammar.scaling import (
     print_pace,
     print_targets,
 )
+from ganglion.specs.grammar.scalars import parse_bool, parse_text, parse_whole
 from ganglion.specs.grammar.shares import parse_permille, print_permille
+from ganglion.specs.grammar.times.cron import parse_cron
+from ganglion.specs.grammar.times.deadlines import parse_deadline, print_deadline
+from ganglion.specs.grammar.times.hours import parse_hours, parse_zone, print_hours
 from ganglion.specs.grammar.words import (
     HAPPENINGS,
     ISOLATIONS,

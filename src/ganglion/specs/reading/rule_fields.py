@@ -26,13 +26,13 @@ from ganglion.specs.grammar.amounts import (
     print_amounts,
     print_scores,
 )
-from ganglion.specs.grammar.classes import (
+from ganglion.specs.grammar.rules.classes import (
     parse_classes,
     parse_steps,
     print_classes,
     print_steps,
 )
-from ganglion.specs.grammar.kinds import parse_kinds, print_kinds
+from ganglion.specs.grammar.rules.kinds import parse_kinds, print_kinds
 from ganglion.specs.grammar.scalars import parse_bool
 from ganglion.specs.grammar.shares import parse_permille, print_permille
 from ganglion.specs.grammar.words import one_of

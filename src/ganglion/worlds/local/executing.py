@@ -18,8 +18,8 @@ import sys
 import time
 from typing import Any
 
-from ganglion.worlds.local import pseudo
-from ganglion.worlds.local.frames import (
+from ganglion.worlds.local.supervision import pseudo
+from ganglion.worlds.local.supervision.frames import (
     CHUNK,
     CLOSE,
     MOST,
@@ -29,14 +29,14 @@ from ganglion.worlds.local.frames import (
     STDOUT,
     Caller,
 )
-from ganglion.worlds.local.processes import (
+from ganglion.worlds.local.supervision.processes import (
     CANNOT_RUN,
     NOT_FOUND,
     adopt_orphans,
     end_leftovers,
     reap,
 )
-from ganglion.worlds.local.wakeups import Wakeups
+from ganglion.worlds.local.supervision.wakeups import Wakeups
 
 GRACE_S = 1.0
 """How long the command has after SIGHUP and SIGTERM."""

@@ -18,8 +18,8 @@ import time
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from ganglion.worlds.local import pseudo
-from ganglion.worlds.local.frames import CHUNK, MOST, RESIZE, STDIN, STDOUT, Caller
+from ganglion.worlds.local.supervision import pseudo
+from ganglion.worlds.local.supervision.frames import CHUNK, MOST, RESIZE, STDIN, STDOUT, Caller
 
 SHOWN = 1 << 16
 """Bytes of the newest output that a new caller is shown."""

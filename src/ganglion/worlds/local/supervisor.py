@@ -18,12 +18,16 @@ from pathlib import Path
 
 from ganglion.lifecycle.failures.causes import NODE
 from ganglion.lifecycle.failures.oom import ran_out, sentence
-from ganglion.worlds.local import host, records
-from ganglion.worlds.local.callers import Callers
-from ganglion.worlds.local.fence import Fence
-from ganglion.worlds.local.hook import Hook
-from ganglion.worlds.local.members import Members
-from ganglion.worlds.local.processes import (
+from ganglion.worlds.local.machine import host
+from ganglion.worlds.local.run_files import records
+from ganglion.worlds.local.run_files.fence import Fence
+from ganglion.worlds.local.run_files.records import Record
+from ganglion.worlds.local.run_files.resume import Missing, settle
+from ganglion.worlds.local.run_files.withheld import SecretsGone, credentials_of, scrubbed
+from ganglion.worlds.local.supervision.callers import Callers
+from ganglion.worlds.local.supervision.hook import Hook
+from ganglion.worlds.local.supervision.members import Members
+from ganglion.worlds.local.supervision.processes import (
     Process,
     StartError,
     adopt_orphans,
@@ -31,10 +35,7 @@ from ganglion.worlds.local.processes import (
     last_line,
     reap,
 )
-from ganglion.worlds.local.records import Record
-from ganglion.worlds.local.resume import Missing, settle
-from ganglion.worlds.local.wakeups import Wakeups
-from ganglion.worlds.local.withheld import SecretsGone, credentials_of, scrubbed
+from ganglion.worlds.local.supervision.wakeups import Wakeups
 
 POLL_S = 2.0
 """How often orders are looked for when no signal announces them."""

@@ -20,18 +20,18 @@ from ganglion.model.node import Node
 from ganglion.model.plan import Plan, Resize, Start, Stop
 from ganglion.model.workload import Gang, Run, Workload
 from ganglion.worlds.causes import outcome_of
-from ganglion.worlds.local import records
-from ganglion.worlds.local.attempts import Attempts, Key, names
-from ganglion.worlds.local.clock import steady_clock
-from ganglion.worlds.local.env import ADDRESS, Gpu, inheritable
-from ganglion.worlds.local.health import Health
-from ganglion.worlds.local.launch import Ground, prepare, resized
-from ganglion.worlds.local.onlooker import LocalOnlooker, place_of
-from ganglion.worlds.local.outages import Outages
-from ganglion.worlds.local.retention import Retention
-from ganglion.worlds.local.seats import pod_id
-from ganglion.worlds.local.secret_store import SecretStore
-from ganglion.worlds.local.telling import tell
+from ganglion.worlds.local.attempts.launch import Ground, prepare, resized
+from ganglion.worlds.local.attempts.tracked import Attempts, Key, names
+from ganglion.worlds.local.machine.health import Health
+from ganglion.worlds.local.machine.outages import Outages
+from ganglion.worlds.local.ranks.env import ADDRESS, Gpu, inheritable
+from ganglion.worlds.local.ranks.seats import pod_id
+from ganglion.worlds.local.run_files import records
+from ganglion.worlds.local.run_files.clock import steady_clock
+from ganglion.worlds.local.run_files.retention import Retention
+from ganglion.worlds.local.run_files.secret_store import SecretStore
+from ganglion.worlds.local.workspaces.onlooker import LocalOnlooker, place_of
+from ganglion.worlds.local.workspaces.telling import tell
 from ganglion.worlds.onlooker import Onlooker
 
 DOUBT_MS = 5_000

@@ -14,10 +14,10 @@ from ganglion.model.placement import PodPlacement
 from ganglion.model.plan import Resize, Start, Stop
 from ganglion.worlds.causes import outcome_of, trade_of
 from ganglion.worlds.simulated.attempt import Attempt, Past, Timing
-from ganglion.worlds.simulated.faults import Dice
+from ganglion.worlds.simulated.faults.rates import Dice
+from ganglion.worlds.simulated.faults.reports import Reports
 from ganglion.worlds.simulated.heap import Heap
 from ganglion.worlds.simulated.job import SimJob, gpu_milli
-from ganglion.worlds.simulated.reports import Reports
 from ganglion.worlds.simulated.watcher import End, Watcher
 
 BEGIN, FINISH, FAIL, STOPPED, JOINED, LEFT, SAVED, CRASH = 2, 3, 4, 5, 7, 8, 9, 14

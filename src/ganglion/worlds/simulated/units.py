@@ -3,7 +3,7 @@
 from decimal import Decimal, InvalidOperation
 
 from ganglion.model.errors import FieldError
-from ganglion.specs.grammar.durations import parse_duration
+from ganglion.specs.grammar.times.durations import parse_duration
 
 
 def parse_ms(text: str, key: str) -> int:

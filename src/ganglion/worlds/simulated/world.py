@@ -7,12 +7,12 @@ from ganglion.model.events import Event, GangEnded, GangSubmitted, Outcome
 from ganglion.model.node import Node
 from ganglion.model.plan import Plan
 from ganglion.model.workload import Workload
-from ganglion.worlds.simulated import breakage as broken
 from ganglion.worlds.simulated.attempt import Timing
-from ganglion.worlds.simulated.faults import Dice, Faults
+from ganglion.worlds.simulated.faults import breakage as broken
+from ganglion.worlds.simulated.faults.rates import Dice, Faults
+from ganglion.worlds.simulated.faults.reports import REPORT, Reports
 from ganglion.worlds.simulated.heap import Heap
 from ganglion.worlds.simulated.job import SimJob
-from ganglion.worlds.simulated.reports import REPORT, Reports
 from ganglion.worlds.simulated.running import Running
 from ganglion.worlds.simulated.watcher import Watcher
 

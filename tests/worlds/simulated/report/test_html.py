@@ -9,11 +9,11 @@ import pytest
 from msgspec import structs
 from tests.worlds.simulated.samples import job, scenario
 
-from ganglion.worlds.simulated.faults import PRESETS
+from ganglion.worlds.simulated.faults.rates import PRESETS
 from ganglion.worlds.simulated.report.html import render_html
 from ganglion.worlds.simulated.report.summary import Summary, as_json, summarise
 from ganglion.worlds.simulated.run import simulate
-from ganglion.worlds.simulated.setup import Options, scenario_of
+from ganglion.worlds.simulated.setup.options import Options, scenario_of
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -10,7 +10,7 @@ from ganglion.model.workload import Kind
 from ganglion.specs.workload.behaviour import idle_of, scaling_of
 from ganglion.specs.workload.workload import WorkloadFile, parse_workloads
 from ganglion.worlds.kubernetes import names
-from ganglion.worlds.kubernetes.submit import marks
+from ganglion.worlds.kubernetes.submit.manifests import marks
 
 KEYS = {
     names.REPLICAS: "replicas",

@@ -11,7 +11,7 @@ from ganglion.worlds.kubernetes.http.client import Api
 from ganglion.worlds.kubernetes.http.reflect import Change, Reflector
 from ganglion.worlds.kubernetes.instance import FIRST, Instance
 from ganglion.worlds.kubernetes.names import INSTANCE
-from ganglion.worlds.kubernetes.submit import marks
+from ganglion.worlds.kubernetes.submit.manifests import marks
 from ganglion.worlds.kubernetes.submit.objects import Main
 from ganglion.worlds.kubernetes.types.pod import Pod
 

@@ -11,7 +11,7 @@ from ganglion.lifecycle.workspaces.dcgm import readings
 from ganglion.lifecycle.workspaces.gpus import GpuReading, gpu_sight
 from ganglion.lifecycle.workspaces.kernels import Notebooks, kernel_sight
 from ganglion.lifecycle.workspaces.look import Look, Loss
-from ganglion.lifecycle.workspaces.sights import Sight, Witness
+from ganglion.lifecycle.workspaces.observations import Sight, Witness
 from ganglion.model.behaviour import Idle
 from ganglion.worlds.dcgm import SPAN_MS
 from ganglion.worlds.jupyter import JupyterProbe

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct, field
 
-from ganglion.lifecycle.scaling.scaler import Desired, Scaler
+from ganglion.lifecycle.autoscaling.scaler import Desired, Scaler
 from ganglion.model.behaviour import Scaling
 from ganglion.server.cluster.controllers.load import History, load_of
 from ganglion.server.cluster.controllers.mains import Kept

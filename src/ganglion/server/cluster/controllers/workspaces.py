@@ -5,13 +5,13 @@ from collections.abc import Mapping
 from msgspec import Struct, field
 
 from ganglion.lifecycle.workspaces.look import Look
+from ganglion.lifecycle.workspaces.observations import Memory
 from ganglion.lifecycle.workspaces.rule import GAP_MS, Act, Pace, Step, Warned, every_ms, step
-from ganglion.lifecycle.workspaces.sights import Memory
 from ganglion.model.workload import Kind, Workload
 from ganglion.server.cluster.controllers.mains import Kept
 from ganglion.server.cluster.controllers.onlooker import ClusterOnlooker, Place
 from ganglion.server.state.eyes import Eyes, Key
-from ganglion.specs.grammar.durations import print_duration
+from ganglion.specs.grammar.times.durations import print_duration
 from ganglion.worlds.kubernetes import names
 from ganglion.worlds.kubernetes.types.pod import Pod
 

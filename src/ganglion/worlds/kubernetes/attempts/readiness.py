@@ -9,7 +9,7 @@ same gang becomes ready elsewhere, or a second one of another namespace fails on
 from collections.abc import Iterator
 
 from ganglion.model.workload import Kind
-from ganglion.specs.grammar.durations import print_duration
+from ganglion.specs.grammar.times.durations import print_duration
 from ganglion.worlds.kubernetes.cluster_view.attempt import Attempt, Stage
 from ganglion.worlds.kubernetes.cluster_view.context import Context, Unready
 from ganglion.worlds.kubernetes.types.pod import ContainerStatus, Pod

@@ -15,9 +15,9 @@ from ganglion.worlds.kubernetes.http import errors as api_errors
 from ganglion.worlds.kubernetes.http.client import Api
 from ganglion.worlds.kubernetes.http.errors import Absent, ApiError, Broken, Refused
 from ganglion.worlds.kubernetes.http.patches import Patch
-from ganglion.worlds.kubernetes.submit import marks
+from ganglion.worlds.kubernetes.submit.manifests import marks
+from ganglion.worlds.kubernetes.submit.manifests.pod import Manifest
 from ganglion.worlds.kubernetes.submit.places import MAINS, collection, place_of, title
-from ganglion.worlds.kubernetes.submit.pod import Manifest
 from ganglion.worlds.kubernetes.types.meta import Anything
 
 TRIES = 3

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from ganglion.model.errors import NotFound, StateError
 from ganglion.worlds.kubernetes.http.client import Api
 from ganglion.worlds.kubernetes.http.errors import Absent, Forbidden
-from ganglion.worlds.kubernetes.submit import marks
+from ganglion.worlds.kubernetes.submit.manifests import marks
 from ganglion.worlds.kubernetes.submit.objects import Main, SeenPod
 from ganglion.worlds.kubernetes.submit.places import COMPANIONS, MAINS, collection, place
 from ganglion.worlds.kubernetes.types.meta import Anything

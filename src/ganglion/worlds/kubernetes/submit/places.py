@@ -1,6 +1,6 @@
 """Where objects lie on the API server."""
 
-from ganglion.worlds.kubernetes.submit.pod import Manifest
+from ganglion.worlds.kubernetes.submit.manifests.pod import Manifest
 
 PLURALS = {
     "Job": ("batch/v1", "jobs"),

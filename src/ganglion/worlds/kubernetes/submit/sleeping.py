@@ -10,8 +10,8 @@ from ganglion.model.workload import Kind
 from ganglion.worlds.kubernetes import names
 from ganglion.worlds.kubernetes.http.client import Api
 from ganglion.worlds.kubernetes.http.patches import Patch
-from ganglion.worlds.kubernetes.submit import marks
 from ganglion.worlds.kubernetes.submit.finding import Seen, find
+from ganglion.worlds.kubernetes.submit.manifests import marks
 from ganglion.worlds.kubernetes.submit.objects import Main
 from ganglion.worlds.kubernetes.submit.places import collection, place
 from ganglion.worlds.kubernetes.types.meta import Anything

@@ -9,9 +9,9 @@ from ganglion.model.errors import FieldError
 from ganglion.model.levels import Level
 from ganglion.model.plan import SavePoint
 from ganglion.model.workload import Checkpoint, Kind, Topology
-from ganglion.specs.grammar.deadlines import parse_deadline
-from ganglion.specs.grammar.durations import parse_duration
-from ganglion.specs.grammar.instants import parse_instant
+from ganglion.specs.grammar.times.deadlines import parse_deadline
+from ganglion.specs.grammar.times.durations import parse_duration
+from ganglion.specs.grammar.times.instants import parse_instant
 from ganglion.worlds.kubernetes import markers, names
 from ganglion.worlds.kubernetes.types.meta import Meta
 

@@ -8,7 +8,7 @@ from ganglion.model.events import Outcome
 from ganglion.model.policy import Policy
 from ganglion.worlds.causes import Trade
 from ganglion.worlds.simulated.attempt import Timing
-from ganglion.worlds.simulated.faults import Faults
+from ganglion.worlds.simulated.faults.rates import Faults
 from ganglion.worlds.simulated.metrics.records import JobRecord, Spread, spread
 from ganglion.worlds.simulated.report.series import Series, cdf, series_of
 from ganglion.worlds.simulated.run import Run

@@ -1,0 +1,1 @@
+"""Requests and WebSockets from callers to replicas and back."""

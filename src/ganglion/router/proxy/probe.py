@@ -1,0 +1,110 @@
+"""Probes of replicas: of those that start, those that failed, and those that serve."""
+
+import asyncio
+from http import HTTPStatus
+
+import aiohttp
+
+from ganglion.router.balancing.balancer import Balancer, Replica
+from ganglion.router.balancing.registry import now_ms
+from ganglion.router.balancing.table import State, split_address
+
+FIRST_S, LAST_S = 0.02, 1.0
+"""Shortest and longest pause between two attempts; pauses grow."""
+GROWTH = 1.5
+APART_S, LONGEST_APART_S = 0.05, 10.0
+"""Pause after a failure of a replica, doubled each time until it answers."""
+CHECK_S = 5.0
+"""Pause between two probes of a replica that gets requests."""
+PATIENCE = 3
+"""Failed probes in a row that take a replica out: a busy one may be slow once."""
+
+
+class Prober:
+    """Probes replicas, each in its own task.
+
+    Probe replicas that get no requests until they answer. Probe those that get requests every
+    `check_s`, where their service has a health path.
+
+    Args:
+        session: makes the requests.
+        check_s: pause between two probes of a healthy replica, in seconds.
+    """
+
+    def __init__(self, session: aiohttp.ClientSession, check_s: float = CHECK_S) -> None:
+        self._session, self._check_s = session, check_s
+        self._tasks: dict[Replica, asyncio.Task[None]] = {}
+
+    def watch(self, balancer: Balancer, replica: Replica) -> None:
+        """Begin to probe it, unless a probe runs or is not needed."""
+        known = replica.up and not balancer.service.health
+        if known or replica in self._tasks or not _wanted(replica):
+            return
+        task = asyncio.create_task(self._followed(balancer, replica))
+        self._tasks[replica] = task
+        task.add_done_callback(lambda _: self._tasks.pop(replica, None))
+
+    async def close(self) -> None:
+        """End all probes."""
+        tasks = list(self._tasks.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _followed(self, balancer: Balancer, replica: Replica) -> None:
+        while _wanted(replica):
+            if not replica.up:
+                await self._until_up(balancer, replica)
+            elif balancer.service.health:
+                await self._until_sick(balancer, replica)
+            else:
+                return
+
+    async def _until_up(self, balancer: Balancer, replica: Replica) -> None:
+        await asyncio.sleep(apart_s(replica.strikes))
+        pause = FIRST_S
+        while _wanted(replica) and not replica.up:
+            if await self._answers(balancer, replica):
+                balancer.revive(replica, now_ms())
+                return
+            await asyncio.sleep(pause)
+            pause = min(LAST_S, pause * GROWTH)
+
+    async def _until_sick(self, balancer: Balancer, replica: Replica) -> None:
+        """Take a replica that is up out after several failed probes in a row."""
+        wrong = 0
+        while _wanted(replica) and replica.up and wrong < PATIENCE:
+            await asyncio.sleep(self._check_s)
+            wrong = 0 if await self._answers(balancer, replica) else wrong + 1
+        if wrong == PATIENCE and replica.up:
+            balancer.fail(replica, now_ms())
+
+    async def _answers(self, balancer: Balancer, replica: Replica) -> bool:
+        service, address = balancer.service, replica.endpoint.address
+        patience_s = max(0.05, service.limits.connect_ms / 1000)
+        try:
+            async with asyncio.timeout(patience_s):
+                if service.health:
+                    return await self._healthy(f"http://{address}{service.health}")
+                return await _connects(address)
+        except (OSError, aiohttp.ClientError, TimeoutError):
+            return False
+
+    async def _healthy(self, url: str) -> bool:
+        async with self._session.get(url, allow_redirects=False) as found:
+            return HTTPStatus.OK <= found.status < HTTPStatus.MULTIPLE_CHOICES
+
+
+def apart_s(strikes: int) -> float:
+    """Seconds to pause after this number of failures in a row."""
+    return min(LONGEST_APART_S, APART_S * 2 ** min(strikes - 1, 16)) if strikes else 0.0
+
+
+def _wanted(replica: Replica) -> bool:
+    return not replica.gone and replica.endpoint.state != State.DRAINING
+
+
+async def _connects(address: str) -> bool:
+    _, writer = await asyncio.open_connection(*split_address(address))
+    writer.close()
+    return True

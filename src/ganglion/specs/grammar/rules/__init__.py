@@ -1,0 +1,1 @@
+"""Rules that combine several values: access, priority classes, kinds, scaling."""

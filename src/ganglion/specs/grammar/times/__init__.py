@@ -1,0 +1,1 @@
+"""Points in time, lengths of time, working hours and schedules."""

@@ -1,0 +1,1 @@
+"""Attempts from outside: starting, watching, reaching and ending them."""

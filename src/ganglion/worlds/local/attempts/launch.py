@@ -1,0 +1,241 @@
+"""From a decided start or resize to what a supervisor carries out."""
+
+import shutil
+import signal
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from ganglion.model.errors import FieldError, NotFound
+from ganglion.model.executor import Term
+from ganglion.model.placement import Placement
+from ganglion.model.plan import Resize, Start
+from ganglion.model.workload import Checkpoint, Gang, Kind, Run, Workload
+from ganglion.worlds.environment import SLURM_SWITCH
+from ganglion.worlds.local.machine.ports import free_port, is_free, is_reusable
+from ganglion.worlds.local.ranks import slurm
+from ganglion.worlds.local.ranks.env import Facts, Gpu, hostfile, rank_env
+from ganglion.worlds.local.ranks.seats import Seat, Table, pod_id, seats
+from ganglion.worlds.local.run_files import fence, paths, records
+from ganglion.worlds.local.run_files.records import Record
+from ganglion.worlds.local.run_files.secret_store import SecretStore, without_credentials
+from ganglion.worlds.local.workspaces.kept import furnish, port_key
+
+
+class Ground(Struct, frozen=True):
+    """What every launch of one world shares.
+
+    Attributes:
+        home: Ganglion's home directory.
+        gpus: node name -> its devices in the node's order.
+        inherited: environment that every job starts from.
+        run_of: what gang number i of a workload executes.
+        secrets: keeps credentials out of specs.
+        umask: of jobs; -1 = that of the server.
+        open_files: soft limit of jobs; 0 = that of the server.
+        term: the ledger and the generation of it that this home executes; None = unknown.
+    """
+
+    home: Path
+    gpus: Mapping[str, tuple[Gpu, ...]]
+    inherited: Mapping[str, str]
+    run_of: Callable[[Workload, int], Run]
+    secrets: SecretStore
+    umask: int = -1
+    open_files: int = 0
+    term: Term | None = None
+
+
+def prepare(ground: Ground, start: Start, workload: Workload, taken: set[int]) -> Record:
+    """Make the attempt's directories and return its spec; the spec itself is not written.
+
+    Args:
+        ground: what every launch shares.
+        start: the decision.
+        workload: what was submitted.
+        taken: ports promised to live attempts.
+
+    Raises:
+        OSError: a directory cannot be made.
+        GanglionError: the workload cannot be run here; the message says why.
+    """
+    gang, attempt = start.gang, start.attempt
+    _check_place(ground, start.placement)
+    secrets = ground.secrets.values_of(gang.workload, workload)
+    run = ground.run_of(workload, gang.index)
+    facts = _facts(ground, start, workload.name, _ports(ground, start, run, taken))
+    home = ground.home
+    logs, reports = paths.log_dir(home, gang.id, attempt), f"{facts.run_dir}/{records.REPORTS}"
+    for folder in (facts.run_dir, facts.checkpoint_dir, logs, reports):
+        Path(folder).mkdir(mode=0o700, parents=True, exist_ok=True)
+    table = seats(gang, start.placement)
+    _write_hosts(facts, table)
+    contract = gang.checkpoint or Checkpoint()
+    spec: Record = {
+        "gang": gang.id,
+        "attempt": attempt,
+        "boot": records.boot_id(),
+        "log_dir": str(logs),
+        "checkpoint_dir": facts.checkpoint_dir,
+        "resume": [{"step": each.step, "path": each.path} for each in start.resume],
+        "must_resume": contract.must_resume,
+        "signal": signal_number(contract.signal),
+        "grace_ms": contract.grace_ms,
+        "time_limit_ms": gang.time_limit_ms,
+        "replace": gang.replace,
+        "again": workload.retry.limits.get("failure", workload.retry.limit) * gang.replace,
+        "ports": [facts.master_port, facts.service_port],
+        "service_port": facts.service_port,
+        "env": dict(ground.inherited),
+        "umask": ground.umask,
+        "open_files": ground.open_files,
+        "pods": _pods(gang, table, run, facts, ground.inherited),
+        "term": _term(ground),
+    }
+    furnish(home, gang, workload, run, spec)
+    ground.secrets.withhold(gang.id, spec, secrets)
+    return spec
+
+
+def resized(
+    ground: Ground, resize: Resize, workload: Workload, spec: Record, pods: list[Record]
+) -> list[Record]:
+    """The pods of an attempt after a change of its size; those that stay are as they were.
+
+    Args:
+        ground: what every launch shares.
+        resize: the decision.
+        workload: what was submitted.
+        spec: of the attempt.
+        pods: those it has.
+
+    Raises:
+        OSError: the host file cannot be written.
+        GanglionError: the new pods cannot be run here; the message says why.
+    """
+    _check_place(ground, resize.placement)
+    gang, old = resize.gang, {pod["id"]: pod for pod in pods}
+    run = ground.run_of(workload, gang.index)
+    facts = _facts(ground, resize, workload.name, spec["ports"])
+    kept = {key: (pod["number"], pod["ranks"][0]["rank"]) for key, pod in old.items()}
+    table = seats(gang, resize.placement, kept)
+    _write_hosts(facts, table)
+    found = _pods(gang, table, run, facts, ground.inherited)
+    without_credentials(found)  # they lie where those of the attempt were put at its start
+    return [old.get(pod["id"], pod) for pod in found]
+
+
+def _term(ground: Ground) -> Record | None:
+    """What tells a supervisor that its generation has ended; see `fence`."""
+    if ground.term is None:
+        return None
+    path = str(fence.path_of(ground.home))
+    return {"ledger": ground.term.ledger, "generation": ground.term.generation, "fence": path}
+
+
+def _write_hosts(facts: Facts, table: Table) -> None:
+    """Write the host file; a reader at that moment sees the old or the new one."""
+    path = Path(facts.run_dir) / records.HOSTFILE
+    scratch = path.with_suffix(".new")
+    scratch.write_text(hostfile(table), encoding="ascii")
+    scratch.replace(path)
+
+
+def _check_place(ground: Ground, placement: Placement) -> None:
+    for pod in placement.pods:
+        gpus = ground.gpus.get(pod.node)
+        if gpus is None:
+            raise NotFound(f"this machine has no node {pod.node}")
+        if len(gpus) <= max(pod.devices, default=-1):
+            raise NotFound(f"node {pod.node} has {len(gpus)} devices, not {max(pod.devices) + 1}")
+
+
+def _ports(ground: Ground, start: Start, run: Run, taken: set[int]) -> tuple[int, int]:
+    """Ports for the rendezvous and for a service."""
+    # Two servers must not agree on one port.
+    key = port_key(ground.home, start.gang, start.attempt)
+    master = free_port(f"{key} master", taken)
+    free = is_reusable if start.gang.kind is Kind.WORKSPACE else is_free
+    return master, free_port(f"{key} service", taken | {master}, run.port, free)
+
+
+def _facts(ground: Ground, decision: Start | Resize, name: str, ports: Sequence[int]) -> Facts:
+    gang, attempt = decision.gang, decision.attempt
+    return Facts(
+        attempt=attempt,
+        name=name,
+        master_port=ports[0],
+        service_port=ports[1],
+        checkpoint_dir=str(_checkpoints(ground.home, gang)),
+        run_dir=str(paths.run_dir(ground.home, gang.id, attempt)),
+        gpus=ground.gpus,
+    )
+
+
+def _checkpoints(home: Path, gang: Gang) -> Path:
+    """The contract's path, one directory below it for each trial of a sweep."""
+    if gang.checkpoint is None or not gang.checkpoint.path:
+        return paths.checkpoint_dir(home, gang.id)
+    path = Path(gang.checkpoint.path).expanduser()
+    if not path.is_absolute():
+        raise FieldError(f"{path} is not an absolute path", key="checkpoint.path")
+    return path / str(gang.index) if gang.kind is Kind.SWEEP else path
+
+
+def _pods(
+    gang: Gang, table: Table, run: Run, facts: Facts, inherited: Mapping[str, str]
+) -> list[Record]:
+    search = {}
+    if run.env.get(SLURM_SWITCH) == "1":
+        search["PATH"] = slurm.provide(Path(facts.run_dir), run.env, inherited)
+    shell = shutil.which("bash") or "/bin/sh"
+    pods: dict[int, Record] = {}
+    for seat in table:
+        pod = pods.setdefault(seat.node_rank, _pod(seat, run, shell, facts))
+        env = rank_env(gang, table, run, seat, facts) | search
+        rank = {"rank": seat.rank, "argv": _argv(run, shell), "env": env}
+        pod["ranks"].append(rank | ({"tty": True} if run.tty and seat.rank == 0 else {}))
+    return list(pods.values())
+
+
+def _pod(seat: Seat, run: Run, shell: str, facts: Facts) -> Record:
+    """One pod; its devices as (number on the node, number on the machine)."""
+    place = seat.pod
+    gpus = facts.gpus[place.node]
+    return {
+        "id": pod_id(place),
+        "number": seat.node_rank,
+        "node": place.node,
+        "devices": [[device, gpus[device].index] for device in place.devices],
+        "workdir": _workdir(run),
+        "setup": [shell, "-c", run.setup] if run.setup else None,
+        "ranks": [],
+    }
+
+
+def _argv(run: Run, shell: str) -> list[str]:
+    if not run.command:
+        raise FieldError("there is no command to run", key="run", hint="give the workload a `run`")
+    return [shell, "-c", " ".join(run.command)] if run.shell else list(run.command)
+
+
+def _workdir(run: Run) -> str:
+    path = Path(run.workdir or "~").expanduser()
+    if not path.is_absolute():
+        raise FieldError(f"{path} is not an absolute path", key="workdir")
+    return str(path)
+
+
+def signal_number(name: str) -> int:
+    """Number of a signal given as `SIGUSR1`, `USR1` or `10`.
+
+    Raises:
+        FieldError: there is no such signal on this machine.
+    """
+    if name.isdigit() and int(name) in set(signal.Signals):
+        return int(name)
+    full = name.upper() if name.upper().startswith("SIG") else f"SIG{name.upper()}"
+    if full not in signal.Signals.__members__:
+        raise FieldError(f"{name} is no signal of this machine", key="checkpoint.signal")
+    return signal.Signals[full].value

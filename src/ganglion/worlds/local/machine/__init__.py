@@ -1,0 +1,1 @@
+"""What this machine has: processes, files, GPUs, ports. All other modules ask these."""

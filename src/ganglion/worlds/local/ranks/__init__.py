@@ -1,0 +1,1 @@
+"""The ranks of a gang and the environment of each."""

@@ -1,0 +1,1 @@
+"""The files of attempts: records, logs, reports, secrets, and how long they are kept."""

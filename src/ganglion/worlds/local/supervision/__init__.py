@@ -1,0 +1,1 @@
+"""Parts of an attempt's supervisor: processes, terminals, callers. Standard library only."""

@@ -1,0 +1,48 @@
+"""Notifies the user of a workspace: a file that its programs may read, and its terminals."""
+
+import contextlib
+import os
+from pathlib import Path
+
+from ganglion.worlds.local.machine import presence
+from ganglion.worlds.local.run_files import records
+
+WARNING = "warning"
+"""File in the run directory that holds a warning for as long as it stands."""
+
+
+def tell(run: Path, message: str, now: int) -> None:
+    """Put a warning up, or take it down.
+
+    Args:
+        run: run directory of the attempt.
+        message: for people; empty = the warning is taken back.
+        now: the time in ms.
+
+    Raises:
+        OSError: the disk refuses.
+    """
+    note = run / WARNING
+    if not message:
+        note.unlink(missing_ok=True)
+        return
+    scratch = note.with_suffix(".new")
+    scratch.write_text(f"{message}\n", encoding="utf-8")
+    scratch.replace(note)
+    begun = records.read(run / records.START)
+    total = presence.total(begun["pid"], now) if begun else None
+    for tty in total.ttys if total else ():
+        _write(tty, f"\r\n\a[ganglion] {message}\r\n")
+
+
+def _write(tty: int, text: str) -> None:
+    """Write to a terminal as wall(1) does; one that is closed or full is passed over."""
+    path = presence.terminal(tty)
+    if path is None:
+        return
+    with contextlib.suppress(OSError):
+        fd = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY)
+        try:
+            os.write(fd, text.encode())
+        finally:
+            os.close(fd)

@@ -1,0 +1,1 @@
+"""From the options of a simulation to its scenario: trace or synthetic jobs, cluster, policy."""

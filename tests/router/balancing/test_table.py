@@ -1,0 +1,51 @@
+"""Tables that contradict themselves are refused by name."""
+
+import msgspec
+import pytest
+
+from ganglion.model.errors import FieldError
+from ganglion.router.balancing.table import Endpoint, Service, Table, check, split_address
+
+
+def table(*services: Service) -> Table:
+    return Table(1, services)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (table(Service("a"), Service("a")), "services: 'a' is there twice"),
+        (table(Service("")), "services: '' cannot be part of a URL"),
+        (table(Service("-")), "services: '-' cannot be part of a URL"),
+        (table(Service("a/b")), "services: 'a/b' cannot be part of a URL"),
+        (table(Service("é")), "services: 'é' cannot be part of a URL"),
+        (
+            table(Service("a", (Endpoint("a/0", "h:1"), Endpoint("a/0", "h:2")))),
+            "services.a.endpoints: 'a/0' is there twice",
+        ),
+        (
+            table(Service("a", (Endpoint("a/0", "nowhere"),))),
+            "services.a.a/0.address: 'nowhere' is no address",
+        ),
+        (
+            table(Service("a", (Endpoint("a/0", "host:70000"),))),
+            "services.a.a/0.address: 'host:70000' is no address",
+        ),
+    ],
+)
+def test_a_wrong_table_is_refused_by_name(wrong: Table, said: str) -> None:
+    with pytest.raises(FieldError) as caught:
+        check(wrong)
+    assert str(caught.value) == said
+
+
+def test_addresses_have_a_host_and_a_port() -> None:
+    assert split_address("127.0.0.1:80") == ("127.0.0.1", 80)
+    assert split_address("[::1]:8000") == ("::1", 8000)
+
+
+def test_a_table_survives_the_wire() -> None:
+    whole = table(
+        Service("chat", (Endpoint("chat-1/0", "127.0.0.1:1", models=("m",)),), health="/h")
+    )
+    assert msgspec.json.decode(msgspec.json.encode(whole), type=Table) == whole
