@@ -7,10 +7,10 @@ from typing import Any, cast
 from prometheus_client import CollectorRegistry
 from prometheus_client.metrics import MetricWrapperBase
 
-from ganglion.lifecycle.workspaces.wards import Wards
-from ganglion.router.desk import Desk
+from ganglion.lifecycle.workspaces.idle_state import Wards
+from ganglion.router.balancing.balancer import Balancer
+from ganglion.router.balancing.registry import ServiceRegistry
 from ganglion.router.metrics import Families
-from ganglion.router.switch import Switch
 from ganglion.server.cluster.source import ClusterSource
 from ganglion.server.controllers.workspace_metrics import WorkspaceFigures
 from ganglion.server.controllers.workspaces import WorkspacesController
@@ -81,8 +81,8 @@ def scheduler() -> list[Row]:
 def router() -> list[Row]:
     """Metrics of a router."""
     registry = CollectorRegistry(auto_describe=False)
-    desks: list[Desk] = []
-    registry.register(Families(cast("Switch", SimpleNamespace(all=lambda: desks))))
+    desks: list[Balancer] = []
+    registry.register(Families(cast("ServiceRegistry", SimpleNamespace(all=lambda: desks))))
     return list(_rows(registry))
 
 
