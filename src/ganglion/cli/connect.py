@@ -1,6 +1,6 @@
 """The connection that commands share, and live names for shell completion."""
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, overload
 
 import click
 from click.shell_completion import CompletionItem
@@ -8,12 +8,17 @@ from click.shell_completion import CompletionItem
 if TYPE_CHECKING:
     from ganglion.cli.contexts import Where
     from ganglion.client import Client
+    from ganglion.client.workload_client import WorkloadClient
 
 COMPLETION_TIMEOUT_S = 1.0
 """Longest that pressing Tab may wait for the server."""
 
 
-def connect(timeout_s: float = 30.0, where: "Where | None" = None) -> "Client":
+@overload
+def connect(timeout_s: float = 30.0, where: None = None) -> "Client": ...
+@overload
+def connect(timeout_s: float = 30.0, *, where: "Where | None") -> "WorkloadClient": ...
+def connect(timeout_s: float = 30.0, where: "Where | None" = None) -> "WorkloadClient":
     """Connect to the server of this user, or to a cluster.
 
     Args:
@@ -24,8 +29,7 @@ def connect(timeout_s: float = 30.0, where: "Where | None" = None) -> "Client":
         EnvironmentFault: no server is running, or no cluster is configured.
     """
     if where is not None:
-        # It answers the calls of the commands that take --context, and no others.
-        return cast("Client", where.open(timeout_s))
+        return where.open(timeout_s)
     from ganglion.client import Client
 
     return Client.from_home(timeout_s=timeout_s)

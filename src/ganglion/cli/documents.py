@@ -14,7 +14,7 @@ from ganglion.cli.screen import note
 from ganglion.model.errors import FieldError, InputError
 
 if TYPE_CHECKING:
-    from ganglion.client import Client
+    from ganglion.client.workload_client import WorkloadClient
     from ganglion.specs.workload.workload import WorkloadFile
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -184,7 +184,7 @@ def prepared(doc: "WorkloadFile") -> Document:
     return sent | ({"env": env} if env else {}) | ({"secrets": secrets} if secrets else {})
 
 
-def freely_named(client: "Client", job: Job) -> Document:
+def freely_named(client: "WorkloadClient", job: Job) -> Document:
     """Return the document, its name numbered when it was generated and is taken."""
     if not job.made_up:
         return job.document

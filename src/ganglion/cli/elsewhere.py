@@ -2,16 +2,10 @@
 
 from typing import TYPE_CHECKING
 
-from ganglion.model.errors import StateError
+from ganglion.client.workload_client import LocalOnly
 
 if TYPE_CHECKING:
     from ganglion.cli.contexts import Where
-
-
-class LocalOnly(StateError):
-    """The command works in the local world only."""
-
-    code = "state.local_only"
 
 
 def local_only(where: "Where | None", verb: str, instead: str) -> None:

@@ -13,7 +13,7 @@ from ganglion.cli.options import command, output
 
 if TYPE_CHECKING:
     from ganglion.api.events import EventView
-    from ganglion.client import Client
+    from ganglion.client.workload_client import WorkloadClient
 
 
 def _known(_: click.Context, __: click.Parameter, types: tuple[str, ...]) -> frozenset[str]:
@@ -62,13 +62,15 @@ def events(
             _print(view, form)
 
 
-def print_history(client: "Client", job: str, *, follow: bool) -> None:
+def print_history(client: "WorkloadClient", job: str, *, follow: bool) -> None:
     """Print the events of one workload, or of one gang of it."""
     for view in _found(client, job, 0, follow=follow):
         _print(view, "text")
 
 
-def _found(client: "Client", job: str, after: int, *, follow: bool) -> "Iterator[EventView]":
+def _found(
+    client: "WorkloadClient", job: str, after: int, *, follow: bool
+) -> "Iterator[EventView]":
     """Yield the events of a workload, of `JOB/3` alone, or of all without a job."""
     ref, slash, index = job.partition("/")
     wanted = f"{client.workload(ref).id}{slash}{index}" if job else ""

@@ -14,7 +14,7 @@ from ganglion.cli.screen import note
 from ganglion.model.errors import StateError
 
 if TYPE_CHECKING:
-    from ganglion.client import Client
+    from ganglion.client.workload_client import WorkloadClient
 
 NO_TERMINAL = "state.no_terminal"
 SHELL = ("sh", "-c", "command -v bash >/dev/null && exec bash; exec sh")
@@ -101,7 +101,7 @@ def attach(job: str, where: Where | None) -> int:
         return _watch(client, job)
 
 
-def stay(client: "Client", job: str) -> int:
+def stay(client: "WorkloadClient", job: str) -> int:
     """Join the terminal of a job until it ends or the person leaves; return the exit code.
 
     Raises:
@@ -127,7 +127,7 @@ def _end(job: str) -> int:
     return Waiter(connect, Wish((found,), False, "ended", None), quiet=True).run()
 
 
-def _watch(client: "Client", job: str) -> int:
+def _watch(client: "WorkloadClient", job: str) -> int:
     """Show the output of a job without a terminal."""
     from ganglion.cli.errors import INTERRUPTED
     from ganglion.cli.pump import Options, Pump

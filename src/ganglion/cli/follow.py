@@ -10,7 +10,7 @@ from ganglion.client.states import style
 
 if TYPE_CHECKING:
     from ganglion.api.workloads import WorkloadDetail
-    from ganglion.client import Client
+    from ganglion.client.workload_client import WorkloadClient
 
 PERIOD_S = 0.5
 """How often the state of a workload is looked at."""
@@ -33,7 +33,7 @@ class Follower:
     """
 
     def __init__(
-        self, client: "Client", job: str, *, logs: bool = True, all_ranks: bool = False
+        self, client: "WorkloadClient", job: str, *, logs: bool = True, all_ranks: bool = False
     ) -> None:
         self._client, self._job, self._all_ranks = client, job, all_ranks
         self._logs = logs

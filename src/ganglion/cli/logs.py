@@ -15,7 +15,7 @@ from ganglion.model.errors import EnvironmentFault, InputError, NotFound
 
 if TYPE_CHECKING:
     from ganglion.api.workloads import GangView, WorkloadDetail
-    from ganglion.client import Client
+    from ganglion.client.workload_client import WorkloadClient
 
 
 @command(
@@ -60,8 +60,6 @@ def logs(
     differ = own is not None and index not in (None, own)
     refuse(
         several * "--rank, --all-ranks and --node exclude each other",
-        bool(diagnose and where)
-        * "--diagnose is not supported with --context; use: kubectl get events",
         differ * f"{job} and --index {index} contradict each other",
     )
     index = index if own is None else own
@@ -122,7 +120,9 @@ def _reference(job: str) -> tuple[str, int | None]:
     return ref, int(number) if slash else None
 
 
-def _several(client: "Client", pump: Pump, ref: str, index: int | None, node: str | None) -> None:
+def _several(
+    client: "WorkloadClient", pump: Pump, ref: str, index: int | None, node: str | None
+) -> None:
     """Copy the logs of all ranks of a gang, or of those on one node."""
     view = client.workload(ref)
     kept = [gang for gang in view.gangs if gang.phase != "ended"] or view.gangs

@@ -15,7 +15,7 @@ from ganglion.cli.tables import Column, print_data, print_table, table_of
 if TYPE_CHECKING:
     from ganglion.api.reasons import Verdict
     from ganglion.cli.documents import Document
-    from ganglion.client import Client
+    from ganglion.client.workload_client import WorkloadClient
     from ganglion.model.placement import Placement
 
 FITS, WAITS = 0, 1
@@ -37,7 +37,7 @@ COLUMNS: list[Column[Share]] = [
 ]
 
 
-def print_verdicts(client: "Client", documents: "Sequence[Document]", form: str) -> int:
+def print_verdicts(client: "WorkloadClient", documents: "Sequence[Document]", form: str) -> int:
     """Ask about every document, print the answers; 0 when all would start now."""
     verdicts = [client.verdict(document) for document in documents]
     if form != "text":

@@ -17,8 +17,8 @@ from ganglion.client.states import style
 
 if TYPE_CHECKING:
     from ganglion.api.workloads import WorkloadBase, WorkloadView
-    from ganglion.client import Client
     from ganglion.client.filters import Filters
+    from ganglion.client.workload_client import WorkloadClient
 
 
 def columns(now_ms: int) -> "list[Column[WorkloadBase]]":
@@ -124,7 +124,7 @@ def ps(
 
 
 def pages(
-    client: "Client",
+    client: "WorkloadClient",
     *,
     ended: bool = False,
     limit: int | None = None,
@@ -138,7 +138,7 @@ def pages(
 
 
 def fetch(
-    client: "Client",
+    client: "WorkloadClient",
     *,
     ended: bool = False,
     limit: int | None = None,

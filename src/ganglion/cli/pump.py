@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ganglion.cli.screen import is_coloured
 
 if TYPE_CHECKING:
-    from ganglion.cli.offline import HomeLogs
-    from ganglion.client import Client
+    from ganglion.client.workload_client import Logs
 
 COLOURS = (36, 33, 35, 32, 34, 31)
 PERIOD_S = 0.2
@@ -41,7 +40,7 @@ class Pump:
     An error in one log, or a reader of stdout that left, ends all and is raised by `check`.
     """
 
-    def __init__(self, client: "Client | HomeLogs", job: str, options: Options) -> None:
+    def __init__(self, client: "Logs", job: str, options: Options) -> None:
         self._client, self._job, self._options = client, job, options
         self._threads: list[threading.Thread] = []
         self._errors: list[BaseException] = []

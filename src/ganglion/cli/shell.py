@@ -9,7 +9,7 @@ from ganglion.cli.errors import INTERRUPTED
 from ganglion.cli.screen import note
 
 if TYPE_CHECKING:
-    from ganglion.client import Client
+    from ganglion.client.workload_client import WorkloadClient
 
 
 def terminal_of(job: Job) -> Job:
@@ -21,7 +21,7 @@ def terminal_of(job: Job) -> Job:
     return job._replace(document=document | {"env": env})
 
 
-def stay_in_terminal(client: "Client", job: str) -> int:
+def stay_in_terminal(client: "WorkloadClient", job: str) -> int:
     """Wait until a job runs, join its terminal, and return the exit code.
 
     Ctrl-C while it waits leaves it in the queue.

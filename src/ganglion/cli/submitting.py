@@ -14,7 +14,7 @@ from ganglion.model.errors import EnvironmentFault, FieldError, InputError
 if TYPE_CHECKING:
     from ganglion.api.workloads import Accepted
     from ganglion.cli.documents import Job
-    from ganglion.client import Client
+    from ganglion.client.workload_client import WorkloadClient
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -60,7 +60,7 @@ def wrong_flags(*, detach: bool, wait: bool) -> list[FieldError]:
     return [FieldError(problem, key="--wait", hint="give one of them")]
 
 
-def carry_out(client: "Client", jobs: "Sequence[Job]", mode: Mode) -> int:
+def carry_out(client: "WorkloadClient", jobs: "Sequence[Job]", mode: Mode) -> int:
     """Try or submit jobs and return the exit code."""
     if mode.dry_run:
         from ganglion.cli.plan import print_verdicts
@@ -87,7 +87,7 @@ def carry_out(client: "Client", jobs: "Sequence[Job]", mode: Mode) -> int:
     return 0
 
 
-def _submit(client: "Client", wanted: "Job", nth: int, force: bool) -> "Accepted":
+def _submit(client: "WorkloadClient", wanted: "Job", nth: int, force: bool) -> "Accepted":
     """Submit one document exactly once, however often this is interrupted and repeated."""
     from ganglion.client.home import home
     from ganglion.client.pending import attempt
@@ -118,7 +118,7 @@ def _say_submitted(answers: "Sequence[Accepted]", where: str) -> None:
         note(next_commands(answers[0].id + where))
 
 
-def _say_deadlines(client: "Client", answers: "Sequence[Accepted]") -> None:
+def _say_deadlines(client: "WorkloadClient", answers: "Sequence[Accepted]") -> None:
     """Print the chance that each of them meets its deadline."""
     from ganglion.cli.explanation import deadline_lines
     from ganglion.cli.formats import now_ms
@@ -145,7 +145,7 @@ def next_commands(job: str) -> str:
     )
 
 
-def _stay(client: "Client", answers: "Sequence[Accepted]", mode: Mode) -> int:
+def _stay(client: "WorkloadClient", answers: "Sequence[Accepted]", mode: Mode) -> int:
     """Follow workloads to their ends; the first that failed gives the exit code."""
     from ganglion.cli.follow import Follower
 

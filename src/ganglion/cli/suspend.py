@@ -12,7 +12,7 @@ from ganglion.cli.tables import print_data
 from ganglion.model.errors import GanglionError, StateError
 
 if TYPE_CHECKING:
-    from ganglion.client import Client
+    from ganglion.client.workload_client import WorkloadClient
 
 
 @command("suspend", "suspend notebook", "suspend notebook --dry-run", "suspend --yes nb-4 nb-7")
@@ -67,7 +67,7 @@ def resume(jobs: tuple[str, ...], where: Where | None) -> None:
         raise StateError(f"{failed} of {len(jobs)} not resumed")
 
 
-def _resumed(client: "Client", job: str) -> bool:
+def _resumed(client: "WorkloadClient", job: str) -> bool:
     try:
         view = client.resume(job)
     except StateError as error:

@@ -12,7 +12,8 @@ from typing import Any, Self, Unpack
 
 from msgspec.structs import replace
 
-from ganglion.api.reasons import Explained, Why
+from ganglion.api.events import EventView
+from ganglion.api.reasons import Explained, Verdict, Why
 from ganglion.api.workloads import (
     Accepted,
     GangView,
@@ -28,6 +29,8 @@ from ganglion.cli.cluster.logs import Log, Part
 from ganglion.cli.cluster.one_by_one import OneByOne
 from ganglion.cli.cluster.scheduler import Scheduler
 from ganglion.client.filters import Filters, passes
+from ganglion.client.terminals import Terminals
+from ganglion.client.workload_client import LocalOnly
 from ganglion.lifecycle.expand import gang_count
 from ganglion.model.errors import Conflict, FieldError, NotFound
 from ganglion.model.policy import PriorityClass
@@ -49,7 +52,7 @@ PRIORITY_CLASS = "/apis/scheduling.k8s.io/v1/priorityclasses/"
 
 
 class ClusterClient:
-    """A connection to a cluster; its methods are those of `ganglion.client.Client`.
+    """A connection to a cluster: a `WorkloadClient`.
 
     Args:
         endpoint: which cluster, with which credentials.
@@ -124,6 +127,13 @@ class ClusterClient:
         name = str(document["name"])
         commands = tuple(f"ganglion {verb} {name}" for verb in ("why", "logs -f", "cancel"))
         return Accepted(name, name, gang_count(self.understood(document)), commands)
+
+    def verdict(self, document: Document) -> Verdict:
+        """Raises LocalOnly: where a workload would start, only a server says."""
+        raise LocalOnly(
+            f"a cluster does not say where {document.get('name', 'it')} would start",
+            "submit it, and ask `ganglion why`",
+        )
 
     async def _check_class(self, document: Document) -> None:
         """Pods of an unknown class would be refused later, where no user looks."""
@@ -242,7 +252,17 @@ class ClusterClient:
         hint = "see `ganglion ps --all`, and --namespace"
         return NotFound(f"there is no workload {ref!r} in namespace {self.namespace}", hint)
 
+    def events(self, after: int = 0, *, follow: bool = True) -> Iterator[EventView]:
+        """Raises LocalOnly: what happened is in the ledger of a server."""
+        del after, follow
+        raise LocalOnly("a cluster has no ledger of events", "in the cluster: kubectl get events")
+
     # Doing
+
+    @property
+    def terminals(self) -> Terminals:
+        """Raises LocalOnly: a server enters the pods of its own machine."""
+        raise LocalOnly("a cluster's pods are not entered through Ganglion", "use `kubectl exec`")
 
     @property
     def bulk(self) -> OneByOne:

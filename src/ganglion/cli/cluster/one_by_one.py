@@ -2,29 +2,12 @@
 
 import time
 from collections.abc import Sequence
-from typing import Protocol, Unpack
+from typing import Unpack
 
 from ganglion.api.bulk import BulkAnswer, Refusal
-from ganglion.api.workloads import WorkloadPage
 from ganglion.client.filters import Filters
+from ganglion.client.workload_client import WorkloadClient
 from ganglion.model.errors import GanglionError, StateError
-
-
-class Cluster(Protocol):
-    """What is needed of a client of a cluster."""
-
-    def workloads(
-        self,
-        *,
-        ended: bool = False,
-        limit: int | None = None,
-        after: str | None = None,
-        **filters: Unpack[Filters],
-    ) -> WorkloadPage:
-        """List workloads."""
-
-    def cancel(self, ref: str, *, force: bool = False) -> None:
-        """Delete a workload."""
 
 
 class OneByOne:
@@ -34,7 +17,7 @@ class OneByOne:
         cluster: where the workloads are.
     """
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: WorkloadClient) -> None:
         self._cluster = cluster
 
     def cancel(

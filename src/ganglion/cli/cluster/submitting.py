@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from ganglion.cli.contexts import Where
 from ganglion.cli.documents import Job
@@ -19,7 +19,6 @@ from ganglion.worlds.kubernetes.submit.places import title
 
 if TYPE_CHECKING:
     from ganglion.cli.cluster.client import ClusterClient
-    from ganglion.client import Client
 
 
 def carry_out_in(where: Where, jobs: Sequence[Job], mode: Mode) -> int:
@@ -29,8 +28,7 @@ def carry_out_in(where: Where, jobs: Sequence[Job], mode: Mode) -> int:
             note(f"Warning: {warning}")
         if mode.dry_run:
             return _rehearse(client, jobs, mode.form)
-        # It answers every call that submitting and following make.
-        return carry_out(cast("Client", client), jobs, mode._replace(where=where.flags))
+        return carry_out(client, jobs, mode._replace(where=where.flags))
 
 
 def _checked(client: "ClusterClient", jobs: Sequence[Job]) -> list[str]:
