@@ -151,7 +151,7 @@ def _stay(client: "WorkloadClient", answers: "Sequence[Accepted]", mode: Mode) -
 
     codes = []
     for answer in answers:
-        note(f"Accepted {answer.id}. Ctrl-C leaves it running.")
+        note(f"Submitted {answer.id}. Ctrl-C leaves it running.")
         try:
             follower = Follower(client, answer.id, logs=not mode.wait, all_ranks=mode.all_ranks)
             codes.append(follower.run())
