@@ -23,7 +23,7 @@ OVERLOAD_PCT = 130
 """Demand that arrives in the end, as a percentage of all GPUs."""
 
 TYPICAL_PCT = 95
-"""Pods that the typical ones stand for."""
+"""Per cent of the pods that the typical ones represent."""
 
 
 def gpu_milli(request: PodRequest) -> int:

@@ -12,7 +12,7 @@ from benchmarks.common.traces import main_file
 from ganglion.model.errors import FieldError, FileError
 
 COPIES = 20
-"""Every request of the trace stands for this number."""
+"""Every request of the trace represents this number."""
 
 SPREAD_MS = 600_000
 """Time, in ms, within which its copies arrive, each at a time of its own."""

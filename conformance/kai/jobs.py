@@ -30,7 +30,7 @@ GONE = Cause(CauseKind.OTHER, text="it was being stopped before the scenario beg
 
 
 class TaskAt(Struct, frozen=True):
-    """One task and the pod that stands for it.
+    """One task and its pod.
 
     Attributes:
         name: `job/index`, as expectations call it.

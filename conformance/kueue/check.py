@@ -57,7 +57,7 @@ def end(expected: said.Settled, outcome: Outcome, ground: Ground, case: said.Cas
 def places(
     expected: Places, placements: dict[str, Placement], ground: Ground, case: said.Case
 ) -> Iterator[str]:
-    """Where the pods are otherwise than expected; where the file tells of ties, up to symmetry."""
+    """Where the pods are otherwise than expected; where the file names ties, up to symmetry."""
     found = {
         gang: {
             name: place

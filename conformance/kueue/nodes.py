@@ -14,7 +14,7 @@ HOST = ("host", "hostname", "kubernetes.io/hostname")
 """Names of the level of single nodes."""
 
 UNKNOWN = Level.NVLINK
-"""Stands for levels that the cluster does not have: as in Kueue, pods that want one wait."""
+"""Placeholder for levels that the cluster does not have: as in Kueue, pods that want one wait."""
 
 MEMORY_MIB = 1 << 30
 ROOMY_CPU_MILLI = 10**10

@@ -40,7 +40,7 @@ def milli(number: float) -> int:
 
 
 def cohort_name(cohort: str) -> str:
-    """The queue that stands for a cohort; apart from ClusterQueues of the same name."""
+    """The queue of a cohort; apart from ClusterQueues of the same name."""
     return f"cohort:{cohort}" if cohort else ""
 
 

@@ -51,7 +51,7 @@ class Resume(NamedTuple):
 
 
 class _Ears:
-    """Hears the signal that asks to stop, in the process that asked for it."""
+    """Receives the signal that asks to stop, in the process that asked for it."""
 
     def __init__(self) -> None:
         self.asked = False

@@ -6,7 +6,7 @@ from msgspec import Struct
 
 
 class SessionView(Struct):
-    """A session in a pod, as events `pod_access` tell of it.
+    """A session in a pod, as events `pod_access` record it.
 
     Attributes:
         id: of the session.

@@ -126,7 +126,7 @@ def shared_memory(_home: Path, _environ: Mapping[str, str]) -> Iterator[Finding]
 
 
 def cgroups(_home: Path, _environ: Mapping[str, str]) -> Iterator[Finding]:
-    """The kernel tells limits of this container, and which job ran out of memory."""
+    """The kernel reports limits of this container, and which job ran out of memory."""
     fine = Path("/sys/fs/cgroup/cgroup.controllers").exists()
     message = "version 2" if fine else "version 2 is not mounted: limits of a container are unseen"
     hint = "" if fine else "boot with systemd.unified_cgroup_hierarchy=1, or give --cpus, --memory"

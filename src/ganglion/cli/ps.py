@@ -105,7 +105,7 @@ def ps(
     """List your workloads.
 
     Only those that have not ended, unless --all or such a --state is given. `ganglion queue`
-    shows everyone's. In a cluster: those of the namespace.
+    shows those of all users. In a cluster: those of the namespace.
 
     NAME is an id or a name, in which *, ? and [a-z] match as in file names.
     """

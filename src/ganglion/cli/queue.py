@@ -30,7 +30,7 @@ def queue(
 ) -> None:
     """Show everything that waits, in order.
 
-    Everyone's, the next to start first. POS is the place in the whole order.
+    The workloads of all users, the next to start first. POS is the place in the whole order.
 
     NAME is an id or a name, in which *, ? and [a-z] match as in file names.
     """

@@ -157,7 +157,7 @@ def _raw() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _resizing(session: Session) -> Iterator[None]:
-    """Tell the far side whenever the person's terminal changes its size."""
+    """Report every change of the size of the person's terminal to the far side."""
 
     def tell(_number: int, _frame: "FrameType | None") -> None:
         session.resize(size())

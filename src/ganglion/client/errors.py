@@ -40,7 +40,7 @@ _BY_STATUS: dict[int, type[GanglionError]] = {
 
 
 def error_of(response: httpx2.Response) -> GanglionError:
-    """Return the exception that an error answer stands for.
+    """Return the exception of an error answer.
 
     It has the code, message and hint, the wrong keys, and the id of the request of the answer.
     """
@@ -56,7 +56,7 @@ def error_of(response: httpx2.Response) -> GanglionError:
 
 
 def _problem(content: bytes, status: int) -> GanglionError | None:
-    """The exception that a problem of RFC 9457 stands for; None = it is none."""
+    """Return the exception of a problem of RFC 9457; None = it is none."""
     try:
         found = msgspec.json.decode(content, type=Problem)
     except msgspec.DecodeError:

@@ -45,7 +45,7 @@ TRIES = 3
 class Http:
     """One connection pool to one server.
 
-    Through a Unix socket no token is sent: the kernel tells the server who calls. Over plain TCP
+    Through a Unix socket no token is sent: the kernel identifies the caller. Over plain TCP
     the server shows that it knows the token before it is sent. Over TLS its certificate does.
 
     Args:

@@ -52,7 +52,7 @@ def attempt(folder: Path, wanted: Document, sent: Document, nth: int = 0) -> Ite
         folder: Ganglion's home directory.
         wanted: what the person asked for; by this a repetition is recognised.
         sent: what to send for it; an attempt that was left behind is sent as it was.
-        nth: tells equal documents of one submit apart.
+        nth: distinguishes equal documents of one submit.
 
     Raises:
         EnvironmentFault: the key cannot be written down.

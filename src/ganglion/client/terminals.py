@@ -67,7 +67,7 @@ class Session:
         self._send(CLOSE, bytes((STDIN,)))
 
     def resize(self, size: Size) -> None:
-        """Tell the size of the person's terminal."""
+        """Send the size of the person's terminal."""
         self._send(RESIZE, msgspec.json.encode({"rows": size.rows, "columns": size.columns}))
 
     def receive(self) -> tuple[int, bytes] | Status:

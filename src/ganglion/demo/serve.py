@@ -49,7 +49,7 @@ class Handler(BaseHTTPRequestHandler):
         except ValueError:
             self._answer(400, {"error": "seed is a whole number, pause a number"})
             return
-        time.sleep(min(max(pause_s, 0.0), LONGEST_S))  # stands for a model that takes its time
+        time.sleep(min(max(pause_s, 0.0), LONGEST_S))  # in place of a model that takes its time
         inputs, labels = examples(4, abs(seed))
         classes = self.model.probabilities(inputs).argmax(axis=1)
         self._answer(200, {**identity(), "classes": classes.tolist(), "labels": labels.tolist()})

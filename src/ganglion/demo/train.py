@@ -94,7 +94,7 @@ def run(training: Training, steps: int, every: int, pace_s: float) -> int:
         if stop:
             _say(training, f"stopped on request and saved at step {training.step}")
             return TERMINATED
-        # Stands for the time that a real model's step would take on its GPU.
+        # The time that a step of a real model would take on its GPU.
         time.sleep(max(0.0, pace_s - (time.monotonic() - begun)))
     return _finish(training)
 

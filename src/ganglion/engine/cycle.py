@@ -254,7 +254,7 @@ def _is_about_room(reason: Reason | None) -> bool:
 
 
 def _foretell(state: ClusterState, plan: Plan) -> None:
-    """Tell the gangs that have just begun to wait when to expect their start."""
+    """Predict the starts of the gangs that have just begun to wait."""
     decide(state, state.bands.tell(state.fresh, plan.at, state.future.reservation), plan)
     state.fresh.clear()
 

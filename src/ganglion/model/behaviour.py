@@ -90,7 +90,7 @@ class Scaling(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
         targets: the signal that wants most replicas decides.
         source: `router`, `metrics` (the replicas' own /metrics), or the URL of a Prometheus.
         query: of the signal `query`, and where the others are to be asked of a Prometheus.
-        path: where replicas tell their metrics.
+        path: where replicas serve their metrics.
         window_ms: load is averaged over this time...
         panic_window_ms: ...and over this, where the latter asks for
         panic_milli: this many thousandths of the ready replicas; nothing goes down then.
@@ -240,7 +240,7 @@ class Notify(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
         on: what users are notified of: `end`, `failure`, `start`, `preemption`.
         mail: addresses.
         command: shell line that the server runs as its own user, if its owner allows that.
-        webhook: URLs that are sent JSON; `secret:NAME` stands for one that is kept by name.
+        webhook: URLs that are sent JSON; `secret:NAME` names one that is kept as a secret.
     """
 
     on: tuple[str, ...] = ("end",)

@@ -217,7 +217,7 @@ class GangEnded(_Event, frozen=True, tag="gang_ended"):
     `requeue` says whether the gang waits again, not before `not_before`. A gang that never
     started ends with attempt 0. `lost_gpu_ms` is the work that was thrown away, in GPU-ms.
     `killed` = it had been asked to leave and was still there when its grace was over.
-    `cause` names what the outcome alone does not tell: `oom`, `gpu`, `crash_loop`, `node`.
+    `cause` names what the outcome alone does not say: `oom`, `gpu`, `crash_loop`, `node`.
     """
 
     gang: str

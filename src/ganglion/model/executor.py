@@ -9,8 +9,8 @@ class Executor(Struct, frozen=True):
     Attributes:
         home: id of the home, kept in its folder.
         path: the folder.
-        machine: id of the machine's installation; empty = the system tells none.
-        boot: id of the machine's present boot; empty = the system tells none.
+        machine: id of the machine's installation; empty = the system has none.
+        boot: id of the machine's present boot; empty = the system has none.
         host: name of the machine, for messages.
     """
 

@@ -101,7 +101,7 @@ def problem_of(error: GanglionError, status: int, request: str = "") -> Problem:
 
 
 def error_of(problem: Problem, cls: type[GanglionError]) -> GanglionError:
-    """The exception that a problem stands for.
+    """Return the exception of a problem.
 
     Args:
         problem: what a server answered.

@@ -75,7 +75,7 @@ class Band(Struct, frozen=True):
 
 
 class Chance(StrEnum):
-    """Whether a deadline will be met, as far as start band and run time tell."""
+    """Whether a deadline will be met, by start band and run time."""
 
     LIKELY = "likely"
     """Nine of ten such gangs end in time."""

@@ -229,7 +229,7 @@ def _notifier(
 
 
 def _published(feed: Feed, notifier: Notifier) -> Callable[[list[Entry]], None]:
-    """Tell streams and people of what was written."""
+    """Send what was written to streams and people."""
 
     def tell(entries: list[Entry]) -> None:
         feed.publish(entries)
@@ -272,7 +272,7 @@ def _name_flaws(service: Service, warn: Callable[[str], None]) -> None:
 
 
 def _each_second(progress: Callable[[str], None]) -> Progress:
-    """Tell how far it is, at most every second."""
+    """Print its progress, at most every second."""
     due = time.monotonic() + PROGRESS_S
 
     def step(what: str, done: int, of: int) -> None:

@@ -98,7 +98,7 @@ def listening(bound: socket.socket) -> Listening:
 
 
 def _opened() -> int | None:
-    """A file that stands for a connection; None = none can be opened."""
+    """A spare file, closed to make room for a connection; None = none can be opened."""
     try:
         return os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:

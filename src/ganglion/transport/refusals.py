@@ -7,7 +7,7 @@ from ganglion.model.problem import MEDIA_TYPE, encode, problem_of
 
 
 def body(status: HTTPStatus, code: str, message: str, hint: str) -> bytes:
-    """The problem of a failure that no exception of the tree stands for, as JSON."""
+    """The problem of a failure without an exception of the tree, as JSON."""
     error = GanglionError(message, hint)
     error.code = code
     return encode(problem_of(error, status))

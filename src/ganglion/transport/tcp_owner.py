@@ -1,4 +1,4 @@
-"""Which user of this machine made a TCP connection, as the kernel tells it (sock_diag(7))."""
+"""Which user of this machine made a TCP connection, as the kernel reports it (sock_diag(7))."""
 
 import socket
 import struct

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 SUPPORTED = hasattr(socket, "SO_PEERCRED") and Path("/proc/self/fd").is_dir()
-"""Whether this system has Unix sockets whose peer's user the kernel tells (Linux does)."""
+"""Whether this system has Unix sockets whose peer's user the kernel reports (Linux does)."""
 LONGEST = 100
 """Bytes of a path that go into a socket address as they are; Linux takes 107 (unix(7))."""
 MODE = 0o600
@@ -63,7 +63,7 @@ def check_server(connected: socket.socket, path: Path) -> None:
 
 
 def peer_uid(connected: socket.socket) -> int:
-    """The user whose process made the other end, as the kernel tells it."""
+    """The user whose process made the other end, as the kernel reports it."""
     found = connected.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
     uid: int = _CREDENTIALS.unpack(found)[1]
     return uid

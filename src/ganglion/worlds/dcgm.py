@@ -12,7 +12,7 @@ SPAN_MS = 30_000
 
 
 class DcgmGpus:
-    """The GPUs that one exporter tells of.
+    """The GPUs that one exporter reports.
 
     Args:
         url: where it is, as `http://127.0.0.1:9400/metrics`.

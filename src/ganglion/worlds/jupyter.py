@@ -46,7 +46,7 @@ class JupyterProbe:
         )
 
     def ask(self, now: int) -> Notebooks | None:
-        """What it tells; None = it does not answer, or not as a Jupyter server does.
+        """What it reports; None = it does not answer, or not as a Jupyter server does.
 
         Args:
             now: the time in ms.

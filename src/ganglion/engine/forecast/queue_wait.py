@@ -32,7 +32,7 @@ GUESSED = 4
 """A start is unknown if guesses free this part of what is freed until then: a fourth."""
 
 _PADDING = ""
-"""Name that stands for levels that a shallow queue lacks."""
+"""Placeholder for the levels that a shallow queue lacks."""
 
 
 class Foreseen(NamedTuple):

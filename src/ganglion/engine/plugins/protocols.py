@@ -58,7 +58,7 @@ class Rows(Struct):
     Attributes:
         classes: all node classes; `class_of` points into it.
         class_of: int64[R], class of the node.
-        node: int64[R], rank of the node by name; -1 where the row stands for every node in
+        node: int64[R], rank of the node by name; -1 where the row is about every node in
             this condition (always so for cacheable scores).
         cpu_free: int64[R], thousandths of a core free before the pod.
         memory_free: int64[R], MiB free before the pod.

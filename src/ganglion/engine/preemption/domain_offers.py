@@ -44,7 +44,7 @@ class Shops:
         self._leftovers = Leftovers(state.tree)
 
     def useful(self, asker: GangRecord) -> Callable[[Unit], bool]:
-        """Tells whether a unit may be taken for a gang at all."""
+        """Whether a unit may be taken for a gang at all."""
 
         def is_useful(unit: Unit) -> bool:
             record = unit.record

@@ -48,7 +48,7 @@ from ganglion.model.queue import ANY_FLAVOR
 from ganglion.model.reasons import Reason, Token
 
 TRIED = Reason(Token.CAPACITY, "no place was found")
-"""Stands for a reason that is not reported."""
+"""Placeholder for a reason that is not reported."""
 
 Take = Callable[[Tentative], list[Unit] | None]
 """Takes victims until the gang fits and says which; None when it cannot."""

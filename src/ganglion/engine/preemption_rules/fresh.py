@@ -10,7 +10,7 @@ from ganglion.model.plan import Start
 
 
 class Fresh:
-    """The gang of the lowest priority that started in each queue; one stands for the others."""
+    """The gang of the lowest priority that started in each queue; one represents the others."""
 
     def __init__(self) -> None:
         self._lowest: dict[str, GangRecord] = {}

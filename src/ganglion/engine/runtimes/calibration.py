@@ -21,7 +21,7 @@ LATE = (3, 2)
 """A wait that passes its bound counts as this multiple of the bound, as a fraction."""
 
 APART = 8
-"""Of waits foretold within this part of their length, one teaches: they share their errors."""
+"""Of waits predicted within this part of their length, one is learnt from: they share errors."""
 
 
 class Ratios:
@@ -29,7 +29,7 @@ class Ratios:
 
     Attributes:
         windows: the latest ratios, by kind of length.
-        latest: when a wait that counts was last foretold, in ms, by kind of length.
+        latest: when a wait that counts was last predicted, in ms, by kind of length.
     """
 
     def __init__(self) -> None:
@@ -42,7 +42,7 @@ class Ratios:
         return wait_ms * window.quantile(50) // ONE, wait_ms * window.quantile(90) // ONE
 
     def teaches(self, wait_ms: int, now: int) -> bool:
-        """Whether a wait that is foretold now counts; at most one of those that overlap does."""
+        """Whether a wait that is predicted now counts; at most one of those that overlap does."""
         kind = _kind(wait_ms)
         latest = self.latest.get(kind)
         if latest is not None and now < latest + wait_ms // APART:

@@ -240,7 +240,7 @@ def _keys_of(user: str, name: str, queue: str, limit_ms: int, pod_sets: tuple[Po
     if user:
         whose = (Source.USER, user)
         keys += [(Source.USER, (*whose, form), True), (Source.USER, whose, False)]
-    # Among strangers a like form tells more than the same queue does.
+    # Among other users, an equal form predicts better than the same queue.
     near, everybody = (Source.QUEUE, queue), (Source.ALL,)
     keys += [(Source.QUEUE, (*near, form), True), (Source.ALL, (*everybody, form), True)]
     return (*keys, (Source.QUEUE, near, False), (Source.ALL, everybody, False))

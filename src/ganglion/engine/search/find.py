@@ -37,7 +37,7 @@ def find(state: ClusterState, record: GangRecord, now: int, known: Reason | None
     means = Means(state, record) if state.shares.is_governed(record.gang.queue) else None
     siblings, small = _siblings(state, record.gang), _starts_small(state, record.gang)
     demand = Demand(record.gang, record.shapes, tuple(sorted(off)), siblings, small=small)
-    # For one pod the search itself tells as fast.
+    # For one pod the search itself is as fast.
     short = not demand.single and is_short(state, record)
     found = None if short else _placed(state, record, demand, means, now)
     return found or ((means and means.refusal) or known or _missed(state, record, off), None)

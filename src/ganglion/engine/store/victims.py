@@ -40,7 +40,7 @@ class Unit(NamedTuple):
 
     @property
     def key(self) -> UnitKey:
-        """What tells it apart from every other unit: each pod is in one unit only."""
+        """Its identity: each pod is in one unit only."""
         first = self.pods[0] if self.pods else None
         return (self.record.gang.id, self.whole, first)
 

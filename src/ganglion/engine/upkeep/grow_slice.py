@@ -168,5 +168,5 @@ def _domain(state: ClusterState, node: str, level: Level) -> Iterator[int]:
     at = tree.parents[rank]
     while at > 0 and tree.domains[at].level is not level:
         at = tree.domains[at].parent
-    # Where a level is missing, and below nodes, the node stands for its domain.
+    # Where a level is missing, and below nodes, the node is its domain.
     yield from tree.ranks_in(at) if at > 0 else (rank,)

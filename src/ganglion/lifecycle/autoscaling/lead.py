@@ -10,7 +10,7 @@ UNKNOWN_MS = 60_000
 """Until the first replica has started."""
 
 LONGEST_MS = 1_800_000
-"""Load is not foretold for longer."""
+"""Load is not predicted for longer."""
 
 CALM_MS = 150_000
 """Stretches of load that are compared are at least this long: shorter ones differ by chance."""
@@ -37,7 +37,7 @@ def lead(scaling: Scaling, started_ms: Sequence[int]) -> int:
 
 
 def reach(lead_ms: int) -> int:
-    """How long samples are kept to tell how load rises, in ms."""
+    """How long samples are kept to measure how load rises, in ms."""
     return 2 * _stretch(lead_ms)
 
 

@@ -142,7 +142,7 @@ class Scaler:
         scaling, memory = self._scaling, self.memory
         window = max(scaling.window_ms, reach(self.lead_ms))
         pace = max(scaling.up.per_ms, scaling.down.per_ms)
-        # The last sample stays, whatever its age: it says since when nothing was heard.
+        # The last sample stays, whatever its age: it says since when there were no reports.
         kept = [each for each in memory.samples if each.at > now - window]
         memory.samples = kept or memory.samples[-1:]
         memory.wants = [each for each in memory.wants if each.at > now - scaling.hold_down_ms]

@@ -9,10 +9,10 @@ from ganglion.lifecycle.autoscaling.reading import LATENCIES, TOTALS
 from ganglion.model.behaviour import Scaling, Signal, Target
 
 LOST = "metrics.lost"
-"""Alarm: nothing is heard, or not of every target."""
+"""Alarm: no report came, or none of some target."""
 
 IMPLAUSIBLE = "metrics.implausible"
-"""Alarm: what is heard cannot be true."""
+"""Alarm: reports are not plausible."""
 
 
 class Trouble(Struct, frozen=True):

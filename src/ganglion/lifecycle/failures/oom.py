@@ -1,7 +1,7 @@
 """Whether a program ended because memory ran out; standard library only.
 
 An exit code of 137 says that some process sent SIGKILL. Where it was not us, the kernel's own count
-of what it killed for want of memory tells whether it was the kernel.
+of processes killed for want of memory shows whether it was the kernel.
 """
 
 KILLED = 137
@@ -38,7 +38,7 @@ def ran_out(code: int | None, last_line: str, kills: int = 0) -> str:
 
 
 def sentence(memory: str) -> str:
-    """What to tell people; empty where `ran_out` found nothing."""
+    """The message for people; empty where `ran_out` found nothing."""
     return {
         HOST: "out of memory: the kernel or the program gave up as the node's memory ran out",
         GPU: "out of memory: the memory of a GPU did not suffice",

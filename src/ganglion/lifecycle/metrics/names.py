@@ -1,4 +1,4 @@
-"""Under which names model servers tell each signal, newer names first.
+"""Names under which model servers report each signal, newer names first.
 
 vLLM and SGLang rename metrics from time to time; of the names of one signal, the first that a
 page has is read. Triton has its own, and more with the TensorRT-LLM backend.

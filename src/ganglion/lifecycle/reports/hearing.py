@@ -49,7 +49,7 @@ class Activity(Struct, frozen=True):
 
 
 class Memory(Struct):
-    """What was heard of one attempt and what of it was published.
+    """The reports received from one attempt, and what of them was published.
 
     Attributes:
         saved: the newest checkpoint with a step or path that was not published yet.
@@ -83,7 +83,7 @@ class Memory(Struct):
 
 
 class Hearing:
-    """Hears one attempt.
+    """Receives the reports of one attempt.
 
     Args:
         gang: gang id.

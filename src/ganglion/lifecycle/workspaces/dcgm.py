@@ -1,4 +1,4 @@
-"""GPUs as NVIDIA's DCGM exporter tells of them, in Prometheus' text format.
+"""GPUs as NVIDIA's DCGM exporter reports them, in Prometheus' text format.
 
 Read as https://github.com/NVIDIA/dcgm-exporter writes them: engine activity from
 DCGM_FI_PROF_GR_ENGINE_ACTIVE, which also holds for MIG instances, never from
@@ -27,7 +27,7 @@ Device = tuple[str, str]
 
 
 def readings(text: str, at: int, span_ms: int) -> dict[Device, GpuReading]:
-    """Every device that an exporter tells of.
+    """Every device that an exporter reports.
 
     Args:
         text: what it answered.
@@ -57,7 +57,7 @@ def _values(text: str) -> Iterator[tuple[Device, str, str, float]]:
 
 
 def _number(text: str) -> float | None:
-    """A value; None where it stands for "not available" or is no number."""
+    """A value; None where it means "not available" or is no number."""
     try:
         value = float(text)
     except ValueError:

@@ -1,7 +1,7 @@
-"""What a workspace's GPUs tell: engine activity and bytes over PCIe, of whole devices.
+"""What a workspace's GPUs report: engine activity and bytes over PCIe, of whole devices.
 
 Utilisation that says only whether some kernel ran is not enough, and neither is memory in use:
-frameworks keep what they once took. A device on which others compute too tells of the
+frameworks keep what they once took. A device on which others compute too is evidence of the
 workspace only while it is quiet as a whole; then no program on it does anything.
 """
 
@@ -20,7 +20,7 @@ class GpuReading(Struct, frozen=True):
 
     Attributes:
         at: when it was read, in ms.
-        span_ms: the time it tells of, up to `at`.
+        span_ms: the time it is about, up to `at`.
         engine_milli: most of the time that any engine was busy, in thousandths; None = unknown.
         bytes_per_s: most that moved over PCIe, both directions; None = unknown.
         memory_mib: memory in use.
@@ -38,7 +38,7 @@ class GpuReading(Struct, frozen=True):
 def gpu_sight(
     readings: Sequence[GpuReading | None], idle: Idle, at: int, *, shared: bool = False
 ) -> Sight:
-    """What all devices of a workspace tell together.
+    """The evidence of all devices of a workspace together.
 
     Args:
         readings: one per device; None = there is none of it.

@@ -1,6 +1,6 @@
-"""What a Jupyter server tells of its kernels, terminals and notebooks.
+"""What a Jupyter server reports about its kernels, terminals and notebooks.
 
-It tells of the past as well: when each kernel last did anything. A kernel that is busy counts
+It reports the past as well: when each kernel last did anything. A kernel that is busy counts
 as used however long its cell takes and whatever it uses. An open browser tab alone does not:
 people leave them open over night.
 """
@@ -33,7 +33,7 @@ class Notebooks(Struct, frozen=True):
 
     Attributes:
         at: when it was asked.
-        started: since when it can tell.
+        started: since when its reports begin.
         kernels: its kernels.
         terminals: when each terminal was last active.
         saved: when the open notebooks were last saved.

@@ -10,7 +10,7 @@ from msgspec import Struct, field
 
 
 class Witness(StrEnum):
-    """Who can tell whether a workspace is used."""
+    """The sources of evidence whether a workspace is used."""
 
     GPU = "gpu"
     """Engine activity, and bytes over PCIe."""
@@ -32,7 +32,7 @@ class Sight(Struct, frozen=True):
         at: when.
         since: it vouches for everything from here to `at`.
         moved: when it last saw something move; 0 = not since `since`. `at` = right now.
-        doubt: why it cannot tell, for people; then the times mean nothing.
+        doubt: why it has no evidence, for people; then the times mean nothing.
         said: what it saw, for people.
     """
 

@@ -1,4 +1,4 @@
-"""What the processes of a workspace tell: CPU, what they read and write, who is attached.
+"""Evidence of the processes of a workspace: CPU, what they read and write, who is attached.
 
 A computation in the background shows here where kernel and GPU are quiet. What sleeps for
 longer than a workspace may be idle, and is started neither by a kernel nor by a person, shows
@@ -21,7 +21,7 @@ class Usage(Struct, frozen=True):
 
     Attributes:
         at: when it was read, in ms.
-        span_ms: the time it tells of; 0 = it is the first reading and tells of none.
+        span_ms: the time it is about; 0 = it is the first reading, about none.
         cpu_milli: thousandths of cores used on average.
         bytes_per_s: bytes read and written on average, files and sockets.
     """

@@ -26,7 +26,7 @@ class Finding(Struct, frozen=True):
     Attributes:
         answer: the answer.
         since: of an idle one, since when; of a busy one, when something last moved; else 0.
-        witness: which one saw that, or cannot tell; None = all agree that it is idle.
+        witness: which one saw that, or has no evidence; None = all agree that it is idle.
         message: one sentence.
     """
 

@@ -26,7 +26,7 @@ from ganglion.worlds.kubernetes.scheduler import Scheduler, now_ms
 class ClusterSource:
     """What `make_readonly_app` serves of a scheduler.
 
-    Tell it of every turn by `took`, and give the scheduler to `attach`.
+    Report every turn to it by `took`, and give the scheduler to `attach`.
     """
 
     def __init__(self) -> None:

@@ -55,7 +55,7 @@ class Request(Struct, frozen=True):
         file: the workload file.
         user: who submits it.
         key: idempotency key; empty = none.
-        digest: of the body, to tell a repetition from a key used twice.
+        digest: of the body, to distinguish a repetition from a key used twice.
         force: take it although it can never start as things are.
     """
 
@@ -71,7 +71,7 @@ def checked(data: dict[str, Any], raw: bytes = b"", **others: Any) -> Request:  
 
     Args:
         data: the workload file.
-        raw: the bytes it came as, to tell a repetition by; empty = `digest` is given.
+        raw: the bytes it came as, to recognise a repetition; empty = `digest` is given.
         others: fields of the request.
 
     Raises:

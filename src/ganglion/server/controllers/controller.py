@@ -90,7 +90,7 @@ class Controllers:
         self._seats = [_Seat(keeper) for keeper in keepers]
 
     def note(self, event: Event) -> None:
-        """Tell every keeper of an event."""
+        """Pass an event to every keeper."""
         for seat in self._seats:
             seat.news = True
             if not seat.deaf:

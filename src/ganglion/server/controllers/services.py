@@ -1,4 +1,4 @@
-"""Reconciles services: scales them, drains what goes, tells the router which replicas there are."""
+"""Reconciles services: scales them, drains what goes, sends the router its replicas."""
 
 from msgspec import Struct, structs
 
@@ -97,7 +97,7 @@ class ServicesController:
 
     Args:
         door: where services are reached.
-        loads: tells how much they have to do.
+        loads: reports their load.
     """
 
     name = "services"
@@ -283,7 +283,7 @@ def _busy(entry: Entry, gang: str, heard: Heard) -> bool | None:
 def _doubts(draft: Transaction, service: str, found: Desired, load: Load) -> dict[str, str]:
     """Alarms about what is known of a service's load."""
     if found.alarm:
-        # Without news, the alarm before stands: reasons tell times, which change all the time.
+        # Without news, the alarm before stands: reasons contain times, which change all the time.
         why = load.wrong or load.lost
         words = f"held: {why}" if why else said(draft, service, found.alarm)
         return {found.alarm: words or found.reason}

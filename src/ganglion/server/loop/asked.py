@@ -124,7 +124,7 @@ def run(draft: Transaction, asked: Sequence[Asked]) -> list[tuple[Asked, Any]] |
 def traced(
     answers: Sequence[tuple[Asked, Any]], begin: int, cycle: tuple[int, int], number: int
 ) -> None:
-    """Tell what a turn did for the requests that it answers.
+    """Answer the requests of a turn with what it did for them.
 
     Args:
         answers: of the turn.

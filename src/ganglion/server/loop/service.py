@@ -1,7 +1,7 @@
 """The service: one thread that owns the state and takes turn after turn.
 
 A turn gathers facts and requests, lets the engine decide, writes all of it in one
-transaction, and only then tells the world. Whatever is interrupted is found in the ledger
+transaction, and only then gives the world its orders. Interrupted work is found in the ledger
 and done again; worlds do nothing the second time.
 """
 
@@ -44,7 +44,7 @@ POLL_S = 0.1
 LOOK_S = 0.02
 """How often it is asked at most while one request follows the other: to look takes some time."""
 BUDGET_S = 0.2
-"""How long starts may take before facts and requests are heard again."""
+"""How long starts may take before facts and requests are read again."""
 LONGEST_PAUSE_S = 8.0
 """Most time between two tries while the disk, the database or the world refuses."""
 
@@ -283,7 +283,7 @@ class Service:
         return written
 
     def _observe(self, *, hurried: bool) -> None:
-        """Hear what the world has to say; turns that are `hurried` share a look."""
+        """Read the facts of the world; turns that are `hurried` share a look."""
         now = time.monotonic()
         if not hurried or now - self._looked >= LOOK_S:
             self._facts.extend(self._world.observe())

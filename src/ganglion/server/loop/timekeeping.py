@@ -28,7 +28,7 @@ class Times(NamedTuple):
 
 
 class Timekeeper:
-    """Tells the times of turns; no turn is earlier than what the ledger holds.
+    """Source of the times of turns; no turn is earlier than what the ledger holds.
 
     Args:
         world: has the clocks.

@@ -1,4 +1,4 @@
-"""What happens within one turn: hear the facts, decide, write."""
+"""What happens within one turn: read the facts, decide, write."""
 
 import time
 from collections.abc import Sequence

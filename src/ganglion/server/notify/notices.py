@@ -38,7 +38,7 @@ class Notice(Struct):
         event: `end`, `failure`, `start` or `preemption`.
         channel: `mail`, `command` or `webhook`.
         to: the address, the command, or the URL or the secret that holds it.
-        facts: what there is to tell, by name of an environment variable without prefix.
+        facts: its content, by name of an environment variable without prefix.
         first, due: when it was tried first, and is to be tried next, in ms; 0 = at once.
         tries: how often it has failed.
     """
@@ -99,7 +99,7 @@ def subject(notice: Notice) -> str:
 
 
 def body(notice: Notice) -> str:
-    """Return everything there is to tell."""
+    """Return the whole text."""
     lines = [f"{name.lower().replace('_', ' ')}: {text}" for name, text in notice.facts.items()]
     return "\n".join([*lines, "", f"ganglion describe {notice.workload}", ""])
 

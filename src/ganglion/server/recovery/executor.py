@@ -138,7 +138,7 @@ def _is_ended(ledger: Ledger, generation: int) -> bool:
 
 
 def resign(held: Held, home: Path) -> None:
-    """Once another home has taken over: end what this one runs, and tell the other.
+    """Once another home has taken over: end what this one runs, and report to the other.
 
     Raises:
         EnvironmentFault: a process cannot be ended, or the database does not answer.

@@ -33,7 +33,7 @@ ARCHIVE = "archive"
 PARTS = 8
 """Checkpoints that are kept over the time or size that events are kept for."""
 SAMPLE = 1_000
-"""Newest events whose size stands for that of all."""
+"""Newest events, whose size is the sample for that of all."""
 AROUND = 120
 """Bytes that a row takes beside the body of its event, about."""
 AT_ONCE = 2_000

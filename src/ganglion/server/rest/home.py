@@ -72,7 +72,7 @@ class Home:
         return made
 
     def announce(self, record: ServerRecord) -> None:
-        """Tell clients where the server is."""
+        """Publish the server's address to clients."""
         _write(self.root / "server.json", msgspec.json.encode(record) + b"\n")
 
     def withdraw(self) -> None:

@@ -65,7 +65,7 @@ def printed(of: str, rank: Rank) -> str:
 
 
 def parsed(of: str, cursor: str) -> Rank:
-    """Return the rank that a cursor stands for.
+    """Return the rank of a cursor.
 
     Raises:
         FieldError: it is none of this list.

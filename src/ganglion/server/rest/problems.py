@@ -88,7 +88,7 @@ def answer(
 def problem(
     status: int, code: str, message: str, hint: str = "", headers: Mapping[str, str] | None = None
 ) -> Response:
-    """The answer for a failure that no exception of the tree stands for."""
+    """The answer for a failure without an exception of the tree."""
     error = GanglionError(message, hint)
     error.code = code
     return answer(error, status, headers)

@@ -52,7 +52,7 @@ def history(
         return HistoryPage(items=(), next=None)
     wanted = Wanted(since, until, states, equal, _text(name or ""))
     found = here.service.ledger.history.page(wanted, _cursor(after), limit + 1)
-    # LIKE of some databases does not tell upper case from lower case.
+    # LIKE of some databases ignores case.
     fits = compiled(translate(_literal(name))) if name else None
     items = tuple(
         history_item(each) for each in found[:limit] if fits is None or fits.match(each.name)

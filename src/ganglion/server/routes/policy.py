@@ -44,7 +44,7 @@ class Return(Input):
 
 @router.get("/policy", response_model=PolicyView, responses=etags.TAGGED)
 def show_policy(here: Here, if_none_match: etags.IfNoneMatch = "") -> Response:
-    """Tell the policy in force, with the queues and bookings there are."""
+    """Return the policy in force, with the queues and bookings there are."""
     with here.service.read() as mind:
         found = policy_views.present(mind)
     return etags.answer(found, if_none_match, found.etag)
@@ -76,7 +76,7 @@ def list_policy_versions(
 def show_policy_version(
     here: Here, number: Number, if_none_match: etags.IfNoneMatch = ""
 ) -> Response:
-    """Tell a policy that was once in force."""
+    """Return a policy that was once in force."""
     with here.service.read() as mind:
         found = policy_views.former(policies.version(mind, number))
     return etags.answer(found, if_none_match, found.etag)

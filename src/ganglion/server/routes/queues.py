@@ -40,7 +40,7 @@ def list_queues(
 
 @router.get("/queues/{name}", response_model=QueueRules, responses=etags.TAGGED)
 def show_queue(here: Here, name: str, if_none_match: etags.IfNoneMatch = "") -> Response:
-    """Tell the rules of a queue."""
+    """Return the rules of a queue."""
     with here.service.read() as mind:
         found = cluster.queue_rules(mind.state, name)
     return etags.answer(found, if_none_match, found.etag)

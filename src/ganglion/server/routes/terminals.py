@@ -193,7 +193,7 @@ def _meant(here: Context, ref: str, pod: int | None) -> Seat | None:
 
 
 def _uid(caller: WebSocket) -> int | None:
-    """The user at the other end of the Unix socket, as the kernel tells it."""
+    """The user at the other end of the Unix socket, as the kernel reports it."""
     uid: int | None = caller.scope.get("state", {}).get(PEER)
     return uid
 

@@ -185,7 +185,7 @@ def explain_workload(here: Here, ref: str) -> reasons.Why:
             chosen = mind.book.gangs[found.workload]
             if found.gang is not None:
                 chosen = [mind.book.gang(found.workload, found.gang)]
-            # One that waits stands for its equals: a sweep of thousands is not listed one by one.
+            # One that waits represents its equals: a sweep of thousands is not listed one by one.
             chosen = sorted(chosen, key=lambda gang: mind.state.records[gang].phase not in WAITING)
             now = here.service.now()
             told = tuple(

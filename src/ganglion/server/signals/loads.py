@@ -15,7 +15,7 @@ from ganglion.server.signals.scraper import Found, Scraper
 from ganglion.server.state.registry import Entry
 
 ROUTER = "router"
-"""The source that need not be asked: it tells by itself."""
+"""The source that is not polled: it reports by itself."""
 COUNTS = (Signal.WAITING, Signal.REQUESTS)
 """Signals that what waits at the router belongs to."""
 NOTHING = dict.fromkeys((*COUNTS, Signal.RUNNING, Signal.KV_CACHE, Signal.TOKENS), 0)
@@ -116,7 +116,7 @@ class Loads:
 
 
 def _at_router(routed: Reading) -> Reading:
-    """Where no replica can tell anything, what waits at the router is all there is."""
+    """Where no replica reports anything, what waits at the router is all there is."""
     waiting = routed.values[Signal.WAITING]
     values = NOTHING | dict.fromkeys(COUNTS, waiting)
     return Reading(routed.at, values, arrived=routed.arrived)

@@ -42,7 +42,7 @@ class Heard(Struct, frozen=True):
 
     @property
     def fresh(self) -> bool:
-        """Whether it tells anything about now."""
+        """Whether it is a report about now."""
         return bool(self.boot) and self.age_ms < STALE_MS
 
     def ready(self, service: str) -> set[str]:
@@ -77,7 +77,7 @@ class Link(Protocol):
         """Route these services and no others."""
 
     def reading(self) -> "Reading":
-        """The last that was heard."""
+        """The last report."""
 
 
 class Door:
@@ -156,7 +156,7 @@ class Door:
             self._link.stop(router=not any(self._wanted.values()))
 
     def _send(self) -> None:
-        """Tell the router what is wanted; the lock is held."""
+        """Send the router its table; the lock is held."""
         services = [self._sealed(each) for owned in self._wanted.values() for each in owned]
         self._table = {(s.name, each.replica): each for s in services for each in s.endpoints}
         if self._link:

@@ -42,7 +42,7 @@ class Audience:
         self._listener(Took(events, orders, seconds, tuple(controller.plan.defects)))
 
     def seat(self, listener: Callable[[Took], None]) -> None:
-        """Tell a listener everything so far and from now on; call it between turns."""
+        """Send a listener everything so far and from now on; call it between turns."""
         for turn in self._kept:
             listener(turn)
         self._kept.clear()
@@ -54,7 +54,7 @@ class Show(Struct, frozen=True):
 
     Attributes:
         scheduler: has been started.
-        audience: what it tells of its turns.
+        audience: the listeners that get its turns.
         leader: names the process that leads; empty = not known.
         told: set when it is to end.
         ready: called once clients can connect.

@@ -31,7 +31,7 @@ STUCK_S = 30.0
 
 
 class Feed:
-    """Tells streams that there is more to read.
+    """Wakes streams when there is more to read.
 
     Args:
         ledger: what they read.

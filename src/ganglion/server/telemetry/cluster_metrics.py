@@ -92,7 +92,7 @@ class ClusterGauges(Collector):
 
     Args:
         rows: asks for all queues.
-        bands: asks how often foretold starts came: (bands, by their median, by their end).
+        bands: returns how often predicted starts came: (bands, by their median, by their end).
         calls: asks for requests sent to API servers.
         unwritten: asks for events that were dropped.
         apart: asks for objects that are left out, by kind.

@@ -43,7 +43,7 @@ def open_journal(path: Path) -> logging.Handler:
     handler = Repeats(file)
     logging.getLogger().addHandler(handler)
     logging.getLogger().setLevel(logging.INFO)
-    # Alembic tells at every start which kind of database it talks to, and httpx2 the URL of every
+    # Alembic logs at every start which kind of database it talks to, and httpx2 the URL of every
     # request, which may be a secret.
     for name in ("alembic", "httpx2", "httpcore2"):
         logging.getLogger(name).setLevel(logging.WARNING)

@@ -133,7 +133,7 @@ async def followed(
     Args:
         home: Ganglion's home directory.
         look: the attempt as it is now.
-        feed: tells when something happened.
+        feed: wakes it when something happened.
         rank: the process.
         tail: begin with this number of last lines; None = with the first.
         since_ms: begin with what was written about then.

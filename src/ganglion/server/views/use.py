@@ -167,7 +167,7 @@ def _gang(holder: _Holder, tree: TreeUse | None, uses: Mapping[Device, GpuUse]) 
 
 
 def _gpu_memory(tree: TreeUse | None, mine: Sequence[GpuUse]) -> int | None:
-    """GPU memory of a gang's own processes; unknown where any device does not tell."""
+    """GPU memory of a gang's own processes; unknown where any device does not report it."""
     if tree is None or not mine or any(use.memory_mib is None for use in mine):
         return None
     own = [use.processes[pid] for use in mine for pid in use.processes if pid in tree.pids]

@@ -15,7 +15,7 @@ _DEPENDENCIES = {"ok": "", "afterok": "", "any": "any:", "afterany": "any:"}
 
 
 def parse_run(value: object) -> str | tuple[str, ...]:
-    """Return a shell text, or the argument vector that a list stands for."""
+    """Return a shell text, or the argument vector of a list."""
     if not isinstance(value, list):
         text = parse_text(value, "write a command, as `python train.py`")
         if not text.strip():

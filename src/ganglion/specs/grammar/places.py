@@ -29,7 +29,7 @@ RULES = {
     "forbid": "forbidden",
     "spread": "forbidden",
 }
-"""Keys of a placement mapping and the rule each stands for."""
+"""Keys of a placement mapping, each with its rule."""
 
 _PREFER = re.compile(r"prefer(?:red)?[ _:-]+(.+)")
 

@@ -146,7 +146,7 @@ def parse_policy(text: str, name: str = "", flavors: Collection[str] = ()) -> Po
 
 
 def expanded(found: Data) -> Data:
-    """Write out what stands for more than one key, in place."""
+    """Expand shorthands for more than one key, in place."""
     for each in (found, found.get("policy")):
         expand(each.get("preemption") if isinstance(each, dict) else None)
     classes = found.get("priorities")

@@ -26,7 +26,7 @@ class Vocabulary(Struct, frozen=True):
         aliases: scope -> other name -> canonical key, dotted when it lies below.
         children: scope -> key -> scope of what lies below it.
         lists: scopes of which a file holds a list.
-        shorthands: scopes that may be one scalar -> the key it stands for.
+        shorthands: scopes that may be one scalar -> the key that it abbreviates.
     """
 
     keys: Mapping[str, tuple[str, ...]]

@@ -163,4 +163,4 @@ SHORTHANDS = {
     "schedule": "cron",
     "notify": "mail",
 }
-"""Scopes that may be one scalar, and the key that it stands for."""
+"""Scopes that may be one scalar, and the key that it abbreviates."""

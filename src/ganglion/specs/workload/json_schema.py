@@ -31,7 +31,7 @@ def workload_schema() -> Json:
     """Describe the canonical keys of a workload file.
 
     Other names of a key, which are accepted too, stand under its `x-aliases`; those of the
-    top with what they stand for, under the `x-aliases` of the whole.
+    top with their meaning, under the `x-aliases` of the whole.
 
     Returns:
         A schema of draft 2020-12.
@@ -68,7 +68,7 @@ def policy_schema() -> Json:
 
 
 def _unset(node: object) -> None:
-    """Leave out `null`, which stands for a key that is left out."""
+    """Leave out `null`, which means a key that is left out."""
     if isinstance(node, list):
         for each in node:
             _unset(each)

@@ -1,4 +1,4 @@
-"""Short ways of writing that stand for more than one key."""
+"""Shorthands for more than one key."""
 
 from ganglion.model.errors import FieldError
 from ganglion.specs.grammar.ranges import is_array, parse_array

@@ -38,7 +38,7 @@ class Instance(Struct, frozen=True):
 
     @property
     def mark(self) -> dict[str, str]:
-        """Annotation that tells what it has written from what the others have."""
+        """Annotation that separates its writes from those of other instances."""
         return {} if self.is_first else {names.INSTANCE: self.name}
 
     def places(self, pod: Pod) -> bool:

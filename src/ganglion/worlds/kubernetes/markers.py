@@ -5,7 +5,7 @@ from typing import Final
 from ganglion.worlds.kubernetes import names
 
 KIND: Final = f"{names.GROUP}/kind"
-"""Label: what sort of workload it is, where the kind of its owner does not tell."""
+"""Label: what sort of workload it is, where the kind of its owner does not say it."""
 
 JOB_INDEX: Final = "batch.kubernetes.io/job-completion-index"
 

@@ -249,7 +249,7 @@ class Hands:
         _keep(self._sparing, order.gang, group.create_task(self._spare(order)))
 
     async def _choose(self, order: ChooseNode | BindVolume) -> None:
-        """Name a node or a volume to a claim; what becomes of it the objects themselves tell."""
+        """Name a node or a volume to a claim; the result is in the objects themselves."""
         outcome = await self._choose_once(order)
         while outcome.verdict is Verdict.UNKNOWN and self._pace.may():
             await asyncio.sleep(AGAIN_S)

@@ -59,7 +59,7 @@ class End:
         message: one sentence for the user.
         code: exit code that the workload reports; None = there is none.
         grace_s: time between the signal and SIGKILL.
-        cause: what the outcome does not tell: `oom`, `node`.
+        cause: what the outcome does not say: `oom`, `node`.
     """
 
     def __init__(

@@ -33,7 +33,7 @@ class Running:
         nodes: names of all nodes.
         heap: where things to come are planned.
         dice: which starts are late or fail.
-        reports: how the engine hears of it all.
+        reports: how all of it reaches the engine.
         watcher: who else does.
         timing: how long things take.
 
@@ -98,7 +98,7 @@ class Running:
             self._begin(attempt)
 
     def stop(self, stop: Stop) -> None:
-        """Tell an attempt to stop."""
+        """Order an attempt to stop."""
         attempt = self._live(stop.gang, stop.attempt)
         if attempt is None or attempt.stopping:
             return

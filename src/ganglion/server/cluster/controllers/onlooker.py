@@ -1,4 +1,4 @@
-"""Looks at a workspace of a cluster: its notebook server, and what DCGM tells of its GPUs."""
+"""Looks at a workspace of a cluster: its notebook server, and what DCGM reports of its GPUs."""
 
 import re
 import time

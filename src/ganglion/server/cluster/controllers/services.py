@@ -109,7 +109,7 @@ def is_ready(pod: Pod) -> bool:
 
 
 def _took_ms(pod: Pod) -> int:
-    """From the pod's creation until it was ready, in ms; the cluster tells whole seconds."""
+    """From the pod's creation until it was ready, in ms; the cluster reports whole seconds."""
     condition = pod.condition(READY)
     since = (condition.last_transition_time if condition else "") or ""
     return max(0, read_ms(since) - read_ms(pod.metadata.creation_timestamp))

@@ -288,7 +288,7 @@ def _is_over(scene: Context, attempt: Attempt, found: Found | None, now: int) ->
 
 
 def _if_all_left(scene: Context, attempt: Attempt, now: int) -> None:
-    """Tell the engine when the last pod that a resized gang dropped is gone."""
+    """Report to the engine when the last pod that a resized gang dropped is gone."""
     attempt.dropping &= scene.sites[attempt.cluster].pods.keys()
     record = scene.record(attempt.gang)
     if record and record.leaving and not attempt.dropping and attempt.stage is not Stage.LEAVING:

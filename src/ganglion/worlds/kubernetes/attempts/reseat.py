@@ -15,7 +15,7 @@ from ganglion.worlds.kubernetes.workload_discovery.found import Found
 
 
 def is_astray(scene: Context, attempt: Attempt, found: Found | None) -> bool:
-    """Tell whether a pod was refused, or another waits for a place on a closed node."""
+    """Whether a pod was refused, or another waits for a place on a closed node."""
     if attempt.refused:
         return True
     closed = any(_is_closed(scene, attempt.places[each].node) for each in attempt.vacant)

@@ -14,7 +14,7 @@ from ganglion.worlds.kubernetes.workload_discovery.found import Found
 
 
 def commit(scene: Context, attempt: Attempt, found: Found | None, now: int) -> None:
-    """Hear of the last checkpoint that the pods of an attempt, or their owner, wrote down."""
+    """Read the last checkpoint that the pods of an attempt, or their owner, wrote down."""
     record = scene.record(attempt.gang)
     if not attempt.running or record is None or not record.started:
         return

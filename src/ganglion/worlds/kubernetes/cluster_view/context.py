@@ -94,7 +94,7 @@ class Context(Struct):
     unsure: set[str] = field(default_factory=set)
 
     def apply(self, event: Event) -> bool:
-        """Let the engine hear a fact; one that makes no sense stops no other."""
+        """Pass a fact to the engine; an invalid one stops no other."""
         try:
             changed = self.state.apply(event)
         except GanglionError as error:

@@ -15,9 +15,9 @@ from ganglion.worlds.kubernetes.write_rules.series import About
 
 
 def describe_nodes(scene: Context, now: int) -> None:
-    """Tell the engine of every node whose description may be another by now."""
+    """Send the engine every node whose description may have changed."""
     for site in scene.sites.values():
-        # The engine's tree is built anew once after nodes have moved: look first, then tell.
+        # The engine's tree is built anew once after nodes have moved: compare first, then send.
         for event in [*_seen(scene, site, now)]:
             scene.apply(event)
         site.changed_nodes.clear()

@@ -59,7 +59,7 @@ def gang_of(
         cluster: name of its cluster, likewise.
         queue: leaf queue it is charged to.
         submitted: in ms by our clock.
-        user: who created it; empty = unknown, and its namespace stands for a user.
+        user: who created it; empty = unknown, and its namespace counts as the user.
 
     Raises:
         InputError: a quantity or annotation that is none or out of bounds, or no pod is wanted.
@@ -184,7 +184,7 @@ def _of_models(models: tuple[str, ...], types: tuple[str, ...], ask: Ask) -> tup
 
     Args:
         models: those that will do.
-        types: that the resource stands for; empty = all there are.
+        types: of the resource; empty = all there are.
         ask: what the pod asks for.
     """
     parts = [f"{model}{end}" for end in SHARED for model in models] if ask.gpus == 1 else []

@@ -1,4 +1,4 @@
-"""Where the nodes of one cluster lie, and which level of the topology a node label stands for."""
+"""Where the nodes of one cluster lie, and which level of the topology a node label names."""
 
 from collections.abc import Iterable
 
@@ -17,7 +17,7 @@ Domains = dict[Level, str]
 
 
 class _Place(Struct, frozen=True):
-    """What a node's labels tell of its place, contradictions and all."""
+    """A node's place by its labels, with their contradictions."""
 
     node: kube.Node
     domains: Domains
@@ -99,7 +99,7 @@ class Places:
         return {level: domain for level, domain in known.items() if level not in gone}
 
     def meant(self, key: str) -> Level | None:
-        """The level that a node label stands for; None = none.
+        """The level of a node label; None = none.
 
         A label that Kubernetes defines is known before any node is.
         """
@@ -110,18 +110,18 @@ class Places:
         return found
 
     def level_of(self, key: str) -> Level | None:
-        """The same, as far as nodes tell."""
+        """The same, by the labels of nodes alone."""
         if key not in self._asked:
             self._asked[key] = self._found(key)
         return self._asked[key]
 
     def levels_among(self, keys: Iterable[str]) -> dict[str, Level]:
-        """Those of some node labels that stand for a level, with it."""
+        """Those of some node labels that name a level, with the level."""
         found = {key: self.level_of(key) for key in keys}
         return {key: level for key, level in found.items() if level is not None}
 
     def has_moved(self) -> bool:
-        """Whether a label that a caller asked about stands for another level by now."""
+        """Whether a label that a caller asked about names another level by now."""
         if not self._has_new_labels:
             return False
         self._has_new_labels = False
@@ -147,7 +147,7 @@ class Places:
 
 
 def _is_alike(one: kube.Node, other: kube.Node) -> bool:
-    """Whether nothing has changed that tells of a node's place."""
+    """Whether no label of a node's place has changed."""
     return (
         one.metadata.labels == other.metadata.labels
         and one.spec.provider_id == other.spec.provider_id

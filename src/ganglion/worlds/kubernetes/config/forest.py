@@ -35,7 +35,7 @@ class Sapling(Struct):
         return self.options[0][1].parent
 
     def give_up(self, fault: Fault) -> None:
-        """Drop the option that is tried; the first fault is the one to tell."""
+        """Drop the option that is tried; the first fault is the one to report."""
         self.options.pop(0)
         self.fault = self.fault or fault
 

@@ -20,7 +20,7 @@ Clauses = tuple[Clause, ...]
 """All clauses have to hold."""
 
 NODE_NAME = "node:name"
-"""Stands for the name of a node among its labels; real labels have no colon."""
+"""Key of a node's name among its labels; real labels have no colon."""
 
 
 def node_clauses(pod: Pod) -> Clauses:

@@ -1,6 +1,6 @@
 """Nodes as the engine sees them: by those labels alone that some rule names.
 
-Nodes that no rule can tell apart get equal labels and so fall into one class, which keeps the
+Nodes that no rule distinguishes get equal labels and so fall into one class, which keeps the
 classes few on clusters where every node has a name and dozens of labels of its own.
 """
 
@@ -112,7 +112,7 @@ def all_labels_of(node: Node) -> dict[str, str]:
 
 
 def _as_told(taint: Taint, mentioned: Mentioned) -> str:
-    """The value of a taint where some rule can tell it from others."""
+    """The value of a taint where some rule distinguishes it from others."""
     words = mentioned.taints.get(taint.key, Words())
     compared = words.numbers and integer(taint.value) is not None
     return taint.value if compared or taint.value in words.values else OTHER

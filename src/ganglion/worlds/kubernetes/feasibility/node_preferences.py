@@ -74,7 +74,7 @@ def points(ranks: Sequence[Static]) -> list[int]:
 
 
 def worse_label(taint: Taint) -> str:
-    """The label that stands for a taint for which other nodes are preferred."""
+    """The label of a taint for which other nodes are preferred."""
     return f"{_PREFIX}{taint.key}"
 
 

@@ -98,7 +98,7 @@ def passes(rule: Rule, labels: Mapping[str, str]) -> bool:
 
 
 def taint_label(taint: Taint) -> str:
-    """The label that stands for a taint; its value is that of the taint."""
+    """The label of a taint; its value is that of the taint."""
     return f"{TAINT}{taint.effect}:{taint.key}"
 
 

@@ -4,7 +4,7 @@ The pods of a StatefulSet have claims of their own, and each may go only where i
 engine knows one rule for a set, so a set is divided by the rules of its pods. It is left whole
 where it could not be put together again: while some of its pods are yet to be made, where fewer
 than all may start, and where its own topology holds for all of it. One rule that suits every pod
-stands for such a set.
+represents such a set.
 """
 
 from collections.abc import Callable, Hashable

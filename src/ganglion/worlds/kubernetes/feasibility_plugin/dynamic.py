@@ -45,7 +45,7 @@ class Dynamic:
     """Dynamic rules of gangs, as a Permit plugin of the engine.
 
     Which nodes are closed to a gang is computed when it found no place pod by pod; only then
-    does the engine have to know of it, to tell why and to stop others for it.
+    does the engine have to know of it, to explain it and to stop others for it.
 
     Args:
         sites: the clusters.
@@ -211,7 +211,7 @@ def _is_meant(bound: _Bound, guards: Guards[Any]) -> bool:
 
 
 def _odd(found: Found) -> Iterator[Member]:
-    """Members that are not like what stands for their set."""
+    """Members that differ from the representative of their set."""
     shapes = {each.name: each.request.spec for each in found.sets}
     return (each for each in found.members if each.pod.spec != shapes[each.pod_set])
 

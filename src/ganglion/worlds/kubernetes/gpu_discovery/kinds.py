@@ -79,7 +79,7 @@ def kind_of(resource: str, labels: Mapping[str, str], count: int) -> Kind:
 
 
 def memory_of(vendor: str, labels: Mapping[str, str]) -> int:
-    """Memory of one device in MiB, as labels tell; 0 = unknown."""
+    """Memory of one device in MiB, by labels; 0 = unknown."""
     if vendor == "amd.com":
         return vram_mib(labels)
     if vendor != "nvidia.com":

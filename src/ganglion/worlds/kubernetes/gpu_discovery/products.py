@@ -72,7 +72,7 @@ UNNAMED: Mapping[str, str] = {
     "google.com": "TPU",
     "aws.amazon.com": "NEURON",
 }
-"""What a vendor's devices are called when no label tells."""
+"""Name of a vendor's devices without a label."""
 
 _NOISE = re.compile(
     r"NVIDIA|TESLA|QUADRO|GEFORCE|AMD|INSTINCT|INTEL|SXM\d*|OAM|PCIE|NVL\d*|NVLINK|HBM\w*|\d+GB|"
@@ -92,7 +92,7 @@ class Product(Struct, frozen=True):
     Attributes:
         model: as people name it, in upper case; only letters, digits, `.`, `_` and `-`.
         profile: the MIG profile that the label adds to it, as `1G.5GB`; empty for whole ones.
-        form: the words of the label that tell how it is built.
+        form: the words of the label for its form factor.
     """
 
     model: str
@@ -121,7 +121,7 @@ class Product(Struct, frozen=True):
 
 
 def product_of(resource: str, labels: Mapping[str, str]) -> Product:
-    """The model that a node's labels tell of; a general name when they do not.
+    """The model that a node's labels name; a general name when they name none.
 
     Args:
         resource: as `nvidia.com/gpu`; its domain is the vendor's.

@@ -38,7 +38,7 @@ class Sharing(Struct, frozen=True):
 
 
 def sharing_of(resource: str, labels: Mapping[str, str]) -> Sharing:
-    """How the devices of a resource are handed out, as labels and the resource's name tell."""
+    """How the devices of a resource are handed out, by labels and the resource's name."""
     renamed = resource.endswith(SHARED_RESOURCE)
     replicas, strategy = _replicas(resource.removesuffix(SHARED_RESOURCE), labels)
     if not renamed and replicas <= 1:

@@ -44,7 +44,7 @@ def slice_of(
         resource: as `nvidia.com/mig-1g.5gb`.
         labels: of the node.
         labelled: the profile in the product's label, for resources of whole devices.
-        whole_mib: memory that labels tell of.
+        whole_mib: memory by labels.
     """
     resource = resource.removesuffix(".shared")
     if resource.startswith(MIG_PREFIX):

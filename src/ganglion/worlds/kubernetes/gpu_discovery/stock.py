@@ -31,7 +31,7 @@ COUNTS = (
     "eks.amazonaws.com/instance-gpu-count",
     "karpenter.azure.com/sku-gpu-count",
 )
-"""Labels that tell how many GPUs a node will offer once its plugin has started, the best first."""
+"""Labels for the number of GPUs that a node offers once its plugin has started, best first."""
 
 GPU_DRIVER = "gpu.nvidia.com"
 """Driver of dynamic resource allocation that publishes the GPUs themselves."""
@@ -57,7 +57,7 @@ def offer_of(
 ) -> Offer:
     """The GPU resources of a node.
 
-    A node of which labels tell that it has devices, and whose plugin offers none yet, has them as
+    A node that has devices by its labels, and whose plugin offers none yet, has them as
     devices that do not work: it is known what the node will be. GPUs that another scheduler
     shares out are left alone, all of them, as only that scheduler knows what is left of each.
 

@@ -69,7 +69,7 @@ class ApiError(EnvironmentFault):
         self.retry_after_s, self.causes = retry_after_s, causes
 
     def caused_by(self, reason: str) -> bool:
-        """Tell whether one of the causes has this reason."""
+        """Whether one of the causes has this reason."""
         return any(cause.reason == reason for cause in self.causes)
 
 
@@ -86,7 +86,7 @@ class Absent(ApiError):
 
 
 class Conflict(ApiError):
-    """An object of that name exists, or it was changed in between; `reason` tells which."""
+    """An object of that name exists, or it was changed in between; `reason` says which."""
 
     code = "environment.kubernetes.conflict"
 
@@ -169,5 +169,5 @@ def _error(request: str, status: int, said: Status, retry_after_s: int) -> ApiEr
 
 
 def class_of(status: int) -> type[ApiError]:
-    """Return the exception that stands for an HTTP status."""
+    """Return the exception of an HTTP status."""
     return _BY_STATUS.get(status) or (Refused if 400 <= status < 500 else Broken)

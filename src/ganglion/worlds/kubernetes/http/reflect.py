@@ -1,6 +1,6 @@
 """A copy of all objects of a kind that follows the cluster and loses no deletion.
 
-The whole is listed once; a watch tells what changes from the version of that list on. Every
+The whole is listed once; a watch reports changes from the version of that list on. Every
 event and every bookmark carries a version, so after a broken connection, a silent one, or a
 stream that the server ended because we were slow, the watch goes on where it was. Only when the
 server has forgotten that version is everything listed again and compared with what is known.
@@ -83,12 +83,12 @@ class Reflector(Generic[T]):
         on_trouble: gets every failure; the reflector goes on trying whatever it is.
         silence_s: silence after which the connection is taken for dead, in seconds.
         limit: objects in one page of a list.
-        find: tells before every list which path it has now, from the one it had.
+        find: returns, before every list, its present path from the former one.
 
     Attributes:
         synced: everything was listed at least once.
-        trouble: the last failure; None since the server was last heard.
-        heard: when the server was last heard, by the monotonic clock; 0 = never.
+        trouble: the last failure; None since the last answer of the server.
+        heard: when the server last answered, by the monotonic clock; 0 = never.
         unreadable: objects that are there but have a form that is not known, by UID, and why:
             what was known of them before stays, new ones are not delivered.
         version: of the last list, event or bookmark.
@@ -191,7 +191,7 @@ class Reflector(Generic[T]):
         self.version = listing.version
 
     def _ahead(self, items: list[T]) -> None:
-        """Tell of the first list page by page, so that others can begin with what is there."""
+        """Deliver the first list page by page, so that others can begin with what is there."""
         changes = [] if self.synced else [each for item in items for each in self._known.put(item)]
         if changes:
             self._sink(changes)
@@ -274,7 +274,7 @@ class Reflector(Generic[T]):
 
 
 def _needs_list(error: GanglionError) -> bool:
-    """Tell whether no watch can go on from the version we have."""
+    """Whether no watch can go on from the version we have."""
     if isinstance(error, Gone | Refused | Absent):
         return True
     return isinstance(error, ApiError) and error.caused_by(_TOO_LARGE)

@@ -9,7 +9,7 @@ LONGEST_S = 5.0
 
 
 def worth_repeating(error: ApiError) -> bool:
-    """Tell whether the same request may fare better a little later."""
+    """Whether the same request may succeed a little later."""
     return isinstance(error, Broken | TooMany)
 
 

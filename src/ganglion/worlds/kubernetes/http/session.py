@@ -1,4 +1,4 @@
-"""Requests as bytes, with credentials; answers, or the exceptions they stand for."""
+"""Requests as bytes, with credentials; answers, or their exceptions."""
 
 import asyncio
 import re

@@ -91,7 +91,7 @@ class Candidate:
         return True
 
     def _free(self) -> bool:
-        """Tell whether it is ours to take: free, ours already, or expired."""
+        """Whether it is ours to take: free, ours already, or expired."""
         if self.holder in ("", self._identity):
             return True
         lease_s = self._seen.lease_duration_seconds or self._lease_s

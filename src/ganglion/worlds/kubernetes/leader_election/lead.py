@@ -79,7 +79,7 @@ class Lead:
         self._thread.start()
 
     def holds(self) -> bool:
-        """Tell whether the lead is ours for sure; from any thread, at any time."""
+        """Whether the lead is certainly ours; from any thread, at any time."""
         return self.left_s() > 0
 
     def left_s(self) -> float:

@@ -67,7 +67,7 @@ def describe(
     Args:
         node: as the API server has it.
         held: what pods that are not ours take of it.
-        ours: index -> resource (as `nvidia.com/gpu`, which an empty one stands for) of the
+        ours: index -> resource (as `nvidia.com/gpu`, the default for an empty one) of the
             devices that our pods hold; what is in use stays described whatever becomes of it.
         labels: what the model's node has for labels.
         cluster: name of its cluster; empty = it is the only one.

@@ -1,4 +1,4 @@
-"""Which labels tell in which domain a node lies, without being configured by hand."""
+"""Labels that say in which domain a node lies, without configuration."""
 
 from collections.abc import Mapping
 

@@ -68,7 +68,7 @@ def domains_of(
     is_azure: bool = False,
     sources: Sources = DISCOVERED,
 ) -> dict[Level, str]:
-    """The domains that a node lies in, by level; what labels do not tell is left out.
+    """The domains that a node lies in, by level; levels without a label are left out.
 
     Args:
         labels: of the node, and what drivers of dynamic resource allocation say about it.
@@ -94,7 +94,7 @@ def domains_of(
 def level_of(
     key: str, nodes: Iterable[tuple[Mapping[str, str], Mapping[Level, str]]]
 ) -> Level | None:
-    """The level that a label stands for, for constraints that name a label.
+    """The level of a label, for constraints that name a label.
 
     It is the one whose domains differ exactly where the label's do, so that a rule about the
     label holds when it holds of the level.

@@ -52,7 +52,7 @@ class Group(Struct, frozen=True):
 
     @property
     def key(self) -> str:
-        """Tells it from groups of the same name in other systems."""
+        """Separates it from groups of the same name in other systems."""
         group = self.api_version.partition("/")[0]
         return f"{self.kind}.{group}/{self.name}" if group else f"{self.source}/{self.name}"
 

@@ -16,7 +16,7 @@ class Terms(Struct, frozen=True):
         said: what its PodGroup says in fields of its own, as annotations.
         levels: set -> annotations that constrain it.
         parts: PodGroups that start together with each other, by name; empty = it is one group.
-        lacking: why it is not complete, where its size alone does not tell.
+        lacking: why it is not complete, where its size alone does not say it.
     """
 
     total: int = 0

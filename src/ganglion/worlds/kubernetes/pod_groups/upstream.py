@@ -19,7 +19,7 @@ from ganglion.worlds.kubernetes.workload_kinds import reading
 from ganglion.worlds.kubernetes.workload_kinds.kinds import UPSTREAM_COMPOSITE, UPSTREAM_GROUP
 
 NOMINAL = f"{UPSTREAM_GROUP[0]}/v1beta1"
-"""Version by which objects are named until discovery has told which one the server has."""
+"""Version by which objects are named until discovery has found which one the server has."""
 
 POD_GROUP, COMPOSITE = UPSTREAM_GROUP[1], UPSTREAM_COMPOSITE[1]
 DEEPEST = 4

@@ -1,4 +1,4 @@
-"""Amounts that are too fine for the engine to tell nodes apart by: local disk, huge pages."""
+"""Amounts that are too fine for the engine to distinguish nodes by: local disk, huge pages."""
 
 from collections.abc import Iterator
 

@@ -96,7 +96,7 @@ class Tallies:
 
         Args:
             patterns: which pods.
-            kind: tells the domains from others.
+            kind: separates the domains from others.
             nodes: node -> its domain; nodes that do not count are left out.
         """
         tally = self._tally(patterns)

@@ -1,7 +1,7 @@
 """Events (`events.k8s.io/v1`) about what the scheduler did, for `kubectl describe` and people.
 
 Recording never waits and never fails: what cannot be written in time is dropped and counted,
-because decisions matter more than telling of them. Equal events become one that counts.
+because decisions matter more than their reports. Equal events become one that counts.
 """
 
 import asyncio

@@ -15,7 +15,7 @@ from ganglion.worlds.kubernetes.writes.outcome import Identity
 
 
 class Rank(IntEnum):
-    """How urgent it is to tell a pod; lower goes first."""
+    """Urgency of the reason of a pod; lower goes first."""
 
     FIRST_OF_NEW = 0
     NEW = 1

@@ -45,7 +45,7 @@ class Credentials(Protocol):
         """Return what to send with a request."""
 
     def refused(self) -> bool:
-        """Note that the server did not accept it; tell whether another may be had."""
+        """Note that the server did not accept it; return whether another one may be had."""
 
 
 class Fixed:

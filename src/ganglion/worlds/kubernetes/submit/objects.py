@@ -1,4 +1,4 @@
-"""The parts of Kubernetes objects that tell how a submitted workload fares."""
+"""The parts of Kubernetes objects with the state of a submitted workload."""
 
 from datetime import datetime
 from typing import Any

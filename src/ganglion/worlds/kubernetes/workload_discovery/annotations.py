@@ -16,7 +16,7 @@ from ganglion.worlds.kubernetes import markers, names
 from ganglion.worlds.kubernetes.types.meta import Meta
 
 Levels = Callable[[str], Level | None]
-"""Node label -> the level it stands for in this cluster; None = it is no topology label."""
+"""Node label -> its level in this cluster; None = it is no topology label."""
 
 STANDARD_LABELS: Mapping[str, Level] = {
     names.HOSTNAME: Level.NODE,

@@ -48,7 +48,7 @@ class FoundSet(Struct, frozen=True):
         name: unique within the gang.
         count: pods wanted now.
         least: fewest pods that are useful; equal to `count` unless elastic.
-        request: what stands for each pod: a living one, or the owner's template.
+        request: the sample of each pod: a living one, or the owner's template.
         topology: constraint among the pods of this set.
         slices: nested sub-groups by index, outermost first.
         seats: indexes of members are distinct and below this; more than `count` once some
@@ -100,7 +100,7 @@ class Found(Struct, frozen=True):
         topology: constraint among all pods.
         index: its number among its siblings.
         floor: minimum siblings that a preemption leaves running; 0 = all may be stopped.
-        groups: Kubernetes' own PodGroups and CompositePodGroups whose status tells of it.
+        groups: Kubernetes' own PodGroups and CompositePodGroups whose status reports it.
     """
 
     key: str

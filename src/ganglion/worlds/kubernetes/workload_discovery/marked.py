@@ -36,7 +36,7 @@ class Split(Struct, frozen=True):
 
 
 def split(pods: Sequence[Pod], chains: Chains, described: Anything | None) -> Split:
-    """Tell the pods of a group from those of others that borrow its name.
+    """Separate the pods of a group from those of others that borrow its name.
 
     A PodGroup without an owner is open to all pods of its namespace. One with an owner belongs to
     that. Without a PodGroup the group belongs to the maker of the pod first on a node, or
@@ -62,7 +62,7 @@ def split(pods: Sequence[Pod], chains: Chains, described: Anything | None) -> Sp
 
 
 def split_inner(parts: Split, chains: Chains, lines: Mapping[str, upstream.Line]) -> Split:
-    """Tell strangers in each of several PodGroups that start together."""
+    """Find strangers in each of several PodGroups that start together."""
     own, others, whose = set[str](), list(parts.strangers), [parts.whose]
     for name, pods in upstream.members(parts.rightful).items():
         inner = split(pods, chains, lines[name].group)

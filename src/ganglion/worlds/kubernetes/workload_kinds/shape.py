@@ -104,7 +104,7 @@ class Family(Struct, frozen=True):
         sets: what the gang consists of. Raises InputError.
         seat: where a pod belongs, given what lies between it and the owner.
         part: which gang of its owner a pod belongs to; empty = there is only one.
-        ranked: whether the seat tells one pod of the owner from another.
+        ranked: whether the seat distinguishes the pods of the owner.
     """
 
     kind: Kind

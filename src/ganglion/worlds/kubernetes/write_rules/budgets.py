@@ -38,7 +38,7 @@ def _state(budget: PodDisruptionBudget) -> tuple[str, str]:
 
 
 def guards(budget: PodDisruptionBudget, pod: Pod) -> bool:
-    """Tell whether a budget is about a pod."""
+    """Whether a budget is about a pod."""
     same = pod.metadata.namespace == budget.metadata.namespace
     return same and selector_of(budget.spec.selector).selects(pod.metadata.labels)
 
@@ -50,7 +50,7 @@ def guarding(pod: Pod, budgets: Sequence[PodDisruptionBudget]) -> list[PodDisrup
 
 
 def counted(pod: Pod, budget: PodDisruptionBudget) -> bool:
-    """Tell whether the end of a pod uses up the budget: that of one that is not ready may not."""
+    """Whether the end of a pod uses up the budget: that of one that is not ready may not."""
     ready = pod.condition("Ready")
     if ready is not None and ready.status == "True":
         return True

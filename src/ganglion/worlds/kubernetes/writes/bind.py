@@ -53,7 +53,7 @@ def binding(order: BindOrder) -> dict[str, Any]:
 
 
 def judge(pod: Pod, node: str) -> Outcome | None:
-    """Say what a pod that was read back tells about its binding; None = it can still be bound."""
+    """Return what a pod that was read back says about its binding; None = it can still be bound."""
     if there := pod.spec.node_name:
         if there == node:
             return Outcome(Verdict.ALREADY_HERE, node=node)

@@ -76,7 +76,7 @@ async def _lift(api: Api, pod: Pod, hostname: str, instance: Instance) -> None:
     try:
         await api.patch(path, lifting(pod, hostname, instance), Patch.JSON)
     except Refused as refused:
-        # A test that fails is refused like a patch that is wrong; the pod tells them apart.
+        # A test that fails is refused like a patch that is wrong; the pod itself shows which.
         now = await api.get(path, Pod)
         if now.metadata.resource_version != pod.metadata.resource_version:
             raise Conflict(f"pod {pod.key} has changed since it was read") from refused

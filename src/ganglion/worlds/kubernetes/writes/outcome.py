@@ -21,7 +21,7 @@ class Identity(Protocol):
 
     @property
     def uid(self) -> str:
-        """What tells it from those that had its name before."""
+        """What distinguishes it from those that had its name before."""
 
 
 class Ref(Struct, frozen=True):

@@ -27,7 +27,7 @@ class Suspendable(Protocol):
 
     @property
     def uid(self) -> str:
-        """What tells it from those that had its name before."""
+        """What distinguishes it from those that had its name before."""
 
     @property
     def path(self) -> str:

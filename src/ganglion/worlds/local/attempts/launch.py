@@ -127,7 +127,7 @@ def resized(
 
 
 def _term(ground: Ground) -> Record | None:
-    """What tells a supervisor that its generation has ended; see `fence`."""
+    """What shows a supervisor that its generation has ended; see `fence`."""
     if ground.term is None:
         return None
     path = str(fence.path_of(ground.home))

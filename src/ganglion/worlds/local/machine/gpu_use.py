@@ -1,7 +1,7 @@
 """How busy this machine's GPUs are, through NVML.
 
 NVML keeps the last samples of utilisation, so that nothing between two looks is missed, and
-tells of PCIe at the moment it is asked.
+reports PCIe at the moment it is asked.
 """
 
 from collections.abc import Sequence
@@ -67,7 +67,7 @@ class NvmlGpus:
         )
 
     def _moved(self, handle: Any) -> int | None:  # noqa: ANN401 - a handle without type
-        """Bytes a second over PCIe; None where the device does not tell."""
+        """Bytes a second over PCIe; None where the device does not report them."""
         nvml = self._nvml
         try:
             counters = (nvml.NVML_PCIE_UTIL_TX_BYTES, nvml.NVML_PCIE_UTIL_RX_BYTES)

@@ -147,7 +147,7 @@ class Health:
     def _uncorrected(self, handle: Any) -> int:  # noqa: ANN401 - the library's own
         nvml = self._nvml
         kind, counter = nvml.NVML_MEMORY_ERROR_TYPE_UNCORRECTED, nvml.NVML_VOLATILE_ECC
-        # A model without ECC does not tell.
+        # A model without ECC does not report it.
         return int(told(nvml, nvml.nvmlDeviceGetTotalEccErrors, handle, kind, counter) or 0)
 
     def _remap_failed(self, handle: Any) -> bool:  # noqa: ANN401 - the library's own
@@ -156,7 +156,7 @@ class Health:
 
 
 class _Events:
-    """Xid errors as the driver tells them."""
+    """Xid errors as the driver reports them."""
 
     def __init__(self, nvml: Any, uuids: "dict[str, Place]") -> None:  # noqa: ANN401 - a module
         self._nvml, self._set = nvml, None

@@ -277,7 +277,7 @@ def sockets(pid: int, proc: Where = PROC) -> frozenset[int]:
 
 
 def has_proc() -> bool:
-    """Whether the system tells of processes in files, as Linux does."""
+    """Whether the system describes processes in files, as Linux does."""
     return exists(f"{PROC}/self/stat")
 
 
@@ -325,7 +325,7 @@ def has_children() -> bool:
 
 
 def boot_id() -> str:
-    """Identifier of the machine's present boot; empty where the system tells none.
+    """Identifier of the machine's present boot; empty where the system has none.
 
     Raises:
         OSError: the machine does not say.
@@ -365,7 +365,7 @@ def memory_kills(root: Path = Path("/")) -> int:
     """How often the kernel has killed for want of memory; only differences mean anything.
 
     That is the count of this process's control group (version 2), or else of the machine. 0 where
-    the kernel does not tell.
+    the kernel does not report it.
 
     Args:
         root: where `proc` and `sys` are mounted.

@@ -17,7 +17,7 @@ ABSENT = ("NVML_ERROR_NOT_FOUND", "NVML_ERROR_GPU_IS_LOST", "NVML_ERROR_RESET_RE
 
 
 def told(nvml: Any, question: Callable[..., Any], *given: Any) -> Any:  # noqa: ANN401 - no types
-    """The answer to a question; None where the library, the driver or the model does not tell."""
+    """The answer to a question; None where the library, the driver or the model does not answer."""
     try:
         return question(*given)
     except nvml.NVMLError:

@@ -51,7 +51,7 @@ def free_port(
         key: what the port is for, as `train-7/0#1 master`.
         taken: ports promised to others that may not listen yet.
         wanted: port to prefer; 0 = none.
-        free: tells whether a port is free.
+        free: returns whether a port is free.
 
     Raises:
         EnvironmentFault: not one port of the range is free.

@@ -1,4 +1,4 @@
-"""The processes of a workspace as Linux tells of them: CPU, bytes, terminals, connections."""
+"""The processes of a workspace as Linux reports them: CPU, bytes, terminals, connections."""
 
 import os
 from collections.abc import Iterator
@@ -41,7 +41,7 @@ def total(root: int, at: int, proc: Path = Path(host.PROC)) -> Total | None:
     Args:
         root: the process, which must adopt orphans below it.
         at: the time in ms.
-        proc: where the kernel tells of processes.
+        proc: where the kernel lists processes.
 
     Raises:
         OSError: the machine does not say.
@@ -76,7 +76,7 @@ def attached(now: Total, port: int, proc: Path = Path(host.PROC)) -> Attached:
     Args:
         now: the processes.
         port: the workspace's port.
-        proc: where the kernel tells of connections.
+        proc: where the kernel lists connections.
 
     Raises:
         OSError: a terminal or the table of connections cannot be looked at.

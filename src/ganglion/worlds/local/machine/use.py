@@ -22,7 +22,7 @@ STALE_S = 10.0
 
 
 class GpuUse(Struct, frozen=True):
-    """One GPU now; None = the driver does not tell.
+    """One GPU now; None = the driver does not report it.
 
     Attributes:
         busy_milli: time in which a kernel ran, in thousandths.
@@ -95,7 +95,7 @@ class UseReader:
         )
 
     def _told(self, question: Any, handle: Any) -> Any:  # noqa: ANN401 - a module without types
-        """The answer to a question; None where the driver or the model does not tell."""
+        """The answer to a question; None where the driver or the model does not report it."""
         return told(self._nvml, question, handle)
 
     def trees(self, roots: Collection[int]) -> dict[int, TreeUse]:

@@ -24,7 +24,7 @@ Table = tuple[Seat, ...]
 
 
 def pod_id(pod: PodPlacement) -> str:
-    """What tells a pod apart from all others its gang ever had: its number and its place."""
+    """Identity of a pod among all that its gang ever had: its number and its place."""
     devices = ",".join(map(str, pod.devices))
     return f"{pod.pod_set}/{pod.index}@{pod.node}[{devices}]"
 

@@ -53,11 +53,11 @@ async def stream(
     Args:
         home: Ganglion's home directory.
         gang: gang id.
-        attempt: number of the attempt; `attempts` tells which there are.
+        attempt: number of the attempt; `attempts` lists them.
         rank: the rank; None = all.
         tail: at most this number of last lines of each rank; None = all.
         since_ms: only output since about this time in ms; 0 = all.
-        ended: tells whether the attempt is over. Given it, the output is followed until then,
+        ended: returns whether the attempt is over. Given it, the output is followed until then,
             also if the attempt has not started yet; None = stop at what is written now.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Run records: the files through which a supervisor and a `LocalWorld` tell each other facts.
+"""Run records: the files through which a supervisor and a `LocalWorld` exchange facts.
 
 One directory per attempt, `runs/<workload id>/<index>/<attempt>/`:
 
@@ -95,7 +95,7 @@ def write(path: Path, record: Mapping[str, Any], *, durable: bool = False) -> No
         path: the file.
         record: a JSON object.
         durable: force it to the disk, so that it also outlasts a loss of power. Only ends
-            need that: no attempt survives such a loss, and the boot id tells that it happened.
+            need that: no attempt survives such a loss, and the boot id shows that it happened.
 
     Raises:
         OSError: the disk refuses.

@@ -52,7 +52,7 @@ def settle(run: Path, spec: Record) -> dict[str, str]:
 
 
 def _is_there(path: str) -> bool:
-    """Whether a checkpoint is there; what only the program can tell counts as there."""
+    """Whether a checkpoint is there; one that only the program can find counts as there."""
     if not path or "://" in path:
         return True
     try:

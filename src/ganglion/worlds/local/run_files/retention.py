@@ -204,7 +204,7 @@ class Retention:
 
     Args:
         home: Ganglion's home directory.
-        live: tells which attempts are not looked at.
+        live: returns which attempts are not examined.
     """
 
     def __init__(self, home: Path, live: Callable[[], Collection[Key]]) -> None:

@@ -104,7 +104,7 @@ class Callers:
                 pass_fds=(file.fileno(),),
                 start_new_session=True,
                 env=os.environ | {"GANGLION_NODE_RANK": str(pod)},
-            ).returncode = 0  # its end is heard with that of all other children
+            ).returncode = 0  # its end is collected with that of all other children
 
     def close(self) -> None:
         """Take no more."""

@@ -63,7 +63,7 @@ class Members:
     # --- start ----------------------------------------------------------------------------
 
     def resume(self, variables: dict[str, str]) -> None:
-        """Tell every process where the attempt goes on."""
+        """Give every process the place where the attempt goes on."""
         self._resumed = variables
 
     def begin_setups(self) -> None:

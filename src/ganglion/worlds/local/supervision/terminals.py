@@ -45,7 +45,7 @@ def with_terminal(
             pass_fds=(master, listener.fileno()),
             start_new_session=True,
         )
-        holder.returncode = 0  # its end is heard with that of all other children
+        holder.returncode = 0  # its end is collected with that of all other children
     finally:
         os.close(master)
         os.close(slave)

@@ -11,7 +11,7 @@ HEEDED = (signal.SIGCHLD, signal.SIGUSR1, signal.SIGTERM, signal.SIGINT, signal.
 
 
 def _ignore(_number: int, _frame: FrameType | None) -> None:
-    """Let the system call be interrupted; the wakeup pipe tells which signal it was."""
+    """Let the system call be interrupted; the wakeup pipe says which signal it was."""
 
 
 class Wakeups:

@@ -31,7 +31,7 @@ SHARE = "GANGLION_GPU_MILLI"
 
 
 class Gpus(Protocol):
-    """Tells of devices."""
+    """Source of the use of devices."""
 
     def read(self, uuids: Sequence[str], now: int) -> list[GpuReading | None]:
         """One reading per device; None where nothing is known of it."""
@@ -83,7 +83,7 @@ class LocalOnlooker:
 
     Args:
         place: the attempt.
-        speaker: tells what its programs reported of themselves.
+        speaker: returns what its programs reported.
         clock: the time in ms.
         gpus: the source of readings of its GPUs.
     """
@@ -114,7 +114,7 @@ class LocalOnlooker:
         total = self._total(now)
         attached = self._attached(total)
         notebooks = self._notebooks(now, attached)
-        if self._is_jupyter and attached:  # its kernels tell more than connections do
+        if self._is_jupyter and attached:  # its kernels say more than connections do
             attached = Attached(attached.at, attached.typed)
         readings = self._gpus.read(self._place.uuids, now) if self._place.uuids else []
         sights = [*self._processes(total, attached, now), *self._program(now)]

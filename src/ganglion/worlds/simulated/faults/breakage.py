@@ -27,7 +27,7 @@ class Breakage:
         nodes: the cluster as it should be.
         heap: where things to come are planned.
         dice: when they happen.
-        reports: how the engine hears of them.
+        reports: how they reach the engine.
         watcher: who else does.
         kill: ends attempts.
     """

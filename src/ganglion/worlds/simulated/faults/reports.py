@@ -1,4 +1,4 @@
-"""What the world tells the engine, and how reports get lost, doubled and late on the way."""
+"""What the world reports to the engine, and how reports get lost, doubled and late on the way."""
 
 from ganglion.model.events import CheckpointCommitted, Event, GangEnded, GangStarted
 from ganglion.worlds.simulated.faults.rates import Dice

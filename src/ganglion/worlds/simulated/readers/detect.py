@@ -19,7 +19,7 @@ class Format(StrEnum):
 
 
 def detect(path: Path) -> Format:
-    """Tell the format of a trace from its heading.
+    """Return the format of a trace from its heading.
 
     Raises:
         FileError: unreadable, empty, or no known format.
