@@ -21,7 +21,7 @@ def sample(cases: range, every: int, turn: int = 0) -> range:
 
     Args:
         cases: all of them.
-        every: one of so many is taken on every change.
+        every: one of this number is taken on every change.
         turn: which of them; tests that differ in something else take different ones.
     """
     return cases if TIMES > 1 else cases[turn % every :: every]

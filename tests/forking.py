@@ -221,7 +221,7 @@ def _end_all(pids: Iterable[int]) -> int:
 
 
 def _reap(ends: dict[int, int]) -> None:
-    """Tell of programs that have ended."""
+    """Report programs that have ended."""
     while ends:
         pid, status = os.waitpid(-1, os.WNOHANG)
         if not pid:

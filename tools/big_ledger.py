@@ -95,7 +95,7 @@ def fill(path: Path, events: int, *, live: int = 0) -> None:
 
     Args:
         path: of a SQLite file that is not there yet.
-        events: at least so many are written.
+        events: least number to write.
         live: jobs that wait at the end.
     """
     ledger = Ledger.open(path)

@@ -27,7 +27,7 @@ Json = dict[str, Any]
 
 HEAD = "# Generated from charts/ganglion by `python -m tools.manifests`.\n"
 HELMS_OWN = ("helm.sh/chart", "app.kubernetes.io/managed-by")
-"""Labels that would say that Helm looks after the objects."""
+"""Labels that would say that Helm manages the objects."""
 
 
 def helm() -> str:

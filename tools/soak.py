@@ -104,7 +104,7 @@ def repeated(command: str, traces: Path | None) -> Any:  # noqa: ANN401 - JSON
 
     Args:
         command: as the result file has it: `python -m benchmarks NAME --traces traces/SOURCE ...`.
-        traces: folder that stands for `traces`.
+        traces: folder in place of `traces`.
 
     Raises:
         CalledProcessError: the benchmark failed; its errors were printed.

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from tools.archlint.pages import dead_links, unknown_commands
-from tools.archlint.words import plain_pages, tracked
+from tools.archlint.words import plain_beside, plain_pages, tracked
 
 from ganglion.cli.registry import ALIASES, COMMANDS
 
@@ -37,3 +37,11 @@ def test_an_unknown_command_is_found(tmp_path: Path) -> None:
 def test_a_vague_word_in_a_page_is_found(tmp_path: Path) -> None:
     pages = page(tmp_path, "`nobody` may\n```\nnobody\n```\nleave it, and whoever\nasks\n")
     assert [found.line for found in plain_pages(pages, tmp_path)] == [5]
+
+
+def test_a_vague_word_in_the_prose_of_a_test_is_found_and_its_texts_are_free(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "test_x.py"
+    file.write_text('"""What nobody\nsees."""\n\nSAID = "nobody may"\n# so many\n', "utf-8")
+    assert [found.line for found in plain_beside([file], tmp_path)] == [1, 5]

@@ -71,7 +71,7 @@ def test_a_starved_queue_and_a_refused_request_raise_an_alert(
         series("ganglion_queue_gpus_deserved", f"8{constant}", queue="red", flavor="H100"),
         series("ganglion_queue_gpus_used", f"4{constant}", queue="red", flavor="H100"),
         series("ganglion_queue_gangs", f"2{constant}", queue="red", state="waiting"),
-        # One that has all it is entitled to, and one in which nobody waits.
+        # One that has all it is entitled to, and one without waiting gangs.
         series("ganglion_queue_gpus_deserved", f"8{constant}", queue="blue", flavor="H100"),
         series("ganglion_queue_gpus_used", f"8{constant}", queue="blue", flavor="H100"),
         series("ganglion_queue_gangs", f"2{constant}", queue="blue", state="waiting"),

@@ -1,4 +1,4 @@
-"""Every failure is told in words, with an exit code, and never as a traceback."""
+"""Every failure is printed in words, with an exit code, and never as a traceback."""
 
 import json
 import subprocess

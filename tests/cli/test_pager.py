@@ -28,7 +28,7 @@ x.main(sys.argv[1:])
 
 @pytest.fixture
 def pager(tmp_path: Path) -> Path:
-    """A pager that leaves what it was given in a file, and the lines that it was told to read."""
+    """A pager that leaves what it was given in a file, and the lines that it is to read."""
     program = tmp_path / "pager"
     program.write_text(f"#!/bin/sh\nhead -n ${{LINES_READ:-1000}} > {tmp_path}/paged\n")
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
@@ -36,7 +36,7 @@ def pager(tmp_path: Path) -> Path:
 
 
 def listed(*args: str, rows: int = 24, **environ: str) -> str:
-    """What a terminal of so many rows shows of a list of 200."""
+    """What a terminal of this number of rows shows of a list of 200."""
     leader, follower = pty.openpty()
     given = os.environ | {"COLUMNS": "80", "LINES": str(rows), "NO_COLOR": "1"} | environ
     with os.fdopen(leader, "rb", 0) as screen:

@@ -381,7 +381,7 @@ def test_an_interrupted_submit_is_repeated_with_the_same_key_and_says_how_to_che
     assert done.code == 130
     assert "Interrupted while submitting train" in done.err
     assert "ganglion ps" in done.err
-    # Another process would find what this one left; its number stands for one that is gone.
+    # Another process would find what this one left; its number is in place of one that is gone.
     (left,) = (tmp_path / "home" / "submits").iterdir()
     mark, _, key = left.name.split(".")
     left.rename(left.with_name(f"{mark}.999999999.{key}"))

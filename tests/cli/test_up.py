@@ -225,7 +225,7 @@ def test_a_submit_killed_before_its_answer_is_neither_lost_nor_done_twice(home: 
     command = [sys.executable, "-m", "ganglion", "run", "-d", "--name", "once", "--", "true"]
     environment = {**os.environ, **CALM, "GANGLION_HOME": str(home)}
 
-    server.suspend()  # it takes the request into its socket and answers nobody
+    server.suspend()  # it takes the request into its socket and does not answer
     client = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
     until(lambda: _waits_for_answer(client.pid, home), END_S)
     client.kill()

@@ -1,4 +1,4 @@
-"""Quantities of resources as the API writes them, added up by whoever checks a scheduler.
+"""Quantities of resources as the API writes them, added up by the checks of a scheduler.
 
 Written apart from the code under test, so that both do not err alike.
 """

@@ -1,4 +1,4 @@
-"""A cluster as one test sees it: a client that waits for nobody, and shorthands."""
+"""A cluster as one test sees it: a client without waits, and shorthands."""
 
 import ssl
 import time

@@ -115,7 +115,7 @@ def _built(request: pytest.FixtureRequest, minor: str) -> Programs:
 
 @pytest.fixture
 def proxy(control_plane: ControlPlane) -> Iterator[Proxy]:
-    """A proxy before the API server that makes trouble when told to."""
+    """A proxy before the API server that makes trouble on request."""
     running = Proxy(control_plane).start()
     yield running
     running.stop()
@@ -123,7 +123,7 @@ def proxy(control_plane: ControlPlane) -> Iterator[Proxy]:
 
 @pytest.fixture
 def kubelets(cluster: Cluster) -> Iterator[Kubelets]:
-    """Somebody who plays the kubelets of all nodes."""
+    """A thread that plays the kubelets of all nodes."""
     running = Kubelets(cluster.plane).start()
     yield running
     running.stop()

@@ -78,7 +78,7 @@ class Kubelets:
         self._refusals.append((match or (lambda pod: True), reason))
 
     def vanish(self, node: str) -> None:
-        """The node does nothing more, and nobody knows how its pods are."""
+        """The node does nothing more, and the state of its pods is unknown."""
         self._away.add(node)
 
     def come_back(self, node: str) -> None:
@@ -147,7 +147,7 @@ class Kubelets:
         return version
 
     async def _watch(self, version: str) -> None:
-        """Follow pods until the server ends it; whoever calls looks again then."""
+        """Follow pods until the server ends it; the caller looks again then."""
         params = {"watch": "true", "fieldSelector": "spec.nodeName!=", "resourceVersion": version}
         async with self._client.stream("GET", "/api/v1/pods", params=params) as answer:
             async for line in answer.aiter_lines():

@@ -1,4 +1,4 @@
-"""A proxy between clients and the API server that makes trouble when told to.
+"""A proxy between clients and the API server that makes trouble on request.
 
 It shows the API server's own certificate, so that a kubeconfig differs in the URL alone, and
 speaks HTTP/1.1 with one connection to the server for each of a client's. Tests talk to it from

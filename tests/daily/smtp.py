@@ -1,4 +1,4 @@
-"""A mail server: takes what it is told to take."""
+"""A mail server: takes what a test lets it take."""
 
 import socketserver
 import threading

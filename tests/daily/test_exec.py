@@ -23,7 +23,7 @@ SHELL = ("env", "PS1=now> ", "sh")
 
 @pytest.fixture
 def person() -> Iterator[People]:
-    """Somebody at a terminal; all windows are closed at the end."""
+    """A person at a terminal; all windows are closed at the end."""
     made: list[Person] = []
 
     def sit_down(*args: str, **how: int) -> Person:

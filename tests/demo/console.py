@@ -3,7 +3,7 @@
 A block is fenced by ```console. Lines that begin with `$ ` are commands; a trailing backslash and
 a here-document go on over the next lines. The lines after a command are what it writes; where
 there are none only its exit status counts: 0, or another one where an `Error:` is shown. `...`
-and `…` stand for any text, alone on a line for any lines. A command that ends with `&`, before a
+and `…` match any text, alone on a line any lines. A command that ends with `&`, before a
 comment at most, runs on until the session ends.
 
 A block that cannot be run here has a comment in front of it that says why:
@@ -32,7 +32,7 @@ CLUSTER_PAGES = (
 )
 """Pages whose commands talk to a cluster."""
 ANY = "\0"
-"""Stands for `...` while a line is made a pattern."""
+"""Placeholder of `...` while a line is made a pattern."""
 
 _BLOCK = re.compile(r"(?:<!-- not run: (.*?) -->\n+)?^```console\n(.*?)^```$", re.M | re.S)
 _FILE = re.compile(r"^```yaml\n# (\S+\.ya?ml)\n(.*?)^```$", re.M | re.S)
@@ -104,7 +104,7 @@ def _commands(lines: list[str], first: int) -> list[Command]:
 
 
 class Session:
-    """A person's shell: a folder, a home, ports that nobody else has.
+    """A person's shell: a folder, a home, ports of its own.
 
     Args:
         folder: empty.

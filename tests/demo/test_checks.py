@@ -16,7 +16,7 @@ GOOD = "step 20 loss 2.0\nstep 40 loss 0.3\nfinished: accuracy 0.900 weights 123
 
 
 class Logs:
-    """Stands for a server that has these logs."""
+    """In place of a server that has these logs."""
 
     def __init__(self, logs: dict[tuple[int, int], str]) -> None:
         self.texts = logs
@@ -93,7 +93,7 @@ def test_a_sweep_that_lacks_a_result_of_its_own_is_found(second: str) -> None:
 
 
 def test_a_replica_that_does_not_answer_is_found() -> None:
-    logs = {(0, 0): "listening on http://127.0.0.1:9\n"}  # the discard port: nobody listens
+    logs = {(0, 0): "listening on http://127.0.0.1:9\n"}  # the discard port: nothing listens
     assert checks.http(client(logs), "api", 1).held is False
     assert checks.http(client({}), "api", 1).held is False
 

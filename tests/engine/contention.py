@@ -1,4 +1,4 @@
-"""Fleets fought over by several queues, in a world that does at once as it is told."""
+"""Fleets fought over by several queues, in a world that carries orders out immediately."""
 
 from random import Random
 
@@ -18,7 +18,7 @@ ROUNDS = 40
 
 
 class Watched(Guarded):
-    """A state that looks on when the engine has somebody stopped."""
+    """A state that checks every stop that the engine orders."""
 
     def apply(self, event: ev.Event) -> bool:
         if isinstance(event, ev.GangStopping):
@@ -137,7 +137,7 @@ class Contention:
         return plan
 
     def helped(self, victim: ev.GangStopping, plan: Plan) -> None:
-        """Whoever it was stopped for was promised a place in the same cycle, or may grow."""
+        """The gang it was stopped for was promised a place in the same cycle, or may grow."""
         asker = victim.cause.gang
         if victim.cause.kind is CauseKind.MOVED and asker in self.state.short:
             record = self.state.records[victim.gang]
@@ -148,7 +148,7 @@ class Contention:
         assert asker in given, f"{victim.gang} was stopped in vain: {victim.cause}"
 
     def settle(self) -> None:
-        """Cycles until nothing is decided any more; whoever was stopped leaves at once."""
+        """Cycles until nothing is decided any more; stopped gangs leave immediately."""
         stops: list[str] = []
         for _ in range(self.rounds):
             plan = self.run(*self.obey())
@@ -187,7 +187,7 @@ class Lending(Contention):
         self.turn_over()
 
     def turn_over(self) -> None:
-        """Somebody wakes, or goes to sleep."""
+        """A gang wakes, or goes to sleep."""
         asleep = [each.record.gang.id for each in self.state.kept]
         awake = [
             each.gang.id
@@ -203,6 +203,6 @@ class Lending(Contention):
             self.run(ev.GangUpdated(self.now, self.rng.choice(awake), recall_ms=60_000))
 
     def has_its_place(self, gang: str) -> None:
-        """Whoever woke starts, or does so when others have left."""
+        """A gang that woke starts, or does so when others have left."""
         record = self.state.records[gang]
         assert record.phase in (Phase.RESERVED, *HOLDING), f"{gang} woke and is {record.phase}"

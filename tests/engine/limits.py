@@ -53,7 +53,7 @@ def play(scene: Scene, policy: str) -> tuple[ClusterState, int]:
 
 
 def settle(state: ClusterState, now: int, *events: ev.Event) -> int:
-    """Cycles until nothing is decided any more, in a world that does at once as it is told."""
+    """Cycles until nothing is decided any more, in a world that carries orders out immediately."""
     given: list[ev.Event] = list(events)
     for _ in range(ROUNDS):
         now += 1000

@@ -1,4 +1,4 @@
-"""Nobody is stopped in vain, within quota or against its will, and all comes to rest."""
+"""No gang is stopped in vain, within quota or against its will, and all comes to rest."""
 
 from random import Random
 

@@ -1,4 +1,4 @@
-"""Spare gangs use what nobody else waits for, and leave as soon as anybody does."""
+"""Spare gangs use what no other gang waits for, and leave as soon as one does."""
 
 from random import Random
 
@@ -183,7 +183,7 @@ class _Play:
         return GangEnded(self.now, name, self.state.record(name).attempt, outcome, requeue=again)
 
     def settle(self) -> None:
-        """Whoever was told to stop leaves, whoever was started runs, until nothing happens."""
+        """Gangs with the order to stop leave, started gangs run, until nothing happens."""
         for _ in range(60):
             phases = {name: each.phase for name, each in self.state.records.items()}
             left = [n for n, phase in phases.items() if phase is Phase.STOPPING]

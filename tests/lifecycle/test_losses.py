@@ -20,12 +20,12 @@ WHEN_TOLD = Checkpoint(grace_ms=20)
     ("checkpoint", "committed", "told", "lost"),
     [
         (None, 0, 1_085, 100),
-        (None, 1_060, 1_085, 40),  # it says what it has saved, though nobody promised it
+        (None, 1_060, 1_085, 40),  # it says what it has saved, without a promise
         (EVERY_30, 0, 1_085, 10),
         (EVERY_30, 0, 0, 10),
         (EVERY_30, 1_060, 1_085, 40),
         (WHEN_TOLD, 0, 1_085, 15),
-        (WHEN_TOLD, 0, 0, 100),  # its node was lost, so that nobody told it
+        (WHEN_TOLD, 0, 0, 100),  # its node was lost, so that it got no order
         (WHEN_TOLD, 1_095, 1_085, 5),
         (WHEN_TOLD, 1_060, 1_085, 40),  # it reports what it saves, and reported nothing
     ],

@@ -1,4 +1,4 @@
-"""What those are told that hold a promise."""
+"""The reasons of gangs that hold a promise."""
 
 import pytest
 
@@ -31,7 +31,7 @@ def place(*devices: int) -> Placement:
 
 
 def trade(victims: int) -> ClusterState:
-    """Victims on one GPU each are told to stop for `u`, which is promised all of theirs."""
+    """Victims on one GPU each are stopped for `u`, which is promised all of theirs."""
     state = ClusterState()
     node = Node("n", 64_000, 1 << 20, (Device("H100"),) * 8)
     events: list[ev.Event] = [ev.NodeAdded(0, node), ev.QueueSet(0, Queue("q"))]

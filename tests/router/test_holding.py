@@ -1,4 +1,4 @@
-"""Requests wait for a replica, so many and so long; the others are told when to come again."""
+"""Requests wait for a replica, within limits; the others get the time to retry."""
 
 import asyncio
 import json

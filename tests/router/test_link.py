@@ -136,7 +136,7 @@ def test_a_router_that_is_killed_is_replaced_where_callers_know_it(
         before = pid_of(tmp_path)
         os.kill(before, signal.SIGKILL)
         until(lambda: pid_of(tmp_path) not in {0, before})
-        # Whoever asks the new one before it was told what there is waits for that.
+        # A request that reaches the new one before its first table waits for that.
         assert httpx2.get(f"{url}/chat/").text == "hello"
         assert link.url == url
 
@@ -159,7 +159,7 @@ def test_a_router_of_another_version_is_replaced_and_finishes_what_it_has(
             second = stack.enter_context(linked(tmp_path, port=old.port))
             assert pid_of(tmp_path) != old.pid
             assert second.url == first.url
-            # The old one still has a request, and is told of the replica it waits for.
+            # The old one still has a request, and gets the replica it waits for.
             body = msgspec.json.encode(Table(2, (Service("chat", (replica,)),)))
             client.put("/table", content=body).raise_for_status()
             assert call.result(PATIENCE_S).text == "hello"

@@ -43,7 +43,7 @@ def answers(length: int = 0) -> Script:
 
 
 async def with_unreachable(the: Stage, *good: Actor) -> None:
-    """The service has a replica where nobody listens, and is led there first."""
+    """The service has a replica where nothing listens, and the request goes there first."""
     gone = await the.actor("chat/gone", answers())
     endpoint = gone.endpoint()
     await gone.shut()

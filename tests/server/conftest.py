@@ -31,7 +31,7 @@ NODES = tuple(Node(f"n{i}", 64_000, 1 << 20, (Device("H100", 81_920),) * 8) for 
 
 
 class Rig:
-    """A machine, a ledger, and the server that looks after both; turns are taken by hand.
+    """A machine, a ledger, and the server that manages both; turns are taken by hand.
 
     Args:
         folder: home of the server.

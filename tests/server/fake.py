@@ -27,7 +27,7 @@ class Machine:
         onlookers: who looks at workspaces, by gang.
         told: every warning: (gang, message).
         ahead_ms: by how much the wall clock is ahead of the time.
-        lingering: whether what is told to stop takes its time; `leave` ends it.
+        lingering: whether stopped attempts take their time; `leave` ends it.
     """
 
     def __init__(self) -> None:
@@ -51,7 +51,7 @@ class Machine:
         self.ended[key] = (outcome, code)
 
     def leave(self) -> None:
-        """What was told to stop is gone."""
+        """Stopped attempts are gone."""
         for gang, attempt, cause, _ in self.stops:
             if (gang, attempt) in self.live:
                 self.end(gang, outcome_of(cause), 143)

@@ -28,7 +28,7 @@ class FakeDoor:
         load: service -> (requests that wait, requests that run).
         held: replicas that have requests.
         unready: replicas that do not answer yet.
-        asked: how often somebody wanted to hear it.
+        asked: how often it was read.
         silent: whether nothing is heard of it.
     """
 
@@ -114,7 +114,7 @@ class Parlour:
             self.rig.turn()
 
     def load(self, waiting: int, running: int, seconds: float, name: str = "chat") -> None:
-        """So many requests for so long."""
+        """This number of requests for this time."""
         self.door.load[name] = (waiting, running)
         for _ in range(round(seconds * 10)):
             self.door.boot += "'"  # each reading is by its gauges

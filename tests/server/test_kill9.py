@@ -1,4 +1,4 @@
-"""The server dies twenty times at any moment; nobody who submitted a job can tell."""
+"""The server dies twenty times at any moment; no user who submitted a job can notice."""
 
 import random
 import signal

@@ -1,4 +1,4 @@
-"""The server dies in the middle of a trade: a victim is leaving, somebody has its place."""
+"""The server dies in the middle of a trade: a victim is leaving, another gang has its place."""
 
 import random
 import signal
@@ -24,7 +24,7 @@ from tests.server.process import Api, Nursery, until
 ROUNDS = 3
 KILLS = 3
 
-# A victim takes a while to save; whoever comes after it writes down whether it was gone.
+# A victim takes a while to save; the gang after it writes down whether it was gone.
 VICTIM = """
 save() {{ echo stopping $GANGLION_ATTEMPT >> {marks}; sleep 0.7; rm {here}/$RANK; exit 0; }}
 trap save TERM
@@ -154,7 +154,7 @@ def states(api: Api) -> dict[str, str]:
 
 
 def check_effects(marks: list[str]) -> None:
-    """Every process lived once, and nobody began before the victim had left."""
+    """Every process lived once, and none began before the victim had left."""
     seen = Counter(marks)
     for attempt in range(1, ROUNDS + 2):
         assert seen[f"begun {attempt}"] == 2

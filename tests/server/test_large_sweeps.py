@@ -1,4 +1,4 @@
-"""Ten thousand trials cost nobody anything: what counts is work done, not time taken."""
+"""Ten thousand trials cost other workloads nothing: what counts is work done, not time taken."""
 
 import sys
 from collections.abc import Callable
@@ -42,7 +42,7 @@ def work(what: Callable[[], Any]) -> int:
 
 @pytest.fixture(params=["equal", "breathing"])
 def swept(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[int], Rig]:
-    """Servers on which a sweep of so many trials waits and runs."""
+    """Servers on which a sweep of this number of trials waits and runs."""
     rigs: list[Rig] = []
 
     def made(trials: int) -> Rig:

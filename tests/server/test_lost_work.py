@@ -1,4 +1,4 @@
-"""Real training that is preempted: what it lost, and whether everybody says the same."""
+"""Real training that is preempted: what it lost, and whether all sources say the same."""
 
 import os
 import sqlite3
@@ -160,7 +160,7 @@ def test_no_more_is_lost_than_since_the_last_checkpoint_and_all_tell_the_same_fi
     if manner == "polite":
         assert twice == []
     else:
-        assert end.at - last.at >= GRACE_MS - 100  # it may save at the moment it is told
+        assert end.at - last.at >= GRACE_MS - 100  # it may save at the moment of the order
 
     why = place.api.patiently("GET", f"/workloads/{train}/why")["explanations"][0]
     view = place.view(train)

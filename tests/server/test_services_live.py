@@ -79,7 +79,7 @@ class Town:
         return self.api.patiently("GET", "/workloads/chat")
 
     def has(self, running: int) -> None:
-        """Wait until so many replicas run and none is going."""
+        """Wait until this number of replicas runs and none is going."""
 
         def settled() -> bool:
             view = self.view()

@@ -300,7 +300,7 @@ def test_whoever_opens_one_that_sleeps_waits_until_it_is_back(house: House, tmp_
     http = httpx2.Client(base_url=router, trust_env=False, timeout=PATIENCE_S)
     until(lambda: http.get("/desk/lab").text == "attempt 1 at /lab", PATIENCE_S)
     house.becomes(found, "SUSPENDED")
-    # A page that was left open asks for more, and wakes nobody.
+    # A page that was left open asks for more, and wakes no workspace.
     until(lambda: http.get("/desk/api/status").status_code == 503, PATIENCE_S)
     assert house.show(found)["state"] == "SUSPENDED"
     answer = http.get("/desk/lab", headers={"Accept": PAGE})

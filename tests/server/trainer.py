@@ -16,7 +16,7 @@ STEP_S = 0.02
 
 
 def main(marks: Path, steps: int, every: int, manner: str) -> int:
-    """Train; `manner` is `polite` (saves when told to stop) or `deaf` (goes on, and is stuck)."""
+    """Train; `manner` is `polite` (saves when asked to stop) or `deaf` (goes on, and is stuck)."""
     rank, folder = int(os.environ["RANK"]), Path(os.environ["GANGLION_CHECKPOINT_DIR"])
     found = checkpoint.resume()
     step = json.loads(Path(found.path).read_text())["step"] if found else 0

@@ -1,7 +1,7 @@
 """Every pod of a cluster at every revision, and what is wrong at one of them.
 
-The API server tells of each change in the order in which it was stored, so that what is counted
-here holds at every instant and not only at those at which somebody has looked.
+The API server reports each change in the order in which it was stored, so that what is counted
+here holds at every instant and not only at those at which a check ran.
 """
 
 import json

@@ -177,7 +177,7 @@ class Soak:
             self.found.leaks += self._stale()
 
     def _stale(self) -> list[str]:
-        """Marks and suspensions for the sake of somebody who runs or is gone."""
+        """Marks and suspensions for the sake of a gang that runs or is gone."""
         waits = {
             name
             for pod in self.mirror.pods()
@@ -209,7 +209,7 @@ class Soak:
         return bool(self.crowd.live)
 
     def _remembered(self) -> list[str]:
-        """What the metrics of schedulers tell of gangs and GPUs in use."""
+        """Gangs and GPUs in use by the metrics of schedulers."""
         kinds = ("ganglion_queue_gangs{", "ganglion_queue_gpus_used{", "ganglion_queue_gpus_asked{")
         return [
             f"{name} {key} {value:g}"

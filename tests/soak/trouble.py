@@ -99,7 +99,7 @@ class Trouble:
         self.counts[name] += 1
         try:
             deeds[name]()
-        except _NOT_DONE:  # the machine was too busy, or somebody was faster: no trouble this time
+        except _NOT_DONE:  # the machine was too busy, or another was faster: no trouble this time
             self.counts[f"{name}, not done"] += 1
         for proxy in self._proxies.values():
             proxy.seen.clear()

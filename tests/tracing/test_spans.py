@@ -179,7 +179,7 @@ def test_a_stream_of_events_is_one_span_of_client_and_server_and_has_no_children
     next(stream)
     assert spans.current() is None
     assert "GET" not in collector.spans
-    # Whoever reads may be done early, in any thread.
+    # Readers may be done early, in any thread.
     thread = threading.Thread(target=stream.close)  # type: ignore[attr-defined]  # a generator
     thread.start()
     thread.join()

@@ -1,4 +1,4 @@
-"""Short requests through a Unix socket: what goes wrong is told as httpx2 tells it."""
+"""Short requests through a Unix socket: errors are those of httpx2."""
 
 import os
 import socket
@@ -19,7 +19,7 @@ DONE = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nX-A: b\r\n\r\n{}"
 
 
 class Far:
-    """The other end: answers as it is told, one answer for each request.
+    """The other end: gives the answers of a test, one answer for each request.
 
     Args:
         path: of the socket.

@@ -10,7 +10,7 @@ from tools.archlint.prose import prose_decides
 from tools.archlint.purity import floats, hidden_state, impure_imports, impure_names
 from tools.archlint.shape import too_long, undocumented, unexplained
 from tools.archlint.source import Finding, sources
-from tools.archlint.words import banned_words, plain_pages, plain_words, tracked
+from tools.archlint.words import banned_words, plain_beside, plain_pages, plain_words, tracked
 
 RULES = (
     impure_imports,
@@ -35,7 +35,7 @@ def findings() -> list[Finding]:
     """Return every breach in the checkout."""
     files, texts = sources(), tracked()
     found = [found for rule in RULES for found in rule(files)]
-    return [*found, *banned_words(texts), *plain_pages(texts)]
+    return [*found, *banned_words(texts), *plain_pages(texts), *plain_beside(texts)]
 
 
 def main() -> int:

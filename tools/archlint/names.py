@@ -1,4 +1,4 @@
-"""What names stand for: aliases, re-exports and local copies are no way around a rule."""
+"""What names refer to: aliases, re-exports and local copies are no way around a rule."""
 
 import ast
 from collections.abc import Iterable

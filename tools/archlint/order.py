@@ -219,7 +219,7 @@ def _given_in_order(call: ast.Call) -> Iterator[ast.AST]:
 
 
 def _breaks_ties(call: ast.Call) -> bool:
-    """Whether equals are told apart by their order: by `min`, `max` and `sorted` with a key."""
+    """Whether equals are distinguished by their order: by `min`, `max` and `sorted` with a key."""
     return any(each.arg == "key" for each in call.keywords)
 
 

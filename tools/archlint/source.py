@@ -40,7 +40,7 @@ class Import(NamedTuple):
     Attributes:
         origin: what is imported, absolute: `numpy.random` for `from numpy import random`.
         module: the module that is named: `numpy` there.
-        name: the local name that stands for `origin`; for `import a.b` it is `a`.
+        name: the local name of `origin`; for `import a.b` it is `a`.
         line: 1-based.
     """
 

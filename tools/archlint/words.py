@@ -90,7 +90,17 @@ def plain_words(files: list[Source]) -> Iterator[Finding]:
     for source in files:
         # Few files hold such a word at all: only those are read token by token.
         if _VAGUE.search(source.text):
-            yield from _vague(source)
+            yield from _vague(source, messages=True)
+
+
+def plain_beside(files: list[Path], root: Path = ROOT) -> Iterator[Finding]:
+    """So do docstrings and comments beside the package, in tests and tools."""
+    for file in files:
+        path = file.relative_to(root).as_posix()
+        if file.suffix == ".py" and not path.startswith("src/"):
+            text = file.read_text("utf-8")
+            if _VAGUE.search(text):
+                yield from _vague(Source(path, "", text), messages=False)
 
 
 def plain_pages(files: list[Path], root: Path = ROOT) -> Iterator[Finding]:
@@ -102,8 +112,8 @@ def plain_pages(files: list[Path], root: Path = ROOT) -> Iterator[Finding]:
             yield from _findings(path, 1, text)
 
 
-def _vague(source: Source) -> Iterator[Finding]:
-    for first, text in _prose(source):
+def _vague(source: Source, *, messages: bool) -> Iterator[Finding]:
+    for first, text in _prose(source, messages=messages):
         yield from _findings(source.path, first, text)
 
 
@@ -115,11 +125,12 @@ def _findings(path: str, first: int, text: str) -> Iterator[Finding]:
         yield Finding(path, line, "plain", message)
 
 
-def _prose(source: Source) -> Iterator[tuple[int, str]]:
+def _prose(source: Source, *, messages: bool) -> Iterator[tuple[int, str]]:
     """Docstrings, texts of several words and comments, each with its first line."""
-    for node in source.nodes:
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value:
-            yield node.lineno, node.value
+    docstrings = (node.value for node in source.nodes if isinstance(node, ast.Expr))
+    for text in source.nodes if messages else docstrings:
+        if isinstance(text, ast.Constant) and isinstance(text.value, str) and " " in text.value:
+            yield text.lineno, text.value
     for token in generate_tokens(StringIO(source.text).readline):
         if token.type == COMMENT:
             yield token.start[0], token.string

@@ -45,7 +45,7 @@ REFUSALS: Mapping[str, tuple[tuple[int, ...], str]] = {
     "router.unserved": ((503,), "The service has no replica that is ready."),
     "router.websocket": ((502,), "A WebSocket to a replica could not be opened."),
 }
-"""Code of a refusal that no exception class stands for -> its HTTP statuses, what it means."""
+"""Code of a refusal without an exception class -> its HTTP statuses, what it means."""
 
 INTRODUCTION = """\
 # Errors by code

@@ -1,4 +1,4 @@
-"""Events of the ledger, and sessions in pods that they tell of."""
+"""Events of the ledger, and sessions in pods that they record."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Idle notebooks: the truth is consistent, and our rule wrongs nobody."""
+"""Idle notebooks: the truth is consistent, and our rule wrongs no user."""
 
 import pytest
 

@@ -73,7 +73,7 @@ def test_callers_count_what_fails() -> None:
 def test_callers_do_not_wait_for_one_another() -> None:
     async def story() -> None:
         async with router_stage() as stage, callers() as session:
-            # Nobody serves yet: all of them wait at the router.
+            # No replica serves yet: all of them wait at the router.
             end = asyncio.Event()
             load = asyncio.create_task(at_rate(session, f"{stage.url}/slow", 200.0, end))
             await asyncio.sleep(0.3)

@@ -15,7 +15,7 @@ RULES = Rules()
 
 
 class Script:
-    """Says what it is told to, one after the other; then the last for ever."""
+    """Returns the given answers, one after the other; then the last for ever."""
 
     def __init__(self, *numbers: int) -> None:
         self._numbers, self.seen, self.took = list(numbers), list[Seen](), list[int]()
@@ -134,7 +134,7 @@ def test_a_replica_that_goes_answers_what_it_has() -> None:
     prompts = [Prompt(0, 1_000, 200), Prompt(0, 1_000, 200)]
     served = Batches(prompts, Script(1), RULES, MODEL, 2).run()
     assert served.first == [1_000, 1_000]
-    # One is told to go at 0 and goes once it has answered, at 21 s; the other stays to the end.
+    # One is stopped at 0 and goes once it has answered, at 21 s; the other stays to the end.
     assert served.replica_ms == 21_000 + 30_000
 
 

@@ -1,4 +1,4 @@
-"""What queues were owed and had, and GPUs that nobody had: on cases worked out by hand."""
+"""What queues were owed and had, and unused GPUs: on cases worked out by hand."""
 
 import pytest
 

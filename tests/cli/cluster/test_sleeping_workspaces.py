@@ -52,7 +52,7 @@ def bind(ganglion: Ganglion, cluster: Cluster) -> None:
 
 
 def foreign(cluster: Cluster) -> None:
-    """A workspace that somebody else has made, with a volume of its own."""
+    """A workspace of another maker, with a volume of its own."""
     body = stateful_set("lab", 1)
     body["metadata"] |= {"namespace": "team-a", "labels": {"ganglion.dev/kind": "workspace"}}
     claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
@@ -61,7 +61,7 @@ def foreign(cluster: Cluster) -> None:
 
 
 def as_user(cluster: Cluster, role: str, *args: str) -> int:
-    """The exit code of a command of somebody with a built-in role in the namespace."""
+    """The exit code of a command of a user with a built-in role in the namespace."""
     kubeconfig = cluster.kubeconfig_of(f"has-{role}", namespace="team-a")
     group = "rbac.authorization.k8s.io"
     cluster.apply(

@@ -1,4 +1,4 @@
-"""Whatever small cluster it is: it comes to rest, and nobody is stopped who must not be."""
+"""Every small cluster comes to rest, and no gang is stopped that must not be."""
 
 import pytest
 from hypothesis import given
@@ -81,7 +81,7 @@ def job(
 
 
 def seats(gpus: int, pods: int, free: dict[str, int]) -> list[str]:
-    """Nodes for so many pods, the emptiest first; none when they do not all fit."""
+    """Nodes for this number of pods, the emptiest first; none when they do not all fit."""
     left, found = dict(free), []
     for _ in range(pods):
         node = max(left, key=lambda each: left[each])

@@ -217,7 +217,7 @@ def gets_a_place(state: ClusterState, events: list[ev.Event], name: str, now: in
 
 
 def snapshot(state: ClusterState) -> object:
-    """What must not change when somebody asks why."""
+    """What must not change when a user asks why."""
     lanes = [(each.reason, each.shut_at, each.in_order()) for each in state.lanes]
     counts = (state.freed, state.turn, state.vetoes, state.again_at)
     used = {name: dict(usage) for name, usage in state.shares.usage.items()}
@@ -233,7 +233,7 @@ def test_verdicts_and_suggestions_hold_on_random_fleets() -> None:
         cycle(state, [ev.QueueSet(0, queue) for queue in make.queue_tree(rng)], 0)
         cycle(state, [ev.NodeAdded(0, make.node(rng, f"n{i}")) for i in range(5)], 0)
         cycle(state, [ev.GangSubmitted(1, make.gang(rng, i)) for i in range(8)], 1)
-        for now in range(2, 6):  # let whoever has a claim make it
+        for now in range(2, 6):  # let the gangs with a claim make it
             cycle(state, [], now)
         asked = make.gang(rng, 100)
 

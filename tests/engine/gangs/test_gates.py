@@ -1,4 +1,4 @@
-"""What waits for others: what is over is forgotten, but for what somebody may still ask."""
+"""What waits for others: what is over is forgotten, but for what may still be asked."""
 
 from random import Random
 

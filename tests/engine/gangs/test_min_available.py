@@ -1,4 +1,4 @@
-"""Nobody takes a workload below its floor for the sake of others, by whichever rule."""
+"""No rule takes a workload below its floor for the sake of others."""
 
 from random import Random
 

@@ -62,7 +62,7 @@ def happenings(rng: Random, state: ClusterState, now: int, first: int) -> list[e
 
 
 def leaving(rng: Random, state: ClusterState, now: int) -> list[ev.Event]:
-    """Some of those that were told to stop are gone."""
+    """Some of those with the order to stop are gone."""
     events: list[ev.Event] = []
     for gang, record in state.records.items():
         if record.phase is Phase.STOPPING and rng.random() < 0.7:

@@ -1,4 +1,4 @@
-"""Pods that find their node again keep their number; nobody is lost or doubled."""
+"""Pods that find their node again keep their number; no pod is lost or doubled."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -60,7 +60,7 @@ def run_all(state: ClusterState, now: int) -> None:
 
 
 def carry_out(state: ClusterState, plan: Plan, now: int) -> Plan:
-    """Whoever was told to stop leaves and waits again."""
+    """Gangs with the order to stop leave and wait again."""
     return cycle(
         state,
         [GangEnded(now, s.gang, s.attempt, Outcome.PREEMPTED, requeue=True) for s in plan.stops],
@@ -215,7 +215,7 @@ def test_a_gang_just_moved_stays_where_it_is() -> None:
 @settings(deadline=None, max_examples=examples(30, 1_200))
 @given(st.integers(0, 2**32 - 1))
 def test_no_moved_gang_is_ever_lost(seed: int) -> None:
-    """Random small clusters: moved gangs run again in the end, unlike them nobody is touched."""
+    """Random small clusters: moved gangs run again in the end, no other gang is touched."""
     rng = Random(seed)
     state = state_of(*(node(f"n{i}", 4) for i in range(rng.randint(2, 5))), policy=POLICY)
     for now in range(1, 40):

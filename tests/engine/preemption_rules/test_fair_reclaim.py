@@ -24,7 +24,7 @@ def queue(name: str, gpus: int = 0, parent: str = "", **more: int) -> Queue:
 
 
 class Field:
-    """A fleet whose world does at once as it is told."""
+    """A fleet whose world carries orders out immediately."""
 
     def __init__(self, *queues: Queue, nodes: int = 2, policy: Policy | None = None) -> None:
         self.state, self.now = ClusterState(policy), MINUTE

@@ -12,7 +12,7 @@ from ganglion.model.workload import Gang, PodSet, Slice
 
 
 def running(*sets: tuple[PodSet, int]) -> GangRecord:
-    """A gang that runs so many pods of each set, each on a node of its own."""
+    """A gang that runs this number of pods of each set, each on a node of its own."""
     gang = Gang("g/0", "g", "q", pod_sets=tuple(each for each, _ in sets))
     pods = tuple(
         PodPlacement(each.name, index, f"{each.name}{index}", (0,), 1000)

@@ -34,7 +34,7 @@ def test_the_share_is_never_below_the_quota_nor_asked_for_beyond_it() -> None:
     assert ours.share("b", "*", "gpu_milli") == 2000
     assert ours.within_quota("b", "H100", Usage(gpu_milli=2000))
     assert not ours.within_quota("b", "H100", Usage(gpu_milli=2001))
-    # Nobody else asks for the fourth GPU: a deserves what it uses.
+    # No other queue asks for the fourth GPU: a deserves what it uses.
     assert not ours.over_share("a", "H100", ["gpu_milli"])
     assert ours.over_quota("a", "H100", ["gpu_milli"])
 

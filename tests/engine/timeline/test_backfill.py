@@ -1,4 +1,4 @@
-"""Reservations and backfill: what was told is kept."""
+"""Reservations and backfill: predictions are kept."""
 
 from collections import Counter
 from heapq import heappop, heappush
@@ -32,7 +32,7 @@ EASY = Policy(
     evict=Evict(enabled=False),
     repack=Repack(consolidate=False),
 )
-"""Nobody is stopped or moved: these tests are about time alone."""
+"""No gang is stopped or moved: these tests are about time alone."""
 
 
 class Replay:

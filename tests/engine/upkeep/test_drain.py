@@ -234,7 +234,7 @@ def test_no_service_is_taken_below_its_floor_for_a_booking(
 
 
 def obeyed(state: ClusterState, now: int) -> list[ev.Event]:
-    """What a world reports that does at once as it is told."""
+    """What a world reports that carries orders out immediately."""
     found: list[ev.Event] = []
     for gang_id, record in state.records.items():
         if record.phase is Phase.STOPPING:

@@ -44,7 +44,7 @@ def size(state: ClusterState, name: str) -> int:
 
 
 def running(state: ClusterState, now: int) -> Plan:
-    """Everything that was told to start or shrink has done so."""
+    """All orders to start or shrink are carried out."""
     events: list[Event] = []
     for name, each in state.records.items():
         if each.phase is Phase.STARTING:

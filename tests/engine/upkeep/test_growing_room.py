@@ -39,7 +39,7 @@ POLICY = Policy(
 
 
 def obey(state: ClusterState, now: int) -> list[Event]:
-    """What a world reports that does at once as it is told."""
+    """What a world reports that carries orders out immediately."""
     done: list[Event] = []
     for name, each in state.records.items():
         if each.phase is Phase.STARTING:
@@ -132,7 +132,7 @@ def test_a_cycle_without_work_left_goes_on_in_the_next_one() -> None:
 
 
 class Yard:
-    """Nodes, elastic gangs and others that come and go; nobody is ever stopped but to move."""
+    """Nodes, elastic gangs and others that come and go; a gang is only stopped to move."""
 
     def __init__(self, seed: int, effort: int) -> None:
         self.rng, self.now, self.count = Random(seed), 0, 0

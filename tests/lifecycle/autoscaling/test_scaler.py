@@ -1,4 +1,4 @@
-"""The scaler: floors, bounds and paces hold; what nobody knows is not acted upon."""
+"""The scaler: floors, bounds and paces hold; what is unknown is not acted upon."""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""Idle, busy or unknown; whoever does not vouch leaves it unknown."""
+"""Idle, busy or unknown; a witness that does not vouch leaves it unknown."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""What each witness makes of what it is told."""
+"""What each witness makes of its readings."""
 
 from ganglion.lifecycle.workspaces.dcgm import readings
 from ganglion.lifecycle.workspaces.gpus import GpuReading, gpu_sight

@@ -1,4 +1,4 @@
-"""A line in front of replicas: nobody is lost, nobody overtakes, nobody has too much."""
+"""A queue in front of replicas: no request is lost or overtakes, no replica has too much."""
 
 from random import Random
 
@@ -25,7 +25,7 @@ def endpoint(number: int, state: State = State.READY, port: int = 0) -> Endpoint
 
 
 class Office:
-    """A desk, and what every request was told."""
+    """A desk, and the answer to every request."""
 
     def __init__(self, first: Service) -> None:
         self.now, self.news = 0, 0
@@ -104,7 +104,7 @@ def test_more_than_the_queue_takes_are_refused() -> None:
         office.ask(number)
     with pytest.raises(Full):
         office.ask(QUEUE)
-    # Whoever had a replica and lost it is not turned away for others' sake.
+    # A request that had a replica and lost it is not refused for others' sake.
     office.ask(99, again=True)
     office.balancer.follow(service(endpoint(0)), 1)
     assert [number for number, _ in office.told()] == [99, *range(QUEUE)]
@@ -201,7 +201,7 @@ class Line(RuleBasedStateMachine):
         self.number = self.seen = 0
 
     def _settle(self) -> None:
-        """Take in what was granted: always whoever waited longest."""
+        """Take in what was granted: always the request that waited longest."""
         for number, replica in self.office.granted[self.seen :]:
             if number in self.waiting:
                 assert number == next(iter(self.waiting))
@@ -262,7 +262,7 @@ class Line(RuleBasedStateMachine):
 
     @invariant()
     def nobody_is_lost_or_overloaded(self) -> None:
-        """What the desk counts is what was given out; nobody waits beside room."""
+        """What the desk counts is what was given out; no request waits beside room."""
         balancer, told = self.office.balancer, self.office.balancer.stats(self.office.now, 0)
         assert (told.waiting, told.running) == (len(self.waiting), len(self.running))
         assert sum(each.running for each in told.replicas) == len(self.running)

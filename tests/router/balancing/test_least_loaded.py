@@ -1,4 +1,4 @@
-"""Who gets a request, and that nobody is flooded for the sake of a key or a model."""
+"""Which replica gets a request; a key or a model floods none."""
 
 from collections import Counter
 from random import Random

@@ -197,7 +197,7 @@ def test_a_ticket_lets_one_browser_in_once(link: RouterLink) -> None:
 
 @only_root
 def test_a_cookie_that_another_user_took_is_worth_nothing(link: RouterLink) -> None:
-    """Browsers send cookies to every port of a host, whoever listens there."""
+    """Browsers send cookies to every port of a host."""
     first = ask(link, f"/nobody/?{TICKET}={ticket(KEY, time.time())}")
     kept = first.headers["set-cookie"].partition(";")[0]
 

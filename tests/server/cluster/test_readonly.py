@@ -1,4 +1,4 @@
-"""The server's views over a state that somebody else keeps."""
+"""The server's views over a state of another owner."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager

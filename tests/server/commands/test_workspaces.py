@@ -27,7 +27,7 @@ REQUIRED = frozenset({Witness.PROCESSES})
 
 
 class Onlooker:
-    """Sees what it is told to see."""
+    """Returns the given sights."""
 
     required = REQUIRED
 
@@ -39,7 +39,7 @@ class Onlooker:
 
 
 class ToldEyes(Eyes):
-    """Eyes that nobody runs; what they have seen is told."""
+    """Eyes without a thread; what they have seen is given."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -293,7 +293,7 @@ def test_a_server_that_dies_goes_on_where_it_was(office: Office) -> None:
     office.rig.crash()
     assert office.rig.state(sleeper) == "SUSPENDED"
     office.minutes(20)
-    assert office.events(IdleWarned) == []  # nobody vouches for the time before
+    assert office.events(IdleWarned) == []  # no witness vouches for the time before
     office.minutes(15)
     office.rig.turn()
     assert office.rig.state(sitter) == "SUSPENDED"

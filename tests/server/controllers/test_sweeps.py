@@ -1,4 +1,4 @@
-"""A server that looks after sweeps."""
+"""A server with sweeps."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -42,7 +42,7 @@ def test_an_answer_that_does_not_come_in_time_says_that_the_server_is_busy(rig: 
     asked = rig.service.answer(lambda _draft: None, timeout_s=0.01)
     with pytest.raises(EnvironmentFault, match="busy"):
         asyncio.run(asked)
-    assert rig.service.turn()  # nobody waits for the answer any more, and that stops no turn
+    assert rig.service.turn()  # no caller waits for the answer any more, and that stops no turn
 
 
 def test_a_submit_occupies_no_thread_while_it_waits(

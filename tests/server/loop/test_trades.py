@@ -173,7 +173,7 @@ def test_an_elastic_gang_starts_as_large_as_it_can(rig: Rig) -> None:
 
 
 def shrunk(rig: Rig) -> str:
-    """`wide` was told to give up half of its pods for `high`."""
+    """`wide` has the order to give up half of its pods for `high`."""
     rig.submit("wide", **ELASTIC)
     rig.turn()
     return rig.submit("high", **HIGH)

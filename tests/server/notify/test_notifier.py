@@ -1,4 +1,4 @@
-"""What is told to people, read from the ledger."""
+"""Notices to people, read from the ledger."""
 
 import json
 from pathlib import Path

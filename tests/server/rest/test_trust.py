@@ -1,4 +1,4 @@
-"""Nobody but the server gets the token, and nobody but its user gets in."""
+"""Only the server gets the token, and only its user gets in."""
 
 import json
 import os
@@ -91,7 +91,7 @@ def thief(port: int, answer: Callable[[bytes], bytes]) -> Iterator[list[bytes]]:
 def test_the_port_of_a_dead_server_yields_no_token(
     nursery: Nursery, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By the record that a killed server left, and by an address that somebody wrote down."""
+    """By the record that a killed server left, and by an address that a user wrote down."""
     record = announced(nursery.home)
     token = (nursery.home / "token").read_text().strip()
     nursery.end(9)

@@ -15,7 +15,7 @@ from tests.server.process import until
 
 
 class FakeLink:
-    """A router that follows a table when it is told to."""
+    """A router that follows a table on request."""
 
     def __init__(self, refusals: int = 0) -> None:
         self.url, self.refusals = "", refusals
@@ -43,7 +43,7 @@ class FakeLink:
         return Reading(self.stats, self.age_ms)
 
     def follow(self, running: int = 0) -> None:
-        """The table is in force; every replica has so many requests."""
+        """The table is in force; every replica has this number of requests."""
         self.stats = Stats(
             "boot",
             self.version,

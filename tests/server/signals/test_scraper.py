@@ -1,4 +1,4 @@
-"""Whoever is asked for metrics may hang, lie or vanish: nobody else waits for it."""
+"""A source of metrics may hang, lie or vanish: no other one waits for it."""
 
 import threading
 import time

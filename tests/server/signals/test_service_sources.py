@@ -1,4 +1,4 @@
-"""Where replicas or Prometheus tell the load, their trouble holds a service and is told about."""
+"""Where replicas or Prometheus report the load, their trouble holds a service and is reported."""
 
 from collections.abc import Iterator
 from pathlib import Path

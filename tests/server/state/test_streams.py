@@ -196,7 +196,7 @@ def test_following_waits_for_the_start(live: httpx2.Client, rig: Rig) -> None:
         live.patch(f"{API}/workloads/a", json={"held": False})
         parts = response.iter_bytes()
         assert next(parts) == b"begun\n"
-        until(lambda: rig.machine.live)  # the start is carried out after it is told
+        until(lambda: rig.machine.live)  # the start is carried out after it is sent
         rig.machine.end("a-1/0")
         assert list(parts) == []
 

@@ -1,4 +1,4 @@
-"""Numbers are what they are called: held is told from asked, cancelled from failed."""
+"""Numbers are what they are called: held is not asked for, cancelled is not failed."""
 
 from ganglion.engine.cycle import cycle
 from ganglion.model import events as ev

@@ -15,7 +15,7 @@ class Metered:
         replicas: how many share the load at present.
 
     Attributes:
-        load: requests that run, over all replicas; negative = nobody answers.
+        load: requests that run, over all replicas; negative = none answers.
     """
 
     def __init__(self, replicas: Callable[[], int]) -> None:

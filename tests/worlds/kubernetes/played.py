@@ -36,7 +36,7 @@ class Space:
         self._node, self._nodes = node, 0
 
     def add_nodes(self, count: int) -> None:
-        """Let it have so many nodes more."""
+        """Add this number of nodes."""
         for _ in range(count):
             name = f"{self.name}-n{self._nodes}"
             self.cluster.add_nodes(1, prefix=name, labels={POOL: self.name}, **self._node)
@@ -114,16 +114,16 @@ class Space:
             raise AssertionError(f"{self.name}: {error}; {self.seen()}") from None
 
     def wait_told(self, pods: int) -> None:
-        """Wait until so many pods are there and all say why they wait; none may be bound."""
+        """Wait until this number of pods is there and all say why they wait; none may be bound."""
         self.wait_waiting(pods)
         assert not self.bound(), self.seen()
 
     def wait_waiting(self, pods: int) -> None:
-        """Wait until so many pods are there that say why they wait, whatever others do."""
+        """Wait until this number of pods says why they wait, whatever others do."""
         self.wait(lambda: len(self.reasons()) == pods, f"{pods} pods that say why they wait")
 
     def wait_bound(self, pods: int) -> dict[str, str]:
-        """Wait until so many pods are bound; their nodes."""
+        """Wait until this number of pods is bound; their nodes."""
         self.wait(lambda: len(self.bound()) == pods, f"{pods} pods bound")
         return self.bound()
 

@@ -76,7 +76,7 @@ LIVES = (
     Right("leaderworkerset.x-k8s.io", "leaderworkersets/scale", "patch"),
     Right("apps", "statefulsets", "patch"),
 )
-"""Rights of those who look after services and workspaces."""
+"""Rights to manage services and workspaces."""
 
 
 def define_kinds(cluster: Cluster) -> None:

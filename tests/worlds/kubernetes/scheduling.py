@@ -26,7 +26,7 @@ def scheduling(
 
     Args:
         cluster: where.
-        settings: how it goes about it.
+        settings: of the scheduler.
         rights: other rights than those of the manifests.
         more: further arguments of the scheduler.
     """

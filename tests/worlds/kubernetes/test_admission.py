@@ -50,7 +50,7 @@ def install(cluster: Cluster, *values: str) -> None:
 
 
 def person(cluster: Cluster, name: str) -> Cluster:
-    """A client of somebody who may do anything in namespaces."""
+    """A client of a user who may do anything in namespaces."""
     if cluster.find(f"/apis/{ROLE}/v1/clusterrolebindings/{name}") is None:
         cluster.create(
             {

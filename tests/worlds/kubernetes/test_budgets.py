@@ -1,4 +1,4 @@
-"""Whom nobody may stop: what budgets protect, for those that may not ask, and the system's own."""
+"""Pods that may not be stopped: under budgets, for those that may not ask, and the system's."""
 
 from tests.controlplane import manifests
 from tests.controlplane.cluster import Cluster

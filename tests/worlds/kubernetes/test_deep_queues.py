@@ -1,7 +1,7 @@
 """Deep queues whose heads cannot start, on a real API server.
 
-What stands behind such a head, and in other queues, fits all at once: nothing of it may wait for
-anybody.
+What stands behind such a head, and in other queues, fits together: none of these gangs may
+wait.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""Nobody takes a service of a cluster below its floor, on a real API server."""
+"""No preemption takes a service of a cluster below its floor, on a real API server."""
 
 from collections.abc import Sequence
 

@@ -39,7 +39,7 @@ def _leads(cluster: Cluster, identity: str) -> bool:
 
 
 def _decides(request: Request) -> bool:
-    """Writes of one who decides; anybody may look after the Lease."""
+    """Writes of one who decides; every one may write the Lease."""
     return writes(request) and "/leases" not in request.path
 
 

@@ -24,7 +24,7 @@ def _bury(cluster: Cluster) -> None:
 
 
 def _runs(cluster: Cluster, count: int) -> Callable[[], bool]:
-    """Whether so many pods run, all on nodes that there are."""
+    """Whether this number of pods runs, all on nodes that there are."""
 
     def is_so() -> bool:
         _bury(cluster)
@@ -101,7 +101,7 @@ def test_pods_of_a_node_that_vanished_for_good_run_elsewhere(
         kubelets.vanish(node)
         cluster.set_node(node, ready=False)
         cluster.patch(f"{NODES}/{node}", {"spec": {"taints": [AWAY]}})
-        cluster.delete(f"{PODS}/{name}")  # nobody there hears of it
+        cluster.delete(f"{PODS}/{name}")  # the node does not notice
         cluster.delete(f"{NODES}/{node}")
         cluster.wait(_runs(cluster, 2), "the gang runs again")
         assert node not in cluster.bound().values()

@@ -48,7 +48,7 @@ def pod(cluster: Cluster, name: str) -> Object:
 
 
 def message(cluster: Cluster, name: str) -> str:
-    """Why a pod waits; empty = nobody said so."""
+    """Why a pod waits; empty = no reason given."""
     conditions = pod(cluster, name)["status"].get("conditions", ())
     return next((c["message"] for c in conditions if c.get("reason") == "Unschedulable"), "")
 

@@ -21,7 +21,7 @@ def queue(cluster: Cluster, name: str, **spec: Any) -> None:
 
 
 def events(cluster: Cluster, reason: str) -> dict[str, str]:
-    """Object -> what is told of it."""
+    """Object -> its metrics."""
     found = [each for each in cluster.list(EVENTS) if each["reason"] == reason]
     return {each["regarding"]["name"]: each["note"] for each in found}
 

@@ -40,7 +40,7 @@ def _step(cluster: Cluster, number: int, chance: Random) -> None:
     )
     cluster.wait(lambda: _decided(cluster, names), f"pods of {scheduler} in step {number}")
     pods = cluster.pods()
-    # Two that wait for the same room would race for it, which nobody could decide.
+    # Two that wait for the same room would race for it, with either result.
     gone = [name for name in names if not wants(pods[name])]
     gone += [name for name in pods if name not in names and chance.random() < 0.3]
     for name in gone:

@@ -62,7 +62,7 @@ def test_pods_whose_owner_is_not_suspended_are_marked_before_they_leave(cluster:
 
 
 def _job(cluster: Cluster) -> tuple[Pod, Owner]:
-    """A Job and its only pod, which runs; no controller looks after them."""
+    """A Job and its only pod, which runs; no controller manages them."""
     cluster.create(manifests.job("j", gpus=1, count=1))
     made = cluster.get(f"{JOBS}/j")
     uid = made["metadata"]["uid"]

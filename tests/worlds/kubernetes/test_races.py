@@ -86,7 +86,7 @@ def test_groups_of_every_kind_wait_whole_for_room(cluster: Cluster) -> None:
 
 
 def counted(space: Space, pods: int) -> bool:
-    """Whether so many pods are there and all say that they are so many."""
+    """Whether this number of pods is there and all pods name this number."""
     found = space.reasons().values()
     return len(found) == pods and all(f"{pods} of" in why for why in found)
 

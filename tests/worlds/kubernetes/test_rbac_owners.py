@@ -69,7 +69,7 @@ def stoppable() -> list[tuple[str, str, str]]:
 
 
 def stops(cluster: Cluster, *lacking: Right) -> dict[str, bool]:
-    """Kinds -> whether an object of it could be told to suspend its pods."""
+    """Kinds -> whether an object of it has a field that suspends its pods."""
     define(cluster)
     kubeconfig = bind_chart_role(cluster, "scheduler", without(*lacking))
     found = {}

@@ -1,4 +1,4 @@
-"""Kubelets that do not admit pods, budgets that keep victims, and pods that nobody may stop."""
+"""Kubelets that do not admit pods, budgets that keep victims, and pods that may not be stopped."""
 
 from collections.abc import Callable
 

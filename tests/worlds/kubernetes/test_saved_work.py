@@ -99,7 +99,7 @@ def save(cluster: Cluster, path: str, step: int) -> None:
 
 
 def kept(pod: Object) -> tuple[object, ...]:
-    """What a pod is told of where checkpoints lie."""
+    """Where checkpoints lie, by a pod's environment."""
     (container,) = pod["spec"]["containers"]
     env = [each for each in container["env"] if each["name"] == "GANGLION_CHECKPOINT_DIR"]
     mounts = [each for each in container["volumeMounts"] if each["name"] == "checkpoints"]

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.usefixtures("manager", "kubelets")
 
 
 def scaling(port: int, replicas: str) -> dict[str, str]:
-    """Annotations of a service whose replicas do 8 requests each and tell of them on a port."""
+    """Annotations of a service whose replicas do 8 requests each and report them on a port."""
     return {
         "ganglion.dev/replicas": replicas,
         "ganglion.dev/scale": f"{{requests: 8, source: metrics, {PROMPT}}}",
@@ -45,7 +45,7 @@ def service(port: int, replicas: str = "1..4", **notes: str) -> Object:
 
 @contextmanager
 def living(cluster: Cluster, scheduler: Scheduler, *lacking: Right) -> Iterator[None]:
-    """Somebody who looks after services, with the rights of the manifests, or all but some."""
+    """A controller of services, with the rights of the manifests, or all but some."""
     endpoint = endpoint_of(bind_chart_role(cluster, "lives", without(*lacking)))
     lives = Lives(endpoint, "test", sight_of(scheduler, ""), may=lambda: True, clock=now_ms)
     lives.start()

@@ -1,4 +1,4 @@
-"""Pods that wait are told why at once, whatever happened before."""
+"""Pods that wait get their reason immediately, whatever happened before."""
 
 from tests import effort
 from tests.controlplane import manifests
@@ -12,7 +12,7 @@ MANY, LIMIT_S = (2_000, 1.0) if effort.TIMES > 1 else (500, 5.0)
 def test_after_many_were_bound_one_that_waits_is_told_at_once(cluster: Cluster) -> None:
     pods = cluster.add_pods(MANY, gpus=1, cpu="10m", memory="1Mi")
     with scheduling(cluster):
-        # All of them wait, and are in line to be told so, when room for them appears.
+        # All of them wait, and are queued for their reasons, when room for them appears.
         cluster.wait(lambda: any(why(each) for each in cluster.pods().values()), "the first word")
         cluster.add_nodes(MANY // 100, gpus=100, pods=200)
         cluster.wait_bound(pods)

@@ -48,7 +48,7 @@ def told(cluster: Cluster, name: str, text: str) -> None:
 def test_nobody_evicts_the_work_of_another_team_by_what_a_pod_claims(
     cluster: Cluster, kubelets: Kubelets
 ) -> None:
-    """The queue of others, the highest priority, and that nobody may stop it."""
+    """The queue of others, the highest priority, and that it may not be stopped."""
     cluster.add_nodes(1, gpus=1)
     submit(cluster, "work", "red", "red")
     with scheduling(cluster):

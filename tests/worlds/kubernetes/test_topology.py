@@ -74,7 +74,7 @@ def test_podgroups_of_others_say_where_gangs_lie_or_are_refused_by_name(cluster:
 
 
 def _said(cluster: Cluster, name: str) -> str:
-    """Why a pod waits; empty = nobody said so."""
+    """Why a pod waits; empty = no reason given."""
     pod = cluster.get(f"/api/v1/namespaces/default/pods/{name}")
     conditions = pod["status"].get("conditions", ())
     return next((c["message"] for c in conditions if c.get("reason") == "Unschedulable"), "")

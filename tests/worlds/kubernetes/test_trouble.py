@@ -44,7 +44,7 @@ def start(cluster: Cluster) -> Callable[[], bool]:
 
 
 def preemption(cluster: Cluster) -> Callable[[], bool]:
-    """A gang for which the pod of a Job has to go, and one that nobody makes again."""
+    """A gang for which the pod of a Job has to go, and one that is not made again."""
     cluster.add_nodes(2, gpus=4)
     cluster.create(manifests.job("low", gpus=4), priority("urgent", 1000))
     cluster.add_pods(1, prefix="lower", gpus=4)

@@ -30,7 +30,7 @@ class Provisioner:
         self._over = threading.Event()
 
     def work(self) -> None:
-        """Look after all claims until told to stop."""
+        """Serve all claims until the end of the test."""
         while not self._over.wait(PATIENCE_S):
             for claim in self.cluster.list(CLAIMS):
                 node = claim["metadata"].get("annotations", {}).get(NODE)

@@ -1,4 +1,4 @@
-"""What happens while a scheduler hears nothing, or is told that it is too late, is not lost."""
+"""Changes while watches are silent, or expired, are not lost."""
 
 from tests.controlplane.cluster import Cluster
 from tests.controlplane.faults import Match, watches
@@ -18,7 +18,7 @@ def _full(cluster: Cluster) -> list[str]:
 
 
 def _changes(cluster: Cluster, old: list[str]) -> list[str]:
-    """One pod less and three more: they fit only for whoever knows that the one is gone."""
+    """One pod less and three more: they fit only once the scheduler knows that the one is gone."""
     cluster.delete(f"{PODS}/{old[0]}", grace=0)
     return [old[1], *cluster.add_pods(3, prefix="new")]
 
@@ -61,6 +61,6 @@ def test_silent_watches_are_noticed_and_nothing_is_lost(
 
 
 def _begun(proxy: Proxy) -> Match:
-    """The watches under way: their connections are dead and nobody says so."""
+    """The watches under way: their connections are dead without a sign."""
     dead = [each for each in proxy.seen if watches(each)]
     return lambda request: any(request is each for each in dead)

@@ -44,7 +44,7 @@ def workspace(port: int, gpus: int) -> Object:
 def working(
     cluster: Cluster, *lacking: Right, gpus: int = 1, exporter: bool = True
 ) -> Iterator[Notebooks]:
-    """A workspace that runs, and somebody who looks after it with the rights of the manifests."""
+    """A workspace that runs, and its controller with the rights of the manifests."""
     cluster.add_nodes(1, gpus=2)
     with Notebooks("default", "lab-0") as notebooks, scheduling(cluster) as scheduler:
         endpoint = endpoint_of(bind_chart_role(cluster, "lives", without(*lacking)))

@@ -1,4 +1,4 @@
-"""A supervisor on a machine where anything asked for may vanish, be cut short or not be told.
+"""A supervisor on a machine where anything asked for may vanish, be cut short or be unknown.
 
 Run as `python -m tests.worlds.local.faulty RUN_DIRECTORY`. The seed is the
 number in the name of the job.

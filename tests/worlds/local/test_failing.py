@@ -17,7 +17,7 @@ from ganglion.worlds.local.run_files.records import START, read, start_time
 
 
 class RealJobs(Jobs):
-    """The same world; its GPUs are real ones, as far as anybody can tell."""
+    """The same world; its GPUs are real ones, as far as the world can see."""
 
     nodes = tuple(
         replace(

@@ -1,4 +1,4 @@
-"""Jobs that do not leave when they are told to."""
+"""Jobs that do not leave when asked to."""
 
 import pytest
 from tests.worlds.local.jobs import Jobs

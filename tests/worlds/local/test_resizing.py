@@ -28,7 +28,7 @@ def lives(pid: int) -> bool:
 
 
 def pids(jobs: Jobs, gang: str, count: int) -> list[int]:
-    """Of so many processes, in the order in which they were started."""
+    """Of this number of processes, in the order in which they were started."""
     path = jobs.directory(gang) / records.PIDS
     until(lambda: path.read_text().count("\n") >= count, "they are written down")
     return [int(line.split()[0]) for line in path.read_text().splitlines()]
@@ -44,7 +44,7 @@ def go(jobs: Jobs) -> None:
 
 
 def left(jobs: Jobs, times: int = 1) -> None:
-    """Wait until so many departures have been reported."""
+    """Wait until this number of departures has been reported."""
     until(lambda: len(jobs.seen(PodsLeft)) >= times, "the pods have left")
     assert len(jobs.seen(PodsLeft)) == times
 

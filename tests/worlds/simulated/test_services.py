@@ -96,7 +96,7 @@ class Attendant:
         return [ev.GangUpdated(now, each, recall_ms=0) for each in calls]
 
     def next_due(self, now: int) -> int | None:
-        """Whoever is missing since this cycle is made up for in the next."""
+        """A replica that is missing since this cycle is replaced in the next."""
         return now + 1 if any(self._calls()) else None
 
     def _calls(self) -> Iterator[str]:
@@ -114,7 +114,7 @@ class Attendant:
                 yield asleep[0]
 
     def look(self, events: list[ev.Event], plan: Plan) -> None:
-        """After every cycle: nobody was taken below a floor, and whoever is missing has a place."""
+        """After every cycle: no service was taken below a floor; missing replicas have a place."""
         state = self.state
         assert state
         for stop in plan.stops:

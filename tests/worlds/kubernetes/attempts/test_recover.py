@@ -12,7 +12,7 @@ NODES = 2
 
 
 def _stage(suspended: int, nominated: int, asker: int = NODES) -> Stage:
-    """Jobs on every node, so many of them suspended for a gang of which so many pods say where."""
+    """Jobs on every node, some suspended for a gang, of which a number of pods say where."""
     stage = Stage()
     stage.show(*(manifests.node(f"node-{i}") for i in range(NODES)))
     for i in range(NODES):

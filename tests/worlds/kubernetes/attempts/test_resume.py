@@ -33,7 +33,7 @@ class _Story:
             self.stage.show(job)
 
     def leave(self, count: int, after_ms: int = 10) -> list[str]:
-        """So many pods are gone; the Jobs that are told to go on."""
+        """This number of pods is gone; the Jobs that are resumed."""
         self.stage.remove(*self.pods[:count])
         self.pods = self.pods[count:]
         return self.pass_(after_ms)

@@ -218,7 +218,7 @@ def test_limits_per_user_know_the_user_where_admission_records_it(records: bool)
     stage = cluster(limited, records_users=records)
     for name, user in (("p", "ada"), ("q", "ada"), ("r", "bob")):
         stage.show(pod(name, "research", notes={CREATED_BY: user}))
-    # Else the namespace stands for a user, whatever its pods claim.
+    # Else the namespace counts as the user, whatever its pods claim.
     assert len(started(stage)) == (2 if records else 1)
 
 

@@ -40,7 +40,7 @@ def asks(body: Body, **amounts: str) -> Body:
 
 
 def settled(name: str, node: str, **rest: Any) -> Body:
-    """A pod of somebody else that runs on a node."""
+    """A pod of another owner that runs on a node."""
     spec = {"scheduler": "default-scheduler", "gpus": 0, **rest}
     return manifests.pod(name, nodeName=node, **spec)
 

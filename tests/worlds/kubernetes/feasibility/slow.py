@@ -121,7 +121,7 @@ def even(pod: Pod, node: str, nodes: Nodes, placed: Placed, rule: SpreadConstrai
 
 
 def balanced(pod: Pod, node: str, nodes: Nodes, placed: Placed, rule: SpreadConstraint) -> bool:
-    """After everybody is placed."""
+    """After all are placed."""
     own = nodes[node].metadata.labels.get(rule.topology_key)
     if own is None:
         return False

@@ -1,4 +1,4 @@
-"""A server that answers as a test says, byte for byte; a proxy that stops when it is told to."""
+"""A server that answers as a test says, byte for byte; a proxy that stops on request."""
 
 import asyncio
 import json

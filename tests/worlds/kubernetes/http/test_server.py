@@ -153,7 +153,7 @@ def test_a_budget_that_forbids_says_so_and_for_how_long(cluster: Cluster) -> Non
         return caught.value
 
     not_counted = using(cluster.endpoint, task)
-    assert not_counted.retry_after_s > 0  # nobody has told yet how many may go
+    assert not_counted.retry_after_s > 0  # it is not known yet how many may go
     counted = {"observedGeneration": made["metadata"]["generation"], "disruptionsAllowed": 0}
     counts = {"currentHealthy": 1, "desiredHealthy": 1, "expectedPods": 1}
     cluster.patch(f"{cluster.path(made)}/status", {"status": counted | counts})

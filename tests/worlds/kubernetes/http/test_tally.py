@@ -1,4 +1,4 @@
-"""Requests are counted by what they are about, without names that nobody could count."""
+"""Requests are counted by what they are about, without an unbounded number of names."""
 
 import pytest
 

@@ -51,7 +51,7 @@ def told(
 
 
 def holding(gpus: int, resource: str = "nvidia.com/gpu") -> Held:
-    """What one pod of somebody else holds."""
+    """What one pod of another owner holds."""
     return Held(Ask(gpu_resource=resource, gpus=gpus), 1)
 
 

@@ -1,4 +1,4 @@
-"""Domains that contradict each other are named, and nobody guesses which is right."""
+"""Domains that contradict each other are named, without a guess which is right."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""What pods are told first, and what costs nothing."""
+"""Which pods get their reasons first, and what costs nothing."""
 
 from msgspec.structs import replace
 
@@ -20,7 +20,7 @@ def _made(name: str, told: str = "") -> Pod:
 
 
 class Line:
-    """Pods by UID, and the line of those that are to be told."""
+    """Pods by UID, and the queue of those that wait for a message."""
 
     def __init__(self, *pods: Pod) -> None:
         self.pods = {each.metadata.uid: each for each in pods}

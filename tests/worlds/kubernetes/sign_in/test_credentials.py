@@ -32,7 +32,7 @@ AIWEnA3PyqgecvDAF6KC1xwifXF/hh5tqHnz3zS0giZuAiEAxupxGR+nxZMUctJO
 hPLe5xFfKxucSGm9nzIh+jKi28g=
 -----END CERTIFICATE-----
 """
-"""Good for a hundred years; nobody has its key."""
+"""Good for a hundred years; its key is lost."""
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 

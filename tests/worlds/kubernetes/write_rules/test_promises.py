@@ -1,4 +1,4 @@
-"""Nominations come before anybody leaves the place, and no earlier than they have to."""
+"""Nominations come before any victim leaves the place, and no earlier than they have to."""
 
 import asyncio
 from collections.abc import Sequence

@@ -47,7 +47,7 @@ def ref(cluster: Cluster, name: str) -> Ref:
 
 
 def leaving(cluster: Cluster, name: str) -> bool:
-    """Whether a pod was told to go, or is gone."""
+    """Whether a pod is leaving or gone."""
     found = cluster.find(path(name))
     return found is None or "deletionTimestamp" in found["metadata"]
 

@@ -14,7 +14,7 @@ NOW = 1_800_000_000_000
 
 
 def ran(home: Path, gang: str, days_ago: float, size: int = 10, *, attempt: int = 1) -> None:
-    """An attempt that ended so long ago and wrote so much."""
+    """An attempt that ended this time ago and wrote this number of bytes."""
     run = paths.run_dir(home, gang, attempt)
     run.mkdir(parents=True)
     records.write(run / records.SPEC, {})

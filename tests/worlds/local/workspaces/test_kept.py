@@ -261,7 +261,7 @@ def test_bytes_are_summed_up_and_whoever_ends_counts_as_movement() -> None:
     assert presence.usage(None, now).span_ms == 0
 
 
-# --- a notebook server that says what it is told to say --------------------------------------
+# --- a notebook server that gives the answers of a test --------------------------------------
 
 AT = "2026-01-05T12:00:00.000000Z"
 AT_MS = 1_767_614_400_000
