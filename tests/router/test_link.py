@@ -1,7 +1,9 @@
 """A router in its own process: found again, replaced when it dies, fed and heard."""
 
+import asyncio
 import os
 import signal
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -19,7 +21,7 @@ from ganglion.model.errors import EnvironmentFault, FieldError
 from ganglion.router import launch, record
 from ganglion.router.balancing.table import Endpoint, Service, State, Table
 from ganglion.router.link import RouterLink
-from ganglion.router.process import bind
+from ganglion.router.process import Router, bind
 
 PATIENCE_S = 20.0
 
@@ -174,6 +176,27 @@ def test_a_router_whose_home_is_gone_ends(tmp_path: Path) -> None:
     link.stop()
     (tmp_path / record.FILE).unlink()
     until(lambda: not psutil.pid_exists(pid))
+
+
+def test_a_router_without_a_server_ends_once_no_replica_answers(tmp_path: Path) -> None:
+    def fed(port: int) -> None:
+        until(lambda: record.read(tmp_path) is not None)
+        endpoint = Endpoint("chat/0", f"127.0.0.1:{port}", State.READY)
+        table = Table(1, (Service("chat", (endpoint,)),))
+        found = record.read(tmp_path)
+        assert found
+        with launch.control(tmp_path, found) as client:
+            client.put("/table", content=msgspec.json.encode(table)).raise_for_status()
+
+    async def lived() -> None:
+        running = asyncio.create_task(Router(tmp_path, "127.0.0.1", 0, alone_s=0.1).run())
+        with socket.create_server(("127.0.0.1", 0)) as replica:
+            await asyncio.to_thread(fed, replica.getsockname()[1])
+            assert not (await asyncio.wait({running}, timeout=1.0))[0]
+        await asyncio.wait_for(running, 60)
+
+    asyncio.run(lived())
+    assert record.read(tmp_path) is None
 
 
 def test_a_port_in_use_is_named(tmp_path: Path) -> None:

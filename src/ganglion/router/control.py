@@ -2,6 +2,7 @@
 
 import secrets
 import socket
+import time
 from collections.abc import Awaitable, Callable
 from http import HTTPStatus
 
@@ -30,6 +31,9 @@ class Control:
         switch: the services.
         token: token that requests must carry.
         leave: called when the router is to end.
+
+    Attributes:
+        heard: when a request with the token came last, by the monotonic clock, in seconds.
     """
 
     def __init__(
@@ -37,6 +41,7 @@ class Control:
     ) -> None:
         self._services, self._leave = services, leave
         self._expected = f"Bearer {token}".encode()
+        self.heard = time.monotonic()
 
     def app(self) -> web.Application:
         """The application."""
@@ -62,6 +67,7 @@ class Control:
         if not secrets.compare_digest(given, self._expected):
             message = "the token is missing or wrong"
             return Refusal(HTTPStatus.UNAUTHORIZED, "auth", message).answer()
+        self.heard = time.monotonic()
         try:
             return await handler(request)
         except web.HTTPException as error:

@@ -9,7 +9,8 @@ import secrets
 import signal
 import socket
 import sys
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from ipaddress import ip_address
 from pathlib import Path
@@ -41,6 +42,8 @@ FINISH_S = 60.0
 """Time for requests to finish after the order to end."""
 LOOK_S = 2.0
 """Interval at which it checks whether its record still names it."""
+ALONE_S = 300.0
+"""After so long without a word of a server, a router of which no replica answers ends."""
 MOST_CALLERS = 10_000
 """Most simultaneous connections of callers; each may need another one to a replica."""
 
@@ -99,10 +102,11 @@ class Router:
         home: Ganglion's home directory.
         host: address to listen on.
         port: 0 = any free one.
+        alone_s: see `ALONE_S`.
     """
 
-    def __init__(self, home: Path, host: str, port: int) -> None:
-        self._home, self._host, self._port = home, host, port
+    def __init__(self, home: Path, host: str, port: int, alone_s: float = ALONE_S) -> None:
+        self._home, self._host, self._port, self._alone_s = home, host, port, alone_s
         self._left = asyncio.Event()
         self._site: web.SockSite | None = None
 
@@ -124,7 +128,7 @@ class Router:
             async with controlled(control, own), serving(front, taken) as self._site:
                 found = self._announce(taken, own, token)
                 log.info("routing", url=found.url, pid=found.pid)
-                await self._until_unwanted(found)
+                await self._until_unwanted(found, control, lambda: prober.reaches(services.all()))
                 await self._leave()
             await prober.close()
 
@@ -154,12 +158,27 @@ class Router:
             raise EnvironmentFault(f"cannot write {self._home}: {error.strerror}") from error
         return found
 
-    async def _until_unwanted(self, own: Record) -> None:
-        """Wait for the order to leave; a record that is missing or foreign means the same."""
+    async def _until_unwanted(
+        self, own: Record, control: Control, reaches: Callable[[], Awaitable[bool]]
+    ) -> None:
+        """Wait until the router is to end, its record is gone or another's, or it has no use.
+
+        Args:
+            own: what this router has announced.
+            control: has the time at which a server was last heard.
+            reaches: whether any replica answers.
+        """
+        used = time.monotonic()
         while not self._left.is_set() and record.read(self._home) == own:
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(LOOK_S):
+                async with asyncio.timeout(min(LOOK_S, self._alone_s)):
                     await self._left.wait()
+            used = max(used, control.heard)
+            if time.monotonic() - used > self._alone_s:
+                if not await reaches():
+                    log.info("no server and no replica: the router ends")
+                    return
+                used = time.monotonic()
 
 
 @asynccontextmanager

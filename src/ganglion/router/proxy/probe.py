@@ -1,6 +1,7 @@
 """Probes of replicas: of those that start, those that failed, and those that serve."""
 
 import asyncio
+from collections.abc import Iterable
 from http import HTTPStatus
 
 import aiohttp
@@ -43,6 +44,11 @@ class Prober:
         task = asyncio.create_task(self._followed(balancer, replica))
         self._tasks[replica] = task
         task.add_done_callback(lambda _: self._tasks.pop(replica, None))
+
+    async def reaches(self, balancers: Iterable[Balancer]) -> bool:
+        """Whether any replica answers now."""
+        replicas = ((owner, each) for owner in balancers for each in owner.replicas.values())
+        return any(await asyncio.gather(*(self._answers(*each) for each in replicas)))
 
     async def close(self) -> None:
         """End all probes."""
