@@ -71,6 +71,7 @@ def test_every_schema_has_the_keys_of_its_struct_and_says_what_they_are(page: An
         described = {key for key, each in schema["properties"].items() if "description" in each}
         assert described == keys_of(kind).keys(), name
         assert "Attributes:" not in schema["description"]
+        assert "None" not in schema["description"]
 
 
 def test_a_docstring_lists_no_key_that_its_struct_lacks() -> None:

@@ -78,7 +78,7 @@ def _whole(name: str, schema: Schemas) -> Schemas:
         key: each | ({"description": listed[key]} if key in listed else {})
         for key, each in schema["properties"].items()
     }
-    text = inspect.cleandoc(kind.__doc__ or "").partition(f"\n\n{_LIST}")[0]
+    text = _NONE.sub("null", inspect.cleandoc(kind.__doc__ or "").partition(f"\n\n{_LIST}")[0])
     whole = schema | {"description": text, "properties": keys, "additionalProperties": False}
     return whole if kind.__struct_config__.omit_defaults else whole | {"required": [*keys]}
 
