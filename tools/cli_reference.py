@@ -54,7 +54,7 @@ its filter is `--from-queue`. `cancel` asks before it acts on the beginning of a
 `--all`, and on a filter or pattern that fits more than one job; without a terminal it
 refuses, unless `--yes` is given.
 
-**Output.** Tables are for eyes. Through a pipe nothing is cut and there is no colour; on a
+**Output.** Tables are for people. Through a pipe nothing is cut and there is no colour; on a
 terminal a list that is longer than the screen goes through `$PAGER` (`less`), unless
 `--no-pager` is given or `PAGER` is empty. Where a table is wider than the terminal, in this
 order:
@@ -66,16 +66,16 @@ order:
 
 No identifier is cut, and no line is wider than the terminal. `-o wide` shows every column at
 its full width, however wide that is; `-o json`, `-o yaml` and `--csv` are for programs, and
-column names never change. Logs, ids and data go to stdout, everything said to people to stderr.
+column names never change. Logs, ids and data go to stdout, messages for people to stderr.
 With `-o json` errors are JSON too, with `code`, `message` and `hint`. All errors of all
 files and of the flags that change workloads are printed at once, and then nothing is submitted;
-they read `FILE:LINE:COLUMN: KEY: ...` (`errors` in JSON). `NO_COLOR` and `FORCE_COLOR` are heeded.
+they read `FILE:LINE:COLUMN: KEY: ...` (`errors` in JSON). `NO_COLOR` and `FORCE_COLOR`
+are respected.
 
 **One letter, one meaning:** `-a` all, `-d` detach, `-e` variable, `-f` follow, `-h` help, `-n`
 number of rows, `-N` namespace, `-o` output, `-q` queue, `-u` user, `-v` verbose, `-w` watch,
 `-y` yes.
-(`submit -f FILE`, also under the name `apply -f FILE`, is understood for the sake of fingers used
-to it.)
+(`submit -f FILE`, also under the name `apply -f FILE`, is accepted for users of kubectl.)
 
 **Each request.** `-v` (`--verbose`), before or after any command, prints a line on stderr for each
 request to the server: method, path, status, time until the answer begins, request id (the key
@@ -110,7 +110,7 @@ which wait. Tokens are not in it, values that look like credentials are replaced
 **Completion** of commands, options, and of the names of live jobs, queues and nodes:
 `eval "$(ganglion completion bash)"`; zsh and fish work alike.
 
-**From Python.** Whatever the commands do, `ganglion.client.Client` does as typed calls, and
+**From Python.** `ganglion.client.Client` offers what the commands do as typed calls, and
 raises the errors of `ganglion.model.errors` with the same message and hint:
 
 ```python

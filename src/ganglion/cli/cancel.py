@@ -44,7 +44,7 @@ def cancel(
     """Stop workloads.
 
     Each process gets SIGTERM and its grace period to save its work, then SIGKILL. Many
-    workloads are one request; what cannot be cancelled leaves the others alone.
+    workloads are one request; a refusal does not affect the others.
 
     JOB is an id, a name, or the beginning of an id that fits no other; in patterns *, ? and
     [a-z] match as in file names. With a filter, JOB is an id, a name or a pattern of those that

@@ -14,7 +14,7 @@ from ganglion.cli.options import command
 def cordon(node: str, reason: str) -> None:
     """Start nothing new on a node.
 
-    What runs there goes on.
+    Running work continues.
     """
     if not reason.strip():
         raise click.UsageError("an empty reason explains nothing; leave --reason out, or say why")

@@ -27,9 +27,9 @@ MOST_GANGS = 20
 def describe(words: tuple[str, ...], form: str, where: Where | None) -> None:
     """Describe a workload or a node in full.
 
-    Of a workload its state and times, where its gangs run, why they wait, who entered its pods
-    last, and what was submitted. Of a node who is on it, what waits for it, and how it takes
-    work again.
+    For a workload: its state and times, where its gangs run, why they wait, the last sessions in
+    its pods, and the submitted file. For a node: what runs on it, what waits for it, and the
+    command that opens it for work again.
 
     JOB is an id, the beginning of one, or a name.
     """

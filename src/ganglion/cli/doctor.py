@@ -24,7 +24,7 @@ WIDTH = 80
 def doctor(form: str) -> int:
     """Check for common problems.
 
-    Home directory, disk, limits, GPUs, ledger, clock, proxies, and the server, where one runs.
+    Checks the home directory, disk, limits, GPUs, ledger, clock, proxies, and a running server.
     Nothing is changed and no secret is printed. Exit code 1 if a check fails, else 0.
     """
     from ganglion.cli.checkup import FAIL

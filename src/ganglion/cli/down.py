@@ -22,7 +22,7 @@ CANCEL_S = 120.0
 def down(cancel: bool) -> None:
     """Stop the server.
 
-    Jobs go on, and the next `ganglion up` takes them over, unless --cancel is given.
+    Jobs run on, and the next `ganglion up` takes them over, unless --cancel is given.
     """
     from ganglion.cli.background import wait_gone
     from ganglion.client.home import Unreachable, home, read_server

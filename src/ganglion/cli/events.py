@@ -49,7 +49,7 @@ def events(
     limit: int | None,
     form: str,
 ) -> None:
-    """Print what happened, and what happens.
+    """Print events, past and new.
 
     Every change of the state is one event with a number. With -o json each is one line of JSON.
 

@@ -83,7 +83,7 @@ def exec_command(
 def attach(job: str, where: Where | None) -> int:
     """Attach to the terminal of a running job.
 
-    What its first process shows is shown, and what you type is typed there. Ctrl-P Ctrl-Q
+    Print the output of its first process and send it what you type. Ctrl-P Ctrl-Q
     leaves it running. Several people may be attached at once. Exits with the code of the job.
 
     A job without a terminal (`tty: true`, or run --pty) only has its output shown, and Ctrl-C

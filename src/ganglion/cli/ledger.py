@@ -30,8 +30,8 @@ FILE = click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
 def ledger() -> None:
     """Check, back up and move what the server has written.
 
-    The ledger is that of $GANGLION_HOME, or ~/.ganglion. No server is asked: all but import work
-    while one runs, and while none does.
+    The ledger is that of $GANGLION_HOME, or ~/.ganglion. The commands read it directly: all but
+    import work with or without a running server.
     """
 
 

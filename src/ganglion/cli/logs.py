@@ -49,7 +49,7 @@ def logs(
     diagnose: bool,
     where: Where | None,
 ) -> None:
-    """Print what a workload wrote.
+    """Print the logs of a workload.
 
     JOB is an id, the beginning of one, or a name; JOB/3 is its replica or trial 3.
     In a cluster there is one log for each pod, and ranks count pods. While the server is down, the

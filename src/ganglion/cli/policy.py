@@ -65,7 +65,7 @@ def check(file: str, strict: bool, form: str) -> None:
 def diff(file: str, form: str) -> None:
     """Show what a policy file would change.
 
-    Every knob, queue and booking that differs from what is in force, presets resolved.
+    Every setting, queue and booking that differs from those in force, presets resolved.
     """
     text, name = _source(file)
     with connect() as client:
@@ -87,8 +87,8 @@ def diff(file: str, form: str) -> None:
 def apply(file: str, allow_unknown_flavors: bool, base: int | None, form: str) -> None:
     """Put a policy in force.
 
-    Jobs that run are not disturbed. Queues that the file leaves out are removed if it lists
-    queues at all and nothing is in them.
+    Running jobs are not affected. If the file lists queues, empty queues that it leaves out are
+    removed.
     """
     text, name = _source(file)
     with connect() as client:
@@ -108,7 +108,7 @@ def apply(file: str, allow_unknown_flavors: bool, base: int | None, form: str) -
 def show(version: int | None, source: bool, form: str) -> None:
     """Print the policy in force, or a former version.
 
-    Every knob with its value, whether the file or its preset says so, and the queues.
+    Every setting with its value and its source, the file or its preset, and the queues.
     """
     with connect() as client:
         found = client.policy(version)
@@ -136,8 +136,8 @@ def history(form: str) -> None:
 def rollback(version: int, base: int | None, form: str) -> None:
     """Put a former policy in force again.
 
-    It becomes a new version. Queues go back too, where that version said what they are;
-    bookings stay. 0 is the policy that is built in.
+    It becomes a new version. Queues are restored too, where that version defines them;
+    bookings stay. 0 is the built-in policy.
     """
     with connect() as client:
         found = client.roll_back_policy(version, etag=_etag(client, base))

@@ -49,7 +49,7 @@ COMMANDS: dict[str, Entry] = {
         "ganglion.cli.schedules:schedules", "List workloads that are submitted on a schedule.", LOOK
     ),
     "why": Entry("ganglion.cli.why:why", "Say why a workload waits and what would help.", LOOK),
-    "logs": Entry("ganglion.cli.logs:logs", "Print what a workload wrote.", LOOK),
+    "logs": Entry("ganglion.cli.logs:logs", "Print the logs of a workload.", LOOK),
     "describe": Entry(
         "ganglion.cli.describe:describe", "Describe a workload or a node in full.", LOOK
     ),
@@ -68,7 +68,7 @@ COMMANDS: dict[str, Entry] = {
     "history": Entry(
         "ganglion.cli.history:history", "List what has ended, with waits and GPU-hours.", LOOK
     ),
-    "events": Entry("ganglion.cli.events:events", "Print what happened, and what happens.", LOOK),
+    "events": Entry("ganglion.cli.events:events", "Print events, past and new.", LOOK),
     "wait": Entry("ganglion.cli.wait:wait", "Wait until workloads end or run.", LOOK),
     "cancel": Entry("ganglion.cli.cancel:cancel", "Stop workloads.", CHANGE),
     "suspend": Entry(

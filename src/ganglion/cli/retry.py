@@ -16,8 +16,8 @@ from ganglion.cli.tables import print_data
 def retry(job: str, form: str) -> None:
     """Submit failed work again.
 
-    Of a sweep only the trials that failed are run again, as a sweep of their own; what still
-    runs or waits of it goes on. Anything else is run again as a whole.
+    For a sweep, only the failed trials run again, as a new sweep; its other trials continue. Any
+    other workload runs again as a whole.
 
     JOB is an id, the beginning of one, or a name.
     """

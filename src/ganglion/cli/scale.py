@@ -15,8 +15,8 @@ def scale(service: str, replicas: str, form: str) -> None:
     """Give a service another number of replicas.
 
     REPLICAS is a number, or a floor and a ceiling, as 2..8, between which it scales by itself.
-    A service that scales by itself goes on from the number. Replicas that are too many finish
-    the requests they have.
+    A service that scales by itself continues from the number. Surplus replicas finish their
+    requests.
 
     SERVICE is an id, the beginning of one, or a name.
     """

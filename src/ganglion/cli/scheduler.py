@@ -114,7 +114,7 @@ def scheduler(
     Places every pod whose schedulerName is `ganglion`, whole gangs at a time. Keeps nothing on
     disk: what it needs to know is in the cluster, and another one may take over at any time.
     Several may run; the one that holds the Lease decides. Schedulers of different names, each
-    with nodes of its own, do not get in each other's way.
+    with its own nodes, do not interfere.
     """
     from ganglion.server.cluster.scheduling import Wish, schedule
     from ganglion.server.state.strict import isolates

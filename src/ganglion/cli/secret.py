@@ -54,7 +54,7 @@ def list_secrets(form: str) -> None:
 @command("rm", "secret rm HF_TOKEN")
 @click.argument("name")
 def remove_secret(name: str) -> None:
-    """Forget a value; what runs keeps it to the end of the attempt."""
+    """Delete a secret; running attempts keep its value."""
     with connect() as client:
         client.secrets.remove(name)
     click.echo(f"secret {name} removed")

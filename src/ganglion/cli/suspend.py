@@ -27,8 +27,8 @@ def suspend(
     """Stop workspaces until they are resumed.
 
     GPUs, memory and shells are given back; name, environment, address, files and place in line
-    are kept; in a cluster the files of volumes that last. What is lost is said before anything
-    happens; on a terminal you are asked.
+    are kept; in a cluster the files of persistent volumes. The command prints first what is
+    lost; on a terminal it asks for confirmation.
 
     JOB is an id, the beginning of one, or a name.
     """
@@ -56,8 +56,8 @@ def suspend(
 def resume(jobs: tuple[str, ...], where: Where | None) -> None:
     """Resume suspended workspaces.
 
-    They are first to start, and from then on have no more right to their place than before. In a
-    cluster they wait like any other workload of their queue.
+    They are first to start, and have their former priority once they run. In a cluster they wait
+    like any other workload of their queue.
 
     JOB is an id, the beginning of one, or a name.
     """

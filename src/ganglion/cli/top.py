@@ -63,8 +63,9 @@ class Line:
 def top(by: str, once: bool, form: str, where: Where | None) -> None:
     """Show what jobs, users and GPUs use now.
 
-    Every second until Ctrl-C; once through a pipe. Of every GPU who is on it, how busy it is,
-    its memory and power; below that the same by job or user, with CPU (in cores) and memory.
+    Redraws every second until Ctrl-C; prints once through a pipe. For each GPU: its gangs, how
+    busy it is, memory and power; below that the same by job or user, with CPU (in cores) and
+    memory.
 
     A question mark means that it cannot be measured: pretend GPUs have no figures, and how busy
     a GPU is cannot be divided among those that share it.

@@ -129,9 +129,9 @@ class Wish(NamedTuple):
 def up(foreground: bool, **flags: int | float | str | tuple[str, ...] | None) -> None:
     """Start the server on this machine.
 
-    It goes on in the background and schedules this machine's CPUs and GPUs. Without a GPU,
+    It runs in the background and schedules this machine's CPUs and GPUs. Without a GPU,
     --fake-gpus makes pretend ones: the scheduling is real, the jobs run, the GPUs do not exist.
-    What it knows is kept in ~/.ganglion, or $GANGLION_HOME, and survives a restart.
+    Its state is kept in ~/.ganglion, or $GANGLION_HOME, and survives a restart.
     """
     wish = Wish(**flags)  # type: ignore[arg-type]  # click has checked the types
     if foreground:

@@ -46,7 +46,7 @@ def update(
 
     JOB is an id, a name, or the beginning of an id that fits no other; in patterns *, ? and
     [a-z] match as in file names. With a filter, JOB is an id, a name or a pattern of those that
-    pass it. Many workloads are one request; what cannot be changed leaves the others alone.
+    pass it. Many workloads are one request; a refusal does not affect the others.
     """
     given = {"priority": priority, "queue": queue, "time_limit": time_limit}
     given |= {"deadline": deadline, "held": held}

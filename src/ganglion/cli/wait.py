@@ -87,7 +87,7 @@ def wait(
     that of the first to end, else of the first named that failed. Exits with 1 when a workload
     ends in another state than the one waited for, with 124 when the time is over.
 
-    Prints each workload that is there with its state. A restart of the server is waited out.
+    Prints each workload that reached the state. Waits through a restart of the server.
 
     JOB is an id, the beginning of one, or a name.
     """

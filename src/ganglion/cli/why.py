@@ -15,8 +15,8 @@ from ganglion.cli.tables import print_data
 def why(job: str, form: str, where: Where | None) -> None:
     """Say why a workload waits and what would help.
 
-    One reason that dominates, the numbers it was read from, who goes first, which nodes were
-    ruled out by what, and changes that were tried and would start it now.
+    Prints the dominant reason with its numbers, the gangs ahead, the obstacles by number of
+    nodes, and changes that were verified to start it now.
 
     JOB is an id, the beginning of one, or a name.
     """
