@@ -9,8 +9,11 @@ PARTS = 16
 
 def gpus_of(gang: Gang) -> int:
     """Thousandths of GPUs that all pods of a gang ask for."""
-    gpus = ((each.request.gpu, each.count) for each in gang.pod_sets)
-    return sum(gpu.count * gpu.milli * count for gpu, count in gpus)
+    total = 0
+    for each in gang.pod_sets:
+        gpu = each.request.gpu
+        total += gpu.count * gpu.milli * each.count
+    return total
 
 
 def breadth(gang: Gang) -> int:

@@ -7,9 +7,8 @@ usual pods, how bands held) stays learnt.
 """
 
 from collections.abc import Callable, Sequence
-from copy import copy
 
-from msgspec.structs import fields
+from msgspec.structs import fields, replace
 
 from ganglion.engine.gangs.record import GangRecord
 from ganglion.engine.state.components import Components
@@ -58,7 +57,7 @@ class Image:
             self._restore = _rare(state, event)
         elif about := records[0].gang if records else named if isinstance(named, Gang) else None:
             self._restore = _of_gang(state, about, known=bool(records))
-        self._records = [(each, copy(each)) for each in records]
+        self._records = [(each, replace(each)) for each in records]
         self._named, self._mark = gang is not None, _mark(state)
 
     def holds(self) -> bool:
