@@ -157,7 +157,8 @@ class Tables:
 
     def _compared(self, ways: Ways, free: int, after: int) -> list[Rest]:
         """What is left of the score but the fit: the best of the ways that fit alike, in order."""
-        before, unit, found = self._usable(ways.before, free), self._unit, list[Rest]()
+        before, unit = self._usable(ways.before, free), self._unit
+        found: list[Rest] = []
         for position, way in enumerate(ways.each):
             lost = way.paid - (self._usable(way.after, after) - before) // unit
             points = self._points * (lost // -self._step) - way.left
