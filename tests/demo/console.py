@@ -27,6 +27,7 @@ CLUSTER_PAGES = (
     "docs/kubernetes.md",
     "docs/install.md",
     "docs/kubernetes-workspaces.md",
+    "docs/tutorials/first-cluster.md",
     "docs/runbooks/kubernetes.md",
     "charts/ganglion/README.md",
 )
