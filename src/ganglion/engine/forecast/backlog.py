@@ -177,7 +177,10 @@ class Backlog:
         return Claim(pool, gpus or cpus_of(gang), length)
 
     def _of(self, pool: Pool) -> _Sums:
-        return self._sums.setdefault(pool, _Sums())
+        found = self._sums.get(pool)
+        if found is None:
+            found = self._sums[pool] = _Sums()
+        return found
 
     def _capacity(self, gpu: bool) -> int:
         """Thousandths of GPUs or CPUs of the fleet."""

@@ -54,6 +54,16 @@ def submitted(state: Components, event: ev.GangSubmitted) -> bool:
     return True
 
 
+def taken_over(state: Components, event: ev.GangSubmitted, place: ev.GangPlaced) -> bool:
+    """A gang entered its queue with a place of its own: it waits in no lane in between."""
+    turn = state.backlog.turn_ms(event.gang, event.at)
+    record = gang_events.entered(state, event)
+    if record is None:
+        return False
+    record.turn_ms = turn
+    return placed(state, place)
+
+
 def placed(state: Components, event: ev.GangPlaced) -> bool:
     """A gang takes its place; what was reserved for it is not needed any more."""
     record = state.record(event.gang)

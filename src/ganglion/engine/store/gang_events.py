@@ -29,18 +29,26 @@ CHANGEABLE = (
 
 def submitted(state: Holdings, event: ev.GangSubmitted) -> bool:
     """A gang entered its queue."""
+    record = entered(state, event)
+    if record is None:
+        return False
+    state.wait(record)
+    return True
+
+
+def entered(state: Holdings, event: ev.GangSubmitted) -> GangRecord | None:
+    """The record of a gang that entered its queue and does not wait yet; None = it was known."""
     gang = event.gang
     if gang.id in state.records:
         if state.records[gang.id].gang == gang:
-            return False
+            return None
         raise Conflict(f"there already is a gang {gang.id}")
     _check_leaf(state, gang.queue)
     record = GangRecord(gang, shapes_for(state, gang), None, waits_since=gang.submitted)
     state.enter(record)
     state.fresh.append(gang.id)
     state.census.add(gang)
-    state.wait(record)
-    return True
+    return record
 
 
 def updated(state: Holdings, event: ev.GangUpdated) -> bool:

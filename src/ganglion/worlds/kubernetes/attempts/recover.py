@@ -133,10 +133,11 @@ def _adopt(
         cause = Cause(CauseKind.START_FAILED, text="it was begun but not finished")
         scene.orders.append(Evict(gang_id, 0, refs, cause))
         return True
-    scene.apply(GangSubmitted(now, gang if place else _as_large_as(gang, pods)))
+    submitted = GangSubmitted(now, gang if place else _as_large_as(gang, pods))
     place = place or Placement(tuple(pods))
     since = _since(seated, now)
-    scene.apply(GangPlaced(since, gang_id, 1, place))
+    if not scene.take_over(submitted, GangPlaced(since, gang_id, 1, place)):
+        return True  # its pods count as those of others
     if len(place.pods) < sum(each.count for each in gang.pod_sets):
         _ask_for_the_rest(scene, gang, now)
     attempt = Attempt(

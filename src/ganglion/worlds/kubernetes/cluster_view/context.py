@@ -1,6 +1,6 @@
 """Everything the controller knows, and what it has decided to have written."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from msgspec import Struct, field
 
@@ -8,7 +8,7 @@ from ganglion.engine.gangs.record import GangRecord
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.lifecycle.failures.quarantine import Quarantine
 from ganglion.model.errors import GanglionError, InputError
-from ganglion.model.events import Event
+from ganglion.model.events import Event, GangPlaced, GangSubmitted
 from ganglion.model.plan import Defect, Rejection
 from ganglion.worlds.kubernetes.cluster_view.attempt import Attempt
 from ganglion.worlds.kubernetes.cluster_view.cluster_view import ClusterView
@@ -95,8 +95,18 @@ class Context(Struct):
 
     def apply(self, event: Event) -> bool:
         """Pass a fact to the engine; an invalid one stops no other."""
+        return self._heard(event, lambda: self.state.apply(event))
+
+    def take_over(self, event: GangSubmitted, place: GangPlaced) -> bool:
+        """Pass a gang that has its place already to the engine; returns whether it took it."""
+        changed = self._heard(event, lambda: self.state.take_over(event, place))
+        if changed:
+            self.facts.append(place)
+        return changed
+
+    def _heard(self, event: Event, hear: Callable[[], bool]) -> bool:
         try:
-            changed = self.state.apply(event)
+            changed = hear()
         except GanglionError as error:
             self.rejected.append(Rejection(event, error.code, error.message))
             return False
@@ -138,12 +148,17 @@ class Context(Struct):
 
     def site_of(self, gang: str) -> ClusterView:
         """The cluster of a gang."""
-        return next(site for site in self.sites.values() if gang.startswith(site.prefix))
+        for site in self.sites.values():
+            if gang.startswith(site.prefix):
+                return site
+        raise LookupError(f"gang {gang} is in no cluster that takes part")
 
     def site_of_node(self, node: str) -> tuple[ClusterView, str]:
         """The cluster of a node, and the node's name in it."""
-        site = next(site for site in self.sites.values() if node.startswith(site.prefix))
-        return site, node.removeprefix(site.prefix)
+        for site in self.sites.values():
+            if node.startswith(site.prefix):
+                return site, node.removeprefix(site.prefix)
+        raise LookupError(f"node {node} is in no cluster that takes part")
 
     def living(self, attempt: Attempt) -> Iterator[PodRef]:
         """The pods of an attempt that are bound."""

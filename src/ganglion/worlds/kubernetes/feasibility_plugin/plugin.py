@@ -173,7 +173,9 @@ class FeasibilityPlugin:
         return gang not in self._avoidance.nodes and self._dynamic.may_ask(gang)
 
     def _count(self, site: ClusterView, ask: Ask) -> None:
-        self._counted[site.name] |= {name for name, _ in ask.extras if is_counted(name)}
+        found = {name for name, _ in ask.extras if is_counted(name)}
+        if not found <= self._counted[site.name]:
+            self._counted[site.name] |= found
 
     def _restocked(self, scene: Context, site: ClusterView) -> None:
         """Claims or volumes have changed: gangs with claims may go elsewhere, or in other parts."""
