@@ -108,7 +108,7 @@ requirements: | $(BIN)/python
 	@test -x $(BIN)/uv || $(PIP) install uv
 	for name in runtime test check docs jupyter; do \
 		case $$name in \
-			runtime) from="pyproject.toml --group build" ;; \
+			runtime) from="pyproject.toml --all-extras --group build" ;; \
 			docs) from="--group docs -c requirements/runtime.txt -c requirements/test.txt -c requirements/check.txt" ;; \
 			*) from="--group $$name -c requirements/runtime.txt" ;; \
 		esac; \

@@ -7,8 +7,8 @@ from tools.archlint.source import OURS, PACKAGE, Finding, Modules, Source
 
 CORE = frozenset({"model", "engine", "extensions"})
 WORLDS = frozenset({"worlds", "worlds.kubernetes", "worlds.local", "worlds.simulated"})
-BELOW_SERVER = CORE | WORLDS | {"api", "collector", "specs", "compat", "lifecycle", "ledger"}
-BELOW_SERVER |= {"repeats", "router", "tracing", "transport"}
+BELOW_SERVER = CORE | WORLDS | {"api", "collector", "extras", "specs", "compat", "lifecycle"}
+BELOW_SERVER |= {"ledger", "repeats", "router", "tracing", "transport"}
 OF_WORLDS = CORE | {"lifecycle", "specs", "worlds"}
 
 MAY_IMPORT: dict[str, frozenset[str]] = {
@@ -16,6 +16,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "api": frozenset({"model"}),
     "engine": frozenset({"model"}),
     "extensions": frozenset({"model", "engine"}),
+    "extras": frozenset({"model"}),
     "collector": frozenset(),
     "checkpoint": frozenset(),
     "specs": frozenset({"model", "compat"}),
@@ -25,7 +26,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "repeats": frozenset(),
     "tracing": frozenset(),
     "transport": frozenset({"model"}),
-    "router": frozenset({"model", "collector", "repeats", "transport"}),
+    "router": frozenset({"model", "collector", "extras", "repeats", "transport"}),
     "worlds": CORE | {"lifecycle", "specs"},
     "worlds.kubernetes": OF_WORLDS,
     "worlds.local": OF_WORLDS | {"transport"},

@@ -3,6 +3,7 @@
 import rich_click as click
 
 from ganglion.cli.options import command
+from ganglion.extras import require
 
 
 @command("demo", "demo", "demo --keep")
@@ -17,6 +18,7 @@ def demo(keep: bool) -> int:
     follows its load, a workspace sleeps and comes back, a sweep uses free GPUs. Checks what it
     promised, and cleans up. Takes one to two minutes; needs no GPU.
     """
+    require("server")
     from ganglion.cli.showing import show
 
     return show(keep=keep)

@@ -6,6 +6,7 @@ import json
 import click
 
 from ganglion.cli.screen import is_coloured
+from ganglion.extras import explained
 from ganglion.model.errors import FieldError, GanglionError
 
 INTERNAL = 70
@@ -85,7 +86,12 @@ def report_usage(error: click.ClickException, *, as_json: bool) -> int:
 
 
 def report_bug(error: BaseException, *, as_json: bool) -> int:
-    """Print an unexpected error in one line and return its exit code (70)."""
+    """Print an unexpected error in one line and return its exit code (70).
+
+    A module of an extra that is not installed is no bug: the extra is named.
+    """
+    if isinstance(error, ModuleNotFoundError) and (fault := explained(error)):
+        return report_known(fault, as_json=as_json)
     what = f"{type(error).__name__}: {error}".splitlines()[0]
     message = f"Ganglion failed unexpectedly: {what}"
     report("internal", message, "ganglion --debug … shows where; please report it", as_json=as_json)

@@ -11,6 +11,7 @@ from ganglion.cli.formats import plural
 from ganglion.cli.options import command, output, settings
 from ganglion.cli.screen import err, is_tty, note
 from ganglion.cli.tables import print_data
+from ganglion.extras import require
 
 if TYPE_CHECKING:
     from ganglion.ledger.chain import Progress
@@ -33,6 +34,7 @@ def ledger() -> None:
     The ledger is that of $GANGLION_HOME, or ~/.ganglion. The commands read it directly: all but
     import work with or without a running server.
     """
+    require("server")
 
 
 @command("verify", "ledger verify", "ledger verify --db /backup/ledger.db -o json")

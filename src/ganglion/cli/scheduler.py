@@ -11,6 +11,7 @@ import rich_click as click
 
 from ganglion.cli.options import command
 from ganglion.cli.screen import note
+from ganglion.extras import require
 
 if TYPE_CHECKING:
     from ganglion.worlds.kubernetes.sign_in.config import Endpoint
@@ -116,6 +117,7 @@ def scheduler(
     Several may run; the one that holds the Lease decides. Schedulers of different names, each
     with its own nodes, do not interfere.
     """
+    require("kubernetes")
     from ganglion.server.cluster.scheduling import Wish, schedule
     from ganglion.server.state.strict import isolates
     from ganglion.worlds.kubernetes.cluster_view.settings import Settings

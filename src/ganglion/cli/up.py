@@ -8,6 +8,7 @@ import rich_click as click
 from ganglion.cli.formats import milli, plural
 from ganglion.cli.options import command
 from ganglion.cli.screen import err, is_tty, note
+from ganglion.extras import require
 
 if TYPE_CHECKING:
     from ganglion.client.home import ServerRecord
@@ -133,6 +134,7 @@ def up(foreground: bool, **flags: int | float | str | tuple[str, ...] | None) ->
     --fake-gpus makes pretend ones: the scheduling is real, the jobs run, the GPUs do not exist.
     Its state is kept in ~/.ganglion, or $GANGLION_HOME, and survives a restart.
     """
+    require("server")
     wish = Wish(**flags)  # type: ignore[arg-type]  # click has checked the types
     if foreground:
         _serve(wish)

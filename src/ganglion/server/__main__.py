@@ -5,14 +5,14 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from ganglion.extras import require
 from ganglion.model.errors import GanglionError
-from ganglion.server.main import PORT, serve
-from ganglion.server.rest.listen import MOST_CALLERS
-from ganglion.specs.cluster.cluster import load_cluster
-from ganglion.specs.policy.policy import resolve_policy
 
 
 def _parser() -> argparse.ArgumentParser:
+    from ganglion.server.main import PORT  # noqa: PLC0415 - they need the extra
+    from ganglion.server.rest.listen import MOST_CALLERS  # noqa: PLC0415 - the same
+
     parser = argparse.ArgumentParser("python -m ganglion.server", description=__doc__)
     parser.add_argument("--home", type=Path, required=True, help="Ganglion's home directory")
     parser.add_argument("--cluster", type=Path, required=True, help="nodes, queues and policy")
@@ -32,29 +32,37 @@ def _parser() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Serve; returns the exit code."""
-    args = _parser().parse_args(argv)
     try:
-        cluster = load_cluster(args.cluster)
-        serve(
-            args.home,
-            nodes=cluster.nodes,
-            queues=cluster.queues,
-            policy=resolve_policy(args.policy) if args.policy else cluster.policy_file,
-            port=args.port,
-            host=args.host,
-            public=args.public,
-            host_names=args.host_name,
-            max_connections=args.max_connections,
-            allowed_urls=args.allow_url,
-            database_url=args.database,
-            take_over=args.take_over,
-            say=lambda text: print(text, file=sys.stderr, flush=True),  # noqa: T201 - its output
-        )
+        require("server")
+        _serve(_parser().parse_args(argv))
     except GanglionError as error:
         hint = f"\nhint: {error.hint}" if error.hint else ""
         sys.stderr.write(f"error: {error}{hint}\n")
         return error.exit_code
     return 0
+
+
+def _serve(args: argparse.Namespace) -> None:
+    from ganglion.server.main import serve  # noqa: PLC0415 - they need the extra
+    from ganglion.specs.cluster.cluster import load_cluster  # noqa: PLC0415 - the same
+    from ganglion.specs.policy.policy import resolve_policy  # noqa: PLC0415 - the same
+
+    cluster = load_cluster(args.cluster)
+    serve(
+        args.home,
+        nodes=cluster.nodes,
+        queues=cluster.queues,
+        policy=resolve_policy(args.policy) if args.policy else cluster.policy_file,
+        port=args.port,
+        host=args.host,
+        public=args.public,
+        host_names=args.host_name,
+        max_connections=args.max_connections,
+        allowed_urls=args.allow_url,
+        database_url=args.database,
+        take_over=args.take_over,
+        say=lambda text: print(text, file=sys.stderr, flush=True),  # noqa: T201 - its output
+    )
 
 
 if __name__ == "__main__":

@@ -7,13 +7,12 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from lightkube.config.models import NameValue
 from msgspec.structs import replace
 
 from ganglion.model.errors import EnvironmentFault, FieldError
 from ganglion.worlds.kubernetes.http.client import Api
 from ganglion.worlds.kubernetes.http.errors import Broken, Forbidden
-from ganglion.worlds.kubernetes.sign_in.kubeconfig import Person, Plugin, Server
+from ganglion.worlds.kubernetes.sign_in.kubeconfig import Person, Plugin, Server, Variable
 from ganglion.worlds.kubernetes.types.meta import Anything
 from tests.controlplane.cluster import Cluster
 from tests.worlds.kubernetes.http.double import Asked, Double, Script, status_of, using, whole
@@ -42,7 +41,7 @@ def program(folder: Path, *lines: str) -> Plugin:
     path = folder / "plugin"
     path.write_text("\n".join(["#!/bin/sh", f"echo run >> {folder}/runs", *lines, ""]))
     path.chmod(0o755)
-    return Plugin(apiVersion=VERSION, command=str(path))
+    return Plugin(api_version=VERSION, command=str(path))
 
 
 def printing(folder: Path, token: str, **more: str) -> Plugin:
@@ -121,7 +120,7 @@ def test_a_program_is_told_what_it_asks_for(tmp_path: Path) -> None:
             'echo \'{"status":{"token":"t"}}\'',
         ),
         args=["--for=ada"],
-        env=[NameValue(name="MORE", value="yes")],
+        env=[Variable(name="MORE", value="yes")],
         wants_cluster=True,
     )
     asking(accepting("t"), Person(exec=plugin))
@@ -150,7 +149,7 @@ def test_a_program_that_fails_is_named_with_its_words(
 
 def test_a_program_that_is_not_there_is_named_with_how_to_get_it(tmp_path: Path) -> None:
     plugin = Plugin(
-        apiVersion=VERSION, command=str(tmp_path / "gone"), installHint="get it from IT"
+        api_version=VERSION, command=str(tmp_path / "gone"), install_hint="get it from IT"
     )
     with pytest.raises(EnvironmentFault, match="gone: No such file") as caught:
         asking(accepting(), Person(exec=plugin))
@@ -160,8 +159,8 @@ def test_a_program_that_is_not_there_is_named_with_how_to_get_it(tmp_path: Path)
 @pytest.mark.parametrize(
     ("plugin", "key"),
     [
-        (Plugin(apiVersion="client.authentication.k8s.io/v2", command="x"), "exec.apiVersion"),
-        (Plugin(apiVersion=VERSION, command="x", interactive="Always"), "exec.interactiveMode"),
+        (Plugin(api_version="client.authentication.k8s.io/v2", command="x"), "exec.apiVersion"),
+        (Plugin(api_version=VERSION, command="x", interactive="Always"), "exec.interactiveMode"),
     ],
 )
 def test_a_program_that_cannot_be_used_is_refused_by_its_key(plugin: Plugin, key: str) -> None:

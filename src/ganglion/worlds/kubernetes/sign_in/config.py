@@ -3,15 +3,14 @@
 import os
 from pathlib import Path
 
-from lightkube.config.kubeconfig import SERVICE_ACCOUNT, KubeConfig
-from lightkube.core.exceptions import ConfigError
 from msgspec import Struct, field
-from msgspec.structs import asdict
 
 from ganglion.model.errors import EnvironmentFault, InputError
 from ganglion.worlds.kubernetes.sign_in.kubeconfig import Person, Server, read
 
 IN_CLUSTER = "in-cluster"
+SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+"""Where the kubelet mounts token, namespace and authority of a pod's account."""
 
 
 class Endpoint(Struct, frozen=True, kw_only=True):
@@ -55,25 +54,28 @@ def load(kubeconfig: Path | None = None, context: str | None = None) -> Endpoint
     raise EnvironmentFault(message, "--kubeconfig FILE, or set $KUBECONFIG")
 
 
-def in_cluster(account: Path = Path(SERVICE_ACCOUNT)) -> Endpoint:
+def in_cluster(account: Path = SERVICE_ACCOUNT) -> Endpoint:
     """Return the endpoint of the cluster we run in, as the pod's service account.
 
     Raises:
         EnvironmentFault: the account's token is not mounted, or this is no pod.
     """
     try:
-        found = KubeConfig.from_service_account(account).get()
-    except (ConfigError, OSError, KeyError) as error:
+        (account / "token").read_bytes()
+        namespace = (account / "namespace").read_text("utf-8").strip()
+        host = os.environ["KUBERNETES_SERVICE_HOST"]
+        port = os.environ["KUBERNETES_SERVICE_PORT"]
+    except (OSError, KeyError) as error:
         hint = "does the pod set automountServiceAccountToken: false?"
         raise EnvironmentFault(f"no service account in {account}: {error}", hint) from error
-    assert found is not None and found.user is not None
+    url = f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
     return Endpoint(
         name=IN_CLUSTER,
-        url=found.cluster.server,
-        namespace=found.namespace.strip(),
-        server=Server(**asdict(found.cluster)),
+        url=url,
+        namespace=namespace,
+        server=Server(url, certificate_auth=str(account / "ca.crt")),
         # The token is rotated: only the file may be believed.
-        person=Person(token_file=found.user.token_file),
+        person=Person(token_file=str(account / "token")),
         file=str(account),
     )
 

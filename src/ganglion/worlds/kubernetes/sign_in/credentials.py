@@ -168,7 +168,7 @@ class Program:
                 stderr=asyncio.subprocess.PIPE,
             )
         except OSError as error:
-            hint = (self._plugin.installHint or "").strip()
+            hint = (self._plugin.install_hint or "").strip()
             raise EnvironmentFault(f"{command}: {error.strerror or error}", hint) from error
         return await _result(process, command)
 
@@ -192,7 +192,7 @@ def _environment(plugin: Plugin, endpoint: Endpoint) -> dict[str, str]:
     spec: dict[str, object] = {"interactive": False}
     if plugin.wants_cluster:
         spec["cluster"] = msgspec.to_builtins(endpoint.server)
-    info = {"kind": "ExecCredential", "apiVersion": plugin.apiVersion, "spec": spec}
+    info = {"kind": "ExecCredential", "apiVersion": plugin.api_version, "spec": spec}
     given = {each.name: each.value for each in plugin.env or ()}
     return os.environ | given | {"KUBERNETES_EXEC_INFO": msgspec.json.encode(info).decode()}
 
@@ -215,8 +215,8 @@ def _proof(printed: _Printed) -> Proof:
 
 def _check(plugin: Plugin, endpoint: Endpoint) -> None:
     """A program of another contract, or one that needs a terminal, cannot be used."""
-    if plugin.apiVersion not in _EXEC_VERSIONS:
-        message = f"{plugin.apiVersion!r} is not known"
+    if plugin.api_version not in _EXEC_VERSIONS:
+        message = f"{plugin.api_version!r} is not known"
         hint = f"one of: {', '.join(_EXEC_VERSIONS)}"
         raise FieldError(message, key="exec.apiVersion", file=endpoint.file, hint=hint)
     if plugin.interactive == "Always":

@@ -7,10 +7,9 @@ The structure is that of the Kubernetes client configuration (v1 `Config`). Of s
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
-from lightkube.config.models import Cluster, Context, User, UserExec
 from msgspec import Struct, field
 
 from ganglion.model.errors import FieldError, FileError, InputError
@@ -20,30 +19,75 @@ _PLACE = re.compile(r"(.*) - at `\$\.?(.*)`", re.DOTALL)
 _STEP = re.compile(r"[^.\[\]]+")
 
 
-class Server(Cluster, kw_only=True):
-    """Where an API server is and how it proves that it is the right one."""
+class Server(Struct, omit_defaults=True):
+    """Where an API server is and how it proves that it is the right one.
 
+    Attributes:
+        server: its URL.
+        certificate_auth: file of the authority that signed its certificate.
+        certificate_auth_data: the same in base64, in place of a file.
+        insecure: take any certificate.
+        server_name: name that its certificate must be for, where the URL has another.
+        proxy: URL of an HTTP proxy on the way.
+    """
+
+    server: str = "http://localhost:8080"
+    certificate_auth: str | None = field(name="certificate-authority", default=None)
+    certificate_auth_data: str | None = field(name="certificate-authority-data", default=None)
+    insecure: bool = field(name="insecure-skip-tls-verify", default=False)
     server_name: str | None = field(name="tls-server-name", default=None)
     proxy: str | None = field(name="proxy-url", default=None)
 
 
-class Plugin(UserExec, kw_only=True):
+class Variable(Struct):
+    """An environment variable of a program."""
+
+    name: str
+    value: str
+
+
+class Plugin(Struct, omit_defaults=True):
     """A program that prints credentials."""
 
+    api_version: str = field(name="apiVersion")
+    command: str
+    env: list[Variable] | None = None
+    args: list[str] | None = None
+    install_hint: str | None = field(name="installHint", default=None)
     interactive: str = field(name="interactiveMode", default="IfAvailable")
     wants_cluster: bool = field(name="provideClusterInfo", default=False)
 
 
-class Person(User, kw_only=True):
-    """A user, and the proof of its identity."""
+class Person(Struct, omit_defaults=True):
+    """A user, and the proof of its identity.
+
+    Certificates and keys are files, or `_data` in base64.
+    """
 
     exec: Plugin | None = None
+    username: str | None = None
+    password: str | None = None
+    token: str | None = None
+    token_file: str | None = field(name="tokenFile", default=None)
+    auth_provider: dict[str, Any] | None = field(name="auth-provider", default=None)
+    client_cert: str | None = field(name="client-certificate", default=None)
+    client_cert_data: str | None = field(name="client-certificate-data", default=None)
+    client_key: str | None = field(name="client-key", default=None)
+    client_key_data: str | None = field(name="client-key-data", default=None)
     acts_as: str | None = field(name="as", default=None)
     acts_as_groups: tuple[str, ...] = field(name="as-groups", default=())
 
     def __repr__(self) -> str:
         """Secrets stay out of logs."""
         return f"Person({self.username or self.acts_as or '...'})"
+
+
+class Context(Struct):
+    """A cluster with a user and a namespace."""
+
+    cluster: str
+    user: str | None = None
+    namespace: str | None = None
 
 
 class _NamedServer(Struct):
