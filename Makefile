@@ -8,6 +8,7 @@
 #   make check         lint, types, architecture, start-up budget of the command line
 #   make docs          build the documentation as a site, out/docs/index.html
 #   make bench         quick benchmarks; TRACES=DIR adds the published traces
+#   make sbom          write what is installed, with hashes and licences, to out/sbom.cdx.json
 #   make requirements  compile requirements/*.txt again
 #   make clean         remove what these commands made
 
@@ -15,7 +16,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test quick soak check lint style docs bench requirements clean
+.PHONY: help setup demo test quick soak check lint style docs bench sbom requirements clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -103,6 +104,10 @@ bench: setup
 	$(BIN)/python -m benchmarks pack-openb $(call traced,openb) --json out/pack-openb.json
 	$(BIN)/python -m benchmarks jct-muri $(call traced,philly_muri) --json out/jct-muri.json
 	$(BIN)/python -m benchmarks jct-itp $(call traced,itp_elasticflow) --json out/jct-itp.json
+
+sbom: setup
+	@mkdir -p out
+	$(BIN)/python -m tools.licences --sbom out/sbom.cdx.json
 
 requirements: | $(BIN)/python
 	@test -x $(BIN)/uv || $(PIP) install uv
