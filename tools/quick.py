@@ -9,20 +9,22 @@ is not enough for are skipped and counted, so this is no replacement of `make te
 """
 
 import argparse
+import contextlib
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 ALWAYS = "tests/architecture"
 BEGIN_S = 40
 """No test begins later than that many seconds after the start."""
-END_S = 58
-"""When the tests that are running then are ended."""
+END_S, GRACE_S = 50, 8
+"""When the tests that are running then are interrupted, and how long they have to clean up."""
 LATE = 124
 """Exit status when they had to be, as that of `timeout`."""
 OTHERS = {
@@ -147,12 +149,35 @@ def main() -> int:
         *paths,
     ]
     until = {"GANGLION_QUICK_UNTIL": str(began + BEGIN_S), "HYPOTHESIS_PROFILE": "quick"}
-    try:
-        done = subprocess.run(command, cwd=ROOT, env=os.environ | until, timeout=END_S, check=False)
-    except subprocess.TimeoutExpired:
-        print(f"quick: tests that did not end within {END_S} s were stopped", file=sys.stderr)
-        return LATE
-    return done.returncode
+    return ended(command, os.environ | until, END_S, GRACE_S)
+
+
+def ended(command: Sequence[str], env: Mapping[str, str], seconds: float, grace_s: float) -> int:
+    """Run a command in a process group of its own, and leave no process of it behind.
+
+    Args:
+        command: what to run, in the root of the checkout.
+        env: its environment.
+        seconds: when to interrupt it.
+        grace_s: how long it may take to end then.
+
+    Returns:
+        Its exit status; LATE where it had to be interrupted.
+    """
+    with subprocess.Popen(command, cwd=ROOT, env=dict(env), start_new_session=True) as running:
+        try:
+            return running.wait(seconds)
+        except subprocess.TimeoutExpired:
+            print(
+                f"quick: tests that did not end within {seconds:g} s are stopped", file=sys.stderr
+            )
+            running.send_signal(signal.SIGINT)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                running.wait(grace_s)
+            return LATE
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(running.pid, signal.SIGKILL)
 
 
 if __name__ == "__main__":

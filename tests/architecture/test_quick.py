@@ -3,10 +3,12 @@
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
+import psutil
 import pytest
-from tools.quick import ALWAYS, ROOT, changed, chosen, sources
+from tools.quick import ALWAYS, LATE, ROOT, changed, chosen, ended, sources
 
 TESTS = {
     "tests/engine/build.py": "",
@@ -90,3 +92,29 @@ def test_what_there_is_no_time_for_is_counted(tmp_path: Path, until: str, words:
     )
     assert words in done.stdout
     assert done.returncode == 0
+
+
+CLEANS_UP = """
+import signal, subprocess, sys, time
+left = subprocess.Popen(["sleep", "600"])
+try:
+    print(left.pid, flush=True)
+    time.sleep(600)
+except KeyboardInterrupt:
+    open(sys.argv[1], "w").write(str(left.pid))
+"""
+
+
+def test_tests_that_take_too_long_are_interrupted_and_leave_no_process(tmp_path: Path) -> None:
+    note = tmp_path / "cleaned"
+    command = [sys.executable, "-c", CLEANS_UP, str(note)]
+    assert ended(command, os.environ, seconds=4, grace_s=20) == LATE
+    pid = int(note.read_text())
+    give_up = time.monotonic() + 30
+    while psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
+        assert time.monotonic() < give_up, "its own child was left running"
+        time.sleep(0.01)
+
+
+def test_the_status_of_tests_that_end_in_time_is_theirs() -> None:
+    assert ended([sys.executable, "-c", "exit(3)"], os.environ, seconds=60, grace_s=1) == 3
