@@ -112,5 +112,6 @@ def _spawn(home: Path, host: str, port: int, out: int) -> "subprocess.Popen[byte
 def _said(log: Path, begin: int) -> str:
     with log.open("rb") as file:
         file.seek(begin)
-        lines = file.read().decode("utf-8", "replace").strip().splitlines()
+        text = file.read().decode("utf-8", "replace")
+    lines = [line for line in text.strip().splitlines() if not line.startswith("hint: ")]
     return f"the router did not start: {lines[-1]}" if lines else "the router did not start"

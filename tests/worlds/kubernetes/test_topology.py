@@ -69,7 +69,7 @@ def test_podgroups_of_others_say_where_gangs_lie_or_are_refused_by_name(cluster:
             cluster.create(*(manifests.pod(f"{name}-{i}", labels=labels) for i in range(2)))
         found = cluster.wait_bound(["volcano-0", "volcano-1"])
         assert set(found.values()) == {"node-1", "node-2"}
-        refusal = "spec.minSubGroup: 1 of 2 sub-groups cannot be"
+        refusal = "spec.minSubGroup: 1 of 2 sub-groups is not supported"
         cluster.wait(lambda: refusal in _said(cluster, "kai-0"), "the refusal")
 
 
