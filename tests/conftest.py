@@ -50,6 +50,17 @@ def pytest_xdist_auto_num_workers() -> int:
     return (os.cpu_count() or 1) * 3 // 2
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Keep the modules of one `xdist_group` in one process.
+
+    pytest-xdist 3.8 writes the group into an attribute that pytest 9.2 no longer reads.
+    """
+    from tests.grouping import ByModule  # noqa: PLC0415 - only where xdist runs
+
+    return ByModule(config, log)
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Name the marks that are set here."""
     config.addinivalue_line("markers", f"{CONTROL_PLANE}: needs programs of Kubernetes")

@@ -97,8 +97,8 @@ def test_an_outage_longer_than_the_lease_ends_the_leader_and_another_goes_on(
             assert first.wait_dead() == 1
             for each in (proxy, second_proxy):
                 each.up()
+            cluster.wait(lambda: _leads(cluster, "second"), "the second leads")
             cluster.wait_bound(names)
-            assert _leads(cluster, "second")
     assert not kubelets.refused
 
 

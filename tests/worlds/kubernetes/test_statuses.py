@@ -200,6 +200,7 @@ def test_a_status_that_is_right_is_left_alone(cluster: Cluster) -> None:
 
 def test_the_plugins_that_a_policy_names_decide(cluster: Cluster) -> None:
     add(cluster, "Policy", "default", scores={"spread": 1})
+    cluster.add_nodes(2, gpus=4)
     told: list[str] = []
     endpoint = endpoint_of(bind_chart_role(cluster, "scheduler"))
     scheduler = Scheduler(
@@ -207,7 +208,6 @@ def test_the_plugins_that_a_policy_names_decide(cluster: Cluster) -> None:
     )
     scheduler.start()
     try:
-        cluster.add_nodes(2, gpus=4)
         cluster.wait_bound(cluster.add_pods(2))
         assert len(set(cluster.bound().values())) == 2, "the usual plugins would have packed them"
         path = f"{POLICIES}/default"

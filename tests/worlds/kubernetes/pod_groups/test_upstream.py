@@ -133,7 +133,7 @@ def test_a_group_that_is_disrupted_whole_has_no_pod_to_spare(
 
 
 REFUSED = {
-    "CompositePodGroup all spec.schedulingPolicy.gang.minGroupCount: 1 of 2 groups is not supported": (
+    "CompositePodGroup all spec.schedulingPolicy.gang.minGroupCount: 1 of 2 groups is not": (
         composite("all", every(1)),
     ),
     "CompositePodGroup mid spec.schedulingConstraints.topology: a level for groups of groups": (

@@ -1,0 +1,50 @@
+"""Tests of one group run in one process, so that what they share is made once."""
+
+from pathlib import Path
+
+import pytest
+from tests.grouping import ROOT, group_of
+
+pytest_plugins = ("pytester",)
+
+MODULE = """import os
+import pytest
+{mark}
+@pytest.mark.parametrize("number", range(4))
+def test_it(number):
+    with open({note!r}, "a") as file:
+        print(os.environ["PYTEST_XDIST_WORKER"], file=file)
+"""
+
+
+def test_modules_name_their_groups() -> None:
+    marked = [
+        str(path.relative_to(ROOT))
+        for path in (ROOT / "tests").rglob("test_*.py")
+        if "pytest.mark.xdist_group(" in path.read_text("utf-8") and path != Path(__file__)
+    ]
+    assert marked
+    assert [each for each in marked if not group_of(each)] == []
+
+
+@pytest.mark.parametrize("group", ["", "one"])
+def test_a_group_stays_in_one_process(
+    group: str, pytester: pytest.Pytester, tmp_path: Path
+) -> None:
+    mark = f'pytestmark = pytest.mark.xdist_group("{group}")' if group else ""
+    note = tmp_path / "note"
+    for name in ("test_a", "test_b"):
+        pytester.makepyfile(**{name: MODULE.format(mark=mark, note=str(note))})
+    pytester.makeconftest(
+        f"""
+import sys
+from pathlib import Path
+sys.path.insert(0, {str(ROOT)!r})
+from tests import grouping
+grouping.ROOT = Path.cwd()
+from tests.conftest import pytest_xdist_make_scheduler
+"""
+    )
+    pytester.runpytest_subprocess("-n", "2", "--dist", "loadgroup").assert_outcomes(passed=8)
+    workers = note.read_text().split()
+    assert len(set(workers)) == (1 if group else 2)
