@@ -16,7 +16,7 @@ from ganglion.server.controllers.failures import FailuresController
 from ganglion.server.controllers.sweeps import SweepsController
 from tests.server.conftest import Rig
 
-JOBS = int(os.environ.get("GANGLION_JOBS", "1500"))
+JOBS = int(os.environ.get("GANGLION_JOBS", "1000"))
 AT_ONCE = 12
 """Jobs that are submitted in one turn; 16 GPUs run as many at once."""
 SAMPLES = 10

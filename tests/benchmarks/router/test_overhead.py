@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from aiohttp import web
+from tests.effort import examples
 
 from benchmarks.registry import BenchOptions, load, silent
 from benchmarks.router import overhead as router
@@ -16,16 +17,18 @@ from ganglion.router.process import LOOPBACK, bind
 PATIENCE_S = 240.0
 
 
-def test_no_request_fails_across_200_replicas_that_come_and_go_under_load() -> None:
+def test_no_request_fails_across_replicas_that_come_and_go_under_load() -> None:
+    count = examples(80, nightly=200)
+
     async def story() -> dict[str, Any]:
         async with router_stage() as stage, callers() as session:
             await stage.grow()
-            return await changes(stage, session, 200, 60.0)
+            return await changes(stage, session, count, 60.0)
 
     told = asyncio.run(asyncio.wait_for(story(), PATIENCE_S))
     assert told["failures"] == []
-    assert (told["changes"], told["failed"]) == (200, 0)
-    assert told["requests"] > 200
+    assert (told["changes"], told["failed"]) == (count, 0)
+    assert told["requests"] > count
 
 
 def test_the_report_has_figures_of_every_part(monkeypatch: pytest.MonkeyPatch) -> None:

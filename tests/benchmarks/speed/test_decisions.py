@@ -12,7 +12,9 @@ from ganglion.model.events import GangSubmitted
 from ganglion.model.levels import Level
 
 
-def test_every_shape_is_measured_and_carries_its_figures() -> None:
+def test_every_shape_is_measured_and_carries_its_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (("PODS", 600), ("RACK_GANGS", 10), ("BACKLOG", 2_000)):
+        monkeypatch.setattr(decisions, name, value)
     report = BENCH.run(BenchOptions(workload="1000"), silent)
 
     for name in ("placement", "cycle", "churn", "rack_gang", "sliced_gang", "backlog"):
