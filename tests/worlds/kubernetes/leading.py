@@ -1,8 +1,12 @@
-"""One of several schedulers, as a process, with a Lease that tests can wait for."""
+"""One of several schedulers, as a process, with a Lease that tests can wait for.
+
+Run as `python -m tests.worlds.kubernetes.leading KUBECONFIG IDENTITY`.
+"""
 
 import os
 import signal
-from collections.abc import Sequence
+import subprocess
+import sys
 from functools import partial
 from pathlib import Path
 from typing import Self
@@ -11,7 +15,6 @@ from unittest.mock import patch
 from ganglion.server.cluster import scheduling
 from ganglion.worlds.kubernetes.leader_election.lead import Lead
 from ganglion.worlds.kubernetes.sign_in.config import load
-from tests.forking import Forked
 
 LEASE_S, RENEW_S, RETRY_S = 6.0, 5.0, 0.5
 """Long enough that a machine with much else to do confirms in time; each attempt has 2.5 s."""
@@ -26,12 +29,12 @@ class Candidate:
     """
 
     def __init__(self, kubeconfig: Path, identity: str) -> None:
-        self._args = [str(kubeconfig), identity]
+        self._command = [sys.executable, "-m", __name__, str(kubeconfig), identity]
         self._log = kubeconfig.with_name(f"{identity}.log")
 
     def __enter__(self) -> Self:
         with self._log.open("wb") as log:
-            self._process = Forked(__name__, self._args, log.fileno())
+            self._process = subprocess.Popen(self._command, stdout=log, stderr=log)
         return self
 
     def __exit__(self, _kind: object, failed: BaseException | None, _trace: object) -> None:
@@ -54,14 +57,13 @@ class Candidate:
         return self._process.wait(limit_s)
 
 
-def main(args: Sequence[str]) -> None:
-    """Schedule until told to stop.
-
-    Args:
-        args: path of the kubeconfig, identity.
-    """
-    kubeconfig, identity = args
+def main(kubeconfig: str, identity: str) -> None:
+    """Schedule until told to stop."""
     quick = partial(Lead, lease_s=LEASE_S, renew_s=RENEW_S, retry_s=RETRY_S)
     wish = scheduling.Wish("default", "ganglion", identity, port=0)
     with patch.object(scheduling, "Lead", quick):
         scheduling.schedule({"": load(Path(kubeconfig))}, wish)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
