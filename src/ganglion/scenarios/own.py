@@ -14,14 +14,14 @@ from msgspec import Struct, field
 from ganglion.engine.cycle import cycle
 from ganglion.engine.gangs.record import SETTLED
 from ganglion.engine.state.cluster_state import ClusterState
+from ganglion.engine.store.queue_rules import rules_to_come
 from ganglion.lifecycle.expand import gangs_of
 from ganglion.model import events as ev
 from ganglion.model.errors import FieldError
-from ganglion.model.kinds import KindRules, rules_of_kind
 from ganglion.model.plan import Phase, Plan
 from ganglion.model.queue import Queue
 from ganglion.model.reasons import Reason
-from ganglion.model.workload import Kind, Workload
+from ganglion.model.workload import Workload
 from ganglion.scenarios.model import Format, Result, Scenario
 from ganglion.scenarios.source import part, typed, wrong
 from ganglion.specs.cluster.cluster import Cluster, cluster_of
@@ -168,7 +168,7 @@ class _Play:
             user="",
             default_queue=self._leaves[0],
             classes=self._state.policy.priorities,
-            rules=partial(_rules, self._state),
+            rules=partial(rules_to_come, self._state),
         )
         if found.name in self._gangs:
             raise self._wrong(f"a second workload is called {found.name}", where)
@@ -196,10 +196,10 @@ class _Play:
         return bool(plan.decisions or plan.waits)
 
     def _state_of(self, name: str) -> str:
-        phases = {self._state.records[gang].phase in SETTLED for gang in self._gangs[name]}
-        return {frozenset({True}): "running", frozenset({False}): "waiting"}.get(
-            frozenset(phases), "partly running"
-        )
+        runs = [self._state.records[gang].phase in SETTLED for gang in self._gangs[name]]
+        if all(runs):
+            return "running"
+        return "partly running" if any(runs) else "waiting"
 
     def _differs(self, name: str, end: End) -> Iterator[str]:
         state = self._state_of(name)
@@ -228,11 +228,6 @@ class _Play:
         records = (self._state.records[gang] for gang in self._gangs[name])
         places = (each.placement for each in records if each.placement)
         return sorted({pod.node for place in places for pod in place.pods})
-
-
-def _rules(state: ClusterState, queue: str, kind: Kind) -> KindRules:
-    known = state.queues.get(queue)
-    return rules_of_kind(kind, known.kinds if known else {}, state.policy.kinds)
 
 
 def _cluster(scenario: Scenario, case: Case) -> Cluster:

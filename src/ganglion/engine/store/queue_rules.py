@@ -5,7 +5,7 @@ from ganglion.engine.store.holdings import Holdings
 from ganglion.engine.topology.pod_shape import Shape, shapes_of
 from ganglion.model.kinds import KindRules, rules_of_kind
 from ganglion.model.queue import Preemption
-from ganglion.model.workload import Gang
+from ganglion.model.workload import Gang, Kind
 
 
 def rules_for(state: Holdings, queue: str) -> Preemption:
@@ -16,6 +16,12 @@ def rules_for(state: Holdings, queue: str) -> Preemption:
 def kind_rules(state: Holdings, gang: Gang) -> KindRules:
     """Rules for gangs of this kind in this queue."""
     return rules_of_kind(gang.kind, state.queues[gang.queue].kinds, state.policy.kinds)
+
+
+def rules_to_come(state: Holdings, queue: str, kind: Kind) -> KindRules:
+    """Rules for what is to be submitted; those of the policy where the queue is unknown."""
+    known = state.queues.get(queue)
+    return rules_of_kind(kind, known.kinds if known else {}, state.policy.kinds)
 
 
 def protected_ms(state: Holdings, gang: Gang) -> int:

@@ -12,6 +12,7 @@ from ganglion.api.workloads import Accepted
 from ganglion.engine.explain.explain import impossible, verdict
 from ganglion.engine.gangs.record import WAITING
 from ganglion.engine.state.cluster_state import ClusterState
+from ganglion.engine.store.queue_rules import rules_to_come
 from ganglion.ledger.records import Filed, Submitted
 from ganglion.lifecycle.expand import gang_count, gangs_of
 from ganglion.lifecycle.schedules import next_date
@@ -20,7 +21,6 @@ from ganglion.model.behaviour import Schedule
 from ganglion.model.causes import Cause, CauseKind
 from ganglion.model.errors import Conflict, FieldError, InputError
 from ganglion.model.events import GangSubmitted, GangUpdated, ScheduleSet
-from ganglion.model.kinds import KindRules, rules_of_kind
 from ganglion.model.plan import Verdict
 from ganglion.model.workload import Kind, Workload
 from ganglion.server.commands.secrets import digest_of, kept_document, needed
@@ -208,7 +208,7 @@ def _understood(mind: Mind, ledger: "Ledger", request: Request, now: int) -> Wor
         user=request.user,
         default_queue=default_queue(mind.state),
         classes=mind.state.policy.priorities,
-        rules=partial(_rules_of_kind, mind.state),
+        rules=partial(rules_to_come, mind.state),
     )
     check_queue(mind.state, workload.queue)
     check_size(workload)
@@ -220,12 +220,6 @@ def _understood(mind: Mind, ledger: "Ledger", request: Request, now: int) -> Wor
     if workload.singleton:
         awaited += [each.id for each in mind.book.all_named(workload.name)]
     return replace(workload, after=after, after_any=tuple(dict.fromkeys(awaited)))
-
-
-def _rules_of_kind(state: ClusterState, queue: str, kind: Kind) -> KindRules:
-    """Rules of a queue for a kind of workload; those of the policy where the queue is unknown."""
-    known = state.queues.get(queue)
-    return rules_of_kind(kind, known.kinds if known else {}, state.policy.kinds)
 
 
 def _dependency(mind: Mind, ledger: "Ledger", name: str) -> str:

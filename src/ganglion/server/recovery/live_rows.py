@@ -10,11 +10,11 @@ from functools import partial
 
 import msgspec
 
+from ganglion.engine.store.queue_rules import rules_to_come
 from ganglion.ledger.records import Filed, Flaw
 from ganglion.lifecycle.expand import gangs_of
 from ganglion.model.errors import GanglionError
-from ganglion.model.kinds import KindRules, rules_of_kind
-from ganglion.model.workload import Kind, Workload
+from ganglion.model.workload import Workload
 from ganglion.server.recovery.replay import name_flaw, set_apart
 from ganglion.server.state.registry import Entry
 from ganglion.server.state.transaction import Mind
@@ -80,7 +80,7 @@ def _from_file(mind: Mind, workload: str, row: Filed | None) -> Entry | None:
             user=gang.user,
             default_queue=gang.queue,
             classes=mind.state.policy.priorities,
-            rules=partial(_rules, mind),
+            rules=partial(rules_to_come, mind.state),
         )
         found = msgspec.structs.replace(
             found, name=gang.name or found.name, after=gang.after, after_any=gang.after_any
@@ -94,11 +94,6 @@ def _from_file(mind: Mind, workload: str, row: Filed | None) -> Entry | None:
     found = msgspec.structs.replace(found, queue=gang.queue, priority=gang.priority)
     number = _number(mind, workload, row)
     return Entry(workload, number, gang.submitted, row.document, found)
-
-
-def _rules(mind: Mind, queue: str, kind: Kind) -> KindRules:
-    known = mind.state.queues.get(queue)
-    return rules_of_kind(kind, known.kinds if known else {}, mind.state.policy.kinds)
 
 
 def _made_up(mind: Mind, workload: str, number: int, row: Filed | None) -> Entry:
