@@ -56,6 +56,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
     pytest-xdist 3.8 writes the group into an attribute that pytest 9.2 no longer reads.
     """
+    if config.getvalue("dist") != "loadgroup":
+        return None
     from tests.grouping import ByModule  # noqa: PLC0415 - only where xdist runs
 
     return ByModule(config, log)

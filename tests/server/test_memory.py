@@ -14,9 +14,10 @@ from ganglion.server.commands.schedules import SchedulesKeeper
 from ganglion.server.controllers.controller import Controller
 from ganglion.server.controllers.failures import FailuresController
 from ganglion.server.controllers.sweeps import SweepsController
+from tests.effort import examples
 from tests.server.conftest import Rig
 
-JOBS = int(os.environ.get("GANGLION_JOBS", "1000"))
+JOBS = int(os.environ.get("GANGLION_JOBS") or examples(1_000, nightly=1_500))
 AT_ONCE = 12
 """Jobs that are submitted in one turn; 16 GPUs run as many at once."""
 SAMPLES = 10

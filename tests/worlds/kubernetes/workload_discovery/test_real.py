@@ -264,8 +264,8 @@ def test_pod_groups_of_others_are_found_by_name(cluster: Cluster, label: str, ve
     cluster.define(*(each for each in definitions() if each["spec"]["group"] == group))
     cluster.create(*(w.bare(f"p-{index}", labels={label: "g"}) for index in range(2)))
     eyes = Eyes(cluster)
-    (waiting,) = eyes.refresh().values()
-    assert waiting.lacking == "its PodGroup default/g is not known yet"
+    waiting = {key: each.lacking for key, each in eyes.refresh().items()}
+    assert list(waiting.values()) == ["its PodGroup default/g is not known yet"], waiting
     patiently(cluster)(w.thing(version, "PodGroup", "g", {"minMember": 2}))
     (found,) = wait_for(eyes, 1).values()
     assert [(each.count, each.least) for each in found.sets] == [(2, 2)]
@@ -281,8 +281,8 @@ def test_the_pod_group_of_upstream_is_a_gang(
         each["spec"]["schedulingGroup"] = {"podGroupName": "g"}
     cluster.create(*pods)
     eyes = Eyes(cluster)
-    (waiting,) = eyes.refresh().values()
-    assert waiting.lacking == "its PodGroup default/g is not known yet"
+    waiting = {key: each.lacking for key, each in eyes.refresh().items()}
+    assert list(waiting.values()) == ["its PodGroup default/g is not known yet"], waiting
     policy = {"schedulingPolicy": {"gang": {"minCount": 2}}}
     cluster.create(w.thing("scheduling.k8s.io/v1alpha2", "PodGroup", "g", policy))
     (found,) = wait_for(eyes, 1).values()
