@@ -108,6 +108,11 @@ def step(
     return Step(Act.SUSPEND if now >= warned.suspend_at else Act.NOTHING, found, warned.suspend_at)
 
 
+def may_suspend(workload: Workload) -> bool:
+    """Whether a workspace is ever suspended for being idle."""
+    return bool(workload.idle_timeout_ms) or workload.idle.hours is not None
+
+
 def every_ms(workload: Workload, now: int) -> int:
     """How often a workspace is looked at."""
     allowed = allowed_ms(workload, now) or LOOK_MS * LOOKS

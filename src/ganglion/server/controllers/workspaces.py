@@ -1,30 +1,17 @@
-"""Reconciles workspaces: warns and suspends those that are idle, and returns their priority."""
+"""The local host of workspaces: observes those that run, and carries out what is decided."""
 
-from msgspec import Struct, field
-
-from ganglion.lifecycle.workspaces.hours import allowed_ms
 from ganglion.lifecycle.workspaces.idle_state import Ward, Wards
 from ganglion.lifecycle.workspaces.look import Look
-from ganglion.lifecycle.workspaces.observations import Memory
-from ganglion.lifecycle.workspaces.rule import GAP_MS, Act, Pace, Step, every_ms, step
-from ganglion.lifecycle.workspaces.verdict import Answer, Finding
-from ganglion.lifecycle.workspaces.words import span
+from ganglion.lifecycle.workspaces.reconciler import Action, Key, Observed, Workspaces
+from ganglion.lifecycle.workspaces.rule import Act, Pace, every_ms, may_suspend
 from ganglion.model.causes import Cause, CauseKind
 from ganglion.model.events import Event, GangUpdated, IdleWarned
 from ganglion.model.workload import Workload
-from ganglion.server.commands.workspaces import loss_of, put_to_sleep
+from ganglion.server.commands.workspaces import put_to_sleep
 from ganglion.server.controllers.reception import Reception
-from ganglion.server.state.eyes import Eyes, Key
+from ganglion.server.state.eyes import Eyes
 from ganglion.server.state.transaction import Order, Transaction
 from ganglion.worlds.world import ServedWorld
-
-
-class _Watch(Struct):
-    """What is remembered of one attempt; forgotten with the server."""
-
-    memory: Memory = field(default_factory=Memory)
-    at: int = 0
-    found: Finding | None = None
 
 
 class WorkspacesController:
@@ -44,9 +31,9 @@ class WorkspacesController:
     def __init__(
         self, eyes: Eyes, pace: Pace | None = None, reception: Reception | None = None
     ) -> None:
-        self._eyes, self._pace, self._reception = eyes, pace or Pace(), reception
+        self._eyes, self._reception = eyes, reception
         self.wards = Wards()
-        self._watches: dict[Key, _Watch] = {}
+        self._reconciler = Workspaces(pace)
 
     def note(self, event: Event) -> None:
         """Remember what follows from events."""
@@ -73,47 +60,40 @@ class WorkspacesController:
     def use_of(self, gang: str) -> str:
         """Whether a workspace is used, and what shows it; empty = not watched. From any thread."""
         ward = self.wards.get(gang)
-        watch = self._watches.get((gang, ward.attempt)) if ward and ward.runs else None
-        if watch is None or watch.found is None:
-            return ""
-        found = watch.found
-        return found.message if found.answer is Answer.IDLE else f"{found.answer}: {found.message}"
+        return self._reconciler.finding((gang, ward.attempt)) if ward and ward.runs else ""
 
     def tend(self, draft: Transaction) -> int | None:
         """Reconcile all of them."""
-        wanted = set[Key]()
         soonest = self._reception.tend(draft, self.wards) if self._reception else None
+        watched: dict[Key, tuple[Ward, Workload]] = {}
         for ward in self.wards:
             if not ward.runs:
                 continue
             workload = draft.book.entries[ward.gang.workload].workload
             if ward.returning:
                 _have_own_priority(draft, ward, workload)
-            if not allowed_ms(workload, draft.now) and workload.idle.hours is None:
-                continue
-            wanted.add((ward.gang.id, ward.attempt))
-            self._watched(draft, ward, workload)
-            again = draft.now + every_ms(workload, draft.now)
-            soonest = min(again, soonest or again)
-        self._eyes.keep(wanted)
-        self._watches = {key: each for key, each in self._watches.items() if key in wanted}
+            if may_suspend(workload):
+                watched[ward.gang.id, ward.attempt] = (ward, workload)
+                again = draft.now + every_ms(workload, draft.now)
+                soonest = min(again, soonest or again)
+        self._eyes.keep(watched.keys())
+        observed = self._observed(draft, watched)
+        for key, action in self._reconciler.decide(observed, draft.now).items():
+            _carry_out(draft, watched[key][0], action)
         return soonest
 
-    def _watched(self, draft: Transaction, ward: Ward, workload: Workload) -> None:
-        key = (ward.gang.id, ward.attempt)
-        seen = self._eyes.seen(key)
-        if seen is None:
-            draft.orders.append(self._meeting(key, workload, every_ms(workload, draft.now)))
-            return
-        watch = self._watches.setdefault(key, _Watch())
-        look = seen.look
-        if look and look.at > watch.at:
-            watch.at = look.at
-            for sight in look.sights:
-                watch.memory.see(sight, GAP_MS)
-        found = step(workload, watch.memory, seen.required, ward.warned, draft.now, self._pace)
-        watch.found = found.finding
-        _act(draft, ward, found, look)
+    def _observed(
+        self, draft: Transaction, watched: dict[Key, tuple[Ward, Workload]]
+    ) -> dict[Key, Observed]:
+        """What is seen of each; those that are not observed yet are from now on."""
+        found: dict[Key, Observed] = {}
+        for key, (ward, workload) in watched.items():
+            seen = self._eyes.seen(key)
+            if seen:
+                found[key] = Observed(workload, seen.required, seen.look, ward.warned)
+            else:
+                draft.orders.append(self._meeting(key, workload, every_ms(workload, draft.now)))
+        return found
 
     def _meeting(self, key: Key, workload: Workload, every_ms: int) -> Order:
         def meet(world: ServedWorld) -> None:
@@ -131,23 +111,14 @@ def _have_own_priority(draft: Transaction, ward: Ward, workload: Workload) -> No
     draft.apply(GangUpdated(draft.now, ward.gang.id, workload.priority, cause=cause))
 
 
-def _act(draft: Transaction, ward: Ward, found: Step, look: Look | None) -> None:
+def _carry_out(draft: Transaction, ward: Ward, action: Action) -> None:
     gang, attempt, now = ward.gang.id, ward.attempt, draft.now
-    match found.act:
-        case Act.WARN:
-            left = span(found.suspend_at - now)
-            said = f"{found.finding.message}: it is suspended in {left} unless it is used"
-            message = f"{said}; {loss_of(look)}"
-            draft.record(IdleWarned(now, gang, attempt, found.suspend_at, message))
-            draft.orders.append(_telling(gang, message))
-        case Act.TAKE_BACK:
-            draft.record(IdleWarned(now, gang, attempt, 0, found.finding.message))
-            draft.orders.append(_telling(gang, ""))
-        case Act.SUSPEND:
-            cause = Cause(CauseKind.IDLE, text=found.finding.message)
-            put_to_sleep(draft, draft.state.record(gang), cause)
-        case Act.NOTHING:
-            pass
+    if action.act is Act.SUSPEND:
+        put_to_sleep(draft, draft.state.record(gang), Cause(CauseKind.IDLE, text=action.found))
+        return
+    until = action.warned.suspend_at if action.warned else 0
+    draft.record(IdleWarned(now, gang, attempt, until, action.message or action.found))
+    draft.orders.append(_telling(gang, action.message))
 
 
 def _telling(gang: str, message: str) -> Order:

@@ -10,13 +10,11 @@ from msgspec import Struct
 
 from ganglion.lifecycle.workspaces.look import Look
 from ganglion.lifecycle.workspaces.observations import Witness
+from ganglion.lifecycle.workspaces.reconciler import Key
 from ganglion.worlds.onlooker import Onlooker
 
 THREADS = 4
 """Looks at a time: one that waits for an answer must not blind the others."""
-
-Key = tuple[str, int]
-"""Gang id and number of the attempt."""
 
 log = structlog.get_logger(__name__)
 

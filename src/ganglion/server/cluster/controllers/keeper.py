@@ -15,9 +15,8 @@ from ganglion.model.errors import GanglionError
 from ganglion.server.cluster.controllers.mains import DEPLOYMENTS, Kept, Mains
 from ganglion.server.cluster.controllers.services import Scale, Services
 from ganglion.server.cluster.controllers.sight import Sight
-from ganglion.server.cluster.controllers.sleeping import Sleeping
 from ganglion.server.cluster.controllers.telling import about, told
-from ganglion.server.cluster.controllers.workspaces import Workspaces
+from ganglion.server.cluster.controllers.workspaces import ClusterWorkspaces
 from ganglion.server.signals.scraper import Scraper
 from ganglion.server.state.eyes import Eyes
 from ganglion.transport.egress import CLUSTER, Egress
@@ -72,7 +71,7 @@ class Lives:
         self._scraper = Scraper(Egress(CLUSTER))
         self._services = Services(self._scraper)
         self._eyes = Eyes()
-        self._workspaces = Workspaces(self._eyes, pace)
+        self._pace = pace
         self._alarms: dict[str, str] = {}
         self._thread = threading.Thread(target=self._run, name="lives", daemon=True)
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -114,7 +113,7 @@ class Lives:
             recorder.record(told(about(collection, main), ODD, error.message, warning=True))
 
         mains = Mains(reading, wrong, self._instance)
-        sleeping = Sleeping(self._workspaces, self._sight, writing, recorder)
+        workspaces = ClusterWorkspaces(self._eyes, self._sight, writing, recorder, self._pace)
         try:
             async with asyncio.TaskGroup() as group:
                 for each in mains.reflectors:
@@ -124,7 +123,7 @@ class Lives:
                     await asyncio.sleep(TICK_S)
                     if self._may():
                         await self._tick(mains, writing, recorder)
-                        await sleeping.tick(mains.kept, self._clock())
+                        await workspaces.tick(mains.kept, self._clock())
         finally:
             await reading.close()
             await writing.close()

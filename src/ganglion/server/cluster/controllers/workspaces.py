@@ -1,84 +1,111 @@
-"""Workspaces of a cluster: which of them are idle, and what is to be done about them."""
+"""The cluster host of workspaces: observes those that run, and carries out what is decided.
 
-from collections.abc import Mapping
+A workspace that sleeps has no replicas; an annotation says why, and goes with the first replica.
+"""
 
-from msgspec import Struct, field
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from ganglion.lifecycle.workspaces.look import Look
-from ganglion.lifecycle.workspaces.observations import Memory
-from ganglion.lifecycle.workspaces.rule import GAP_MS, Act, Pace, Step, Warned, every_ms, step
+import structlog
+
+from ganglion.lifecycle.workspaces.reconciler import Action, Key, Observed, Workspaces
+from ganglion.lifecycle.workspaces.rule import Act, Pace, Warned, every_ms, may_suspend
+from ganglion.model.errors import GanglionError
 from ganglion.model.workload import Kind, Workload
 from ganglion.server.cluster.controllers.mains import Kept
 from ganglion.server.cluster.controllers.onlooker import ClusterOnlooker, Place
-from ganglion.server.state.eyes import Eyes, Key
-from ganglion.specs.grammar.times.durations import print_duration
+from ganglion.server.cluster.controllers.services import is_ready
+from ganglion.server.cluster.controllers.sight import Sight
+from ganglion.server.cluster.controllers.telling import about, told
+from ganglion.server.state.eyes import Eyes
 from ganglion.worlds.kubernetes import names
+from ganglion.worlds.kubernetes.http.client import Api
+from ganglion.worlds.kubernetes.http.errors import Absent, Conflict
+from ganglion.worlds.kubernetes.http.patches import Patch
+from ganglion.worlds.kubernetes.reporting.events import Recorder
+from ganglion.worlds.kubernetes.requests import ask_of
+from ganglion.worlds.kubernetes.types.meta import Anything
 from ganglion.worlds.kubernetes.types.pod import Pod
 
+TOKEN = "JUPYTER_TOKEN"
+"""Variable of a container that says what its notebook server wants to see."""
+REASONS = {Act.WARN: "Idle", Act.TAKE_BACK: "InUse", Act.SUSPEND: "Suspended"}
+CANNOT = "CannotSuspend"
+_SHARED = (names.GPU_FRACTION, names.GPU_MEMORY)
 
-class Deed(Struct, frozen=True):
-    """What is to be done about a workspace.
-
-    Attributes:
-        kept: the workspace.
-        act: what.
-        note: why, for people, with what is lost.
-        warned: the warning that stands from now on; None = none.
-    """
-
-    kept: Kept
-    act: Act
-    note: str
-    warned: Warned | None = None
+log = structlog.get_logger(__name__)
 
 
-class _Watch(Struct):
-    memory: Memory = field(default_factory=Memory)
-    at: int = 0
-
-
-class Workspaces:
-    """Decides for all workspaces of a cluster.
+class ClusterWorkspaces:
+    """Reconciles the workspaces of a cluster.
 
     Args:
         eyes: look at workspaces.
+        sight: what the scheduler knows.
+        api: the cluster's.
+        recorder: of events.
         pace: how long an observation holds.
     """
 
-    def __init__(self, eyes: Eyes, pace: Pace | None = None) -> None:
-        self._eyes, self._pace = eyes, pace or Pace()
-        self._watches: dict[Key, _Watch] = {}
+    def __init__(
+        self, eyes: Eyes, sight: Sight, api: Api, recorder: Recorder, pace: Pace | None = None
+    ) -> None:
+        self._eyes, self._sight = eyes, sight
+        self._api, self._recorder = api, recorder
+        self._reconciler = Workspaces(pace)
 
-    def unmet(self, found: Mapping[str, tuple[Kept, Pod]]) -> list[str]:
-        """UIDs of workspaces that are not observed yet; others are forgotten."""
-        wanted = {_key(kept, pod) for kept, pod in found.values()}
-        self._eyes.keep(wanted)
-        self._watches = {key: each for key, each in self._watches.items() if key in wanted}
-        return [uid for uid, each in found.items() if not self._eyes.knows(_key(*each))]
+    async def tick(self, kept: Sequence[Kept], now: int) -> None:
+        """Reconcile workspaces that run."""
+        wanted = [each for each in kept if each.life.kind is Kind.WORKSPACE and _goes(each)]
+        pods = self._sight.pods({each.main.metadata.namespace for each in wanted})
+        found = {_key(each, pod): (each, pod) for each in wanted if (pod := _pod(each, pods))}
+        self._eyes.keep(found.keys())
+        for key, (each, pod) in found.items():
+            if not self._eyes.knows(key):
+                await self._meet(key, each, pod, now)
+        observed = {
+            key: Observed(_workload(each), seen.required, seen.look, warned_of(each))
+            for key, (each, _) in found.items()
+            if (seen := self._eyes.seen(key))
+        }
+        for key, action in self._reconciler.decide(observed, now).items():
+            await self._carry_out(found[key][0], action)
 
-    def meet(self, kept: Kept, pod: Pod, place: Place, now: int) -> None:
-        """Look at a workspace from now on."""
-        often = every_ms(_workload(kept), now)
-        self._eyes.meet(_key(kept, pod), ClusterOnlooker(place), often)
+    async def _meet(self, key: Key, kept: Kept, pod: Pod, now: int) -> None:
+        meta = pod.metadata
+        path = f"/api/v1/namespaces/{meta.namespace}/pods/{meta.name}"
+        try:
+            token = _token(await self._api.get(path, Anything))
+        except GanglionError as error:
+            log.warning("workspace not checked", path=path, why=error.message)
+            return
+        asked, is_shared = ask_of(pod), any(each in meta.annotations for each in _SHARED)
+        place = Place(
+            meta.namespace,
+            meta.name,
+            f"http://{pod.status.pod_ip}:{kept.life.port}",
+            token,
+            asked.gpus or int(is_shared),
+            is_shared,
+            tuple(self._sight.exporters(pod.spec.node_name)),
+            kept.life.idle,
+        )
+        self._eyes.meet(key, ClusterOnlooker(place), every_ms(_workload(kept), now))
 
-    def decide(self, found: Mapping[str, tuple[Kept, Pod]], now: int) -> list[Deed]:
-        """What is to be done about workspaces that run."""
-        deeds = [self._decide(kept, pod, now) for kept, pod in found.values()]
-        return [each for each in deeds if each is not None and each.act is not Act.NOTHING]
-
-    def _decide(self, kept: Kept, pod: Pod, now: int) -> Deed | None:
-        seen = self._eyes.seen(_key(kept, pod))
-        if seen is None:
-            return None
-        watch = self._watches.setdefault(_key(kept, pod), _Watch())
-        look = seen.look
-        if look and look.at > watch.at:
-            watch.at = look.at
-            for sight in look.sights:
-                watch.memory.see(sight, GAP_MS)
-        warned = warned_of(kept)
-        found = step(_workload(kept), watch.memory, seen.required, warned, now, self._pace)
-        return Deed(kept, found.act, _note(found, look, now), _warning(found, warned, now))
+    async def _carry_out(self, kept: Kept, action: Action) -> None:
+        regarding = about(kept.collection, kept.main)
+        note = _note(action)
+        try:
+            await self._api.patch(kept.path, _patch(kept, action), Patch.MERGE)
+        except (Absent, Conflict):
+            return  # it is another by now, and looked at again
+        except GanglionError as error:
+            self._recorder.record(
+                told(regarding, CANNOT, error.message, action="Suspending", warning=True)
+            )
+            return
+        self._recorder.record(told(regarding, REASONS[action.act], note, action="Suspending"))
+        log.info("workspace", path=kept.path, act=action.act.value, note=note)
 
 
 def warned_of(kept: Kept) -> Warned | None:
@@ -87,23 +114,32 @@ def warned_of(kept: Kept) -> Warned | None:
     return Warned(int(at), int(until)) if at.isdecimal() and until.isdecimal() else None
 
 
-def _warning(found: Step, warned: Warned | None, now: int) -> Warned | None:
-    if found.act is Act.WARN:
-        return Warned(now, found.suspend_at)
-    return warned if found.act is Act.NOTHING else None
+def _note(action: Action) -> str:
+    if action.act is Act.SUSPEND:
+        return f"suspended: {action.found}"
+    return action.message or action.found
 
 
-def _note(found: Step, look: Look | None, now: int) -> str:
-    said = found.finding.message
-    lost = look.loss.text if look else ""
-    match found.act:
-        case Act.WARN:
-            left = print_duration(max(0, found.suspend_at - now))
-            return f"{said}: it is suspended in {left} unless it is used; {lost}"
-        case Act.SUSPEND:
-            return f"suspended: {said}"
-        case _:
-            return said
+def _patch(kept: Kept, action: Action) -> Mapping[str, Any]:
+    warned = action.warned
+    text = f"{warned.at}/{warned.suspend_at}" if warned else None
+    notes: dict[str, str | None] = {names.IDLE_WARNING: text}
+    # The version keeps a person's own change from being undone by what we saw before it.
+    meta = {"resourceVersion": kept.main.metadata.resource_version, "annotations": notes}
+    if action.act is not Act.SUSPEND:
+        return {"metadata": meta}
+    notes[names.SLEEPS] = _note(action)
+    return {"metadata": meta, "spec": {"replicas": 0}}
+
+
+def _goes(kept: Kept) -> bool:
+    """Whether it may be suspended, and is not."""
+    return may_suspend(_workload(kept)) and bool(kept.life.port) and kept.main.spec.replicas != 0
+
+
+def _pod(kept: Kept, pods: Mapping[str, Sequence[Pod]]) -> Pod | None:
+    mine = pods[kept.main.metadata.namespace]
+    return next((each for each in mine if kept.has(each) and is_ready(each)), None)
 
 
 def _key(kept: Kept, pod: Pod) -> Key:
@@ -118,3 +154,11 @@ def _workload(kept: Kept) -> Workload:
         idle_timeout_ms=life.idle_timeout_ms,
         idle=life.idle,
     )
+
+
+def _token(pod: Anything) -> str:
+    for container in pod.spec.get("containers", ()):
+        for each in container.get("env", ()):
+            if each.get("name") == TOKEN:
+                return str(each.get("value", ""))
+    return ""
