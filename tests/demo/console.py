@@ -7,7 +7,8 @@ and `…` match any text, alone on a line any lines. A command that ends with `&
 comment at most, runs on until the session ends.
 
 A block that cannot be run here has a comment in front of it that says why:
-`<!-- not run: it downloads packages -->`. A block of YAML that begins with `# NAME.yaml` is a file.
+`<!-- not run: it downloads packages -->`. A block of YAML, Python or TOML that begins with a
+comment of a path alone, as `# policy.yaml`, is that file.
 """
 
 import os
@@ -36,7 +37,7 @@ ANY = "\0"
 """Placeholder of `...` while a line is made a pattern."""
 
 _BLOCK = re.compile(r"(?:<!-- not run: (.*?) -->\n+)?^```console\n(.*?)^```$", re.M | re.S)
-_FILE = re.compile(r"^```yaml\n# (\S+\.ya?ml)\n(.*?)^```$", re.M | re.S)
+_FILE = re.compile(r"^```(?:yaml|python|toml)\n# (\S+\.(?:ya?ml|py|toml))\n(.*?)^```$", re.M | re.S)
 _BEHIND = re.compile(r"(.*?)&\s*(?:#.*)?", re.S)
 _VARYING = (
     (re.compile(r"\b\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d)?(?:\.\d+)?Z?"), "TIME"),
@@ -121,6 +122,7 @@ class Session:
         for name in ("charts", "deploy"):
             (self.folder / name).symlink_to(ROOT / name)
         for name, text in _FILE.findall(page):
+            (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
             (self.folder / name).write_text(text)
         self._ports = dict(zip(("7077", "7078"), _free_ports(), strict=True))
         self._env = {

@@ -1,10 +1,11 @@
 """Which gangs wait as equals: which of them goes first makes no difference to the others."""
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 
 from ganglion.engine.gangs.pending import Asked
 from ganglion.engine.gangs.rank import gpus_of
 from ganglion.engine.gangs.record import GangRecord
+from ganglion.engine.plugins.protocols import Plugins, Sharing
 from ganglion.model.workload import Gang
 
 NEVER_LENT_TO = -1
@@ -29,6 +30,16 @@ def form(record: GangRecord) -> tuple[Hashable, ...]:
         gang.workload if gang.parallel or gang.floor else "",
         gang.time_limit_ms,
     )
+
+
+def keys_of(plugins: Plugins) -> tuple[Callable[[Gang], Hashable], ...]:
+    """What tells gangs apart for the plugins that may forbid a start, or a stop for its sake."""
+    vetoes = (*plugins.permits, *plugins.preempts)
+    return tuple(each.key if isinstance(each, Sharing) else _itself for each in vetoes)
+
+
+def _itself(gang: Gang) -> Hashable:
+    return gang.id
 
 
 def leaves_within(gang: Gang) -> int:

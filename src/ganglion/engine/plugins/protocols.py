@@ -237,6 +237,18 @@ class Preempt(Protocol):
 
 
 @runtime_checkable
+class Sharing(Protocol):
+    """A Permit or Preempt whose answer for one gang holds for all that wait as its equals.
+
+    Equals are alike in queue, priority, pods, placement and time limit. Without this, gangs that
+    ask are asked for one by one.
+    """
+
+    def key(self, gang: Gang) -> Hashable:
+        """What else of a gang that asks the answer depends on."""
+
+
+@runtime_checkable
 class Budgeted(Protocol):
     """A Preempt plugin with budgets that all victims of one plan draw on together."""
 

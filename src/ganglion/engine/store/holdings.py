@@ -2,7 +2,7 @@
 
 from operator import attrgetter
 
-from ganglion.engine.gangs.equivalence import asked_by, form, leaves_within
+from ganglion.engine.gangs.equivalence import asked_by, form, keys_of, leaves_within
 from ganglion.engine.gangs.gates import Gates, asleep
 from ganglion.engine.gangs.min_available import MinAvailable
 from ganglion.engine.gangs.pending import Pending
@@ -96,6 +96,7 @@ class Holdings(Journaled):
         self.fleet = self.promises = 0
         self.deserved = Deserved(self, self.past)
         self._alarms = Alarms()
+        self._keys = keys_of(self.plugins)
         self.fresh, self._settled = list[str](), dict[str, GangRecord]()
         self._empty: tuple[int, Indexes] | None = None
 
@@ -208,7 +209,8 @@ class Holdings(Journaled):
         if record.reason is None:
             owner = gang.user if self._by_user(gang) else ""
             leaves, level = leaves_within(gang) if self.asleep else 0, self.sharers.level(record)
-            record.lane = (*form(record), owner, level, leaves)
+            keys = tuple(key(gang) for key in self._keys)
+            record.lane = (*form(record), owner, level, leaves, *keys)
             rank = level * _STEP + self._among_equals(record) if level != FIRST else FIRST * _STEP
             pressing = self._pressing(record, max(now, self.clock))
             rank = rank if pressing is None else 2 * FIRST * _STEP + pressing

@@ -5,7 +5,7 @@ not been evicted yet: a plan that its budgets would stop midway is not begun.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 
 from ganglion.model.workload import Gang
 from ganglion.worlds.kubernetes.cluster_view.attempt import Attempt, Stage
@@ -68,6 +68,11 @@ class Budgets:
     def left(self, budget: str) -> int:
         """How many more pods a budget lets go, less those evicted that are still there."""
         return Spent().left(self._budgets[budget]) - self._leaving[budget]
+
+    def key(self, gang: Gang) -> Hashable:
+        """Nothing: budgets are about the victim."""
+        del gang
+        return None
 
     def may_stop(self, victim: Gang, favoured: Gang, now: int) -> bool:
         """Whether a gang may ask for others, and this one is not to be spared for a while."""

@@ -1,6 +1,6 @@
 """Rules that depend on what else runs: they close nodes to pods and may forbid a start."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
@@ -178,6 +178,11 @@ class Dynamic:
     def _is_minded(self, bound: _Bound) -> bool:
         """Whether it matters to a gang what else runs, or to what runs whether it does."""
         return bound.is_choosy or _is_meant(bound, bound.site.crowd.guards)
+
+    def key(self, gang: Gang) -> Hashable:
+        """Nothing: gangs whose pods are alike wait for the same."""
+        del gang
+        return None
 
     def permit(self, gang: Gang, placement: Placement, now: int) -> Reason | None:
         """None to let a gang start there, or what stands in its way."""
