@@ -24,7 +24,7 @@ from ganglion.model.events import (
     Outcome,
     QueueSet,
 )
-from ganglion.model.node import Device, Node
+from ganglion.model.fleet.node import Device, Node
 from ganglion.model.queue import Queue
 from ganglion.model.resources import GpuRequest, PodRequest
 from ganglion.model.workload import Gang, PodSet, Workload

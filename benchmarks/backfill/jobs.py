@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from benchmarks.backfill.rigid_jobs import Rigid
 from benchmarks.common.traces import main_file
 from ganglion.model.errors import NotFound
-from ganglion.model.node import Node
+from ganglion.model.fleet.node import Node
 from ganglion.model.resources import PodRequest
 from ganglion.model.workload import Gang, PodSet
 from ganglion.worlds.simulated.job import SimJob, cpu_milli

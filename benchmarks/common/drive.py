@@ -23,7 +23,7 @@ from ganglion.model.events import (
     Outcome,
     QueueSet,
 )
-from ganglion.model.node import Node
+from ganglion.model.fleet.node import Node
 from ganglion.model.plan import Plan, Start, Stop
 from ganglion.model.policy import Policy
 from ganglion.model.queue import Queue

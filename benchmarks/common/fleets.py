@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from ganglion.engine.cycle import cycle
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.model.events import Event, NodeAdded, QueueSet
-from ganglion.model.levels import Level
-from ganglion.model.node import Device, Node
+from ganglion.model.fleet.levels import Level
+from ganglion.model.fleet.node import Device, Node
 from ganglion.model.queue import Queue
 from ganglion.model.resources import GpuRequest, PodRequest
 from ganglion.model.workload import Gang, PodSet, Slice, Topology

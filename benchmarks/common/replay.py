@@ -28,7 +28,7 @@ from ganglion.model.events import (
     Outcome,
     QueueSet,
 )
-from ganglion.model.node import Device, Node
+from ganglion.model.fleet.node import Device, Node
 from ganglion.model.placement import Placement
 from ganglion.model.plan import Plan, Start
 from ganglion.model.policy import Order, Policy

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from benchmarks.failures.fleet import MAINTENANCE
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.lifecycle.failures.guard import Guard
-from ganglion.model.booking import Booking
 from ganglion.model.events import BookingSet, Event, NodeAdded, NodeCordoned, NodeLost
+from ganglion.model.fleet.booking import Booking
 from ganglion.model.policy import Failures
 
 

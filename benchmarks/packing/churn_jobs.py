@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from benchmarks.common.fleets import node
 from benchmarks.common.jobs import synthetic
 from benchmarks.common.traces import choose, csv_files, workload_files
-from ganglion.model.node import Node
+from ganglion.model.fleet.node import Node
 from ganglion.model.workload import Gang
 from ganglion.worlds.simulated.job import Shapes, SimJob, gpu_milli
 from ganglion.worlds.simulated.readers.openb import read_nodes, read_pods

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from ganglion.engine.plugins.protocols import Ints, Typical
-from ganglion.model.node import Node
+from ganglion.model.fleet.node import Node
 from ganglion.model.resources import WHOLE, PodRequest
 from ganglion.model.workload import Gang
 

@@ -33,8 +33,8 @@ from ganglion.model.events import (
     QueueSet,
     TypicalPods,
 )
+from ganglion.model.fleet.node import Node
 from ganglion.model.kinds import Weighted
-from ganglion.model.node import Node
 from ganglion.model.placement import Placement
 from ganglion.model.policy import Policy
 from ganglion.model.queue import Queue

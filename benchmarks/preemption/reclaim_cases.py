@@ -27,7 +27,7 @@ from ganglion.model.events import (
     Outcome,
     QueueSet,
 )
-from ganglion.model.levels import Level
+from ganglion.model.fleet.levels import Level
 from ganglion.model.plan import Plan
 from ganglion.model.policy import Policy
 from ganglion.model.queue import ANY_FLAVOR, Queue

@@ -23,7 +23,7 @@ from ganglion.model.events import (
     PodsLeft,
     QueueSet,
 )
-from ganglion.model.levels import Level
+from ganglion.model.fleet.levels import Level
 from ganglion.model.plan import Phase, Plan
 from ganglion.model.queue import ANY_FLAVOR, Queue
 from ganglion.model.resources import WHOLE, Amount, GpuRequest, PodRequest

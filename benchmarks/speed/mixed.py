@@ -10,7 +10,7 @@ from benchmarks.packing.run import QUEUE, Source, cluster
 from benchmarks.registry import Table
 from ganglion.engine.placement.place import Demand, place
 from ganglion.engine.topology.pod_shape import shapes_of
-from ganglion.model.node import Device, Node
+from ganglion.model.fleet.node import Device, Node
 from ganglion.model.resources import GpuRequest, PodRequest
 from ganglion.model.workload import Gang, PodSet
 

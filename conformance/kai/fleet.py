@@ -8,8 +8,8 @@ a whole number.
 from collections.abc import Iterable
 
 from conformance.kai import schema as kai
-from ganglion.model.levels import ABOVE_NODE, Level
-from ganglion.model.node import Device, Node
+from ganglion.model.fleet.levels import ABOVE_NODE, Level
+from ganglion.model.fleet.node import Device, Node
 from ganglion.model.queue import ANY_FLAVOR, Preemption, Queue
 from ganglion.model.resources import WHOLE, Amount
 

@@ -18,7 +18,7 @@ from ganglion.model.events import (
     GangStopping,
     GangSubmitted,
 )
-from ganglion.model.levels import Level
+from ganglion.model.fleet.levels import Level
 from ganglion.model.placement import Placement, PodPlacement
 from ganglion.model.resources import WHOLE, GpuRequest, PodRequest
 from ganglion.model.workload import Gang, PodSet, Topology

@@ -4,7 +4,7 @@ from conformance.kueue import schema as said
 from conformance.kueue.nodes import Ground
 from conformance.kueue.queues import DEFAULT_QUEUE, Rank, milli
 from ganglion.model.errors import FieldError
-from ganglion.model.node import Node
+from ganglion.model.fleet.node import Node
 from ganglion.model.placement import Placement, PodPlacement
 from ganglion.model.resources import WHOLE, GpuRequest, PodRequest
 from ganglion.model.workload import Constraints, Gang, PodSet, Slice, Topology

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from conformance.kueue import schema as said
 from conformance.kueue.queues import DEFAULT_QUEUE, milli
 from ganglion.model.errors import FieldError
-from ganglion.model.levels import ABOVE_NODE, Level
-from ganglion.model.node import Device, Node
+from ganglion.model.fleet.levels import ABOVE_NODE, Level
+from ganglion.model.fleet.node import Device, Node
 from ganglion.model.resources import WHOLE
 from ganglion.specs.wording import meant
 

@@ -10,7 +10,7 @@ from conformance.kueue.gangs import BEGIN_MS, Seats, gang_of, ms
 from conformance.kueue.nodes import Ground
 from conformance.kueue.queues import DEFAULT_QUEUE, Rank, milli, queues_of
 from ganglion.model import events as ev
-from ganglion.model.node import Node
+from ganglion.model.fleet.node import Node
 from ganglion.model.policy import Entitlement, Placing, Policy
 from ganglion.model.queue import Queue
 from ganglion.model.workload import Gang, PodSet

@@ -62,7 +62,7 @@ def test_an_impure_import_in_the_engine_is_found(line: str) -> None:
     [
         "import numpy as np",
         "from collections.abc import Sequence",
-        "from ganglion.model.node import Node",
+        "from ganglion.model.fleet.node import Node",
         "from ganglion.engine import tree",
         "from .tree import Tree",
     ],

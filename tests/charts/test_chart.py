@@ -16,7 +16,7 @@ from tools import manifests as deploy
 
 from ganglion.cli.cluster.scheduler import DEFAULT
 from ganglion.cli.registry import COMMANDS
-from ganglion.model.levels import Level
+from ganglion.model.fleet.levels import Level
 from ganglion.specs.policy.schema import SCOPES
 from ganglion.worlds.kubernetes import names
 from ganglion.worlds.kubernetes.config import tenants

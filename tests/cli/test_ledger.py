@@ -10,7 +10,7 @@ from tests.cli.conftest import Ganglion
 from ganglion.ledger.ledger import Ledger
 from ganglion.ledger.records import Batch
 from ganglion.model.events import NodeAdded, NodeLost
-from ganglion.model.node import Node
+from ganglion.model.fleet.node import Node
 
 
 @pytest.fixture

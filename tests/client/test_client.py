@@ -24,8 +24,8 @@ from ganglion.model.errors import (
     InputError,
     NotFound,
 )
-from ganglion.model.problem import problem_of
 from ganglion.server.routes import cluster, queues, workloads
+from ganglion.transport.problem import problem_of
 
 VIEW = {"id": "a-1", "name": "a", "kind": "batch", "queue": "q", "user": "u", "priority": 50}
 VIEW |= {"state": "QUEUED"}

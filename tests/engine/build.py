@@ -4,8 +4,8 @@ from ganglion.engine.cycle import cycle
 from ganglion.engine.plugins.protocols import Plugins
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.model.events import Event, GangEnded, GangSubmitted, NodeAdded, Outcome, QueueSet
-from ganglion.model.levels import Level
-from ganglion.model.node import Device, Node
+from ganglion.model.fleet.levels import Level
+from ganglion.model.fleet.node import Device, Node
 from ganglion.model.plan import Plan
 from ganglion.model.policy import Policy
 from ganglion.model.queue import Queue

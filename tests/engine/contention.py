@@ -7,7 +7,7 @@ from ganglion.engine.gangs.record import HOLDING, SETTLED, GangRecord
 from ganglion.engine.state.effort import PER_CYCLE
 from ganglion.model import events as ev
 from ganglion.model.causes import CauseKind
-from ganglion.model.node import Node
+from ganglion.model.fleet.node import Node
 from ganglion.model.plan import Phase, Plan
 from ganglion.model.policy import Policy
 from tests.engine import random_fleets as make

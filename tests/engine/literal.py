@@ -2,8 +2,8 @@
 
 from ganglion.engine.gangs.record import SETTLED, GangRecord
 from ganglion.engine.state.cluster_state import ClusterState
-from ganglion.model.levels import Level
-from ganglion.model.node import Node
+from ganglion.model.fleet.levels import Level
+from ganglion.model.fleet.node import Node
 from ganglion.model.workload import Gang
 
 

@@ -4,8 +4,8 @@ from random import Random
 
 from msgspec.structs import replace
 
-from ganglion.model.levels import Level
-from ganglion.model.node import Device, Node
+from ganglion.model.fleet.levels import Level
+from ganglion.model.fleet.node import Device, Node
 from ganglion.model.queue import Queue
 from ganglion.model.resources import Amount, GpuRequest, PodRequest
 from ganglion.model.workload import Checkpoint, Constraints, Gang, Kind, PodSet, Slice, Topology

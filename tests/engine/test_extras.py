@@ -11,7 +11,7 @@ from ganglion.engine.topology.node_state import ShapeView
 from ganglion.engine.topology.node_state_table import NodeStateTable
 from ganglion.engine.topology.pod_shape import shapes_of
 from ganglion.model.events import GangEnded, GangStarted, NodeAdded, Outcome
-from ganglion.model.node import Node
+from ganglion.model.fleet.node import Node
 from ganglion.model.plan import Phase
 from ganglion.model.reasons import Token
 from ganglion.model.resources import GpuRequest, PodRequest

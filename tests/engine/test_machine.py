@@ -13,7 +13,7 @@ from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.engine.timeline.nominations import Pledges
 from ganglion.model import events as ev
 from ganglion.model.causes import Cause, CauseKind
-from ganglion.model.node import Node
+from ganglion.model.fleet.node import Node
 from ganglion.model.plan import Phase, Plan
 from ganglion.model.queue import ANY_FLAVOR
 from ganglion.model.reasons import Token

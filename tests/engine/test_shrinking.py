@@ -13,8 +13,8 @@ from ganglion.engine.gangs.record import SETTLED
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.engine.store.fleet_events import lacks
 from ganglion.model import events as ev
-from ganglion.model.levels import Level
-from ganglion.model.node import Node
+from ganglion.model.fleet.levels import Level
+from ganglion.model.fleet.node import Node
 from ganglion.model.plan import Phase, Stop
 from ganglion.model.policy import Entitlement, Policy
 from ganglion.model.resources import GpuRequest, PodRequest

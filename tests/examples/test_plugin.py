@@ -11,8 +11,8 @@ from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.extensions import Found, installed, load
 from ganglion.model.errors import PluginError
 from ganglion.model.events import GangSubmitted, NodeAdded, QueueSet
+from ganglion.model.fleet.node import Device, Node
 from ganglion.model.kinds import Weighted
-from ganglion.model.node import Device, Node
 from ganglion.model.policy import Policy
 from ganglion.model.queue import Queue
 from ganglion.model.resources import GpuRequest, PodRequest

@@ -15,8 +15,8 @@ from ganglion.ledger.ledger import Ledger
 from ganglion.ledger.records import Entry
 from ganglion.ledger.transfer import imported
 from ganglion.model.causes import Cause, CauseKind, sentence
+from ganglion.model.causes.former import TAGS
 from ganglion.model.events import GangEnded, GangStopping, GangUpdated
-from ganglion.model.former_causes import TAGS
 
 CAUSES = Path(__file__).parent / "former" / "1-causes.jsonl.gz"
 

@@ -20,8 +20,8 @@ from ganglion.model.events import (
     Outcome,
     PolicySet,
 )
-from ganglion.model.levels import Level
-from ganglion.model.node import Device, Node
+from ganglion.model.fleet.levels import Level
+from ganglion.model.fleet.node import Device, Node
 from ganglion.model.placement import Placement, PodPlacement
 from ganglion.model.policy import Policy
 from ganglion.model.workload import Gang, Kind, Workload

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from ganglion.lifecycle.expand import gang_count, gangs_of, params_of, run_of
 from ganglion.model.errors import NotFound
-from ganglion.model.levels import Level
+from ganglion.model.fleet.levels import Level
 from ganglion.model.resources import GpuRequest, PodRequest
 from ganglion.model.workload import (
     Checkpoint,

@@ -8,7 +8,7 @@ from ganglion.lifecycle.reserved import reason_of, waits_for
 from ganglion.lifecycle.status import State, state_of
 from ganglion.model import events as ev
 from ganglion.model.causes import Cause, CauseKind
-from ganglion.model.node import Device, Node
+from ganglion.model.fleet.node import Device, Node
 from ganglion.model.placement import Placement, PodPlacement
 from ganglion.model.queue import Queue
 from ganglion.model.reasons import Token

@@ -11,7 +11,7 @@ from ganglion.model.causes import (
     sentence,
     suspends,
 )
-from ganglion.model.former_causes import cause_of, cordon_of
+from ganglion.model.causes.former import cause_of, cordon_of
 
 K = CauseKind
 GANG, NODES = "b-1/0", ("n1", "n2")

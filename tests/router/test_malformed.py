@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from ganglion.model.problem import MEDIA_TYPE
+from ganglion.transport.problem import MEDIA_TYPE
 from tests.router.stage import act, ok, request, says, stage
 
 HEAD = b"\r\nHost: localhost\r\n"

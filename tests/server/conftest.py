@@ -10,7 +10,7 @@ import structlog
 from fastapi.testclient import TestClient
 
 from ganglion.ledger.ledger import Ledger
-from ganglion.model.node import Device, Node
+from ganglion.model.fleet.node import Device, Node
 from ganglion.model.policy import Policy
 from ganglion.model.queue import Queue
 from ganglion.server.app import guarded, make_app

@@ -6,7 +6,7 @@ from typing import Any
 from ganglion.model.behaviour import Idle
 from ganglion.model.causes import Cause
 from ganglion.model.events import Event, GangEnded, GangStarted, NodeAdded, Outcome
-from ganglion.model.node import Node
+from ganglion.model.fleet.node import Node
 from ganglion.model.plan import Plan, Resize, Start, Stop
 from ganglion.model.workload import Workload
 from ganglion.worlds.causes import outcome_of

@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 
 from ganglion.model.causes import CordonKind
 from ganglion.model.errors import FieldError, InputError
+from ganglion.model.fleet.levels import Level
+from ganglion.model.fleet.node import Device, Node
 from ganglion.model.kinds import Weighted
-from ganglion.model.levels import Level
-from ganglion.model.node import Device, Node
 from ganglion.model.policy import Order, Policy
 from ganglion.model.queue import Queue
 from ganglion.model.resources import Amount

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ganglion.model.errors import FieldError, FileError, InputError
-from ganglion.model.levels import Level
+from ganglion.model.fleet.levels import Level
 from ganglion.model.resources import GpuRequest, PodRequest
 from ganglion.model.workload import (
     Checkpoint,

@@ -31,15 +31,18 @@ MADE_OF = (ast.JoinedStr, ast.FormattedValue, ast.IfExp, ast.BoolOp, ast.BinOp)
 """Expressions that are made of others."""
 
 PROSE_ALLOWED: Mapping[tuple[str, str], str] = {
-    ("ganglion.model.events", "DeviceHealth"): "what a driver said; it causes no decision",
-    ("ganglion.model.events", "GangEnded"): "a code of a closed list, `failures.causes.CAUSES`",
+    ("ganglion.model.events.fleet", "DeviceHealth"): "what a driver said; it causes no decision",
+    (
+        "ganglion.model.events.gangs",
+        "GangEnded",
+    ): "a code of the list `failures.causes.CAUSES`",
     ("ganglion.api.policies", "PolicyVersion"): "the edge: users read the sentence",
     ("ganglion.api.policies", "PolicyView"): "the edge: users read the sentence",
     ("ganglion.api.workloads", "Scaling"): "the edge: users read the sentence",
 }
 """(module, class) with such a field that is text -> why it is right there."""
 
-READERS = frozenset({"ganglion.model.causes", "ganglion.model.former_causes"})
+READERS = frozenset({"ganglion.model.causes.cause", "ganglion.model.causes.former"})
 """Modules that make sentences, and that read those of earlier versions."""
 
 

@@ -3,7 +3,7 @@
 from msgspec import Struct, field
 
 from ganglion.api.page import Page
-from ganglion.model.capacity import FlavorReport
+from ganglion.model.fleet.capacity import FlavorReport
 
 
 class DeviceView(Struct):

@@ -9,7 +9,7 @@ from ganglion.cli.tables import Column, print_list
 
 if TYPE_CHECKING:
     from ganglion.api.nodes import NodeView
-    from ganglion.model.capacity import FlavorReport
+    from ganglion.model.fleet.capacity import FlavorReport
 
 STATES = {
     "ready": "green",

@@ -12,7 +12,7 @@ from ganglion.extras import require
 
 if TYPE_CHECKING:
     from ganglion.client.home import ServerRecord
-    from ganglion.model.node import Node
+    from ganglion.model.fleet.node import Node
     from ganglion.specs.cluster.cluster import Cluster
     from ganglion.specs.policy.policy import PolicyFile
 

@@ -34,8 +34,8 @@ from ganglion.client.placed import placed
 from ganglion.client.policies import Policies
 from ganglion.client.secrets import Secrets
 from ganglion.client.terminals import Terminals
-from ganglion.model.capacity import FlavorReport
 from ganglion.model.errors import GanglionError
+from ganglion.model.fleet.capacity import FlavorReport
 
 Document = Mapping[str, Any]
 

@@ -12,8 +12,8 @@ from ganglion.model.errors import (
     NotFound,
     Stale,
 )
-from ganglion.model.problem import Problem
-from ganglion.model.problem import error_of as raised
+from ganglion.transport.problem import Problem
+from ganglion.transport.problem import error_of as raised
 
 TOKEN_HINT = "is $GANGLION_TOKEN set to another token, or the server another user's?"
 

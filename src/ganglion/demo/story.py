@@ -13,7 +13,7 @@ from ganglion.demo.lives import Lives
 from ganglion.demo.scene import Scene, Watch
 from ganglion.demo.stage import Stage
 from ganglion.model.errors import GanglionError
-from ganglion.model.levels import Level
+from ganglion.model.fleet.levels import Level
 
 FILLERS = 6
 REPLICAS = 2

@@ -7,8 +7,8 @@ import msgspec
 
 from ganglion.ledger.records import Entry
 from ganglion.model.causes import Cause, sentence
+from ganglion.model.causes.former import TAGS, upgraded
 from ganglion.model.events import Event
-from ganglion.model.former_causes import TAGS, upgraded
 
 UNREADABLE = (msgspec.MsgspecError, ValueError, RecursionError)
 """What decoding an event may raise; bytes that are no UTF-8 raise `UnicodeDecodeError`."""

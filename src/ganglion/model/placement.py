@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from ganglion.model.levels import Level
+from ganglion.model.fleet.levels import Level
 
 
 class PodPlacement(Struct, frozen=True, omit_defaults=True):

@@ -4,7 +4,7 @@ from typing import Self
 
 from msgspec import Struct
 
-from ganglion.model.levels import Level
+from ganglion.model.fleet.levels import Level
 
 WHOLE = 1000
 """Thousandths of one GPU: a whole device."""

@@ -5,7 +5,7 @@ from enum import StrEnum
 from msgspec import Struct, field
 
 from ganglion.model.behaviour import Access, EarlyStop, Idle, Notify, Scaling, Schedule, Search
-from ganglion.model.levels import Level
+from ganglion.model.fleet.levels import Level
 from ganglion.model.resources import PodRequest
 
 

@@ -20,7 +20,7 @@ from ganglion.ledger.lock import FileLock
 from ganglion.ledger.records import Entry
 from ganglion.lifecycle.expand import run_of
 from ganglion.model.errors import InputError
-from ganglion.model.node import Node
+from ganglion.model.fleet.node import Node
 from ganglion.model.policy import Policy
 from ganglion.model.queue import Queue
 from ganglion.router.link import RouterLink

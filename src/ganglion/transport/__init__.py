@@ -1,4 +1,4 @@
-"""Connections between the parts of Ganglion: Unix sockets, and proof of who listens on a TCP port.
+"""Connections between the parts of Ganglion: Unix sockets, proof of who listens, refused requests.
 
 Imports `model` only. Client, server and router use it.
 """

@@ -3,7 +3,7 @@
 from http import HTTPStatus
 
 from ganglion.model.errors import GanglionError
-from ganglion.model.problem import MEDIA_TYPE, encode, problem_of
+from ganglion.transport.problem import MEDIA_TYPE, encode, problem_of
 
 
 def body(status: HTTPStatus, code: str, message: str, hint: str) -> bytes:

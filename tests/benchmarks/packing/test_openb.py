@@ -24,7 +24,7 @@ from benchmarks.packing.run import LEARNT, attempt, cluster, read, run_once
 from benchmarks.registry import BenchOptions, load, silent
 from ganglion.engine.gangs.typical_pods import FIRST
 from ganglion.model.errors import FieldError, FileError, NotFound
-from ganglion.model.node import Node
+from ganglion.model.fleet.node import Node
 from ganglion.model.resources import GpuRequest, PodRequest
 from ganglion.model.workload import Gang, PodSet
 

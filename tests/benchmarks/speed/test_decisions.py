@@ -9,7 +9,7 @@ from benchmarks.speed.decisions import BACKLOG, BENCH
 from ganglion.engine.cycle import cycle
 from ganglion.model.errors import InputError
 from ganglion.model.events import GangSubmitted
-from ganglion.model.levels import Level
+from ganglion.model.fleet.levels import Level
 
 
 def test_every_shape_is_measured_and_carries_its_figures(monkeypatch: pytest.MonkeyPatch) -> None:

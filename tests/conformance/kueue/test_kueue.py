@@ -16,7 +16,7 @@ from conformance.kueue.queues import queues_of
 from conformance.kueue.setup import setup
 from ganglion.model.errors import FieldError
 from ganglion.model.events import GangSubmitted, QueueSet
-from ganglion.model.levels import Level
+from ganglion.model.fleet.levels import Level
 from ganglion.scenarios.source import load_scenarios, typed
 from ganglion.specs.policy.policy import resolve_policy
 

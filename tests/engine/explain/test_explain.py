@@ -12,7 +12,7 @@ from ganglion.engine.explain.suggest import tried
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.engine.state.fork import fork
 from ganglion.model import events as ev
-from ganglion.model.levels import Level
+from ganglion.model.fleet.levels import Level
 from ganglion.model.plan import Phase
 from ganglion.model.policy import Entitlement, Future, Order, Policy
 from ganglion.model.queue import Queue

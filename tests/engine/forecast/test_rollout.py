@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from ganglion.engine.forecast.free_pool import FreePool, Need
 from ganglion.engine.forecast.rollout import QueueRoom, Rollout, Runner, Waiter
 from ganglion.engine.runtimes.expected_ends import NEVER
-from ganglion.model.levels import Level
+from ganglion.model.fleet.levels import Level
 
 SIZE = 8
 

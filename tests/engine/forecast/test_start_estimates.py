@@ -18,7 +18,7 @@ from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.model import events as ev
 from ganglion.model.causes import Cause, CauseKind
 from ganglion.model.events import Outcome, StartExpected
-from ganglion.model.levels import Level
+from ganglion.model.fleet.levels import Level
 from ganglion.model.placement import Placement, PodPlacement
 from ganglion.model.plan import Plan
 from ganglion.model.policy import Future, Policy

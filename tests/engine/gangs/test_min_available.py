@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from ganglion.engine.cycle import cycle
 from ganglion.engine.ordering.order import waiting_in_order
 from ganglion.model import events as ev
-from ganglion.model.node import Node
+from ganglion.model.fleet.node import Node
 from ganglion.model.plan import Phase, Plan
 from ganglion.model.policy import (
     Entitlement,

@@ -6,7 +6,7 @@ from ganglion.engine.cycle import cycle
 from ganglion.engine.ordering.attempt import resolve, seek
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.model import events as ev
-from ganglion.model.booking import Booking
+from ganglion.model.fleet.booking import Booking
 from ganglion.model.plan import Phase, Plan
 from ganglion.model.policy import Future
 from ganglion.model.queue import Preemption, Queue, Victims

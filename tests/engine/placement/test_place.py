@@ -2,7 +2,7 @@
 
 import pytest
 
-from ganglion.model.levels import Level
+from ganglion.model.fleet.levels import Level
 from ganglion.model.resources import GpuRequest, PodRequest
 from ganglion.model.workload import Constraints, Gang, Kind, PodSet, Slice, Topology
 from tests.engine.build import gang, node, started, state_of, submit, where

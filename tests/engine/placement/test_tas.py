@@ -10,8 +10,8 @@ from ganglion.engine.placement.place import Demand
 from ganglion.engine.placement.tas import place_tightly, suits
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.engine.topology.pod_shape import shapes_of
-from ganglion.model.levels import Level
-from ganglion.model.node import Node
+from ganglion.model.fleet.levels import Level
+from ganglion.model.fleet.node import Node
 from ganglion.model.resources import GpuRequest, PodRequest
 from ganglion.model.workload import Gang, PodSet, Slice, Topology
 from tests.engine.build import gang, node, state_of

@@ -12,7 +12,7 @@ from ganglion.engine.gangs.record import GangRecord
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.model.causes import Cause, CauseKind
 from ganglion.model.events import Event, GangEnded, GangStarted, GangStopping, Outcome
-from ganglion.model.levels import Level
+from ganglion.model.fleet.levels import Level
 from ganglion.model.plan import Phase, Plan
 from ganglion.model.policy import Policy, Repack
 from ganglion.model.queue import Preemption, Queue, Victims

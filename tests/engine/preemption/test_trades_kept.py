@@ -2,8 +2,8 @@
 
 from ganglion.engine.cycle import cycle
 from ganglion.engine.state.cluster_state import ClusterState
-from ganglion.model.booking import Booking
 from ganglion.model.events import BookingSet, GangEnded, GangStarted, GangSubmitted, Outcome
+from ganglion.model.fleet.booking import Booking
 from ganglion.model.plan import Phase, Plan
 from ganglion.model.policy import Future, Order, Policy, Repack
 from ganglion.model.queue import Queue

@@ -11,8 +11,8 @@ from ganglion.engine.cycle import cycle
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.engine.store.queue_rules import protected_ms
 from ganglion.model.events import GangStarted, GangSubmitted, NodeAdded, PolicySet, QueueSet
+from ganglion.model.fleet.node import Device, Node
 from ganglion.model.kinds import NO_RULES, KindRules, Weighted, rules_of_kind
-from ganglion.model.node import Device, Node
 from ganglion.model.policy import Policy
 from ganglion.model.queue import Preemption, Queue
 from ganglion.model.resources import GpuRequest, PodRequest

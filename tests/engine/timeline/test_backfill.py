@@ -14,9 +14,9 @@ from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.engine.timeline import backfill as future
 from ganglion.engine.timeline.profile import Ground
 from ganglion.model import events as ev
-from ganglion.model.booking import Booking
-from ganglion.model.levels import Level
-from ganglion.model.node import Node
+from ganglion.model.fleet.booking import Booking
+from ganglion.model.fleet.levels import Level
+from ganglion.model.fleet.node import Node
 from ganglion.model.placement import Placement
 from ganglion.model.plan import Plan, Start
 from ganglion.model.policy import Backfill, Evict, Future, Order, Policy, Repack

@@ -4,8 +4,8 @@ import pytest
 
 from ganglion.engine.gangs.record import GangRecord
 from ganglion.engine.timeline.bookings import Bookings
-from ganglion.model.booking import Booking
 from ganglion.model.errors import NotFound
+from ganglion.model.fleet.booking import Booking
 from ganglion.model.placement import Placement, PodPlacement
 from ganglion.model.reasons import Reason, Token
 from tests.engine.build import gang, node, state_of

@@ -3,7 +3,7 @@
 import pytest
 
 from ganglion.engine.topology.devices import pick, room
-from ganglion.model.levels import Level
+from ganglion.model.fleet.levels import Level
 
 ALL = range(8)
 ONE_ISLAND = [("H100", 80, index // 4, 0) for index in ALL]

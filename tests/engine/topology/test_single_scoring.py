@@ -10,7 +10,7 @@ from ganglion.engine.topology.node_state import UNBOUNDED, NodeState
 from ganglion.engine.topology.node_state_table import NodeStateTable
 from ganglion.engine.topology.pod_shape import Shape
 from ganglion.engine.topology.scoring import Rating
-from ganglion.model.levels import Level
+from ganglion.model.fleet.levels import Level
 from ganglion.model.resources import WHOLE, GpuRequest, PodRequest
 
 TYPES = {"A": 0, "B": 16_384, "C": 40_960}

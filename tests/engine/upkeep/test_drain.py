@@ -9,7 +9,7 @@ from ganglion.engine.cycle import cycle
 from ganglion.engine.gangs.preemption_cost import LATE_MS
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.model import events as ev
-from ganglion.model.booking import Booking
+from ganglion.model.fleet.booking import Booking
 from ganglion.model.plan import Phase, Plan
 from ganglion.model.queue import Queue
 from ganglion.model.workload import Checkpoint, Kind

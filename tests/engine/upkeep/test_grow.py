@@ -19,7 +19,7 @@ from ganglion.model.events import (
     Outcome,
     PodsLeft,
 )
-from ganglion.model.levels import Level
+from ganglion.model.fleet.levels import Level
 from ganglion.model.plan import Phase, Plan
 from ganglion.model.policy import Backfill, Evict, Future, Policy, Repack
 from ganglion.model.queue import Preemption, Queue, Victims

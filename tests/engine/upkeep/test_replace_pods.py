@@ -3,7 +3,7 @@
 from ganglion.engine.cycle import cycle
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.model import events as ev
-from ganglion.model.levels import Level
+from ganglion.model.fleet.levels import Level
 from ganglion.model.plan import Phase, Plan
 from ganglion.model.policy import Policy
 from ganglion.model.workload import Slice, Topology

@@ -10,7 +10,7 @@ from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.engine.upkeep.scale_down import to_release, to_wake
 from ganglion.model import events as ev
 from ganglion.model.causes import Cause, CauseKind
-from ganglion.model.node import Node
+from ganglion.model.fleet.node import Node
 from ganglion.model.placement import Placement, PodPlacement
 from ganglion.model.plan import Phase
 from ganglion.model.workload import Checkpoint, Gang, Kind

@@ -11,8 +11,8 @@ from ganglion.engine.plugins.builtin import builtin_plugins
 from ganglion.engine.plugins.protocols import Plugins
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.model import events as ev
-from ganglion.model.booking import Booking
 from ganglion.model.causes import Cause, CauseKind
+from ganglion.model.fleet.booking import Booking
 from ganglion.model.plan import Phase, Plan
 from ganglion.model.policy import Evict, Future, Policy, Rights
 from ganglion.model.queue import Queue

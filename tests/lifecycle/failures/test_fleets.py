@@ -8,7 +8,7 @@ import pytest
 
 from ganglion.lifecycle.failures.nodes import Watch
 from ganglion.model import events as ev
-from ganglion.model.node import Device, Node
+from ganglion.model.fleet.node import Device, Node
 from ganglion.model.placement import Placement, PodPlacement
 from ganglion.model.policy import Failures
 from ganglion.model.workload import Gang

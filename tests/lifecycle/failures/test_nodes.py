@@ -12,8 +12,8 @@ from ganglion.model.events import (
     NodeLost,
     Outcome,
 )
-from ganglion.model.levels import Level
-from ganglion.model.node import Device, Node
+from ganglion.model.fleet.levels import Level
+from ganglion.model.fleet.node import Device, Node
 from ganglion.model.placement import Placement, PodPlacement
 from ganglion.model.policy import Failures
 from ganglion.model.workload import Gang

@@ -26,7 +26,7 @@ from ganglion.model.events import (
     QueueRemoved,
     QueueSet,
 )
-from ganglion.model.levels import Level
+from ganglion.model.fleet.levels import Level
 from ganglion.model.policy import Order, Policy
 from ganglion.model.queue import Queue
 from ganglion.model.resources import Amount

@@ -18,7 +18,7 @@ from ganglion.model.events import (
     GangUpdated,
     Outcome,
 )
-from ganglion.model.levels import Level
+from ganglion.model.fleet.levels import Level
 from ganglion.model.placement import Placement, PodPlacement
 from tests.server.conftest import Rig
 

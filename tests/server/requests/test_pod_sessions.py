@@ -17,7 +17,7 @@ from starlette.testclient import WebSocketDenialResponse, WebSocketTestSession
 from ganglion.api.events import EventView
 from ganglion.cli.event_lines import line_of
 from ganglion.model.errors import EnvironmentFault
-from ganglion.model.events_access import PodAccess, Stage, Verb
+from ganglion.model.events.access import PodAccess, Stage, Verb
 from ganglion.model.policy import Policy
 from ganglion.server.loop import turn
 from ganglion.server.recovery import checkpoint

@@ -3,7 +3,7 @@ import itertools
 import pytest
 
 from ganglion.model.errors import FieldError
-from ganglion.model.levels import Level
+from ganglion.model.fleet.levels import Level
 from ganglion.model.workload import Topology
 from ganglion.specs.grammar.places import (
     PLACES,

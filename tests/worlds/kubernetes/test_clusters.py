@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from benchmarks.controlplane.flags import Options
 from ganglion.extensions import load
-from ganglion.model.levels import Level
+from ganglion.model.fleet.levels import Level
 from ganglion.server.cluster.readonly import make_readonly_app
 from ganglion.server.cluster.source import ClusterSource
 from ganglion.worlds.kubernetes.cluster_view.settings import Settings

@@ -1,6 +1,6 @@
 """Where nodes lie, as a real API server has it, decides where gangs run."""
 
-from ganglion.model.levels import Level
+from ganglion.model.fleet.levels import Level
 from ganglion.worlds.kubernetes import names
 from ganglion.worlds.kubernetes.cluster_view.settings import Settings
 from ganglion.worlds.kubernetes.node_discovery.topology import sources_from

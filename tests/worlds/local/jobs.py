@@ -8,7 +8,7 @@ from typing import Any
 
 from ganglion.model.causes import Cause, CauseKind
 from ganglion.model.events import Event, GangEnded
-from ganglion.model.node import Device, Node
+from ganglion.model.fleet.node import Device, Node
 from ganglion.model.placement import Placement, PodPlacement
 from ganglion.model.plan import Plan, Resize, Start, Stop
 from ganglion.model.workload import Checkpoint, Gang, PodSet, Run, Workload

@@ -13,7 +13,7 @@ from tests.worlds.local.jobs import NODES, Jobs, until
 from ganglion.model.causes import Cause, CauseKind
 from ganglion.model.errors import EnvironmentFault
 from ganglion.model.events import GangEnded, GangStarted, Outcome
-from ganglion.model.node import Device, Node
+from ganglion.model.fleet.node import Device, Node
 from ganglion.model.plan import Stop
 from ganglion.model.workload import Checkpoint
 from ganglion.worlds.local.attempts import tracked as attempts

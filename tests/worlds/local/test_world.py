@@ -11,7 +11,7 @@ from tests.worlds.local.jobs import NODES, Jobs, python, until
 from ganglion.model.causes import Cause, CauseKind
 from ganglion.model.errors import EnvironmentFault
 from ganglion.model.events import GangEnded, GangStarted, NodeAdded, NodeLost, Outcome
-from ganglion.model.node import Node
+from ganglion.model.fleet.node import Node
 from ganglion.model.plan import Stop
 from ganglion.model.workload import Checkpoint
 from ganglion.worlds.local.machine.ports import is_free

@@ -2,7 +2,7 @@
 
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.engine.topology.node_state import NodeState
-from ganglion.model.capacity import FlavorReport
+from ganglion.model.fleet.capacity import FlavorReport
 from ganglion.model.resources import WHOLE
 
 

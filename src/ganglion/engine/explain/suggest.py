@@ -13,7 +13,7 @@ from ganglion.engine.ordering.attempt import Outcome, resolve
 from ganglion.engine.placement.place import required_level
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.engine.store.queue_rules import shapes_for
-from ganglion.model.levels import DEPTH, LEVELS, Level
+from ganglion.model.fleet.levels import DEPTH, LEVELS, Level
 from ganglion.model.placement import Placement
 from ganglion.model.reasons import Reason, Suggestion, Token
 from ganglion.model.resources import GpuRequest, counted

@@ -8,7 +8,7 @@ from bisect import bisect_left, insort
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from ganglion.model.levels import Level
+from ganglion.model.fleet.levels import Level
 
 Taken = list[tuple[int, int]]
 """(node, thousandths) of the pods of one gang."""

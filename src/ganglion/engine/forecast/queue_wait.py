@@ -16,7 +16,7 @@ from ganglion.engine.placement.place import required_level
 from ganglion.engine.queues.lending import NOTHING
 from ganglion.engine.runtimes.expected_ends import DRAWS, NEVER, Load, Times
 from ganglion.engine.store.holdings import Holdings
-from ganglion.model.levels import DEPTH, Level
+from ganglion.model.fleet.levels import DEPTH, Level
 from ganglion.model.policy import Backfill, Order
 from ganglion.model.queue import ANY_FLAVOR
 from ganglion.model.resources import WHOLE, Amount, PodRequest, Usage

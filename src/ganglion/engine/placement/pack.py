@@ -7,7 +7,7 @@ from ganglion.engine.topology.capacity_index import Fits, PlaceRules
 from ganglion.engine.topology.indexes import Indexes
 from ganglion.engine.topology.node_state import ShapeView
 from ganglion.engine.topology.pod_shape import Shape, times
-from ganglion.model.levels import Level
+from ganglion.model.fleet.levels import Level
 from ganglion.model.placement import Placement, PodPlacement
 from ganglion.model.workload import Gang
 

@@ -17,7 +17,7 @@ from ganglion.engine.plugins.protocols import PodFilter
 from ganglion.engine.topology.capacity_index import Fits, PlaceRules
 from ganglion.engine.topology.indexes import Indexes
 from ganglion.engine.topology.pod_shape import Shape, excluding, of_type, times
-from ganglion.model.levels import DEPTH, INSIDE_NODE, Level
+from ganglion.model.fleet.levels import DEPTH, INSIDE_NODE, Level
 from ganglion.model.placement import Placement
 from ganglion.model.workload import Gang, PodSet, Slice, Topology
 

@@ -8,7 +8,7 @@ from ganglion.engine.plugins.protocols import PodFilter
 from ganglion.engine.topology.capacity_index import PlaceRules
 from ganglion.engine.topology.indexes import Indexes
 from ganglion.engine.topology.pod_shape import Shape
-from ganglion.model.levels import Level
+from ganglion.model.fleet.levels import Level
 from ganglion.model.placement import Placement
 from ganglion.model.workload import Gang
 

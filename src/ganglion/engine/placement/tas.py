@@ -17,7 +17,7 @@ from ganglion.engine.placement.place import Demand
 from ganglion.engine.placement.tas_domains import Crew, Layers, Spot, levels_of, spots_of
 from ganglion.engine.topology.capacity_index import PlaceRules
 from ganglion.engine.topology.indexes import Indexes
-from ganglion.model.levels import INSIDE_NODE, Level
+from ganglion.model.fleet.levels import INSIDE_NODE, Level
 from ganglion.model.placement import Placement
 from ganglion.model.workload import PodSet, Topology
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from ganglion.engine.topology.capacity_index import Fits
 from ganglion.engine.topology.indexes import Indexes
 from ganglion.engine.topology.pod_shape import Shape
-from ganglion.model.levels import Level
+from ganglion.model.fleet.levels import Level
 
 
 class Spot:

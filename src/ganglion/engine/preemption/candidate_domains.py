@@ -10,7 +10,7 @@ from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.engine.topology.capacity_index import PlaceRules
 from ganglion.engine.topology.node_state import ShapeView
 from ganglion.engine.topology.pod_shape import Shape, times
-from ganglion.model.levels import DEPTH, Level
+from ganglion.model.fleet.levels import DEPTH, Level
 
 NODES = 64
 """Nodes looked at beyond those that the gang needs, the emptiest first."""

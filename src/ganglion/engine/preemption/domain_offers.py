@@ -13,7 +13,7 @@ from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.engine.store.victims import Unit, VictimRules, may_stop
 from ganglion.engine.topology.capacity_index import PlaceRules
 from ganglion.engine.topology.pod_shape import Shape
-from ganglion.model.levels import Level
+from ganglion.model.fleet.levels import Level
 from ganglion.model.policy import VictimOrder
 
 UNBOUNDED = 1 << 62

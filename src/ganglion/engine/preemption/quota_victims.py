@@ -17,7 +17,7 @@ from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.engine.store.undo import Tentative
 from ganglion.engine.store.victims import Unit
 from ganglion.model.causes import CauseKind
-from ganglion.model.levels import Level
+from ganglion.model.fleet.levels import Level
 from ganglion.model.placement import Placement
 from ganglion.model.queue import ANY_FLAVOR
 

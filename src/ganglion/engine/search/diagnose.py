@@ -12,7 +12,7 @@ from ganglion.engine.topology.indexes import Indexes
 from ganglion.engine.topology.node_state import room_by_extras
 from ganglion.engine.topology.pod_shape import Shape
 from ganglion.engine.topology.totals import Totals
-from ganglion.model.levels import DEPTH, Level
+from ganglion.model.fleet.levels import DEPTH, Level
 from ganglion.model.reasons import Reason, Remedy, Token
 from ganglion.model.resources import WHOLE, GpuRequest, counted, decimal
 

@@ -10,7 +10,7 @@ from ganglion.engine.state.rollback import Image, roll_back
 from ganglion.engine.store import fleet_events, gang_events
 from ganglion.model import events as ev
 from ganglion.model.errors import GanglionError
-from ganglion.model.events_access import PodAccess
+from ganglion.model.events.access import PodAccess
 
 
 class ClusterState(Components):

@@ -11,7 +11,7 @@ from ganglion.engine.topology.node_state import UNBOUNDED, NodeState, added
 from ganglion.engine.topology.node_state_table import extras_of
 from ganglion.engine.topology.totals import Totals
 from ganglion.model.errors import InvariantBroken
-from ganglion.model.levels import Level
+from ganglion.model.fleet.levels import Level
 from ganglion.model.placement import Placement, PodPlacement
 from ganglion.model.plan import Phase
 from ganglion.model.queue import ANY_FLAVOR

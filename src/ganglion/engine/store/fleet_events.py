@@ -10,9 +10,9 @@ from ganglion.engine.store.gang_events import broken
 from ganglion.engine.store.holdings import Holdings
 from ganglion.engine.store.queue_rules import reshape
 from ganglion.model import events as ev
+from ganglion.model.causes.former import cordon_of
 from ganglion.model.errors import Conflict, NotFound
-from ganglion.model.former_causes import cordon_of
-from ganglion.model.node import Node
+from ganglion.model.fleet.node import Node
 from ganglion.model.placement import PodPlacement
 from ganglion.model.plan import Phase
 

@@ -26,7 +26,7 @@ from ganglion.engine.topology.totals import Totals
 from ganglion.engine.topology.tree import Tree
 from ganglion.model.errors import Conflict, NotFound
 from ganglion.model.events import GangUpdated
-from ganglion.model.node import Node
+from ganglion.model.fleet.node import Node
 from ganglion.model.placement import Placement, PodPlacement
 from ganglion.model.plan import Phase
 from ganglion.model.policy import Order, Policy

@@ -3,7 +3,7 @@
 from ganglion.engine.gangs.record import GangRecord
 from ganglion.engine.store.holdings import Holdings
 from ganglion.engine.store.victims import Unit
-from ganglion.model.levels import Level
+from ganglion.model.fleet.levels import Level
 from ganglion.model.placement import Placement, PodPlacement
 from ganglion.model.resources import Usage
 

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from ganglion.engine.gangs.record import GangRecord
 from ganglion.engine.topology.tree import Tree
-from ganglion.model.booking import Booking
 from ganglion.model.errors import NotFound
+from ganglion.model.fleet.booking import Booking
 from ganglion.model.placement import Placement
 from ganglion.model.reasons import Reason, Remedy, Token
 from ganglion.model.workload import Gang

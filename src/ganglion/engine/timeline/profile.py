@@ -12,7 +12,7 @@ from ganglion.engine.timeline.bookings import Bookings
 from ganglion.engine.timeline.free_at import Room
 from ganglion.engine.timeline.reservation import FOREVER, Reservation
 from ganglion.engine.topology.pod_shape import Shape
-from ganglion.model.levels import DEPTH, Level
+from ganglion.model.fleet.levels import DEPTH, Level
 from ganglion.model.placement import Placement, PodPlacement
 
 

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from ganglion.engine.topology.node_state import ShapeView
 from ganglion.engine.topology.tree import Tree
-from ganglion.model.levels import DEPTH, INSIDE_NODE, Level
+from ganglion.model.fleet.levels import DEPTH, INSIDE_NODE, Level
 
 
 class PlaceRules(Struct, frozen=True, cache_hash=True):

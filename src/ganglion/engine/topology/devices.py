@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from ganglion.model.levels import Level
+from ganglion.model.fleet.levels import Level
 from ganglion.model.resources import WHOLE
 
 Kinds = Sequence[tuple[str, int, int, int]]

@@ -10,7 +10,7 @@ from ganglion.engine.topology.node_state_table import NodeStateTable
 from ganglion.engine.topology.pod_shape import Shape
 from ganglion.engine.topology.scoring import Rating
 from ganglion.engine.topology.tree import Tree
-from ganglion.model.levels import Level
+from ganglion.model.fleet.levels import Level
 
 PICKERS, FITS = 1024, 128
 """Indexes of each sort that are kept; the one unused for longest goes first."""

@@ -22,8 +22,8 @@ from ganglion.engine.topology.node_state import (
     trimmed,
 )
 from ganglion.engine.topology.pod_shape import Shape, View, look, rank_of
-from ganglion.model.levels import Level
-from ganglion.model.node import Node
+from ganglion.model.fleet.levels import Level
+from ganglion.model.fleet.node import Node
 from ganglion.model.resources import WHOLE
 
 

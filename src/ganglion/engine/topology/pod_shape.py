@@ -13,8 +13,8 @@ from ganglion.engine.plugins.protocols import (
     Rank,
     Telling,
 )
+from ganglion.model.fleet.levels import Level
 from ganglion.model.kinds import Weighted
-from ganglion.model.levels import Level
 from ganglion.model.resources import WHOLE, GpuRequest, PodRequest
 from ganglion.model.workload import Constraints, Gang
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from ganglion.engine.plugins.protocols import Appraisal, Appraising, Best, Choice
 from ganglion.engine.topology.node_state import ShapeView, room_by_extras
 from ganglion.engine.topology.node_state_table import NodeStateTable
-from ganglion.model.levels import Level
+from ganglion.model.fleet.levels import Level
 from ganglion.model.resources import WHOLE, GpuRequest
 
 REMEMBERED = 1 << 15

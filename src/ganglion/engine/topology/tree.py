@@ -11,8 +11,8 @@ from heapq import heappop, heappush
 from ganglion.engine.topology.node_state import UNBOUNDED, NodeState, ShapeView, added, widened
 from ganglion.engine.topology.node_state_table import NodeStateTable, class_of, extras_of
 from ganglion.model.errors import NotFound
-from ganglion.model.levels import ABOVE_NODE, Level
-from ganglion.model.node import Device, Node
+from ganglion.model.fleet.levels import ABOVE_NODE, Level
+from ganglion.model.fleet.node import Device, Node
 from ganglion.model.resources import WHOLE
 
 LOG_LIMIT = 1 << 16

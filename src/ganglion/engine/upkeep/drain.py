@@ -22,9 +22,9 @@ from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.engine.store.undo import Tentative
 from ganglion.engine.store.victims import Unit
 from ganglion.engine.store.what_if import Sketch
-from ganglion.model.booking import Booking
 from ganglion.model.causes import Cause, CauseKind
 from ganglion.model.events import GangReserved, GangStopping
+from ganglion.model.fleet.booking import Booking
 from ganglion.model.placement import Placement
 from ganglion.model.plan import Phase, Plan, Stop
 from ganglion.model.workload import Kind

@@ -13,7 +13,7 @@ from ganglion.engine.preemption.preempt import TRIED
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.engine.store.what_if import Sketch
 from ganglion.engine.topology.pod_shape import of_type
-from ganglion.model.levels import Level
+from ganglion.model.fleet.levels import Level
 from ganglion.model.placement import Placement, PodPlacement
 from ganglion.model.workload import Gang, PodSet, Topology
 

@@ -28,7 +28,7 @@ from ganglion.engine.topology.pod_shape import Shape, excluding
 from ganglion.engine.upkeep.shrink import is_enough
 from ganglion.model.causes import Cause, CauseKind
 from ganglion.model.events import GangResized, GangStopping
-from ganglion.model.levels import Level
+from ganglion.model.fleet.levels import Level
 from ganglion.model.placement import Placement, PodPlacement
 from ganglion.model.plan import Plan, Resize, Stop
 from ganglion.model.workload import Gang, PodSet, Slice, Topology

@@ -15,9 +15,9 @@ from ganglion.lifecycle.failures.spares import Host, plan
 from ganglion.lifecycle.failures.stragglers import Stragglers
 from ganglion.model import events as ev
 from ganglion.model.causes import CordonKind
-from ganglion.model.former_causes import cordon_of
-from ganglion.model.levels import ABOVE_NODE
-from ganglion.model.node import Node
+from ganglion.model.causes.former import cordon_of
+from ganglion.model.fleet.levels import ABOVE_NODE
+from ganglion.model.fleet.node import Node
 from ganglion.model.policy import Failures
 
 SPARE = "spare: kept free for gangs that lose a node"

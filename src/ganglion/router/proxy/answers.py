@@ -6,7 +6,7 @@ from aiohttp import hdrs, web
 from aiohttp.http import HttpVersion10
 
 from ganglion.model.errors import GanglionError
-from ganglion.model.problem import MEDIA_TYPE, encode, problem_of
+from ganglion.transport.problem import MEDIA_TYPE, encode, problem_of
 
 
 class Refusal(Exception):

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from functools import partial
 
-from ganglion.model.booking import Booking
 from ganglion.model.errors import FieldError, NotFound
 from ganglion.model.events import BookingRemoved, BookingSet
+from ganglion.model.fleet.booking import Booking
 from ganglion.server.commands.drains import PREFIX, drains, is_drain
 from ganglion.server.state.transaction import Mind, Transaction
 from ganglion.specs.policy.bookings import BookingFile, booked, end_of, unknown_queues

@@ -10,10 +10,10 @@ from ganglion.api.nodes import DrainView, LeaverView
 from ganglion.engine.gangs.record import GangRecord
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.engine.upkeep.drain import leavers, leaves_at
-from ganglion.model.booking import Booking
 from ganglion.model.causes import CordonKind
 from ganglion.model.errors import Conflict, FieldError, NotFound
 from ganglion.model.events import BookingRemoved, BookingSet, NodeCordoned
+from ganglion.model.fleet.booking import Booking
 from ganglion.model.plan import Phase
 from ganglion.model.workload import Kind
 from ganglion.server.state.transaction import Transaction

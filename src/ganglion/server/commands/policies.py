@@ -9,10 +9,10 @@ from ganglion.api.policies import PolicyChange, PolicyOutcome
 from ganglion.engine.plugins.builtin import check_scores
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.extensions import POINTS, load, of_kinds
-from ganglion.model.booking import Booking
 from ganglion.model.causes import Cause, CauseKind
 from ganglion.model.errors import FieldError, NotFound, PluginError
 from ganglion.model.events import PolicySet
+from ganglion.model.fleet.booking import Booking
 from ganglion.model.policy import Policy
 from ganglion.model.queue import Queue
 from ganglion.server.commands import bookings, queue_changes

@@ -4,8 +4,8 @@ import structlog
 
 from ganglion.lifecycle.failures.guard import Guard
 from ganglion.model.causes import CordonKind
+from ganglion.model.causes.former import cordon_of
 from ganglion.model.events import AlarmSet, Event, NodeCordoned
-from ganglion.model.former_causes import cordon_of
 from ganglion.server.commands.drains import shut_again
 from ganglion.server.state.transaction import Transaction
 

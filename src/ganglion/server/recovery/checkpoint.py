@@ -10,9 +10,9 @@ from msgspec import Struct
 
 from ganglion.engine.plugins.protocols import Plugins
 from ganglion.engine.state.snapshot import saved, state_of
+from ganglion.model.causes.former import cause_of
 from ganglion.model.errors import GanglionError
 from ganglion.model.events import PolicySet
-from ganglion.model.former_causes import cause_of
 from ganglion.server.recovery.documents import Unreadable, document, value_of
 from ganglion.server.state.registry import Entry, Registry
 from ganglion.server.state.transaction import Mind

@@ -34,15 +34,9 @@ from ganglion.lifecycle.workspaces import idle_state as wards
 from ganglion.lifecycle.workspaces import rule
 from ganglion.model import (
     behaviour,
-    booking,
     causes,
-    event_base,
     events,
-    events_access,
-    events_services,
     kinds,
-    node,
-    outcome,
     placement,
     plan,
     policy,
@@ -51,17 +45,19 @@ from ganglion.model import (
     resources,
     workload,
 )
-from ganglion.model.former_causes import cause_of, cordon_of, upgraded
+from ganglion.model.causes.former import cause_of, cordon_of, upgraded
+from ganglion.model.events import access
+from ganglion.model.fleet import booking, node
 from ganglion.server.controllers import sweeps
 from ganglion.server.state import registry, replicas, schedules, spending
 
 Fields = dict[str, Any]
 
 MODEL: tuple[ModuleType, ...] = (
-    *(behaviour, booking, causes, event_base, events, events_access, events_services, kinds),
-    *(node, outcome, placement, plan, policy, queue, reasons, resources, workload),
+    *(behaviour, booking, causes, events, access, kinds, node),
+    *(placement, plan, policy, queue, reasons, resources, workload),
 )
-"""Modules whose frozen structs and enumerations lie in documents as they do in events."""
+"""Modules and packages whose frozen structs and enumerations documents hold as events do."""
 
 KINDS: Mapping[str, type] = {
     "census": Census,
@@ -162,7 +158,7 @@ def _of_model() -> dict[str, type]:
         for module in MODEL
         for name, found in vars(module).items()
         if isinstance(found, type)
-        and found.__module__ == module.__name__
+        and f"{found.__module__}.".startswith(f"{module.__name__}.")
         and issubclass(found, Struct | Enum)
     }
 

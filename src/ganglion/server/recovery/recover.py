@@ -18,7 +18,7 @@ from ganglion.ledger.reader import Reader
 from ganglion.ledger.records import Snapshot
 from ganglion.model.errors import EnvironmentFault, PluginError
 from ganglion.model.events import PolicySet
-from ganglion.model.node import Node
+from ganglion.model.fleet.node import Node
 from ganglion.model.plan import Phase, Resize, Start, Stop
 from ganglion.model.policy import Policy
 from ganglion.model.workload import Gang, Workload

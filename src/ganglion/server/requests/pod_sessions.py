@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from ganglion.model.credentials import redacted_command, redacted_text
 from ganglion.model.errors import Conflict, EnvironmentFault
-from ganglion.model.events_access import PodAccess, Stage, Verb
+from ganglion.model.events.access import PodAccess, Stage, Verb
 from ganglion.server.requests.context import Context
 from ganglion.server.requests.terminals import Ending, Seat
 from ganglion.server.state.transaction import Transaction

@@ -22,7 +22,7 @@ from ganglion.api import (
     use,
     workloads,
 )
-from ganglion.model import problem
+from ganglion.transport import problem
 
 _PLACE = "#/components/schemas/"
 _LIST = "Attributes:\n"

@@ -20,9 +20,9 @@ from ganglion.model.errors import (
     Stale,
     StateError,
 )
-from ganglion.model.problem import MEDIA_TYPE, encode, problem_of
 from ganglion.server.rest.paths import Heads, Paths
 from ganglion.server.rest.request_id import request_id
+from ganglion.transport.problem import MEDIA_TYPE, encode, problem_of
 
 log = structlog.get_logger(__name__)
 

@@ -12,9 +12,9 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ganglion.model.problem import MEDIA_TYPE
 from ganglion.server.rest.paths import WEBSOCKET
 from ganglion.tracing import spans
+from ganglion.transport.problem import MEDIA_TYPE
 from ganglion.transport.refusals import BROKEN, body
 
 HEADER = "X-Request-Id"

@@ -14,7 +14,7 @@ from fastapi import APIRouter, Query, WebSocket
 from starlette.websockets import WebSocketDisconnect
 
 from ganglion.model.errors import Conflict, EnvironmentFault, GanglionError, InputError
-from ganglion.model.events_access import Verb
+from ganglion.model.events.access import Verb
 from ganglion.server.requests.context import Context
 from ganglion.server.requests.pod_sessions import PodSession
 from ganglion.server.requests.terminals import Asked, Ending, Seat, meant, relay, seat_of

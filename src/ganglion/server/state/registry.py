@@ -30,7 +30,7 @@ from ganglion.model.events import (
     Outcome,
     PolicySet,
 )
-from ganglion.model.events_access import PodAccess, Stage
+from ganglion.model.events.access import PodAccess, Stage
 from ganglion.model.placement import Placement
 from ganglion.model.plan import SavePoint
 from ganglion.model.workload import Checkpoint, Workload

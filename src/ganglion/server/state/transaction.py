@@ -9,7 +9,7 @@ from ganglion.engine.gangs.record import GangRecord
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.ledger.records import Batch, Changed, Submitted
 from ganglion.model.events import Event
-from ganglion.model.events_access import PodAccess
+from ganglion.model.events.access import PodAccess
 from ganglion.model.plan import Plan
 from ganglion.server.state.registry import Entry, Registry
 from ganglion.worlds.local.run_files.secret_store import SecretStore

@@ -3,7 +3,7 @@
 from msgspec.structs import replace
 
 from ganglion.api.events import SessionView
-from ganglion.model.events_access import PodAccess, Stage
+from ganglion.model.events.access import PodAccess, Stage
 
 SHOWN = 5
 """Sessions that are remembered of a workload; the ledger has all of them."""

@@ -11,9 +11,9 @@ from prometheus_client.registry import Collector
 
 from ganglion.ledger.records import Batch
 from ganglion.lifecycle.failures.causes import CAUSES, SUPERVISOR
-from ganglion.model.capacity import FlavorReport
 from ganglion.model.errors import GanglionError
 from ganglion.model.events import GangEnded
+from ganglion.model.fleet.capacity import FlavorReport
 from ganglion.model.reasons import Token
 
 _BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)

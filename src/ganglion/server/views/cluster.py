@@ -12,11 +12,11 @@ from ganglion.engine.gangs.record import HOLDING, WAITING, GangRecord
 from ganglion.engine.ordering.order import waiting_in_order
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.lifecycle.reserved import reason_of
-from ganglion.model.booking import Booking
 from ganglion.model.causes import CordonKind
 from ganglion.model.errors import NotFound
 from ganglion.model.events import AlarmSet
-from ganglion.model.node import Device, Node
+from ganglion.model.fleet.booking import Booking
+from ganglion.model.fleet.node import Device, Node
 from ganglion.model.plan import Phase
 from ganglion.model.queue import Queue
 from ganglion.model.reasons import Explanation, Suggestion, chance_of

@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterator, Mapping
 from ganglion.api.use import NodeDetail, Occupant
 from ganglion.engine.gangs.record import GangRecord
 from ganglion.engine.state.cluster_state import ClusterState
-from ganglion.model.booking import Booking
 from ganglion.model.errors import NotFound
 from ganglion.model.events import AlarmSet
+from ganglion.model.fleet.booking import Booking
 from ganglion.model.placement import Placement
 from ganglion.server.views.cluster import booking_view, node_view, opens
 from ganglion.specs.wording import meant

@@ -7,9 +7,9 @@ from ganglion.api.policies import (
     PolicyVersion,
     PolicyView,
 )
-from ganglion.model.booking import Booking
 from ganglion.model.causes import sentence
 from ganglion.model.events import PolicySet
+from ganglion.model.fleet.booking import Booking
 from ganglion.model.policy import Policy
 from ganglion.model.queue import Queue
 from ganglion.server.commands import policies

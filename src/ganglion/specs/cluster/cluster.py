@@ -10,7 +10,7 @@ from pathlib import Path
 from msgspec import Struct, structs
 
 from ganglion.model.errors import FileError
-from ganglion.model.node import Node
+from ganglion.model.fleet.node import Node
 from ganglion.model.policy import Policy
 from ganglion.model.queue import Queue
 from ganglion.specs.cluster.nodes import nodes_of

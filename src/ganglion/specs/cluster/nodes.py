@@ -7,8 +7,8 @@ from msgspec import structs
 
 from ganglion.model.causes import CordonKind
 from ganglion.model.errors import FieldError
-from ganglion.model.levels import ABOVE_NODE, DEPTH, Level
-from ganglion.model.node import Device, Node
+from ganglion.model.fleet.levels import ABOVE_NODE, DEPTH, Level
+from ganglion.model.fleet.node import Device, Node
 from ganglion.model.resources import WHOLE
 from ganglion.specs.cluster.schema import Machine, Pool, Single, Topped
 from ganglion.specs.reading.mapping import as_read

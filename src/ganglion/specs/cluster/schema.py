@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import PlainSerializer, WithJsonSchema
 
-from ganglion.model.levels import Level
+from ganglion.model.fleet.levels import Level
 from ganglion.model.resources import GpuRequest
 from ganglion.specs.grammar.amounts import parse_cordon
 from ganglion.specs.grammar.lists import parse_texts

@@ -3,7 +3,7 @@
 import re
 
 from ganglion.model.errors import FieldError
-from ganglion.model.levels import DEPTH, Level
+from ganglion.model.fleet.levels import DEPTH, Level
 from ganglion.model.workload import Topology
 from ganglion.specs.grammar.scalars import parse_text
 from ganglion.specs.wording import listed, meant, show

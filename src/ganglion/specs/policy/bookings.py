@@ -3,10 +3,10 @@
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Annotated
 
-from ganglion.model.booking import Booking
 from ganglion.model.errors import FieldError
-from ganglion.model.levels import Level
-from ganglion.model.node import Node
+from ganglion.model.fleet.booking import Booking
+from ganglion.model.fleet.levels import Level
+from ganglion.model.fleet.node import Node
 from ganglion.specs.grammar.lists import parse_texts
 from ganglion.specs.grammar.names import parse_host, parse_queue
 from ganglion.specs.grammar.places import parse_level

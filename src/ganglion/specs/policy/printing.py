@@ -6,7 +6,7 @@ from typing import Any
 import yaml
 from msgspec import Struct
 
-from ganglion.model.booking import Booking
+from ganglion.model.fleet.booking import Booking
 from ganglion.model.policy import Policy
 from ganglion.model.queue import Queue
 from ganglion.specs.grammar.amounts import print_amounts

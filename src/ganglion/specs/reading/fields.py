@@ -13,7 +13,7 @@ from pydantic_core import PydanticCustomError
 
 from ganglion.model.behaviour import Access, Hours, Overlap, Pace, Target
 from ganglion.model.errors import FieldError
-from ganglion.model.levels import Level
+from ganglion.model.fleet.levels import Level
 from ganglion.model.resources import GpuRequest
 from ganglion.model.workload import Deadline, Kind, Topology
 from ganglion.specs.grammar import (

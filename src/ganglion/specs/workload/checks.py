@@ -5,7 +5,7 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from ganglion.model.errors import FieldError
-from ganglion.model.levels import DEPTH
+from ganglion.model.fleet.levels import DEPTH
 from ganglion.model.workload import Kind
 from ganglion.specs.reading.fields import MAX_GANGS, MAX_PODS
 from ganglion.specs.reading.mapping import as_read

@@ -6,8 +6,8 @@ from msgspec.structs import replace
 
 from ganglion.model.credentials import REDACTED, is_credential
 from ganglion.model.errors import FieldError
+from ganglion.model.fleet.levels import Level
 from ganglion.model.kinds import NO_RULES, KindRules
-from ganglion.model.levels import Level
 from ganglion.model.policy import PriorityClass
 from ganglion.model.resources import PodRequest
 from ganglion.model.workload import (

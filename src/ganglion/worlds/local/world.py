@@ -16,7 +16,7 @@ from ganglion.model.causes import Cause, sentence
 from ganglion.model.errors import EnvironmentFault, GanglionError, InputError, NotFound
 from ganglion.model.events import Event, GangEnded, NodeAdded, NodeLost, Outcome, PodsLeft
 from ganglion.model.executor import Term
-from ganglion.model.node import Node
+from ganglion.model.fleet.node import Node
 from ganglion.model.plan import Plan, Resize, Start, Stop
 from ganglion.model.workload import Gang, Run, Workload
 from ganglion.worlds.causes import outcome_of

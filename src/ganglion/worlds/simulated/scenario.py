@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from msgspec import Struct, field
 
 from ganglion.model.errors import Conflict
-from ganglion.model.node import Node
+from ganglion.model.fleet.node import Node
 from ganglion.model.policy import Policy
 from ganglion.model.queue import Queue
 from ganglion.worlds.simulated.attempt import Timing

@@ -6,7 +6,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from ganglion.model.events import Outcome
-from ganglion.model.node import Node
+from ganglion.model.fleet.node import Node
 from ganglion.model.placement import PodPlacement
 from ganglion.worlds.causes import Trade
 from ganglion.worlds.simulated.job import SimJob

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from ganglion.model.events import Event, GangEnded, GangSubmitted, Outcome
-from ganglion.model.node import Node
+from ganglion.model.fleet.node import Node
 from ganglion.model.plan import Plan
 from ganglion.model.workload import Workload
 from ganglion.worlds.simulated.attempt import Timing

@@ -15,8 +15,8 @@ from tests.worlds.kubernetes.config.samples import (
 )
 
 from ganglion.extensions import load
-from ganglion.model.levels import Level
-from ganglion.model.node import Node
+from ganglion.model.fleet.levels import Level
+from ganglion.model.fleet.node import Node
 from ganglion.model.policy import Entitlement, Policy
 from ganglion.model.queue import Victims
 from ganglion.model.resources import Amount

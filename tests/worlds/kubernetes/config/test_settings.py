@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from ganglion.model.errors import FieldError
-from ganglion.model.levels import Level
+from ganglion.model.fleet.levels import Level
 from ganglion.worlds.kubernetes.cluster_view.settings import Settings
 from ganglion.worlds.kubernetes.config.settings import KEYS, load_settings, parse_settings
 

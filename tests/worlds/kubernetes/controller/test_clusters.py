@@ -1,6 +1,6 @@
 """One controller for several clusters: one queue tree, nodes apart."""
 
-from ganglion.model.levels import Level
+from ganglion.model.fleet.levels import Level
 from ganglion.model.queue import Queue
 from ganglion.model.resources import Amount
 from ganglion.worlds.kubernetes.cluster_view.orders import Bind

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from ganglion.model.events import NodeAdded
-from ganglion.model.levels import Level
+from ganglion.model.fleet.levels import Level
 from ganglion.worlds.kubernetes import names
 from ganglion.worlds.kubernetes.cluster_view.orders import Bind
 from ganglion.worlds.kubernetes.cluster_view.settings import Settings

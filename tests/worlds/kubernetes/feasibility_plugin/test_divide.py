@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from ganglion.model.levels import Level
+from ganglion.model.fleet.levels import Level
 from ganglion.model.workload import Kind, Slice, Topology
 from ganglion.worlds.kubernetes.feasibility_plugin.divide import Divisions
 from ganglion.worlds.kubernetes.types.pod import Pod

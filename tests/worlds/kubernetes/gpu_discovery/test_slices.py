@@ -2,7 +2,7 @@
 
 import pytest
 
-from ganglion.model.node import Device
+from ganglion.model.fleet.node import Device
 from ganglion.specs.grammar.gpus import parse_gpus
 from ganglion.worlds.kubernetes.gpu_discovery.slices import profile_mib
 from ganglion.worlds.kubernetes.node_discovery.catalog import Catalog, catalog_of

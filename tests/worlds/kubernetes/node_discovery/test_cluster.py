@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from ganglion.model.levels import Level
+from ganglion.model.fleet.levels import Level
 from ganglion.worlds.kubernetes import names
 from ganglion.worlds.kubernetes.gpu_discovery.dra import Published, published
 from ganglion.worlds.kubernetes.gpu_discovery.foreign import held_of

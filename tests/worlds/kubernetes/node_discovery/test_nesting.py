@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ganglion.model.levels import ABOVE_NODE, DEPTH, Level
-from ganglion.model.node import Node
+from ganglion.model.fleet.levels import ABOVE_NODE, DEPTH, Level
+from ganglion.model.fleet.node import Node
 from ganglion.worlds.kubernetes.node_discovery.nesting import check_levels
 from tests.worlds.kubernetes.node_discovery.samples import bare_metal, gb200, told
 

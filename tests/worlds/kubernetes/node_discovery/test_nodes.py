@@ -3,8 +3,8 @@
 import pytest
 
 from ganglion.model.errors import InputError
-from ganglion.model.levels import Level
-from ganglion.model.node import Device
+from ganglion.model.fleet.levels import Level
+from ganglion.model.fleet.node import Device
 from ganglion.worlds.kubernetes.gpu_discovery.dra import published
 from ganglion.worlds.kubernetes.gpu_discovery.foreign import Held, held_of
 from ganglion.worlds.kubernetes.node_discovery.nodes import describe

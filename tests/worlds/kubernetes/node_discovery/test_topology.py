@@ -3,7 +3,7 @@
 import pytest
 
 from ganglion.model.errors import FieldError
-from ganglion.model.levels import Level
+from ganglion.model.fleet.levels import Level
 from ganglion.worlds.kubernetes.node_discovery.presets import FABRICS, NOWHERE, Fabric
 from ganglion.worlds.kubernetes.node_discovery.topology import (
     Sources,

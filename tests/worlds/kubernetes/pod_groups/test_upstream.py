@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ganglion.model.levels import Level
+from ganglion.model.fleet.levels import Level
 from ganglion.worlds.kubernetes.workload_discovery.found import Found
 from tests.worlds.kubernetes import workloads as w
 from tests.worlds.kubernetes.workload_discovery.scene import Body, Scene, sizes

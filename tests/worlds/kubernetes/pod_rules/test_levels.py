@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ganglion.model.levels import Level
+from ganglion.model.fleet.levels import Level
 from ganglion.model.workload import Topology
 from ganglion.worlds.kubernetes.feasibility.reading import needs_of
 from ganglion.worlds.kubernetes.pod_index.fleet import Fleet

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ganglion.model.levels import Level
+from ganglion.model.fleet.levels import Level
 from ganglion.model.plan import SavePoint
 from ganglion.model.workload import Checkpoint, Kind, Slice, Topology
 from ganglion.worlds.kubernetes.workload_discovery.found import Found

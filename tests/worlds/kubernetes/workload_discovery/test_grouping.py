@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 
-from ganglion.model.levels import Level
+from ganglion.model.fleet.levels import Level
 from ganglion.worlds.kubernetes.requests import ask_of
 from ganglion.worlds.kubernetes.types.pod import Pod
 from ganglion.worlds.kubernetes.workload_discovery.found import Found

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from ganglion.model.levels import Level
+from ganglion.model.fleet.levels import Level
 from ganglion.model.workload import Topology
 from ganglion.worlds.kubernetes.pod_groups.upstream import NOMINAL as UPSTREAM
 from ganglion.worlds.kubernetes.workload_discovery.found import Found

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ganglion.model.levels import Level
+from ganglion.model.fleet.levels import Level
 from ganglion.model.workload import Kind, Slice
 from ganglion.worlds.kubernetes.workload_kinds.kinds import KUBEFLOW
 from tests.worlds.kubernetes import workloads as w

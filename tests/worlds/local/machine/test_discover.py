@@ -6,8 +6,8 @@ import psutil
 import pytest
 
 from ganglion.model.errors import FieldError
-from ganglion.model.levels import Level
-from ganglion.model.node import Device
+from ganglion.model.fleet.levels import Level
+from ganglion.model.fleet.node import Device
 from ganglion.worlds.local.machine.discover import (
     Machine,
     machine_nodes,

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ganglion.model.events import DeviceHealth
-from ganglion.model.node import Device, Node
+from ganglion.model.fleet.node import Device, Node
 from ganglion.worlds.local.machine.health import SETTLE_MS, Health
 
 NODES = (

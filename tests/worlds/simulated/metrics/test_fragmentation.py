@@ -1,6 +1,6 @@
 """Fragmentation against hand-computed cases."""
 
-from ganglion.model.node import Device, Node
+from ganglion.model.fleet.node import Device, Node
 from ganglion.model.resources import GpuRequest, PodRequest
 from ganglion.worlds.simulated.metrics.fragmentation import Fragments, NodeRoom, Unit
 

@@ -3,7 +3,7 @@
 from msgspec import structs
 from tests.worlds.simulated.samples import job
 
-from ganglion.model.levels import Level
+from ganglion.model.fleet.levels import Level
 from ganglion.model.queue import ANY_FLAVOR
 from ganglion.model.resources import Amount
 from ganglion.worlds.simulated.setup.cluster import GPU_TYPE, build_nodes, equal_quotas, nodes_for

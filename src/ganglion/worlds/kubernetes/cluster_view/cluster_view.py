@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from msgspec.structs import replace
 
 from ganglion.model.errors import GanglionError
-from ganglion.model.node import Node
+from ganglion.model.fleet.node import Node
 from ganglion.worlds.kubernetes.cluster_view.gang_of import CLUSTER_LABEL
 from ganglion.worlds.kubernetes.cluster_view.orders import Changed, PodRef
 from ganglion.worlds.kubernetes.cluster_view.places import Places

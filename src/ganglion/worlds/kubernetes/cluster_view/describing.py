@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.model.events import NodeAdded, NodeLost
-from ganglion.model.node import Node
+from ganglion.model.fleet.node import Node
 from ganglion.worlds.kubernetes.cluster_view.cluster_view import ClusterView
 from ganglion.worlds.kubernetes.cluster_view.context import Context
 from ganglion.worlds.kubernetes.cluster_view.orders import Note

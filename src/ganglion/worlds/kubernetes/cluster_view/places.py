@@ -4,8 +4,8 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-from ganglion.model.levels import Level
-from ganglion.model.node import Node
+from ganglion.model.fleet.levels import Level
+from ganglion.model.fleet.node import Node
 from ganglion.worlds.kubernetes.gpu_discovery.dra import NOTHING, Published
 from ganglion.worlds.kubernetes.node_discovery.nesting import Levels, check_levels
 from ganglion.worlds.kubernetes.node_discovery.nodes import place_of

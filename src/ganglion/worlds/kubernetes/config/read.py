@@ -5,9 +5,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ganglion.model.booking import Booking
 from ganglion.model.errors import FieldError, InputError
-from ganglion.model.node import Node
+from ganglion.model.fleet.booking import Booking
+from ganglion.model.fleet.node import Node
 from ganglion.model.policy import Policy
 from ganglion.model.queue import Preemption, Queue
 from ganglion.specs.policy.bookings import booked

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from pydantic import WithJsonSchema
 
 from ganglion.model.errors import FieldError
-from ganglion.model.levels import ABOVE_NODE, Level
+from ganglion.model.fleet.levels import ABOVE_NODE, Level
 from ganglion.specs.grammar.lists import parse_labels, parse_texts
 from ganglion.specs.grammar.places import parse_level
 from ganglion.specs.reading import fields as f

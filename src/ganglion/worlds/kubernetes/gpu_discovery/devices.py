@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
-from ganglion.model.node import Device
+from ganglion.model.fleet.node import Device
 from ganglion.worlds.kubernetes.gpu_discovery.kinds import Kind
 
 

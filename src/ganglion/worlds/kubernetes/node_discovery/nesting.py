@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from ganglion.model.levels import DEPTH, Level
-from ganglion.model.node import Node
+from ganglion.model.fleet.levels import DEPTH, Level
+from ganglion.model.fleet.node import Node
 
 TRUST: tuple[Level, ...] = (
     Level.NVLINK,

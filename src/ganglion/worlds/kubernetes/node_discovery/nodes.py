@@ -4,8 +4,8 @@ from collections.abc import Collection, Iterator, Mapping
 
 from msgspec import Struct
 
-from ganglion.model.levels import Level
-from ganglion.model.node import Node
+from ganglion.model.fleet.levels import Level
+from ganglion.model.fleet.node import Node
 from ganglion.worlds.kubernetes.gpu_discovery import dra
 from ganglion.worlds.kubernetes.gpu_discovery.devices import Layout, lay_out
 from ganglion.worlds.kubernetes.gpu_discovery.foreign import Held

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from ganglion.model.levels import Level
+from ganglion.model.fleet.levels import Level
 
 
 class Fabric(Struct, frozen=True):

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from msgspec import Struct, field
 
 from ganglion.model.errors import FieldError
-from ganglion.model.levels import ABOVE_NODE, Level
+from ganglion.model.fleet.levels import ABOVE_NODE, Level
 from ganglion.worlds.kubernetes.names import HOSTNAME
 from ganglion.worlds.kubernetes.node_discovery.presets import (
     FABRICS,

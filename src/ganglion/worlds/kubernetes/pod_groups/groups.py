@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct, structs
 
 from ganglion.model.errors import FieldError, InputError
-from ganglion.model.levels import Level
+from ganglion.model.fleet.levels import Level
 from ganglion.worlds.kubernetes import markers, names
 from ganglion.worlds.kubernetes.pod_groups import upstream
 from ganglion.worlds.kubernetes.pod_groups.terms import Terms

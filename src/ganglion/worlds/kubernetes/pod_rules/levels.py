@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from ganglion.model.levels import DEPTH, Level
+from ganglion.model.fleet.levels import DEPTH, Level
 from ganglion.model.workload import Topology
 from ganglion.worlds.kubernetes.feasibility.needs import Needs, Resident, meant
 from ganglion.worlds.kubernetes.pod_index.fleet import Fleet

@@ -6,7 +6,7 @@ from datetime import datetime
 from msgspec import Struct
 
 from ganglion.model.errors import FieldError
-from ganglion.model.levels import Level
+from ganglion.model.fleet.levels import Level
 from ganglion.model.plan import SavePoint
 from ganglion.model.workload import Checkpoint, Kind, Topology
 from ganglion.specs.grammar.times.deadlines import parse_deadline

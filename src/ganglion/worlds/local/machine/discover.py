@@ -9,8 +9,8 @@ import psutil
 from msgspec import Struct
 
 from ganglion.model.errors import FieldError
-from ganglion.model.levels import Level
-from ganglion.model.node import Device, Node
+from ganglion.model.fleet.levels import Level
+from ganglion.model.fleet.node import Device, Node
 from ganglion.worlds.local.machine import host
 from ganglion.worlds.local.machine.gpus import MIB, find_gpus
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec import Struct, structs
 
-from ganglion.model.node import Device
+from ganglion.model.fleet.node import Device
 from ganglion.worlds.local.machine import host, topo
 from ganglion.worlds.local.machine.nvml import BINDING
 

@@ -12,7 +12,7 @@ import structlog
 
 from ganglion.lifecycle.failures.gpus import Condition, Reading, judge
 from ganglion.model.events import DeviceHealth
-from ganglion.model.node import Node
+from ganglion.model.fleet.node import Node
 from ganglion.worlds.local.machine.nvml import BINDING, says_absent, told
 
 EVERY_S = 10.0

@@ -7,7 +7,7 @@ it, until the file is removed. Nodes with real GPUs are not touched.
 from collections.abc import Iterable
 from pathlib import Path
 
-from ganglion.model.node import Node
+from ganglion.model.fleet.node import Node
 from ganglion.worlds.local.machine import host
 
 FOLDER = "outages"

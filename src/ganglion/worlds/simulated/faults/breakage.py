@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 
 from ganglion.model.events import DeviceHealth, NodeAdded, NodeLost
-from ganglion.model.node import Node
+from ganglion.model.fleet.node import Node
 from ganglion.worlds.simulated.faults.rates import Dice
 from ganglion.worlds.simulated.faults.reports import Reports
 from ganglion.worlds.simulated.heap import Heap

@@ -7,7 +7,7 @@ from msgspec import Struct, field
 
 from ganglion.engine.plugins.protocols import Typical
 from ganglion.model.events import Outcome
-from ganglion.model.node import Node
+from ganglion.model.fleet.node import Node
 from ganglion.model.placement import PodPlacement
 from ganglion.worlds.simulated.job import SimJob
 from ganglion.worlds.simulated.metrics.fragmentation import Fragments, NodeRoom, Unit

@@ -3,7 +3,7 @@
 from enum import StrEnum
 
 from ganglion.engine.plugins.protocols import Typical
-from ganglion.model.node import Node
+from ganglion.model.fleet.node import Node
 from ganglion.model.resources import WHOLE, PodRequest
 
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from ganglion.model.errors import FieldError, FileError
-from ganglion.model.node import Device, Node
+from ganglion.model.fleet.node import Device, Node
 from ganglion.model.resources import WHOLE, GpuRequest, PodRequest
 from ganglion.model.workload import Gang, PodSet
 from ganglion.worlds.simulated.job import SimJob

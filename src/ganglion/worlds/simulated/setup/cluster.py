@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from ganglion.model.levels import Level
-from ganglion.model.node import Device, Node
+from ganglion.model.fleet.levels import Level
+from ganglion.model.fleet.node import Device, Node
 from ganglion.model.queue import ANY_FLAVOR, Queue
 from ganglion.model.resources import WHOLE, Amount
 from ganglion.worlds.simulated.job import SimJob, cpu_milli, gpu_milli

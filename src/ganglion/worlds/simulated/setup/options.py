@@ -6,7 +6,7 @@ from pathlib import Path
 from msgspec import Struct, structs
 
 from ganglion.model.errors import FieldError, NotFound
-from ganglion.model.node import Node
+from ganglion.model.fleet.node import Node
 from ganglion.model.policy import Order, Policy
 from ganglion.model.queue import Queue
 from ganglion.model.workload import Checkpoint

@@ -13,7 +13,7 @@ from typing import TypeVar
 from msgspec import Struct
 
 from ganglion.model.events import Outcome
-from ganglion.model.levels import Level
+from ganglion.model.fleet.levels import Level
 from ganglion.model.resources import GpuRequest, PodRequest
 from ganglion.model.workload import Checkpoint, Gang, Kind, PodSet, Topology
 from ganglion.worlds.simulated.job import SimJob

@@ -3,7 +3,7 @@
 from typing import Any
 
 from ganglion.model.errors import FieldError
-from ganglion.model.levels import Level
+from ganglion.model.fleet.levels import Level
 from ganglion.model.workload import Constraints, Kind, PodSet, Topology, Workload
 from ganglion.worlds.kubernetes import names
 from ganglion.worlds.kubernetes.submit.manifests import marks

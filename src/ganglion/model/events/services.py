@@ -1,10 +1,10 @@
 """What happens to services; the engine takes no notice of it."""
 
 from ganglion.model.causes import Cause
-from ganglion.model.event_base import Event
+from ganglion.model.events.base import EventBase
 
 
-class ServiceScaled(Event, frozen=True, tag="service_scaled"):
+class ServiceScaled(EventBase, frozen=True, tag="service_scaled"):
     """A service is to have another number of replicas; their gangs come and go by own events.
 
     `draining` are all gangs that get no more requests from now on, and stop once they have
@@ -20,7 +20,7 @@ class ServiceScaled(Event, frozen=True, tag="service_scaled"):
     held_until: int = -1
 
 
-class ServiceLearnt(Event, frozen=True, tag="service_learnt"):
+class ServiceLearnt(EventBase, frozen=True, tag="service_learnt"):
     """What autoscaling has learnt of a service, so that a server that starts knows it.
 
     Attributes:

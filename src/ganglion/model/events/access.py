@@ -2,7 +2,7 @@
 
 from enum import Enum
 
-from ganglion.model.event_base import Event
+from ganglion.model.events.base import EventBase
 
 
 class Verb(Enum):
@@ -22,7 +22,7 @@ class Stage(Enum):
     REFUSED = "refused"
 
 
-class PodAccess(Event, frozen=True, tag="pod_access"):
+class PodAccess(EventBase, frozen=True, tag="pod_access"):
     """A session in a pod begins, ends, or is refused.
 
     What is sent and received is never recorded. Credentials in `command` and `path` are redacted.

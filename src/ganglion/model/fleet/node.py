@@ -3,8 +3,8 @@
 from msgspec import Struct, field
 
 from ganglion.model.causes import CordonKind
-from ganglion.model.former_causes import cordon_of
-from ganglion.model.levels import Level
+from ganglion.model.causes.former import cordon_of
+from ganglion.model.fleet.levels import Level
 
 
 class Device(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from ganglion.model.causes import WORDS, Cause, CauseKind, CordonKind, Standing
+from ganglion.model.causes.cause import WORDS, Cause, CauseKind, CordonKind, Standing
 
 TAGS = frozenset(
     {

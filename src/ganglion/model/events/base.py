@@ -9,7 +9,7 @@ class _OfRequest(Struct, frozen=True, kw_only=True):
     request: str = ""
 
 
-class Event(
+class EventBase(
     _OfRequest, frozen=True, forbid_unknown_fields=True, omit_defaults=True, tag_field="type"
 ):
     """An event; `at` is the time in ms."""

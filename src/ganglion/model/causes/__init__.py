@@ -1,0 +1,27 @@
+"""Why something was decided, as data; sentences that earlier versions wrote are in `former`."""
+
+from ganglion.model.causes.cause import (
+    CANCELS,
+    MOVES,
+    SUSPENDS,
+    Cause,
+    CauseKind,
+    CordonKind,
+    Standing,
+    cancels,
+    sentence,
+    suspends,
+)
+
+__all__ = [
+    "CANCELS",
+    "MOVES",
+    "SUSPENDS",
+    "Cause",
+    "CauseKind",
+    "CordonKind",
+    "Standing",
+    "cancels",
+    "sentence",
+    "suspends",
+]

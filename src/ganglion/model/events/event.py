@@ -1,0 +1,77 @@
+"""Any event, and the one that a ledger writes about itself."""
+
+from ganglion.model.events.access import PodAccess
+from ganglion.model.events.base import EventBase
+from ganglion.model.events.fleet import (
+    BookingRemoved,
+    BookingSet,
+    DeviceHealth,
+    NodeAdded,
+    NodeCordoned,
+    NodeLost,
+    TypicalPods,
+)
+from ganglion.model.events.gangs import (
+    CheckpointCommitted,
+    GangEnded,
+    GangPlaced,
+    GangResized,
+    GangSetApart,
+    GangStarted,
+    GangStopping,
+    GangSubmitted,
+    GangUpdated,
+    PodsLeft,
+)
+from ganglion.model.events.policy import PolicySet, QueueRemoved, QueueSet
+from ganglion.model.events.reports import AlarmSet, IdleWarned, MetricReported
+from ganglion.model.events.reservations import GangReserved, PlaceKept, StartExpected, StartPlanned
+from ganglion.model.events.schedules import ScheduleFired, ScheduleRemoved, ScheduleSet
+from ganglion.model.events.services import ServiceLearnt, ServiceScaled
+
+
+class LedgerCut(EventBase, frozen=True, tag="ledger_cut"):
+    """A checkpoint took the place of all events up to `seq`; both sums are in hexadecimal."""
+
+    seq: int
+    checksum: str
+    digest: str
+
+
+Event = (
+    NodeAdded
+    | NodeLost
+    | NodeCordoned
+    | DeviceHealth
+    | QueueSet
+    | QueueRemoved
+    | GangSubmitted
+    | GangUpdated
+    | GangPlaced
+    | GangStarted
+    | GangStopping
+    | GangEnded
+    | TypicalPods
+    | GangReserved
+    | PlaceKept
+    | StartPlanned
+    | StartExpected
+    | GangSetApart
+    | GangResized
+    | PodsLeft
+    | CheckpointCommitted
+    | PolicySet
+    | BookingSet
+    | BookingRemoved
+    | MetricReported
+    | ServiceScaled
+    | ServiceLearnt
+    | IdleWarned
+    | AlarmSet
+    | LedgerCut
+    | ScheduleSet
+    | ScheduleRemoved
+    | ScheduleFired
+    | PodAccess
+)
+"""Any event; decode with `msgspec.json.Decoder(Event)`."""

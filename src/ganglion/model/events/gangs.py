@@ -1,0 +1,141 @@
+"""The life of a gang: submitted, placed, resized, stopped, ended."""
+
+from enum import StrEnum
+
+from ganglion.model.causes import Cause
+from ganglion.model.events.base import EventBase
+from ganglion.model.placement import Placement
+from ganglion.model.workload import Gang
+
+
+class Outcome(StrEnum):
+    """How an attempt of a gang ended."""
+
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    TIMED_OUT = "timed_out"
+    CANCELLED = "cancelled"
+    PREEMPTED = "preempted"
+    SUSPENDED = "suspended"
+    NODE_LOST = "node_lost"
+    START_FAILED = "start_failed"
+    STOPPED_EARLY = "stopped_early"
+    """A trial that was given up for better ones: its sweep does well without it."""
+
+
+class GangSubmitted(EventBase, frozen=True, tag="gang_submitted"):
+    """A gang entered its queue."""
+
+    gang: Gang
+
+
+class GangUpdated(EventBase, frozen=True, tag="gang_updated"):
+    """Properties of a live gang changed; None leaves one as it is.
+
+    `counts` are pods wanted by pod set: a running gang keeps what it has of them and grows or
+    shrinks to the new number. `cause` says why. `escalated`: waiting raised it.
+    """
+
+    gang: str
+    priority: int | None = None
+    queue: str | None = None
+    time_limit_ms: int | None = None
+    expected_ms: int | None = None
+    deadline_ms: int | None = None
+    held: bool | None = None
+    counts: dict[str, int] | None = None
+    floor: int | None = None
+    recall_ms: int | None = None
+    cause: Cause | None = None
+    escalated: bool = False
+
+
+class GangPlaced(EventBase, frozen=True, tag="gang_placed"):
+    """Decision: the gang starts there. Its resources are taken from now on."""
+
+    gang: str
+    attempt: int
+    placement: Placement
+
+
+class GangResized(EventBase, frozen=True, tag="gang_resized"):
+    """Decision: an elastic gang runs on these pods from now on.
+
+    New pods start, pods left out stop; the ones that stop are physically there until `PodsLeft`.
+    """
+
+    gang: str
+    attempt: int
+    placement: Placement
+    cause: Cause | None = None
+
+
+class PodsLeft(EventBase, frozen=True, tag="pods_left"):
+    """All pods that a resized gang was asked to stop are gone."""
+
+    gang: str
+    attempt: int
+
+
+class CheckpointCommitted(EventBase, frozen=True, tag="checkpoint_committed"):
+    """Work up to `at` is safe: a restart goes on from there.
+
+    `step` and `path` are as the program reported them, and an attempt that resumes gets them
+    back; 0 and empty = it did not report them.
+    """
+
+    gang: str
+    attempt: int
+    step: int = 0
+    path: str = ""
+
+
+class GangStarted(EventBase, frozen=True, tag="gang_started"):
+    """All pods of the attempt run."""
+
+    gang: str
+    attempt: int
+
+
+class GangStopping(EventBase, frozen=True, tag="gang_stopping"):
+    """The gang was asked to stop.
+
+    Its place may be promised to others at once, which start when it has left.
+    """
+
+    gang: str
+    attempt: int
+    cause: Cause
+
+
+class GangEnded(EventBase, frozen=True, tag="gang_ended"):
+    """The attempt is over and holds nothing any more.
+
+    `requeue` says whether the gang waits again, not before `not_before`. A gang that never
+    started ends with attempt 0. `lost_gpu_ms` is the work that was thrown away, in GPU-ms.
+    `killed` = it had been asked to leave and was still there when its grace was over.
+    `cause` names what the outcome alone does not say: `oom`, `gpu`, `crash_loop`, `node`.
+    """
+
+    gang: str
+    attempt: int
+    outcome: Outcome
+    requeue: bool = False
+    exit_code: int | None = None
+    message: str = ""
+    not_before: int = 0
+    lost_gpu_ms: int = 0
+    cause: str = ""
+    killed: bool = False
+
+
+class GangSetApart(EventBase, frozen=True, tag="gang_set_apart"):
+    """Decision: the gang is left out of decisions, as the engine failed over it: a defect.
+
+    It waits, or runs on untouched, until it is changed, its attempt ends, or the policy
+    changes. `stage` is the part of the cycle that failed, `error` its message.
+    """
+
+    gang: str
+    stage: str
+    error: str

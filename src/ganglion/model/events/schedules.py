@@ -1,0 +1,35 @@
+"""Workloads that are submitted on a schedule."""
+
+from ganglion.model.behaviour import Schedule
+from ganglion.model.events.base import EventBase
+
+
+class ScheduleSet(EventBase, frozen=True, tag="schedule_set"):
+    """A workload (`document`, JSON) is submitted at dates after `since`; None = after `at`."""
+
+    name: str
+    user: str
+    document: str
+    schedule: Schedule
+    since: int | None = None
+
+
+class ScheduleRemoved(EventBase, frozen=True, tag="schedule_removed"):
+    """A schedule was taken back; runs that it began go on."""
+
+    name: str
+    user: str
+
+
+class ScheduleFired(EventBase, frozen=True, tag="schedule_fired"):
+    """A date of a schedule has come.
+
+    `workload` is the run it began; empty = none, and `message` says why. `again`: it came before,
+    as the wall clock was put back.
+    """
+
+    name: str
+    due: int
+    workload: str = ""
+    message: str = ""
+    again: bool = False
