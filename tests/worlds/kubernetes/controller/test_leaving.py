@@ -40,3 +40,17 @@ def test_the_rest_of_a_gang_that_lost_a_node_leaves_for_nobody() -> None:
     (evict,) = stage.ordered(Evict)
     assert sentence(evict.cause) == "lost b, and there is no place for those pods alone"
     assert evict.beneficiary == ""
+
+
+@pytest.mark.parametrize("told", [{}, {"ganglion.dev/devices": "0,1"}])
+def test_pods_that_leave_one_node_hold_different_devices(told: dict[str, str]) -> None:
+    stage = Stage()
+    pods = [manifests.pod("p", gpus=2, nodeName="a")]
+    pods.append(manifests.pod("q", gpus=2, nodeName="a", annotations=told))
+    for pod in pods:
+        pod["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    stage.show(manifests.node("a", gpus=4), *pods)
+    stage.turn()  # checks the invariants
+    attempts = stage.controller.scene.attempts.values()
+    devices = [place.devices for each in attempts for place in each.places.values()]
+    assert sorted(devices) == [(0, 1), (2, 3)]

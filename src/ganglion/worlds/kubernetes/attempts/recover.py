@@ -81,7 +81,9 @@ def adopt(scene: Context, judge: FeasibilityPlugin, now: int) -> None:
     for site in scene.sites.values():
         ours = site.instance.places
         leaving = [uid for uid, pod in site.pods.items() if pod.is_leaving and ours(pod)]
-        each(sorted(leaving), bind(_see_off, scene, site, now))
+        given = [uid for uid in leaving if names.DEVICES in site.pods[uid].metadata.annotations]
+        see_off = bind(_see_off, scene, site, now, {})
+        each([*sorted(given), *sorted(set(leaving) - set(given))], see_off)
     wards = _wards(scene)
     each(sorted(scene.attempts), lambda gang: _resume_victim(scene, gang, wards, now))
     each(sorted(wards), lambda gang: _promise_again(scene, judge, gang, now))
@@ -225,6 +227,7 @@ def _devices(
     told = pod.metadata.annotations.get(names.DEVICES, "")
     given = tuple(int(each) for each in told.split(",") if each.isdigit())
     if len(given) == gpu.count and all(each < len(known) for each in given):
+        taken.update(given)
         return given
     condition = condition_of(scene.state, node)
     order = sorted(
@@ -274,8 +277,13 @@ def _as_large_as(gang: Gang, pods: Sequence[PodPlacement]) -> Gang:
     return replace(gang, pod_sets=tuple(sets))
 
 
-def _see_off(scene: Context, site: ClusterView, now: int, uid: str) -> None:
-    """A pod that is on its way out holds its place until it is gone, as a gang of its own."""
+def _see_off(
+    scene: Context, site: ClusterView, now: int, taken: dict[str, set[int]], uid: str
+) -> None:
+    """A pod that is on its way out holds its place until it is gone, as a gang of its own.
+
+    Devices that leave count as free for promises: `taken` has those of pods seen off before.
+    """
     pod = site.pods[uid]
     gang_id = f"{site.prefix}{LEAVING}{uid}"
     queue = Said((pod.metadata,)).queue() or scene.settings.default_queue
@@ -285,7 +293,7 @@ def _see_off(scene: Context, site: ClusterView, now: int, uid: str) -> None:
     pod_set = PodSet("main", 1, request=request_of(pod, site.asks.of(pod), site.types_of))
     gang = Gang(gang_id, gang_id, queue, pod_sets=(pod_set,), submitted=now)
     node = site.prefix + pod.spec.node_name
-    devices = _devices(scene, node, pod_set.request.gpu, pod, set())
+    devices = _devices(scene, node, pod_set.request.gpu, pod, taken.setdefault(node, set()))
     milli = _milli(scene, node, pod_set.request.gpu, devices)
     place = PodPlacement("main", 0, node, devices, milli)
     scene.apply(GangSubmitted(now, gang))
