@@ -8,6 +8,7 @@ from tools.archlint.direction import circles, wrong_folder, wrong_way
 from tools.archlint.order import set_order
 from tools.archlint.prose import prose_decides
 from tools.archlint.purity import floats, hidden_state, impure_imports, impure_names
+from tools.archlint.seams import around_the_seams, idle
 from tools.archlint.shape import too_long, undocumented, unexplained
 from tools.archlint.source import Finding, sources
 from tools.archlint.words import banned_words, plain_beside, plain_pages, plain_words, tracked
@@ -22,6 +23,8 @@ RULES = (
     wrong_folder,
     circles,
     asks_past_the_seam,
+    around_the_seams,
+    idle,
     prose_decides,
     imports_packages_without_site,
     too_long,

@@ -8,8 +8,8 @@ from tools.archlint.source import OURS, PACKAGE, Finding, Modules, Source
 CORE = frozenset({"model", "engine", "extensions"})
 WORLDS = frozenset({"worlds", "worlds.kubernetes", "worlds.local", "worlds.simulated"})
 BELOW_SERVER = CORE | WORLDS | {"api", "collector", "extras", "specs", "compat", "lifecycle"}
-BELOW_SERVER |= {"ledger", "repeats", "router", "tracing", "transport"}
-OF_WORLDS = CORE | {"lifecycle", "specs", "worlds"}
+BELOW_SERVER |= {"ledger", "repeats", "router", "seams", "tracing", "transport"}
+OF_WORLDS = CORE | {"lifecycle", "seams", "specs", "worlds"}
 
 MAY_IMPORT: dict[str, frozenset[str]] = {
     "model": frozenset(),
@@ -17,22 +17,23 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "engine": frozenset({"model"}),
     "extensions": frozenset({"model", "engine"}),
     "extras": frozenset({"model"}),
+    "seams": frozenset(),
     "collector": frozenset(),
     "checkpoint": frozenset(),
     "specs": frozenset({"model", "compat"}),
     "compat": frozenset({"model", "specs"}),
     "lifecycle": CORE,
-    "ledger": CORE,
+    "ledger": CORE | {"seams"},
     "repeats": frozenset(),
-    "tracing": frozenset(),
-    "transport": frozenset({"model"}),
-    "router": frozenset({"model", "collector", "extras", "repeats", "transport"}),
-    "worlds": CORE | {"lifecycle", "specs"},
+    "tracing": frozenset({"seams"}),
+    "transport": frozenset({"model", "seams"}),
+    "router": frozenset({"model", "collector", "extras", "repeats", "seams", "transport"}),
+    "worlds": CORE | {"lifecycle", "seams", "specs"},
     "worlds.kubernetes": OF_WORLDS,
     "worlds.local": OF_WORLDS | {"transport"},
     "worlds.simulated": OF_WORLDS,
     "server": BELOW_SERVER,
-    "client": frozenset({"model", "api", "specs", "tracing", "transport"}),
+    "client": frozenset({"model", "api", "seams", "specs", "tracing", "transport"}),
     "scenarios": CORE | {"lifecycle", "specs"},
     "demo": frozenset({"model", "api", "client", "specs", "checkpoint"}),
     "cli": BELOW_SERVER | {"server", "client", "demo", "scenarios"},

@@ -3,12 +3,15 @@
 from pathlib import Path
 from sqlite3 import Connection as Sqlite
 
-from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url, text
+from sqlalchemy import URL, Connection, Engine, event, make_url, text
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 
 from ganglion.ledger.faults import faults
 from ganglion.ledger.lock import FileLock
 from ganglion.model.errors import EnvironmentFault, InputError, InUse
+from ganglion.seams.connections import SYSTEM_CONNECTIONS, Connections
+from ganglion.seams.effects import SYSTEM, Effects
+from ganglion.seams.files import Files
 
 # In WAL mode NORMAL does not sync the log at a commit: after a power cut the last cycles
 # would be gone although their processes run. FULL costs one sync per cycle.
@@ -44,14 +47,14 @@ def _bad_url(shown: str) -> InputError:
     )
 
 
-def connect(url: URL) -> Engine:
+def connect(url: URL, connections: Connections = SYSTEM_CONNECTIONS) -> Engine:
     """Make the engine; nothing is opened yet.
 
     Raises:
         EnvironmentFault: the driver is not installed.
     """
     try:
-        engine = create_engine(url, pool_pre_ping=url.get_backend_name() == "postgresql")
+        engine = connections.engine(url)
     except (ModuleNotFoundError, NoSuchModuleError) as error:
         raise EnvironmentFault(
             f"no driver for {url.drivername} is installed", "pip install 'ganglion[postgres]'"
@@ -95,7 +98,7 @@ def writer(engine: Engine, where: str) -> Connection:
     raise InUse(f"{where} is in use by another server", "stop it, or name another database")
 
 
-def file_lock(url: URL) -> FileLock | None:
+def file_lock(url: URL, effects: Effects = SYSTEM) -> FileLock | None:
     """Lock the file of a SQLite database; None for others and for one in memory.
 
     A symbolic link and another spelling lead to the same lock.
@@ -107,13 +110,34 @@ def file_lock(url: URL) -> FileLock | None:
     path = file_of(url)
     if path is None:
         return None
-    if path.exists() and path.stat().st_nlink > 1:
+    names = _names(effects.files, path)
+    if names > 1:
         # SQLite names its log after the file: two names have two logs, which damages the file.
         raise EnvironmentFault(
-            f"{path} has {path.stat().st_nlink} names (hard links)",
+            f"{path} has {names} names (hard links)",
             "remove the others; how to copy a ledger: Backup in docs/runbooks/server.md",
         )
-    return FileLock(path.with_name(path.name + ".lock"), str(path))
+    lock = path.with_name(path.name + ".lock")
+    return FileLock(lock, str(path), effects.files, effects.processes)
+
+
+def is_there(path: Path, files: Files) -> bool:
+    """Whether a file is there.
+
+    Raises:
+        EnvironmentFault: the machine does not say.
+    """
+    return _names(files, path) > 0
+
+
+def _names(files: Files, path: Path) -> int:
+    """How many names a file has; 0 = it is not there."""
+    try:
+        return files.stat(path).st_nlink
+    except (FileNotFoundError, NotADirectoryError):
+        return 0
+    except OSError as error:
+        raise EnvironmentFault(f"cannot look at {path}: {error.strerror}", "") from error
 
 
 def file_of(url: URL) -> Path | None:

@@ -4,7 +4,6 @@ Every term has a row, and the newest row says who executes the ledger. A row may
 without the ledger's lock: this is how a server that holds the lock learns that its term is over.
 """
 
-import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +17,8 @@ from ganglion.ledger.statements import Prepared, Session
 from ganglion.ledger.tables import executors
 from ganglion.model.errors import NotExecutor, Superseded
 from ganglion.model.executor import Executor, Term, is_one_home
+from ganglion.seams.effects import SYSTEM, Effects
+from ganglion.seams.randomness import Randomness, unique_id
 
 TAKE_OVER = "ganglion up --take-over"
 
@@ -32,10 +33,11 @@ class Executors:
     Args:
         engine: the database.
         where: the database as messages name it.
+        randomness: makes the id of a ledger.
     """
 
-    def __init__(self, engine: Engine, where: str) -> None:
-        self._engine, self._where = engine, where
+    def __init__(self, engine: Engine, where: str, randomness: Randomness) -> None:
+        self._engine, self._where, self._randomness = engine, where, randomness
 
     def terms(self) -> list[Term]:
         """All terms, oldest first."""
@@ -62,7 +64,7 @@ class Executors:
                 return _renewed(connection, now, here)
             if now and not is_ours and not take_over:
                 raise refusal(now, here)
-            ledger = now.ledger if now else uuid.uuid4().hex
+            ledger = now.ledger if now else unique_id(self._randomness)
             generation = max(now.generation + 1 if now else 1, least)
             connection.execute(insert(executors), _row(ledger, generation, here, at))
             return Term(ledger, generation, here, at)
@@ -114,17 +116,17 @@ def refusal(now: Term, here: Executor) -> NotExecutor:
     )
 
 
-def newest(target: str | Path) -> Term | None:
+def newest(target: str | Path, effects: Effects = SYSTEM) -> Term | None:
     """The newest term of a ledger that another server may have open; None = there is none yet.
 
     Raises:
         EnvironmentFault: the database does not answer.
     """
-    with _beside(target) as found:
+    with _beside(target, effects) as found:
         return found.terms()[-1] if found and found.terms() else None
 
 
-def depose(target: str | Path, here: Executor, at: int) -> bool:
+def depose(target: str | Path, here: Executor, at: int, effects: Effects = SYSTEM) -> bool:
     """End the term of a server that may hold the ledger's lock; it stops its ranks and ends.
 
     Returns:
@@ -133,7 +135,7 @@ def depose(target: str | Path, here: Executor, at: int) -> bool:
     Raises:
         EnvironmentFault: the database does not answer.
     """
-    with _beside(target) as found:
+    with _beside(target, effects) as found:
         if not found or not found.terms():
             return False
         term = found.claim(here, at, take_over=True)
@@ -141,18 +143,18 @@ def depose(target: str | Path, here: Executor, at: int) -> bool:
 
 
 @contextmanager
-def _beside(target: str | Path) -> Iterator[Executors | None]:
+def _beside(target: str | Path, effects: Effects) -> Iterator[Executors | None]:
     """The terms of a ledger without its lock; None = it has no table of them yet."""
     url = database.parse(target)
     where, path = database.shown(url), database.file_of(url)
-    if path and not path.exists():
+    if path and not database.is_there(path, effects.files):
         yield None
         return
-    engine = database.connect(url)
+    engine = database.connect(url, effects.connections)
     try:
         with faults(where):
             there = inspect(engine).has_table(executors.name)
-        yield Executors(engine, where) if there else None
+        yield Executors(engine, where, effects.randomness) if there else None
     finally:
         engine.dispose()
 

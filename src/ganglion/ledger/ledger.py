@@ -1,7 +1,7 @@
 """The event store: gapless, one transaction per scheduling cycle, one writer."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from itertools import count
 from pathlib import Path
 from typing import Any, Self
@@ -21,6 +21,8 @@ from ganglion.ledger.records import Batch, Changed, Ended, Entry, Snapshot, Spac
 from ganglion.ledger.statements import Prepared, Session, first, transaction
 from ganglion.ledger.tables import cuts, cycles, events, snapshots, workloads
 from ganglion.model.events import Event
+from ganglion.seams.effects import SYSTEM, Effects
+from ganglion.seams.randomness import Randomness
 
 SPARE_PAGES = 64
 """Free pages that a file keeps for what comes next."""
@@ -60,21 +62,29 @@ class Ledger(Reader):
     """
 
     def __init__(
-        self, engine: Engine, writer: Connection, where: str, lock: FileLock | None
+        self,
+        engine: Engine,
+        writer: Connection,
+        where: str,
+        lock: FileLock | None,
+        randomness: Randomness,
     ) -> None:
         super().__init__(engine, where)
         self._writer, self._lock = writer, lock
-        self.executors, self.generation = Executors(engine, where), 0
+        self.executors, self.generation = Executors(engine, where, randomness), 0
         self.spacing = Spacing()
         self.refresh()
 
     @classmethod
-    def open(cls, target: str | Path, progress: Progress = silent) -> Self:
+    def open(
+        cls, target: str | Path, progress: Progress = silent, effects: Effects = SYSTEM
+    ) -> Self:
         """Open or make a ledger and bring it to the newest schema.
 
         Args:
             target: path of a SQLite file, or a database URL.
             progress: called with how far a long migration is.
+            effects: files, databases and chance.
 
         Raises:
             InputError: a URL of something that cannot hold a ledger.
@@ -82,26 +92,19 @@ class Ledger(Reader):
         """
         url = database.parse(target)
         where = database.shown(url)
-        lock = database.file_lock(url)
-        engine = database.connect(url)
-        try:
-            return cls._opened(engine, where, lock, progress)
-        except BaseException:
-            engine.dispose()
+        with ExitStack() as undo:
+            lock = database.file_lock(url, effects)
             if lock:
-                lock.release()
-            raise
-
-    @classmethod
-    def _opened(cls, engine: Engine, where: str, lock: FileLock | None, progress: Progress) -> Self:
-        writer = database.writer(engine, where)
-        try:
+                undo.callback(lock.release)
+            engine = database.connect(url, effects.connections)
+            undo.callback(engine.dispose)
+            writer = database.writer(engine, where)
+            undo.callback(writer.close)
             database.check(writer, where)
             migrate(writer, where, progress)
-            return cls(engine, writer, where, lock)
-        except BaseException:
-            writer.close()
-            raise
+            made = cls(engine, writer, where, lock, effects.randomness)
+            undo.pop_all()
+        return made
 
     def close(self) -> None:
         """Let go of the database; the next server may open it."""

@@ -6,6 +6,8 @@ import os
 from pathlib import Path
 
 from ganglion.model.errors import EnvironmentFault, InUse
+from ganglion.seams.files import SYSTEM_FILES, Files
+from ganglion.seams.processes import SYSTEM_PROCESSES, Processes
 
 
 class FileLock:
@@ -16,38 +18,61 @@ class FileLock:
     Args:
         path: the file, made where it is missing; holds the pid of the owner.
         what: what is locked, for the message.
+        files: the file system.
+        processes: know the pid.
 
     Raises:
         InUse: another process holds it.
-        EnvironmentFault: the file cannot be written.
+        EnvironmentFault: the file cannot be written or locked.
     """
 
-    def __init__(self, path: Path, what: str) -> None:
-        self._file = _open(path)
+    def __init__(
+        self,
+        path: Path,
+        what: str,
+        files: Files = SYSTEM_FILES,
+        processes: Processes = SYSTEM_PROCESSES,
+    ) -> None:
+        self._files = files
+        self._file = _open(files, path)
         try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            holder = os.pread(self._file, 20, 0).decode("ascii", "replace").strip()
-            os.close(self._file)
-            raise _held(what, holder) from error
+            _lock(files, self._file, path, what)
+        except BaseException:
+            self.release()
+            raise
         with contextlib.suppress(OSError):  # the pid only serves the message of the next one
-            os.ftruncate(self._file, 0)
-            os.pwrite(self._file, b"%d\n" % os.getpid(), 0)
+            files.truncate(self._file, 0)
+            files.write(self._file, b"%d\n" % processes.own())
 
     def release(self) -> None:
         """Let the next one in; harmless when repeated."""
         if self._file >= 0:
-            os.close(self._file)
+            self._files.close(self._file)
             self._file = -1
 
 
-def _open(path: Path) -> int:
+def _open(files: Files, path: Path) -> int:
     try:
-        return os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        return files.open(path, os.O_RDWR | os.O_CREAT)
     except OSError as error:
         raise EnvironmentFault(
             f"cannot write {path}: {error.strerror}",
             "set GANGLION_HOME to a folder on a writable disk",
+        ) from error
+
+
+def _lock(files: Files, file: int, path: Path, what: str) -> None:
+    try:
+        files.lock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        holder = ""
+        with contextlib.suppress(OSError):  # the message does without
+            holder = files.pread(file, 20, 0).decode("ascii", "replace").strip()
+        raise _held(what, holder) from error
+    except OSError as error:
+        raise EnvironmentFault(
+            f"cannot lock {path}: {error.strerror}",
+            "set GANGLION_HOME to a folder on a disk that has locks",
         ) from error
 
 

@@ -25,6 +25,7 @@ from ganglion.ledger.records import Cut, Cycle, Entry, Flaw, Snapshot
 from ganglion.ledger.tables import SCHEMA, cuts, cycles, events, snapshots
 from ganglion.model.errors import EnvironmentFault
 from ganglion.model.events import Event
+from ganglion.seams.effects import SYSTEM, Effects
 
 PAGE = 5_000
 """Events read at once."""
@@ -64,7 +65,7 @@ class Reader:
         self.history = History(engine, where, pinned)
 
     @classmethod
-    def at_rest(cls, target: str | Path) -> Self:
+    def at_rest(cls, target: str | Path, effects: Effects = SYSTEM) -> Self:
         """Open a ledger as it is at this moment, also while a server writes to it.
 
         Nothing is changed: a ledger of another schema is refused.
@@ -76,9 +77,9 @@ class Reader:
         url = database.parse(target)
         where = database.shown(url)
         path = database.file_of(url)
-        if path and not path.exists():
+        if path and not database.is_there(path, effects.files):
             raise EnvironmentFault(f"there is no ledger {where}", "name its home or its database")
-        engine = database.connect(url)
+        engine = database.connect(url, effects.connections)
         try:
             with faults(where):
                 pinned = engine.connect()

@@ -4,12 +4,12 @@ An export is one JSON object a line: a header, the cycles, the events, the workl
 line that counts them and names the head of the chain. A name that ends in `.gz` is compressed.
 """
 
+import contextlib
 import gzip
+import io
 import os
-import sqlite3
 from base64 import b64decode, b64encode
 from collections.abc import Iterator
-from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 from typing import IO, Any, cast
@@ -26,6 +26,8 @@ from ganglion.ledger.reader import PAGE, Reader
 from ganglion.ledger.records import Cut, Entry, Snapshot
 from ganglion.ledger.tables import SCHEMA, cuts, cycles, events, snapshots, workloads
 from ganglion.model.errors import Conflict, EnvironmentFault, FileError
+from ganglion.seams.effects import SYSTEM, Effects
+from ganglion.seams.files import SYSTEM_FILES, Files, FileStream, install, remove
 
 FORMAT, CUT = 1, 2
 """Of exports of whole ledgers, and of those that were cut, which older versions cannot read."""
@@ -70,7 +72,11 @@ class _Event(Struct, frozen=True, omit_defaults=True):
 
 
 def exported(
-    reader: Reader, file: Path, progress: Progress = silent, until: Snapshot | None = None
+    reader: Reader,
+    file: Path,
+    progress: Progress = silent,
+    until: Snapshot | None = None,
+    effects: Effects = SYSTEM,
 ) -> End:
     """Write a ledger to a file, which appears when it is complete.
 
@@ -79,12 +85,13 @@ def exported(
         file: JSON lines; a name that ends in `.gz` is compressed.
         progress: called with how far it is.
         until: only what happened up to a snapshot, without workloads; None = everything.
+        effects: files.
 
     Raises:
         EnvironmentFault: the database does not answer, or the file cannot be written.
     """
     counts, checksum = [0, 0, 0], GENESIS
-    with _appearing(file) as scratch, _opened(scratch, file, "wb") as out:
+    with _appearing(file, effects) as scratch, _stream(scratch, file, effects.files) as out:
         base = _base(reader)
         _line(out, Header(CUT if base else FORMAT, SCHEMA))
         if base:
@@ -111,7 +118,9 @@ def exported(
     return end
 
 
-def imported(ledger: Ledger, file: Path, progress: Progress = silent) -> End:
+def imported(
+    ledger: Ledger, file: Path, progress: Progress = silent, files: Files = SYSTEM_FILES
+) -> End:
     """Fill an empty ledger from a file, in one transaction; every checksum has to fit.
 
     Raises:
@@ -124,7 +133,7 @@ def imported(ledger: Ledger, file: Path, progress: Progress = silent) -> End:
             f"{ledger.where} is not empty: it has {ledger.head} events",
             "import into a home or a database that was not used yet",
         )
-    with _opened(file, file, "rb") as lines, ledger.writing() as connection:
+    with _lines(file, files) as lines, ledger.writing() as connection:
         try:
             end = _Import(connection, file, progress).read(lines)
         except (msgspec.MsgspecError, ValueError, KeyError, OSError, EOFError) as error:
@@ -133,7 +142,7 @@ def imported(ledger: Ledger, file: Path, progress: Progress = silent) -> End:
     return end
 
 
-def backed_up(target: str | Path, file: Path) -> None:
+def backed_up(target: str | Path, file: Path, effects: Effects = SYSTEM) -> None:
     """Copy a SQLite ledger as it is at this moment, while a server may write to it.
 
     Raises:
@@ -143,11 +152,11 @@ def backed_up(target: str | Path, file: Path) -> None:
     path = database.file_of(database.parse(target))
     if path is None:
         raise Conflict("only a ledger in a SQLite file is copied", "export it instead")
-    if not path.exists():
+    if not database.is_there(path, effects.files):
         raise EnvironmentFault(f"there is no ledger {path}", "name its home or its database")
-    with _appearing(file) as scratch, faults(str(path)):
-        source = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
-        copy = sqlite3.connect(scratch)
+    with _appearing(file, effects) as scratch, faults(str(path)):
+        source = effects.connections.sqlite(f"file:{path}?mode=ro", uri=True)
+        copy = effects.connections.sqlite(str(scratch))
         try:
             source.backup(copy)  # one step: readers and writers of the source go on
             (found,) = copy.execute("PRAGMA quick_check(1)").fetchone()
@@ -289,37 +298,51 @@ def _line(out: IO[bytes], value: object) -> None:
     out.write(msgspec.json.encode(value) + b"\n")
 
 
-@contextmanager
-def _opened(path: Path, named: Path, mode: str) -> Iterator[IO[bytes]]:
+@contextlib.contextmanager
+def _lines(path: Path, files: Files) -> Iterator[IO[bytes]]:
+    """An export, to read."""
     try:
-        plain = path.open(mode)
+        plain = io.BufferedReader(FileStream(files, path, os.O_RDONLY))
     except OSError as error:
         raise EnvironmentFault(f"cannot open {path}: {error.strerror}", "") from error
     with plain:
-        if named.suffix != ".gz":
+        if path.suffix != ".gz":
             yield plain
             return
-        with gzip.GzipFile(fileobj=plain, mode=mode, compresslevel=1) as packed:
+        with gzip.GzipFile(fileobj=plain, mode="rb") as packed:
             yield cast("IO[bytes]", packed)
 
 
-@contextmanager
-def _appearing(file: Path) -> Iterator[Path]:
+@contextlib.contextmanager
+def _stream(scratch: Path, named: Path, files: Files) -> Iterator[IO[bytes]]:
+    """A file to write, compressed where the name that it will have ends in `.gz`."""
+    with io.BufferedWriter(FileStream(files, scratch, os.O_WRONLY)) as plain:
+        if named.suffix != ".gz":
+            yield plain
+            return
+        with gzip.GzipFile(fileobj=plain, mode="wb", compresslevel=1) as packed:
+            yield cast("IO[bytes]", packed)
+
+
+@contextlib.contextmanager
+def _appearing(file: Path, effects: Effects) -> Iterator[Path]:
     """A file of the owner's beside the one that is asked for, which takes its place at the end.
 
     Raises:
-        EnvironmentFault: it cannot be made, or something of that name is there.
+        Conflict: something of that name is there.
+        EnvironmentFault: it cannot be made.
     """
-    if file.exists():
+    files = effects.files
+    if database.is_there(file, files):
         raise Conflict(f"{file} is there already", "name another file, or move it away")
-    scratch = file.with_name(f".{file.name}.{os.getpid()}")
+    scratch = file.with_name(f".{file.name}.{effects.processes.own()}")
     try:
-        os.close(os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        remove(files, scratch)
+        files.close(files.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
         yield scratch
-        with scratch.open("rb") as written:
-            os.fsync(written.fileno())
-        scratch.rename(file)
+        install(files, scratch, file)
     except OSError as error:
         raise EnvironmentFault(f"cannot write {file}: {error.strerror}", "") from error
     finally:
-        scratch.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # what fails to write may fail to remove
+            remove(files, scratch)

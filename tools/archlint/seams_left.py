@@ -1,0 +1,139 @@
+"""Modules that ask the machine by themselves, and why. The table only gets shorter.
+
+A row that nothing needs any more is a finding.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+CALLER = "a command at a terminal or the SDK: what one person sees and waits for"
+DEMO = "programs of the demonstration, which run as jobs and clients do"
+JOB = "is imported by users' jobs, and knows nothing of the server"
+BARE = "a supervisor or what it runs: `python -S` starts it, and gives it nothing"
+SOCKET = "opens or takes the sockets that requests come and go through"
+INPUT = "reads a file that a user names, once, and says what is wrong with it"
+OWN_WORD = "a method of a class of its own that is called as one of paths is"
+NOT_YET = "is not given it yet"
+
+
+class Left(NamedTuple):
+    """A row.
+
+    Attributes:
+        module: or a package, with all that is in it; below `ganglion`.
+        kinds: what it asks for by itself.
+        reason: why it may.
+    """
+
+    module: str
+    kinds: str
+    reason: str
+
+
+LEFT: Sequence[Left] = (
+    Left("checkpoint", "clock files processes", JOB),
+    Left("cli", "clock database files http processes", CALLER),
+    Left("client", "clock files http processes randomness", CALLER),
+    Left("demo", "clock files http processes randomness", DEMO),
+    Left("router.balancing.registry", "clock randomness", NOT_YET),
+    Left("router.control", "clock", NOT_YET),
+    Left("router.launch", "clock files processes", NOT_YET),
+    Left("router.launch", "http", SOCKET),
+    Left("router.link", "clock", NOT_YET),
+    Left("router.process", "clock processes randomness", NOT_YET),
+    Left("router.proxy.access", "clock", NOT_YET),
+    Left("router.proxy.probe", "clock", NOT_YET),
+    Left("router.proxy.probe", "http", SOCKET),
+    Left("router.proxy.tickets", "randomness", NOT_YET),
+    Left("router.record", "files processes", NOT_YET),
+    Left("server.cluster.controllers.keeper", "clock", NOT_YET),
+    Left("server.cluster.controllers.onlooker", "clock", NOT_YET),
+    Left("server.cluster.controllers.onlooker", "http", SOCKET),
+    Left("server.cluster.scheduling", "processes", NOT_YET),
+    Left("server.loop.asked", "clock", NOT_YET),
+    Left("server.loop.service", "clock", NOT_YET),
+    Left("server.loop.turn", "clock", NOT_YET),
+    Left("server.main", "clock processes", NOT_YET),
+    Left("server.notify.notices", "files processes", NOT_YET),
+    Left("server.notify.notices", "http", SOCKET),
+    Left("server.notify.notifier", "files processes", NOT_YET),
+    Left("server.notify.settings", "files", NOT_YET),
+    Left("server.recovery.executor", "clock files", NOT_YET),
+    Left("server.recovery.retention", "files", NOT_YET),
+    Left("server.requests.health", "files", NOT_YET),
+    Left("server.requests.pod_sessions", "clock randomness", NOT_YET),
+    Left("server.rest.home", "files processes randomness", NOT_YET),
+    Left("server.rest.listen", "processes", NOT_YET),
+    Left("server.rest.request_id", "clock randomness", NOT_YET),
+    Left("server.routes.cluster", "clock", NOT_YET),
+    Left("server.routes.terminals", "http", SOCKET),
+    Left("server.signals.access", "clock files randomness", NOT_YET),
+    Left("server.signals.prometheus", "clock", NOT_YET),
+    Left("server.signals.scraper", "clock", NOT_YET),
+    Left("server.signals.scraper", "http", SOCKET),
+    Left("server.state.eyes", "clock", NOT_YET),
+    Left("server.telemetry.metrics", "clock", NOT_YET),
+    Left("specs.reading.text", "files", INPUT),
+    Left("tracing.export", "http processes", NOT_YET),
+    Left("tracing.spans", "clock randomness", NOT_YET),
+    Left("transport.accepting", "clock files", NOT_YET),
+    Left("transport.line", "clock", NOT_YET),
+    Left("transport.proof", "randomness", NOT_YET),
+    Left("transport.unix", "files", NOT_YET),
+    Left("worlds.dcgm", "http", SOCKET),
+    Left("worlds.jupyter", "http", SOCKET),
+    Left("worlds.kubernetes.cluster_view.cluster_view", "files", OWN_WORD),
+    Left("worlds.kubernetes.http.client", "clock", NOT_YET),
+    Left("worlds.kubernetes.http.connect", "http", SOCKET),
+    Left("worlds.kubernetes.http.pool", "clock", NOT_YET),
+    Left("worlds.kubernetes.http.reflect", "clock randomness", NOT_YET),
+    Left("worlds.kubernetes.http.reflect", "files", OWN_WORD),
+    Left("worlds.kubernetes.http.retry", "randomness", NOT_YET),
+    Left("worlds.kubernetes.http.session", "clock", NOT_YET),
+    Left("worlds.kubernetes.leader_election.candidate", "clock", NOT_YET),
+    Left("worlds.kubernetes.leader_election.lead", "randomness", NOT_YET),
+    Left("worlds.kubernetes.order_writer", "clock", NOT_YET),
+    Left("worlds.kubernetes.reporting.events", "clock", NOT_YET),
+    Left("worlds.kubernetes.scheduler", "clock", NOT_YET),
+    Left("worlds.kubernetes.sign_in.config", "files", NOT_YET),
+    Left("worlds.kubernetes.sign_in.credentials", "clock files processes", NOT_YET),
+    Left("worlds.kubernetes.sign_in.kubeconfig", "files", NOT_YET),
+    Left("worlds.kubernetes.sign_in.tls", "files", NOT_YET),
+    Left("worlds.kubernetes.write_rules.times", "clock", NOT_YET),
+    Left("worlds.kubernetes.writes.calls", "clock randomness", NOT_YET),
+    Left("worlds.kubernetes.writes.evict", "clock", NOT_YET),
+    Left("worlds.local.attempts.launch", "files", NOT_YET),
+    Left("worlds.local.attempts.reaching", "http", SOCKET),
+    Left("worlds.local.attempts.succession", "clock files", NOT_YET),
+    Left("worlds.local.attempts.tracked", "clock files", NOT_YET),
+    Left("worlds.local.attempts.watch", "clock processes", NOT_YET),
+    Left("worlds.local.executing", "clock files http processes", BARE),
+    Left("worlds.local.holding", "clock files http processes", BARE),
+    Left("worlds.local.machine.discover", "processes", NOT_YET),
+    Left("worlds.local.machine.gpus", "files processes", NOT_YET),
+    Left("worlds.local.machine.host", "clock", BARE),
+    Left("worlds.local.machine.outages", "files", NOT_YET),
+    Left("worlds.local.machine.ports", "http", BARE),
+    Left("worlds.local.machine.use", "clock", NOT_YET),
+    Left("worlds.local.ranks.slurm", "files", BARE),
+    Left("worlds.local.run_files.identity", "randomness", NOT_YET),
+    Left("worlds.local.run_files.leftovers", "processes", NOT_YET),
+    Left("worlds.local.run_files.logs", "clock files", NOT_YET),
+    Left("worlds.local.run_files.records", "clock files processes", BARE),
+    Left("worlds.local.run_files.reports", "clock files", NOT_YET),
+    Left("worlds.local.run_files.retention", "files", NOT_YET),
+    Left("worlds.local.run_files.secret_store", "files", NOT_YET),
+    Left("worlds.local.supervision.callers", "files processes", BARE),
+    Left("worlds.local.supervision.frames", "clock", BARE),
+    Left("worlds.local.supervision.hook", "files", BARE),
+    Left("worlds.local.supervision.members", "clock files processes", BARE),
+    Left("worlds.local.supervision.processes", "clock files processes", BARE),
+    Left("worlds.local.supervision.pseudo", "files", BARE),
+    Left("worlds.local.supervision.terminals", "processes", BARE),
+    Left("worlds.local.supervision.wakeups", "files processes", BARE),
+    Left("worlds.local.supervisor", "clock files processes", BARE),
+    Left("worlds.local.workspaces.kept", "files randomness", NOT_YET),
+    Left("worlds.local.workspaces.telling", "files", NOT_YET),
+    Left("worlds.local.world", "files", NOT_YET),
+    Left("worlds.simulated.readers.text", "files", INPUT),
+)
