@@ -35,7 +35,7 @@ class Ticket:
 class Closed(Ticket):
     """Lets no gang start, whatever it is called."""
 
-    def key(self, gang: Gang) -> Hashable:
+    def gang_key(self, gang: Gang) -> Hashable:
         return None
 
     def permit(self, gang: Gang, placement: Placement, now: int) -> Reason | None:

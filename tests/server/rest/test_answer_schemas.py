@@ -21,8 +21,9 @@ from tests.server.conftest import Rig
 from tests.server.test_workloads import API
 
 PLACE = "#/components/schemas/"
-SENT = {"api", "model"}
-"""Packages of classes that answers consist of; `model` has those that `api` takes as they are."""
+SENT = {"api", "model", "transport"}
+"""Packages of classes that answers consist of; `model` has those that `api` takes as they are,
+`transport` those of refused requests, which the router answers as well."""
 
 
 @pytest.fixture(params=["server", "cluster"])

@@ -5,7 +5,7 @@ from collections.abc import Callable, Hashable
 from ganglion.engine.gangs.pending import Asked
 from ganglion.engine.gangs.rank import gpus_of
 from ganglion.engine.gangs.record import GangRecord
-from ganglion.engine.plugins.protocols import Plugins, Sharing
+from ganglion.engine.plugins.protocols import Equivalence, Plugins
 from ganglion.model.workload import Gang
 
 NEVER_LENT_TO = -1
@@ -35,7 +35,7 @@ def form(record: GangRecord) -> tuple[Hashable, ...]:
 def keys_of(plugins: Plugins) -> tuple[Callable[[Gang], Hashable], ...]:
     """What tells gangs apart for the plugins that may forbid a start, or a stop for its sake."""
     vetoes = (*plugins.permits, *plugins.preempts)
-    return tuple(each.key if isinstance(each, Sharing) else _itself for each in vetoes)
+    return tuple(each.gang_key if isinstance(each, Equivalence) else _itself for each in vetoes)
 
 
 def _itself(gang: Gang) -> Hashable:

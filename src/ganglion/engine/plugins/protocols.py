@@ -237,14 +237,14 @@ class Preempt(Protocol):
 
 
 @runtime_checkable
-class Sharing(Protocol):
+class Equivalence(Protocol):
     """A Permit or Preempt whose answer for one gang holds for all that wait as its equals.
 
     Equals are alike in queue, priority, pods, placement and time limit. Without this, gangs that
     ask are asked for one by one.
     """
 
-    def key(self, gang: Gang) -> Hashable:
+    def gang_key(self, gang: Gang) -> Hashable:
         """What else of a gang that asks the answer depends on."""
 
 

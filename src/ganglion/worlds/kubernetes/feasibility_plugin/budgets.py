@@ -69,7 +69,7 @@ class Budgets:
         """How many more pods a budget lets go, less those evicted that are still there."""
         return Spent().left(self._budgets[budget]) - self._leaving[budget]
 
-    def key(self, gang: Gang) -> Hashable:
+    def gang_key(self, gang: Gang) -> Hashable:
         """Nothing: budgets are about the victim."""
         del gang
         return None

@@ -179,7 +179,7 @@ class Dynamic:
         """Whether it matters to a gang what else runs, or to what runs whether it does."""
         return bound.is_choosy or _is_meant(bound, bound.site.crowd.guards)
 
-    def key(self, gang: Gang) -> Hashable:
+    def gang_key(self, gang: Gang) -> Hashable:
         """Nothing: gangs whose pods are alike wait for the same."""
         del gang
         return None
