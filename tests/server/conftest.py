@@ -19,7 +19,7 @@ from ganglion.server.controllers.controller import Controller
 from ganglion.server.loop.asked import Asked
 from ganglion.server.loop.service import Service
 from ganglion.server.requests.context import Context
-from ganglion.server.rest.home import Home
+from ganglion.server.rest.listening.home import Home
 from ganglion.server.state.feed import Feed
 from ganglion.server.state.transaction import Transaction
 from ganglion.server.telemetry.metrics import Metrics

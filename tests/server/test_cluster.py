@@ -10,7 +10,7 @@ from ganglion.model.errors import EnvironmentFault
 from ganglion.model.queue import Queue
 from ganglion.server.app import guarded, make_app
 from ganglion.server.requests.context import Context
-from ganglion.server.rest.guard import MOST_BYTES
+from ganglion.server.rest.listening.guard import MOST_BYTES
 from ganglion.server.views.cluster import queue_view
 from tests.engine import build
 from tests.server.conftest import Rig

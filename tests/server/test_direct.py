@@ -9,7 +9,7 @@ from starlette.types import Receive, Scope, Send
 
 from ganglion.server.direct import Direct
 from ganglion.server.requests.context import Context
-from ganglion.server.rest.guard import MOST_BYTES
+from ganglion.server.rest.listening.guard import MOST_BYTES
 from tests.server.process import until
 from tests.server.test_workloads import API
 

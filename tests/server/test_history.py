@@ -5,7 +5,7 @@ from typing import Any
 from fastapi.testclient import TestClient
 from sqlalchemy import update
 
-from ganglion.ledger.tables import workloads
+from ganglion.ledger.sql.tables import workloads
 from ganglion.model.events import GangEnded, GangPlaced, GangResized, GangStarted, Outcome
 from ganglion.model.placement import Placement, PodPlacement
 from ganglion.server.state.spending import Spending

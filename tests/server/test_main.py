@@ -14,8 +14,8 @@ import pytest
 
 from ganglion.ledger.lock import FileLock
 from ganglion.server.__main__ import main
-from ganglion.server.rest.address import bind, is_loopback
-from ganglion.server.rest.home import Home, ServerRecord
+from ganglion.server.rest.listening.address import bind, is_loopback
+from ganglion.server.rest.listening.home import Home, ServerRecord
 from tests.server.process import CLUSTER, Api, Nursery, until
 
 

@@ -141,7 +141,6 @@ FOLDERS: dict[str, dict[str, str]] = {
             "workload_discovery cluster_view pod_rules"
         ),
         "order_writer": "types instance write_rules http writes cluster_view reporting",
-        "equipment": "",
         "connection": "types instance sign_in http cluster_view reporting watches order_writer",
         "attempts": (
             "names types feasibility workload_kinds workload_discovery cluster_view reasons "
@@ -154,8 +153,7 @@ FOLDERS: dict[str, dict[str, str]] = {
         "queue_config": "types instance cluster_view config reporting controller",
         "submit": "names types http",
         "scheduler": (
-            "sign_in http cluster_view config reporting equipment connection controller "
-            "queue_config"
+            "sign_in http cluster_view config reporting connection controller queue_config"
         ),
         "leader_election": "types sign_in http",
     },

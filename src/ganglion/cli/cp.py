@@ -14,7 +14,7 @@ from ganglion.cli.connect import connect
 from ganglion.cli.contexts import Where, context_options
 from ganglion.cli.elsewhere import local_only
 from ganglion.cli.options import command
-from ganglion.client.terminals import STDOUT, Session, Status
+from ganglion.client.calls.terminals import STDOUT, Session, Status
 from ganglion.model.errors import EnvironmentFault, InputError, StateError
 
 if TYPE_CHECKING:

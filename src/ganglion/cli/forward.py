@@ -87,7 +87,7 @@ def _own(client: "Client", job: str) -> Way:
 
 def _listen(way: Way) -> socket.socket:
     """Listen on a local port; the process that has one in use is named."""
-    from ganglion.server.rest.address import bind
+    from ganglion.server.rest.listening.address import bind
 
     try:
         listener = bind(LOOPBACK, way.local)

@@ -83,7 +83,7 @@ def import_(file: Path, db: str) -> None:
     """
     from ganglion.ledger.ledger import Ledger
     from ganglion.ledger.transfer import imported
-    from ganglion.server.rest.home import Home
+    from ganglion.server.rest.listening.home import Home
 
     with _progress() as progress:
         opened = Ledger.open(_target(db) if db else Home(_home()).ledger)
@@ -103,7 +103,7 @@ def backup(file: Path, db: str) -> None:
     The copy of a file is a ledger.db that a home can be started with. Of a PostgreSQL database the
     file is an export, as of one moment; `ganglion ledger import` restores it.
     """
-    from ganglion.ledger import database
+    from ganglion.ledger.sql import database
     from ganglion.ledger.transfer import backed_up, exported
 
     if database.file_of(database.parse(_target(db))):

@@ -12,7 +12,7 @@ from ganglion.cli.formats import DASH, age, clock, now_ms
 from ganglion.cli.options import command, list_output, watch
 from ganglion.cli.tables import Column, print_pages, table_of
 from ganglion.cli.watching import on_screen, watch_screen
-from ganglion.client.paging import paged
+from ganglion.client.calls.paging import paged
 from ganglion.client.states import style
 
 if TYPE_CHECKING:

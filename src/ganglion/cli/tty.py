@@ -12,7 +12,7 @@ import tty
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from ganglion.client.terminals import STDERR, Session, Size, Status
+from ganglion.client.calls.terminals import STDERR, Session, Size, Status
 
 if TYPE_CHECKING:
     from types import FrameType

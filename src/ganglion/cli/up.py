@@ -145,7 +145,7 @@ def up(foreground: bool, **flags: int | float | str | tuple[str, ...] | None) ->
 def _serve(wish: Wish) -> None:
     from ganglion.client.home import home
     from ganglion.server.main import serve
-    from ganglion.server.rest.listen import MOST_CALLERS
+    from ganglion.server.rest.listening.listen import MOST_CALLERS
 
     cluster, nodes, policy = _read(wish)
     serve(

@@ -24,16 +24,16 @@ from ganglion.api.workloads import (
     WorkloadDetail,
     WorkloadPage,
 )
-from ganglion.client.again import Again
-from ganglion.client.bulk import Bulk
-from ganglion.client.daily import Daily, read_events
+from ganglion.client.calls.again import Again
+from ganglion.client.calls.bulk import Bulk
+from ganglion.client.calls.daily import Daily, read_events
+from ganglion.client.calls.placed import placed
+from ganglion.client.calls.policies import Policies
+from ganglion.client.calls.secrets import Secrets
+from ganglion.client.calls.terminals import Terminals
 from ganglion.client.filters import Filters, body_of
 from ganglion.client.home import home, read_token, server_of
 from ganglion.client.http import Http, path_of
-from ganglion.client.placed import placed
-from ganglion.client.policies import Policies
-from ganglion.client.secrets import Secrets
-from ganglion.client.terminals import Terminals
 from ganglion.model.errors import GanglionError
 from ganglion.model.fleet.capacity import FlavorReport
 

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from ganglion.api.events import EventView
     from ganglion.api.reasons import Verdict, Why
     from ganglion.api.workloads import Accepted, Suspension, WorkloadDetail, WorkloadPage
+    from ganglion.client.calls.terminals import Terminals
     from ganglion.client.filters import Filters
-    from ganglion.client.terminals import Terminals
 
 
 class LocalOnly(StateError):

@@ -10,7 +10,7 @@ from ganglion.ledger.chain import GENESIS, Progress, link, silent
 from ganglion.ledger.codec import UNREADABLE, decoded
 from ganglion.ledger.reader import PAGE, Reader
 from ganglion.ledger.records import Cut, Entry, Flaw
-from ganglion.ledger.tables import cycles, events
+from ganglion.ledger.sql.tables import cycles, events
 from ganglion.model.events import LedgerCut
 
 

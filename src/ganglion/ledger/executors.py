@@ -11,10 +11,10 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, Row, func, insert, inspect, select, update
 
-from ganglion.ledger import database
-from ganglion.ledger.faults import faults
-from ganglion.ledger.statements import Prepared, Session
-from ganglion.ledger.tables import executors
+from ganglion.ledger.sql import database
+from ganglion.ledger.sql.faults import faults
+from ganglion.ledger.sql.statements import Prepared, Session
+from ganglion.ledger.sql.tables import executors
 from ganglion.model.errors import NotExecutor, Superseded
 from ganglion.model.executor import Executor, Term, is_one_home
 from ganglion.seams.effects import SYSTEM, Effects

@@ -8,9 +8,9 @@ import msgspec
 from msgspec import Struct
 from sqlalchemy import Connection, Engine, Row, Select, and_, bindparam, func, or_, select
 
-from ganglion.ledger.faults import faults
 from ganglion.ledger.records import Filed
-from ganglion.ledger.tables import workloads
+from ganglion.ledger.sql.faults import faults
+from ganglion.ledger.sql.tables import workloads
 from ganglion.model.workload import Kind, Workload
 
 MOST_MS = 1 << 62

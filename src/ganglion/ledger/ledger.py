@@ -9,17 +9,17 @@ from typing import Any, Self
 import msgspec
 from sqlalchemy import Column, Connection, Engine, bindparam, delete, func, insert, select, update
 
-from ganglion.ledger import database
 from ganglion.ledger.chain import GENESIS, Progress, chained, silent
 from ganglion.ledger.executors import Executors
-from ganglion.ledger.faults import faults
 from ganglion.ledger.history import TRIMMED, trimmed
 from ganglion.ledger.lock import FileLock
-from ganglion.ledger.migrate import migrate
 from ganglion.ledger.reader import Reader
 from ganglion.ledger.records import Batch, Changed, Ended, Entry, Snapshot, Spacing, Submitted
-from ganglion.ledger.statements import Prepared, Session, first, transaction
-from ganglion.ledger.tables import cuts, cycles, events, snapshots, workloads
+from ganglion.ledger.sql import database
+from ganglion.ledger.sql.faults import faults
+from ganglion.ledger.sql.migrate import migrate
+from ganglion.ledger.sql.statements import Prepared, Session, first, transaction
+from ganglion.ledger.sql.tables import cuts, cycles, events, snapshots, workloads
 from ganglion.model.events import Event
 from ganglion.seams.effects import SYSTEM, Effects
 from ganglion.seams.randomness import Randomness

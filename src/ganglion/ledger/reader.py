@@ -17,12 +17,12 @@ from sqlalchemy import (
     text,
 )
 
-from ganglion.ledger import database
 from ganglion.ledger.codec import UNREADABLE, decoded, decoded_all
-from ganglion.ledger.faults import faults
 from ganglion.ledger.history import History
 from ganglion.ledger.records import Cut, Cycle, Entry, Flaw, Snapshot
-from ganglion.ledger.tables import SCHEMA, cuts, cycles, events, snapshots
+from ganglion.ledger.sql import database
+from ganglion.ledger.sql.faults import faults
+from ganglion.ledger.sql.tables import SCHEMA, cuts, cycles, events, snapshots
 from ganglion.model.errors import EnvironmentFault
 from ganglion.model.events import Event
 from ganglion.seams.effects import SYSTEM, Effects

@@ -18,13 +18,13 @@ import msgspec
 from msgspec import Struct
 from sqlalchemy import Connection, insert, select
 
-from ganglion.ledger import database
 from ganglion.ledger.chain import GENESIS, Progress, link, silent
-from ganglion.ledger.faults import faults
 from ganglion.ledger.ledger import Ledger
 from ganglion.ledger.reader import PAGE, Reader
 from ganglion.ledger.records import Cut, Entry, Snapshot
-from ganglion.ledger.tables import SCHEMA, cuts, cycles, events, snapshots, workloads
+from ganglion.ledger.sql import database
+from ganglion.ledger.sql.faults import faults
+from ganglion.ledger.sql.tables import SCHEMA, cuts, cycles, events, snapshots, workloads
 from ganglion.model.errors import Conflict, EnvironmentFault, FileError
 from ganglion.seams.effects import SYSTEM, Effects
 from ganglion.seams.files import SYSTEM_FILES, Files, FileStream, install, remove

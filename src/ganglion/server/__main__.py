@@ -11,7 +11,7 @@ from ganglion.model.errors import GanglionError
 
 def _parser() -> argparse.ArgumentParser:
     from ganglion.server.main import PORT  # noqa: PLC0415 - they need the extra
-    from ganglion.server.rest.listen import MOST_CALLERS  # noqa: PLC0415 - the same
+    from ganglion.server.rest.listening.listen import MOST_CALLERS  # noqa: PLC0415 - the same
 
     parser = argparse.ArgumentParser("python -m ganglion.server", description=__doc__)
     parser.add_argument("--home", type=Path, required=True, help="Ganglion's home directory")

@@ -14,15 +14,13 @@ from ganglion.server.requests.context import Context
 from ganglion.server.requests.health import standing
 from ganglion.server.requests.pod_sessions import all_ended
 from ganglion.server.rest import problems
-from ganglion.server.rest.guard import PREFIX, Guard
+from ganglion.server.rest.listening.guard import PREFIX, Guard
 from ganglion.server.rest.openapi import described
 from ganglion.server.rest.paths import Paths, known_query
 from ganglion.server.rest.request_id import Identified
 from ganglion.server.routes import (
-    bookings,
     bulk,
     cluster,
-    drains,
     history,
     policy,
     queues,
@@ -30,10 +28,10 @@ from ganglion.server.routes import (
     secrets,
     services,
     terminals,
-    use,
     workloads,
     workspaces,
 )
+from ganglion.server.routes.fleet import bookings, drains, use
 from ganglion.server.telemetry.metrics import Figures, Gauges
 from ganglion.server.views.cluster import waiting_by_reason
 from ganglion.transport.hosts import Hosts

@@ -9,7 +9,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from ganglion.model.errors import GanglionError
 from ganglion.server.requests.context import Context, body_of
 from ganglion.server.rest import problems
-from ganglion.server.rest.guard import PREFIX
+from ganglion.server.rest.listening.guard import PREFIX
 from ganglion.server.routes.workloads import MOST_KEY, taken
 
 PATH = f"{PREFIX}/workloads"

@@ -43,9 +43,9 @@ from ganglion.server.recovery.executor import Held, hold, resign
 from ganglion.server.recovery.retention import LedgerRetention
 from ganglion.server.requests.context import Context
 from ganglion.server.requests.pod_sessions import close_all
-from ganglion.server.rest.address import bind, is_loopback, url_of
-from ganglion.server.rest.home import SOCKET, Home, ServerRecord
-from ganglion.server.rest.listen import MOST_CALLERS, Listener
+from ganglion.server.rest.listening.address import bind, is_loopback, url_of
+from ganglion.server.rest.listening.home import SOCKET, Home, ServerRecord
+from ganglion.server.rest.listening.listen import MOST_CALLERS, Listener
 from ganglion.server.signals.access import Keys
 from ganglion.server.signals.loads import Loads
 from ganglion.server.signals.router_link import Door

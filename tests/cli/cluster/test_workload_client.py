@@ -9,7 +9,7 @@ import pytest
 from ganglion.cli.cluster.client import ClusterClient
 from ganglion.cli.cluster.one_by_one import OneByOne
 from ganglion.client import Client
-from ganglion.client.bulk import Bulk
+from ganglion.client.calls.bulk import Bulk
 from ganglion.client.workload_client import LocalOnly, ManyWorkloads, WorkloadClient
 
 ENDS = ((WorkloadClient, (Client, ClusterClient)), (ManyWorkloads, (Bulk, OneByOne)))

@@ -13,10 +13,10 @@ import pytest
 
 from ganglion.server.app import guarded, make_app
 from ganglion.server.requests.context import Context
-from ganglion.server.rest.address import bind
-from ganglion.server.rest.connections import Connection
-from ganglion.server.rest.guard import MOST_BYTES
-from ganglion.server.rest.listen import Listener
+from ganglion.server.rest.listening.address import bind
+from ganglion.server.rest.listening.connections import Connection
+from ganglion.server.rest.listening.guard import MOST_BYTES
+from ganglion.server.rest.listening.listen import Listener
 from ganglion.transport import unix
 from ganglion.transport.http import unix_transport
 from tests.server.many import measure

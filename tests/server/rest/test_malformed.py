@@ -10,8 +10,8 @@ from starlette.types import Receive, Scope, Send
 
 from ganglion.server.app import guarded, make_app
 from ganglion.server.requests.context import Context
-from ganglion.server.rest.address import bind
-from ganglion.server.rest.listen import Listener
+from ganglion.server.rest.listening.address import bind
+from ganglion.server.rest.listening.listen import Listener
 from ganglion.server.rest.request_id import Identified
 from ganglion.transport.problem import MEDIA_TYPE
 from tests.server.process import until

@@ -17,7 +17,7 @@ from fastapi.testclient import TestClient
 
 from ganglion.client import Client
 from ganglion.client.home import Unreachable
-from ganglion.server.rest.home import Home
+from ganglion.server.rest.listening.home import Home
 from ganglion.transport.hosts import Hosts
 from ganglion.transport.http import Unproven
 from tests.server.process import Nursery, until

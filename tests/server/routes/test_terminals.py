@@ -9,7 +9,7 @@ import pytest
 import uvicorn
 from starlette.types import Receive, Scope, Send
 
-from ganglion.server.rest.connections import Connection, limited
+from ganglion.server.rest.listening.connections import Connection, limited
 from tests.server.process import until
 
 MOST = 4

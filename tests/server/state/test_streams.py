@@ -17,8 +17,8 @@ from ganglion.ledger.records import Batch
 from ganglion.model.events import NodeLost, Outcome
 from ganglion.server.app import guarded, make_app
 from ganglion.server.requests.context import Context
-from ganglion.server.rest.address import bind
-from ganglion.server.rest.listen import Listener
+from ganglion.server.rest.listening.address import bind
+from ganglion.server.rest.listening.listen import Listener
 from ganglion.server.state import feed as feeds
 from tests.server.conftest import Rig
 from tests.server.process import until

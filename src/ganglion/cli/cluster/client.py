@@ -28,8 +28,8 @@ from ganglion.cli.cluster.gangs import NO_PODS
 from ganglion.cli.cluster.logs import Log, Part
 from ganglion.cli.cluster.one_by_one import OneByOne
 from ganglion.cli.cluster.scheduler import Scheduler
+from ganglion.client.calls.terminals import Terminals
 from ganglion.client.filters import Filters, passes
-from ganglion.client.terminals import Terminals
 from ganglion.client.workload_client import LocalOnly
 from ganglion.lifecycle.expand import gang_count
 from ganglion.model.errors import Conflict, FieldError, NotFound

@@ -11,7 +11,7 @@ from ganglion.model.errors import GanglionError, StateError
 
 
 class OneByOne:
-    """Answers as `ganglion.client.bulk.Bulk` does.
+    """Answers as `ganglion.client.calls.bulk.Bulk` does.
 
     Args:
         cluster: where the workloads are.

@@ -2,7 +2,7 @@
 
 from alembic import context
 
-from ganglion.ledger.tables import metadata
+from ganglion.ledger.sql.tables import metadata
 
 context.configure(
     connection=context.config.attributes["connection"],

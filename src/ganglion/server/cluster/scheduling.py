@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from ganglion.collector import relax
 from ganglion.extensions import load
-from ganglion.server.rest.address import bind, url_of
+from ganglion.server.rest.listening.address import bind, url_of
 from ganglion.server.state.audience import Audience, Show
 from ganglion.worlds.kubernetes.cluster_view.settings import Settings
 from ganglion.worlds.kubernetes.leader_election.lead import Lead

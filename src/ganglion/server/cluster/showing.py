@@ -8,7 +8,7 @@ from ganglion.server.cluster.controllers.eyes import sight_of
 from ganglion.server.cluster.controllers.keeper import Lives
 from ganglion.server.cluster.readonly import make_readonly_app
 from ganglion.server.cluster.source import ClusterSource
-from ganglion.server.rest.listen import Listener
+from ganglion.server.rest.listening.listen import Listener
 from ganglion.server.state.audience import Show
 from ganglion.worlds.kubernetes.scheduler import now_ms
 

@@ -19,7 +19,7 @@ from ganglion.ledger.audit import audited
 from ganglion.ledger.ledger import Ledger
 from ganglion.ledger.reader import Reader
 from ganglion.ledger.records import Cut, Snapshot, Spacing
-from ganglion.ledger.tables import events
+from ganglion.ledger.sql.tables import events
 from ganglion.ledger.transfer import exported
 from ganglion.model.errors import GanglionError
 from ganglion.model.events import LedgerCut

@@ -11,7 +11,7 @@ from msgspec import Struct, field
 from ganglion.lifecycle.workspaces.look import Look
 from ganglion.model.errors import InputError
 from ganglion.server.loop.service import Service
-from ganglion.server.rest.home import Home
+from ganglion.server.rest.listening.home import Home
 from ganglion.server.signals.access import Keys
 from ganglion.server.state.feed import Feed
 from ganglion.server.telemetry.metrics import Metrics

@@ -7,7 +7,7 @@ from fastapi import FastAPI
 from pydantic.json_schema import models_json_schema
 
 from ganglion.server.rest.answer_schemas import schemas_of
-from ganglion.server.rest.guard import METRICS, OPEN
+from ganglion.server.rest.listening.guard import METRICS, OPEN
 from ganglion.specs.policy.bookings import BookingFile
 from ganglion.specs.policy.queue_schema import QueueFile
 from ganglion.specs.workload.schema import WorkloadFile

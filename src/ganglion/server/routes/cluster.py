@@ -16,8 +16,8 @@ from ganglion.server.commands import live
 from ganglion.server.requests import health
 from ganglion.server.requests.context import Context, Here
 from ganglion.server.rest.filters import OrderQuery, StateQuery, TextQuery
-from ganglion.server.rest.guard import METRICS
 from ganglion.server.rest.inputs import Input
+from ganglion.server.rest.listening.guard import METRICS
 from ganglion.server.rest.problems import ERRORS
 from ganglion.server.rest.sending import Routes, sent
 from ganglion.server.state.feed import Patient

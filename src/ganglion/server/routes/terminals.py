@@ -18,7 +18,7 @@ from ganglion.model.events.access import Verb
 from ganglion.server.requests.context import Context
 from ganglion.server.requests.pod_sessions import PodSession
 from ganglion.server.requests.terminals import Asked, Ending, Seat, meant, relay, seat_of
-from ganglion.server.rest.connections import PEER
+from ganglion.server.rest.listening.connections import PEER
 from ganglion.server.rest.problems import answer
 from ganglion.worlds.local.attempts.listening import Listener, listener
 from ganglion.worlds.local.attempts.reaching import Ends, execute, terminal

@@ -5,8 +5,11 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from ganglion.engine.plugins.protocols import Plugins
+from ganglion.model.errors import FieldError, PluginError
 from ganglion.model.policy import Policy
 from ganglion.model.queue import Queue
+from ganglion.specs.wording import first_of
 from ganglion.worlds.kubernetes.cluster_view.orders import Changed
 from ganglion.worlds.kubernetes.config.read import (
     IN_FORCE,
@@ -23,6 +26,10 @@ from ganglion.worlds.kubernetes.types.meta import Anything
 KINDS = {"queue": "Queue", "policy": "Policy"}
 DEFAULT_QUEUE = "default"
 """Exists, without quota, as long as no `Queue` of its name does: pods that name none are in it."""
+
+Load = Callable[[Policy], Plugins]
+_POINTS = ("scores", "filters", "permits", "preempts")
+_BARE = Policy(scores=())
 
 
 class QueueTree:
@@ -144,3 +151,24 @@ def _beside(other: Subject, first: Subject, known: Verdicts) -> Verdict | None:
         "it counts: make both equal, or give this one another name"
     )
     return Verdict(other.kind, meta.name, meta.generation, Reason.ELSEWHERE, message, uid=meta.uid)
+
+
+def named_plugins(policy: Policy) -> tuple[object, ...]:
+    """What decides which plugins are loaded."""
+    return tuple(getattr(policy, point) for point in _POINTS)
+
+
+def plugin_check(load: Load) -> Callable[[Policy], None]:
+    """A check that all plugins of a policy can be loaded; it raises FieldError with all faults."""
+
+    def check(policy: Policy) -> None:
+        problems: list[FieldError] = []
+        for point in _POINTS:
+            try:
+                load(replace(_BARE, **{point: getattr(policy, point)}))
+            except PluginError as error:
+                problems.append(FieldError(error.message, key=point, hint=error.hint))
+        if problems:
+            raise first_of(problems)
+
+    return check

@@ -24,10 +24,9 @@ from ganglion.worlds.kubernetes.cluster_view.settings import Settings
 from ganglion.worlds.kubernetes.config.read import Configuration
 from ganglion.worlds.kubernetes.connection import Connection
 from ganglion.worlds.kubernetes.controller import Controller, News
-from ganglion.worlds.kubernetes.equipment import checking, named
 from ganglion.worlds.kubernetes.http.client import SILENCE_S
 from ganglion.worlds.kubernetes.http.tally import Call
-from ganglion.worlds.kubernetes.queue_config import QueueTree
+from ganglion.worlds.kubernetes.queue_config import QueueTree, named_plugins, plugin_check
 from ganglion.worlds.kubernetes.reporting.reports import Reporter, figures_of, reserved, unsettled
 from ganglion.worlds.kubernetes.sign_in.config import Endpoint
 
@@ -98,9 +97,9 @@ class Scheduler:
         own = settings or Settings()
         default, instance = own.default_queue, own.instance
         self.instance = instance
-        self._tree = QueueTree(policy_name, checking(load), default, instance)
+        self._tree = QueueTree(policy_name, plugin_check(load), default, instance)
         self._reporter = Reporter()
-        self._load, self._outdated, self._plugins = load, outdated, named(policy)
+        self._load, self._outdated, self._plugins = load, outdated, named_plugins(policy)
         self._may, self._turned, self._clock = may, turned, clock
         self._inbox: queue.SimpleQueue[Sequence[News]] = queue.SimpleQueue()
         self._lock = threading.RLock()
@@ -309,7 +308,7 @@ class Scheduler:
 
     def _apply(self, found: Configuration, now: int) -> None:
         policy = replace(found.policy, repair=True)
-        if named(policy) != self._plugins:
+        if named_plugins(policy) != self._plugins:
             self._equip(policy)
         self.controller.scene.tenancy = found.tenancy
         self.controller.configure(found.queues, policy, now)
@@ -321,7 +320,7 @@ class Scheduler:
             self._outdated()
         else:
             self.controller.equip(policy, self._load(policy))
-            self._plugins = named(policy)
+            self._plugins = named_plugins(policy)
 
     def _report(self, now: int) -> None:
         """Have written what became of queues and policies, where it is time to."""

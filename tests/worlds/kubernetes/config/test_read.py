@@ -24,7 +24,7 @@ from ganglion.specs.policy.policy import parse_policy
 from ganglion.worlds.kubernetes.config.read import configuration
 from ganglion.worlds.kubernetes.config.status import LONGEST_MESSAGE
 from ganglion.worlds.kubernetes.config.verdicts import Reason
-from ganglion.worlds.kubernetes.equipment import checking
+from ganglion.worlds.kubernetes.queue_config import plugin_check
 
 
 def test_queues_are_those_that_a_file_of_the_same_words_makes() -> None:
@@ -145,7 +145,7 @@ def test_a_message_has_room_for_a_status_and_counts_what_it_leaves_out(wrong: bo
 
 def test_all_plugins_that_a_policy_lacks_are_told_at_once() -> None:
     lacking = policy(scores=["no-such"], filters=["none-such"])
-    found = configuration([], [lacking], check=checking(load))
+    found = configuration([], [lacking], check=plugin_check(load))
     message = verdict(found, "default", "Policy").message
     assert "spec.scores: " in message
     assert "spec.filters: " in message

@@ -8,10 +8,9 @@ from typing import TypeVar, overload
 
 import msgspec
 
-from ganglion.worlds.kubernetes.http.errors import ApiError
+from ganglion.worlds.kubernetes.http.errors import ApiError, pause_s, worth_repeating
 from ganglion.worlds.kubernetes.http.listing import Listing, Reading, Unreadable
 from ganglion.worlds.kubernetes.http.patches import Patch
-from ganglion.worlds.kubernetes.http.retry import pause_s, worth_repeating
 from ganglion.worlds.kubernetes.http.session import JSON, Line, Params
 from ganglion.worlds.kubernetes.http.tally import NONE, OK, Tally
 from ganglion.worlds.kubernetes.sign_in.config import Endpoint

@@ -1,4 +1,4 @@
-"""What an API server can answer, as exceptions.
+"""What an API server can answer, as exceptions, and which requests are worth repeating, and when.
 
 ApiError                 everything below; exit code 1
 ├── Forbidden   401 403  wrong credentials, or not allowed to
@@ -10,12 +10,17 @@ ApiError                 everything below; exit code 1
 └── Broken      5xx      the server failed, cannot be reached, or fell silent
 """
 
+import random
 from collections.abc import Mapping
 
 import msgspec
 from msgspec import Struct
 
 from ganglion.model.errors import EnvironmentFault
+
+FIRST_S = 0.1
+LONGEST_S = 5.0
+"""First and longest pause before a request is repeated."""
 
 
 class Cause(Struct, frozen=True):
@@ -171,3 +176,19 @@ def _error(request: str, status: int, said: Status, retry_after_s: int) -> ApiEr
 def class_of(status: int) -> type[ApiError]:
     """Return the exception of an HTTP status."""
     return _BY_STATUS.get(status) or (Refused if 400 <= status < 500 else Broken)
+
+
+def worth_repeating(error: ApiError) -> bool:
+    """Whether the same request may succeed a little later."""
+    return isinstance(error, Broken | TooMany)
+
+
+def pause_s(attempt: int, error: ApiError | None = None, longest_s: float = LONGEST_S) -> float:
+    """Return how long to wait after attempt number `attempt`, counted from 0, in seconds.
+
+    The pauses double, and differ from one client to the next, so that those whom one outage
+    struck do not come back all at once. The server's own wish is the least.
+    """
+    longest = min(longest_s, FIRST_S * (1 << min(attempt, 16)))
+    wish = error.retry_after_s if error else 0
+    return wish + longest * random.uniform(0.5, 1.0)

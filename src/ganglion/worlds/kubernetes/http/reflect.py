@@ -25,10 +25,10 @@ from ganglion.worlds.kubernetes.http.errors import (
     Gone,
     Refused,
     error_of_event,
+    pause_s,
 )
 from ganglion.worlds.kubernetes.http.known import Change, HasMeta, Known
 from ganglion.worlds.kubernetes.http.listing import Unreadable
-from ganglion.worlds.kubernetes.http.retry import pause_s
 from ganglion.worlds.kubernetes.http.session import Params
 
 __all__ = ["Change", "HasMeta", "Reflector"]

@@ -9,7 +9,7 @@ import structlog
 import uvicorn
 from starlette.types import ASGIApp
 
-from ganglion.server.rest.connections import Conversation, limited
+from ganglion.server.rest.listening.connections import Conversation, limited
 from ganglion.tracing import spans
 from ganglion.transport.limits import BACKLOG, IDLE_S, affordable
 

@@ -7,9 +7,9 @@ from uuid import uuid4
 import msgspec
 
 from ganglion.api.bulk import BatchAnswer, BulkAnswer
+from ganglion.client.calls.placed import placed
 from ganglion.client.filters import Filters, body_of
 from ganglion.client.http import Http
-from ganglion.client.placed import placed
 
 Document = Mapping[str, Any]
 

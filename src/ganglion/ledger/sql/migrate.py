@@ -3,8 +3,8 @@
 from sqlalchemy import Connection, inspect, text
 
 from ganglion.ledger.chain import Progress, silent
-from ganglion.ledger.faults import faults
-from ganglion.ledger.tables import SCHEMA
+from ganglion.ledger.sql.faults import faults
+from ganglion.ledger.sql.tables import SCHEMA
 from ganglion.model.errors import EnvironmentFault
 
 

@@ -8,7 +8,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ganglion.server.rest.connections import PEER
+from ganglion.server.rest.listening.connections import PEER
 from ganglion.server.rest.problems import problem
 from ganglion.transport import proof
 from ganglion.transport.hosts import Hosts, is_foreign

@@ -11,8 +11,8 @@ import msgspec
 from ganglion.api.events import EventView
 from ganglion.api.use import NodeDetail, UsePage
 from ganglion.api.workloads import HistoryItem, HistoryPage
+from ganglion.client.calls.paging import paged
 from ganglion.client.errors import ended, fault_of
-from ganglion.client.paging import paged
 
 if TYPE_CHECKING:
     from ganglion.client.http import Http

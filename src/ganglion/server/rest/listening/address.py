@@ -5,7 +5,7 @@ import ipaddress
 import socket
 
 from ganglion.model.errors import EnvironmentFault, InputError
-from ganglion.server.rest.home import holder_of
+from ganglion.server.rest.listening.home import holder_of
 from ganglion.transport.accepting import Listening
 
 

@@ -9,9 +9,9 @@ from alembic.migration import MigrationContext
 from ganglion.ledger.audit import audited
 from ganglion.ledger.ledger import Ledger
 from ganglion.ledger.lock import FileLock
-from ganglion.ledger.migrate import migrate
 from ganglion.ledger.records import Batch
-from ganglion.ledger.tables import SCHEMA, metadata
+from ganglion.ledger.sql.migrate import migrate
+from ganglion.ledger.sql.tables import SCHEMA, metadata
 from ganglion.model.errors import EnvironmentFault, InputError
 from ganglion.model.events import NodeLost
 

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from ganglion.server.rest.connections import Joined
+from ganglion.server.rest.listening.connections import Joined
 
 
 class Recorded(asyncio.Transport):

@@ -6,8 +6,8 @@ from sqlite3 import Connection as Sqlite
 from sqlalchemy import URL, Connection, Engine, event, make_url, text
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 
-from ganglion.ledger.faults import faults
 from ganglion.ledger.lock import FileLock
+from ganglion.ledger.sql.faults import faults
 from ganglion.model.errors import EnvironmentFault, InputError, InUse
 from ganglion.seams.connections import SYSTEM_CONNECTIONS, Connections
 from ganglion.seams.effects import SYSTEM, Effects

@@ -1,0 +1,1 @@
+"""Parts of `Client`, each about one subject of the server's routes."""

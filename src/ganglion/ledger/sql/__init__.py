@@ -1,0 +1,1 @@
+"""The database under a ledger: tables, their migration, statements, faults in plain words."""

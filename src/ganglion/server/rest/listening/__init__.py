@@ -1,0 +1,1 @@
+"""Where a server listens, its connections, and who may ask."""

@@ -1,0 +1,1 @@
+"""Routes about nodes: bookings, drains, present use."""
