@@ -16,7 +16,8 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test quick soak check lint style docs bench sbom requirements clean
+.PHONY: help setup demo test quick soak check lint style ruff types pytest docs bench sbom requirements \
+	clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -61,17 +62,25 @@ lint: style
 	$(BIN)/python -m tools.archlint
 
 # Tests check all that archlint does.
-style: $(VENV)/.dev
+style: ruff types
+
+ruff: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+types: $(VENV)/.dev
 	$(BIN)/mypy
 
 check: style
 	$(BIN)/pytest tests/architecture
 	$(BIN)/python tools/import_budget.py
 
-test: style
+# Types are checked beside the tests, which wait for a part of their time.
+test: ruff
 	$(BIN)/python tools/import_budget.py
+	@$(MAKE) --no-print-directory --jobs 2 types pytest
+
+pytest: $(VENV)/.dev
 	HYPOTHESIS_PROFILE=ci $(BIN)/pytest -n auto --maxprocesses 4 --dist loadgroup --hypothesis-seed=$(SEED)
 
 # BASE: where the branch began.

@@ -33,7 +33,7 @@ sys.dont_write_bytecode = False
 # Machines differ in speed: a slow example is no failure, and the seed is given and printed.
 settings.register_profile(
     "ci",
-    max_examples=examples(100),
+    max_examples=examples(50, nightly=2_000),
     deadline=None,
     database=None,
     print_blob=True,

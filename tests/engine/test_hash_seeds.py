@@ -6,7 +6,9 @@ import sys
 
 from tools.archlint.source import ROOT
 
-WORLDS = ("1", "2", "3")
+from tests.effort import examples
+
+WORLDS = tuple(str(seed) for seed in range(1, 1 + examples(2, nightly=6)))
 
 
 def test_decisions_are_the_same_under_two_hash_seeds() -> None:

@@ -11,10 +11,11 @@ from ganglion.model.events import GangStarted
 from ganglion.model.plan import Plan
 from ganglion.model.queue import Queue
 from ganglion.model.resources import Amount, GpuRequest, PodRequest
+from tests.effort import examples
 from tests.engine.build import gang, node, state_of, submit
 from tests.engine.limits import HOUR, drawn, gpus, play, systematic, would_start
 
-DRAWN = int(os.environ.get("GANGLION_LIMIT_SCENES", "200"))
+DRAWN = int(os.environ.get("GANGLION_LIMIT_SCENES") or examples(70))
 """Random scenes for each policy."""
 
 

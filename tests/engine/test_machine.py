@@ -281,12 +281,14 @@ def node_states(state: ClusterState) -> dict[str, object]:
 
 
 TestEngine = Engine.TestCase
-TestEngine.settings = settings(max_examples=examples(150), stateful_step_count=40, deadline=None)
+TestEngine.settings = settings(
+    max_examples=examples(60, nightly=3_000), stateful_step_count=40, deadline=None
+)
 
 
 def test_long_lives_of_random_fleets() -> None:
     """The same rules in uniformly random order: deeper than examples that shrink well."""
-    for seed in range(examples(24, nightly=1200)):
+    for seed in range(examples(10, nightly=1200)):
         rng = Random(seed)
         engine = Engine()
         engine.begin(rng, rng.randint(1, 10), cards=seed % 2 == 1)

@@ -68,7 +68,7 @@ OFTEN = ("submit_service", "submit_service", "start_all", "sleep_or_wake", "refl
 
 @pytest.mark.parametrize("name", POLICIES)
 def test_no_decision_breaks_a_floor_or_a_contract(name: str) -> None:
-    for seed in sample(SEEDS, 3, list(POLICIES).index(name)):
+    for seed in sample(SEEDS, 6, list(POLICIES).index(name)):
         rng = Random(f"{name} {seed}")
         engine = Services(POLICIES[name])
         engine.begin(rng, rng.randint(2, 8))
@@ -87,7 +87,7 @@ def test_no_decision_breaks_a_floor_or_a_contract(name: str) -> None:
     ("turn", "entitlement"), ((0, Entitlement.QUOTA), (1, Entitlement.DOMINANT))
 )
 def test_the_same_under_the_entitlements_of_kueue(turn: int, entitlement: Entitlement) -> None:
-    for seed in sample(SEEDS, 5, turn):
+    for seed in sample(SEEDS, 10, turn):
         rng = Random(seed)
         policy = Policy(entitlement=entitlement, heads_only=seed % 2 == 0)
         engine = Services(replace(policy, repair=seed % 3 == 0))

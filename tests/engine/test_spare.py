@@ -209,7 +209,7 @@ class _Play:
         return cycle(state, ends, self.now)
 
 
-@settings(max_examples=examples(60), deadline=None)
+@settings(max_examples=examples(30, nightly=1_200), deadline=None)
 @given(st.integers(0, 10**9))
 def test_nobody_waits_for_room_that_spare_gangs_hold(seed: int) -> None:
     play = _Play(seed)

@@ -56,7 +56,7 @@ FILES = scope(
 
 
 @given(FILES)
-@settings(max_examples=examples(300))
+@settings(max_examples=examples(150, nightly=6_000))
 def test_a_policy_is_understood_or_refused_in_words(data: dict[str, Any]) -> None:
     try:
         parse_policy(json.dumps(data), "p.yaml", flavors=["H100"])

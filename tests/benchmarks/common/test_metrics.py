@@ -115,7 +115,7 @@ JOBS = st.lists(
 )
 
 
-@settings(max_examples=examples(40), deadline=None)
+@settings(max_examples=examples(20, nightly=800), deadline=None)
 @given(JOBS, st.sampled_from(sorted(TEXTBOOK)))
 def test_no_schedule_beats_the_bounds(listed: list[tuple[int, int, int]], policy: str) -> None:
     jobs = tuple(job(n, *each) for n, each in enumerate(sorted(listed)))

@@ -127,7 +127,7 @@ def peak(schedule: Schedule) -> int:
     return most
 
 
-@settings(max_examples=examples(40), deadline=None)
+@settings(max_examples=examples(20, nightly=800), deadline=None)
 @given(JOBS, st.sampled_from(STAYING))
 def test_no_gpu_is_used_twice(jobs: list[tuple[int, int, int]], policy: str) -> None:
     schedule = replay(cluster(*jobs, nodes=2), TEXTBOOK[policy])
@@ -136,7 +136,7 @@ def test_no_gpu_is_used_twice(jobs: list[tuple[int, int, int]], policy: str) -> 
     assert all(done.wait >= 0 for done in schedule.done)
 
 
-@settings(max_examples=examples(40), deadline=None)
+@settings(max_examples=examples(20, nightly=800), deadline=None)
 @given(JOBS)
 def test_strict_fifo_starts_in_the_order_of_submission(jobs: list[tuple[int, int, int]]) -> None:
     schedule = replay(cluster(*jobs, nodes=2), TEXTBOOK["fifo"])
@@ -145,7 +145,7 @@ def test_strict_fifo_starts_in_the_order_of_submission(jobs: list[tuple[int, int
     assert starts == sorted(starts)
 
 
-@settings(max_examples=examples(40), deadline=None)
+@settings(max_examples=examples(20, nightly=800), deadline=None)
 @given(JOBS, st.sampled_from(["srsf", "srtf", "las"]))
 def test_a_preempted_job_does_all_its_work(jobs: list[tuple[int, int, int]], policy: str) -> None:
     schedule = replay(cluster(*jobs, nodes=2), TEXTBOOK[policy])

@@ -67,7 +67,7 @@ requests = st.lists(
 )
 
 
-@settings(max_examples=examples(100), deadline=None)
+@settings(max_examples=examples(50, nightly=2_000), deadline=None)
 @given(requests, st.integers(1, 200))
 def test_no_replica_serves_two_at_once_and_nobody_is_forgotten(
     many: list[Request], percent: int

@@ -18,6 +18,7 @@ from ganglion.model.policy import Entitlement, Future, Order, Policy
 from ganglion.model.queue import Queue
 from ganglion.model.resources import GpuRequest, PodRequest
 from ganglion.model.workload import Constraints, Topology
+from tests.effort import examples, sample
 from tests.engine import random_fleets as make
 from tests.engine.build import gang, node, state_of, submit
 from tests.engine.placement.test_place import RACKS
@@ -184,7 +185,7 @@ def test_closed_nodes_are_named_with_what_is_said_of_them() -> None:
 def test_what_is_suggested_starts_the_gang_in_a_real_cycle(entitlement: Entitlement) -> None:
     """Also behind others, and while not all of the last news has been acted upon."""
     told = 0
-    for seed in range(int(os.environ.get("GANGLION_SUGGESTION_SEEDS", "6"))):
+    for seed in range(int(os.environ.get("GANGLION_SUGGESTION_SEEDS") or examples(3))):
         state = busy(seed, Policy(entitlement=entitlement))
         rng, now = Random(seed), 6
         for event in news(state, rng):
@@ -201,7 +202,7 @@ def test_what_is_suggested_starts_the_gang_in_a_real_cycle(entitlement: Entitlem
                 assert gets_a_place(fork(state), events, name, now), (seed, suggestion)
                 told += 1
         assert snapshot(state) == before
-    assert told > 5
+    assert told > 3
 
 
 def gets_a_place(state: ClusterState, events: list[ev.Event], name: str, now: int) -> bool:
@@ -227,7 +228,7 @@ def snapshot(state: ClusterState) -> object:
 
 def test_verdicts_and_suggestions_hold_on_random_fleets() -> None:
     """What a verdict promises happens when the gang is submitted; never means never."""
-    for seed in range(150):
+    for seed in sample(range(150), 3):
         rng = Random(seed)
         state = state_of(queues=())
         cycle(state, [ev.QueueSet(0, queue) for queue in make.queue_tree(rng)], 0)

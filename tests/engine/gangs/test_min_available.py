@@ -23,6 +23,7 @@ from ganglion.model.policy import (
 from ganglion.model.queue import Preemption, Queue, Victims
 from ganglion.model.resources import Amount
 from ganglion.model.workload import Checkpoint, Gang, Kind
+from tests.effort import sample
 from tests.engine.build import gang, node
 from tests.engine.guarded import Guarded
 
@@ -183,10 +184,10 @@ def test_what_is_missing_below_the_floor_goes_before_all_else_of_its_priority() 
 @pytest.mark.parametrize("name", POLICIES)
 def test_floors_hold_while_services_and_training_fight(name: str) -> None:
     stopped = 0
-    for seed in range(12):
+    for seed in sample(range(12), 3, turn=len(name)):
         rng = Random(seed)
         stopped += fight(rng, POLICIES[name])
-    assert stopped > 10, "nobody was ever stopped: the test shows nothing"
+    assert stopped > 2, "nobody was ever stopped: the test shows nothing"
 
 
 def fight(rng: Random, policy: Policy) -> int:

@@ -17,6 +17,7 @@ from ganglion.engine.topology.pod_shape import shapes_of
 from ganglion.model.causes import CauseKind
 from ganglion.model.events import GangSubmitted, NodeAdded, QueueSet
 from ganglion.model.placement import PodPlacement
+from tests.effort import sample
 from tests.engine import random_fleets as make
 
 
@@ -63,7 +64,7 @@ def one_by_one(
 @pytest.mark.parametrize("slots", [1, 4])
 def test_the_next_offer_is_the_cheapest_of_all_nodes(slots: int) -> None:
     compared = unpriced = 0
-    for seed in range(30):
+    for seed in sample(range(30), 3, turn=slots):
         rng = Random(seed)
         state = crowded(rng)
         stock = Stock(state, priced_at_random(rng, state))
@@ -83,5 +84,5 @@ def test_the_next_offer_is_the_cheapest_of_all_nodes(slots: int) -> None:
         unpriced += len(ranks) * (len(taken) + 1) - effort.used
         tentative.undo()
         state.validate()
-    assert compared > 100
+    assert compared > 30
     assert unpriced > 0, "some nodes are never priced"

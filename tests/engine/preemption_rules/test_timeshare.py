@@ -149,7 +149,7 @@ def test_whoever_had_less_goes_first_when_room_comes_free() -> None:
     assert [each.gang.id for each in after.starts] == ["newest/0"], "long had an hour already"
 
 
-@settings(deadline=None, max_examples=examples(60))
+@settings(deadline=None, max_examples=examples(30, nightly=1_200))
 @given(st.integers(1, 8), st.integers(1, 400), st.integers(1, 64), st.integers(0, 9))
 def test_a_gang_is_passed_as_soon_as_it_is_above_a_level_and_no_sooner(
     gpus: int, hours: int, before: int, level: int
@@ -194,7 +194,7 @@ def test_a_lane_that_stays_shut_holds_no_gang_that_could_start(seed: int) -> Non
     drive(stage, look=look)
 
 
-@settings(deadline=None, max_examples=examples(25))
+@settings(deadline=None, max_examples=examples(12, nightly=500))
 @given(st.lists(st.integers(1, 60), min_size=2, max_size=12), st.integers(1, 4))
 def test_a_gang_yields_no_more_often_than_the_logarithm_of_its_service(
     sizes: list[int], gpus: int

@@ -10,6 +10,7 @@ from ganglion.engine.state.cluster_state import ClusterState
 from ganglion.model import events as ev
 from ganglion.model.errors import GanglionError
 from ganglion.model.policy import Entitlement, Policy, Usage
+from tests.effort import sample
 from tests.engine.test_machine import Engine, node_states, random_step
 
 HALF_LIFE = Policy(usage=Usage(half_life_ms=3_600_000))
@@ -126,7 +127,7 @@ class Failing(Engine):
 @pytest.mark.parametrize("number", range(len(POLICIES)))
 def test_an_event_that_fails_anywhere_leaves_everything_as_it_was(number: int) -> None:
     failed = 0
-    for seed in range(6):
+    for seed in sample(range(6), 3, turn=number):
         rng = Random(seed)
         engine = Failing(rng, POLICIES[number])
         engine.begin(rng, rng.randint(1, 6))
@@ -136,4 +137,4 @@ def test_an_event_that_fails_anywhere_leaves_everything_as_it_was(number: int) -
             engine.every_invariant_holds()
         engine.teardown()
         failed += engine.failed
-    assert failed > 40
+    assert failed > 6

@@ -129,7 +129,7 @@ def _jobs(rng: Random, count: int) -> list[tuple[Gang, int]]:
     st.sampled_from((0, 750)),
 )
 @example(13783937, 3, Backfill.EASY, 1, Order.FAIR, 0)  # the holder starts elsewhere
-@settings(max_examples=examples(40), deadline=None)
+@settings(max_examples=examples(20, nightly=800), deadline=None)
 def test_no_reservation_is_delayed_or_overlapped_when_limits_hold(
     seed: int, size: int, backfill: Backfill, reservations: int, order: Order, patience: int
 ) -> None:
@@ -143,7 +143,7 @@ def test_no_reservation_is_delayed_or_overlapped_when_limits_hold(
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 4))
-@settings(max_examples=examples(25), deadline=None)
+@settings(max_examples=examples(12, nightly=500), deadline=None)
 def test_no_gang_is_on_a_node_during_a_booking_that_is_not_for_it(seed: int, size: int) -> None:
     rng = Random(seed)
     nodes = [make.node(rng, f"n{number}") for number in range(size)]

@@ -16,12 +16,15 @@ from ganglion.model.queue import Queue
 from ganglion.model.workload import Checkpoint, Gang
 from ganglion.specs.policy.presets import preset
 from ganglion.worlds.simulated.job import SimJob
+from tests.effort import sample
 from tests.engine.build import gang, node
 
 MINUTE = 60_000
 WIDE_AT, STREAM = 60 * MINUTE, 480 * MINUTE
 MEAN = 30 * MINUTE
 GPUS = 16
+PRESETS = ("default", "slurm-like")
+"""Policies with reservations; `make soak` takes both."""
 
 
 def _wait(policy: Policy, seed: int, *, narrow: bool, wide: bool) -> int:
@@ -57,7 +60,7 @@ def _draining(name: str) -> Policy:
     return replace(policy, future=replace(policy.future, starving_permille=3000))
 
 
-@pytest.mark.parametrize("name", ["default", "slurm-like"])
+@pytest.mark.parametrize("name", [PRESETS[each] for each in sample(range(2), 2)])
 def test_without_limits_a_wide_gang_waits_at_most_three_times_as_long(name: str) -> None:
     policy = _draining(name)
     with_limits = _wait(policy, 0, narrow=True, wide=True)

@@ -95,7 +95,7 @@ def test_every_node_is_tried_although_a_cycle_tries_few(work: int) -> None:
     assert len(plans) == (2 if work == PER_CYCLE else stuck + 1)
 
 
-@settings(deadline=None, max_examples=examples(60))
+@settings(deadline=None, max_examples=examples(30, nightly=1_200))
 @given(st.integers(0, 2**32 - 1))
 def test_empty_nodes_become_more_and_then_nothing_moves(seed: int) -> None:
     rng = Random(seed)

@@ -167,7 +167,7 @@ def test_a_booking_that_is_taken_back_in_time_moves_nobody() -> None:
     assert stopped(at(state, BEGIN)) == []
 
 
-@settings(max_examples=examples(40), deadline=None)
+@settings(max_examples=examples(20, nightly=800), deadline=None)
 @given(
     st.lists(
         st.sampled_from([None, Checkpoint(0), Checkpoint(HOUR), Checkpoint(90 * MINUTE)]),

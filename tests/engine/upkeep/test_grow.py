@@ -198,7 +198,7 @@ def test_a_growing_gang_stops_nobody() -> None:
     assert not running(state, LATER).stops
 
 
-@settings(deadline=None, max_examples=examples(60))
+@settings(deadline=None, max_examples=examples(30, nightly=1_200))
 @given(st.integers(0, 2**32 - 1), st.sampled_from((0, 1000)))
 def test_growth_comes_to_rest_within_every_limit(seed: int, restart_ms: int) -> None:
     rng = Random(seed)

@@ -25,11 +25,12 @@ from ganglion.model.plan import Phase, Plan
 from ganglion.model.policy import Backfill, Evict, Future, Policy, Repack
 from ganglion.model.queue import Preemption, Victims
 from ganglion.model.workload import Gang
+from tests.effort import examples
 from tests.engine.build import gang, node, state_of, submit
 
 HOUR = 3_600_000
 RESTART = 60_000
-SEEDS = int(os.environ.get("GANGLION_GROWTH_SEEDS", "25"))
+SEEDS = int(os.environ.get("GANGLION_GROWTH_SEEDS") or examples(10))
 STEPS = 24
 POLICY = Policy(
     preemption=Preemption(preempt=Victims.NEVER, reclaim=Victims.NEVER),

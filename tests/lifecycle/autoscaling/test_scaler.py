@@ -279,7 +279,7 @@ def story(scaling: Scaling, steps: list[tuple[int, int | None, int | None]]) -> 
     return found
 
 
-@settings(max_examples=examples(200), deadline=None)
+@settings(max_examples=examples(100, nightly=4_000), deadline=None)
 @given(scalings, readings)
 def test_never_below_the_floor_nor_above_the_ceiling(
     scaling: Scaling, steps: list[tuple[int, int | None, int | None]]
@@ -288,7 +288,7 @@ def test_never_below_the_floor_nor_above_the_ceiling(
         assert scaling.floor <= found.replicas <= scaling.ceiling
 
 
-@settings(max_examples=examples(200), deadline=None)
+@settings(max_examples=examples(100, nightly=4_000), deadline=None)
 @given(scalings, readings)
 def test_a_hold_never_lets_a_replica_go_and_every_alarm_is_a_hold(
     scaling: Scaling, steps: list[tuple[int, int | None, int | None]]
@@ -300,7 +300,7 @@ def test_a_hold_never_lets_a_replica_go_and_every_alarm_is_a_hold(
         before = found.replicas
 
 
-@settings(max_examples=examples(100), deadline=None)
+@settings(max_examples=examples(50, nightly=2_000), deadline=None)
 @given(scalings, readings)
 def test_the_same_calls_get_the_same_answers(
     scaling: Scaling, steps: list[tuple[int, int | None, int | None]]
@@ -308,7 +308,7 @@ def test_the_same_calls_get_the_same_answers(
     assert story(scaling, steps) == story(scaling, steps)
 
 
-@settings(max_examples=examples(100), deadline=None)
+@settings(max_examples=examples(50, nightly=2_000), deadline=None)
 @given(scalings, readings)
 def test_memory_stays_small(
     scaling: Scaling, steps: list[tuple[int, int | None, int | None]]

@@ -5,6 +5,7 @@ import random
 from enum import Enum
 
 import pytest
+from tests.effort import examples
 
 from ganglion.lifecycle.failures.nodes import Watch
 from ganglion.model import events as ev
@@ -14,7 +15,7 @@ from ganglion.model.policy import Failures
 from ganglion.model.workload import Gang
 
 MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000
-SEEDS = int(os.environ.get("GANGLION_FLEETS", "30"))
+SEEDS = int(os.environ.get("GANGLION_FLEETS") or examples(10))
 """How many fleets; more of them cost 0.1 CPU seconds each."""
 
 

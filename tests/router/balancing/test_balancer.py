@@ -272,4 +272,6 @@ class Line(RuleBasedStateMachine):
 
 
 TestLine = Line.TestCase
-TestLine.settings = settings(max_examples=examples(60), stateful_step_count=40, deadline=None)
+TestLine.settings = settings(
+    max_examples=examples(30, nightly=1_200), stateful_step_count=40, deadline=None
+)

@@ -60,7 +60,7 @@ def test_without_a_node_to_spare_the_gang_waits_and_starts_anew() -> None:
     assert record.ended
 
 
-@settings(max_examples=examples(25), deadline=None)
+@settings(max_examples=examples(12, nightly=500), deadline=None)
 @given(st.integers(0, 10_000), st.integers(4, 6), st.booleans())
 def test_whatever_fails_the_state_stays_sound_and_the_work_is_done(
     seed: int, nodes: int, in_place: bool

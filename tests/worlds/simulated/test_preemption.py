@@ -106,7 +106,7 @@ def drawn(rows: list[tuple[int, int, int, int, int | None, bool]]) -> list[SimJo
     return sorted(found, key=lambda each: each.gang.submitted)
 
 
-@settings(max_examples=examples(25))
+@settings(max_examples=examples(12, nightly=500))
 @given(
     JOBS,
     st.builds(

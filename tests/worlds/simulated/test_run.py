@@ -178,7 +178,7 @@ def test_under_faults_every_job_ends_exactly_once_and_invariants_hold(seed: int)
     }
 
 
-@settings(max_examples=examples(15))
+@settings(max_examples=examples(8, nightly=300))
 @given(
     st.integers(0, 10_000),
     st.builds(

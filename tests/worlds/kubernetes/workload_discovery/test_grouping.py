@@ -248,7 +248,7 @@ _LEAVES = [
 """Pods that own nothing."""
 
 
-@settings(max_examples=examples(60), deadline=None)
+@settings(max_examples=examples(30, nightly=1_200), deadline=None)
 @given(order=st.permutations(range(len(_WORLD))), gone=st.sets(st.sampled_from(_LEAVES)))
 def test_any_order_of_changes_gives_what_building_from_scratch_does(
     order: list[int], gone: set[int]
@@ -264,7 +264,7 @@ def test_any_order_of_changes_gives_what_building_from_scratch_does(
     assert [plain(each) for each in scene.gangs()] == [plain(each) for each in fresh.gangs()]
 
 
-@settings(max_examples=examples(60), deadline=None)
+@settings(max_examples=examples(30, nightly=1_200), deadline=None)
 @given(data=st.data())
 def test_a_living_pod_keeps_its_seat_and_no_seat_has_two_pods(data: st.DataObject) -> None:
     body = w.job("many", 4, completions=40)
@@ -351,7 +351,7 @@ def _found(grouping: Grouping, key: str) -> Found:
 
 
 @given(st.data())
-@settings(max_examples=examples(25))
+@settings(max_examples=examples(12, nightly=500))
 def test_pods_that_change_make_the_gangs_that_they_would_make_anew(data: st.DataObject) -> None:
     bodies = manifests.gang("g", 3) + manifests.gang("h", 2) + [manifests.pod("p")]
     now = {body["metadata"]["name"]: body for body in bodies}
