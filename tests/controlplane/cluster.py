@@ -271,16 +271,21 @@ class Cluster:
         """Ask again and again until the answer is true; the answer.
 
         Raises:
-            AssertionError: it is not after `limit_s` seconds.
+            AssertionError: it is not after `limit_s` seconds; has what pods say by then.
         """
-        return wait(ready, what, limit_s)
+        try:
+            return wait(ready, what, limit_s)
+        except AssertionError as error:
+            error.add_note("\n".join(map(_line, self.list("/api/v1/pods"))) or "no pods")
+            raise
 
     def wait_bound(
         self, names: Iterable[str], namespace: str = "default", limit_s: float = PATIENCE_S
     ) -> dict[str, str]:
         """Wait until these pods are bound; their nodes."""
         wanted = set(names)
-        wait(lambda: wanted <= self.bound(namespace).keys(), f"{len(wanted)} pods bound", limit_s)
+        what = f"{len(wanted)} pods bound"
+        self.wait(lambda: wanted <= self.bound(namespace).keys(), what, limit_s)
         return {name: node for name, node in self.bound(namespace).items() if name in wanted}
 
 
@@ -295,6 +300,16 @@ def wait(ready: Callable[[], object], what: str, limit_s: float = PATIENCE_S) ->
         assert time.monotonic() < end, f"still waiting for {what} after {limit_s:g} s"
         time.sleep(0.02)
     return answer
+
+
+def _line(pod: Object) -> str:
+    """A pod: where it is, and why it waits."""
+    meta, status = pod["metadata"], pod["status"]
+    found = [each.get("message", "") for each in status.get("conditions", ())]
+    where = pod["spec"].get("nodeName", "no node")
+    leaves = ", leaving" * ("deletionTimestamp" in meta)
+    name = f"{meta['namespace']}/{meta['name']}"
+    return f"{name}: {where}, {status.get('phase')}{leaves}; {' '.join(filter(None, found))}"
 
 
 def _by_name(objects: Iterable[Object]) -> dict[str, Object]:

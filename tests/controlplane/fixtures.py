@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
-from functools import partial
+from functools import cache, partial
 
 import pytest
 from tests.controlplane.build import MODULES, PINNED, built, programs
@@ -92,12 +92,27 @@ def another_cluster(control_plane_programs: Programs) -> Iterator[Callable[[Opti
         yield start
 
 
+@pytest.fixture(scope="module")
+def planes() -> Iterator[Callable[[Programs, Options], ControlPlane]]:
+    """A way to API servers that tests of one module share; starting one takes 4 CPU seconds."""
+    with ExitStack() as left:
+
+        @cache
+        def start(found: Programs, options: Options) -> ControlPlane:
+            return left.enter_context(ControlPlane(found, options))
+
+        yield start
+
+
 @pytest.fixture(params=MODULES)
 def each_minor(
-    request: pytest.FixtureRequest, control_plane_programs: Programs
+    request: pytest.FixtureRequest,
+    control_plane_programs: Programs,
+    planes: Callable[[Programs, Options], ControlPlane],
 ) -> Iterator[Callable[[Mapping[str, Options]], Cluster]]:
     """A way to an API server of each minor version, in turn, with options of its own.
 
+    Tests of one module share those with equal options; what a test makes is gone after it.
     Versions that were not built, or that no options are given for, are skipped.
     """
     minor: str = request.param
@@ -107,7 +122,11 @@ def each_minor(
             if minor not in options:
                 pytest.skip(f"Kubernetes {minor} does not have it")
             found = control_plane_programs if minor == PINNED else _built(request, minor)
-            client = Cluster(left.enter_context(ControlPlane(found, options[minor])))
+            plane = planes(found, options[minor])
+            left.callback(plane.wipe)
+            for name in (MANAGER, "kube-scheduler"):
+                left.callback(plane.end, name)
+            client = Cluster(plane)
             left.callback(client.close)
             return client
 

@@ -1,4 +1,4 @@
-"""The server dies twenty times at any moment; no user who submitted a job can notice."""
+"""The server dies again and again at any moment; no user who submitted a job can notice."""
 
 import random
 import signal
@@ -12,9 +12,10 @@ from ganglion.ledger.ledger import Ledger
 from ganglion.model.events import GangEnded, GangPlaced, GangStarted
 from ganglion.model.policy import Policy
 from ganglion.server.recovery.recover import replayed
+from tests.effort import examples
 from tests.server.process import Api, Nursery, until
 
-KILLS = 20
+KILLS = examples(8, nightly=20)
 SHORT = 12
 
 # Two nodes of two processes each: every rank appends numbered lines for as long as there is
@@ -28,7 +29,7 @@ echo $RANK $i >> {counts}
 """
 
 
-def test_jobs_outlive_a_server_that_is_killed_twenty_times(tmp_path: Path) -> None:
+def test_jobs_outlive_a_server_that_is_killed_again_and_again(tmp_path: Path) -> None:
     home = tmp_path / "home"
     names = {key: tmp_path / key for key in ("marks", "done", "counts", "short")}
     nursery, api = Nursery(home), Api(home)

@@ -11,9 +11,10 @@ import httpx2
 
 from ganglion.specs.grammar.times.durations import print_duration
 from ganglion.specs.policy.policy import parse_policy
+from tests.effort import examples
 from tests.server.process import Api, Nursery, until
 
-KILLS = 8
+KILLS = examples(4, nightly=20)
 TREE = (
     "queues:\n- {name: org}\n- {name: red, parent: org, quota: {H100: 4}}\n"
     "- {name: blue, parent: org, quota: {H100: 4}}\n- {name: default}\n"

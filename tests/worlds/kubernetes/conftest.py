@@ -11,6 +11,7 @@ from tests.controlplane.fixtures import (
     each_minor,
     kubelets,
     manager,
+    planes,
     proxy,
 )
 
@@ -22,6 +23,7 @@ __all__ = [
     "each_minor",
     "kubelets",
     "manager",
+    "planes",
     "proxy",
 ]
 

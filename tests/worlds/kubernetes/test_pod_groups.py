@@ -22,13 +22,14 @@ from tests.worlds.kubernetes.scheduling import scheduling
 
 Body = w.Body
 PATIENCE_S = 90.0
+pytestmark = pytest.mark.xdist_group("gates")  # one process shares the API servers
 Start = Callable[[Mapping[str, Options]], Cluster]
 
+SHARED = ("GenericWorkload", "TopologyAwareWorkloadScheduling", "WorkloadWithJob")
 GATES = {
-    PINNED: ("GenericWorkload", "GangScheduling", "TopologyAwareWorkloadScheduling"),
-    NEXT: ("GenericWorkload", "TopologyAwareWorkloadScheduling", "CompositePodGroup"),
+    PINNED: (*SHARED, "GangScheduling"),
+    NEXT: (*SHARED, "CompositePodGroup"),
 }
-JOB_GATES = {minor: (*gates, "WorkloadWithJob") for minor, gates in GATES.items()}
 
 
 def options(
@@ -215,13 +216,13 @@ def test_groups_of_a_group_that_cannot_start_alone_are_refused_on_each_object(
 
 @pytest.mark.parametrize("policy", ["gang", "default"])
 def test_jobs_whose_controller_makes_the_group_are_one_gang(each_minor: Start, policy: str) -> None:
-    cluster = each_minor(options(JOB_GATES))
+    cluster = each_minor(options(GATES))
     cluster.add_nodes(2)
     body = w.job("train", 3)
     if policy == "gang" and minor_of(cluster) == NEXT:
         body["spec"]["scheduling"] = {"schedulingPolicy": {"gang": {}}}
     body["spec"]["template"]["spec"]["schedulerName"] = "ganglion"
-    cluster.plane.launch("kube-controller-manager", flags(cluster, JOB_GATES))
+    cluster.plane.launch("kube-controller-manager", flags(cluster, GATES))
     with scheduling(cluster) as scheduler:
         cluster.create(body)
         cluster.wait(lambda: len(cluster.pods()) == 3, "its pods")
@@ -244,7 +245,7 @@ def test_jobs_whose_controller_makes_the_group_are_one_gang(each_minor: Start, p
 def test_jobs_of_a_job_set_that_have_groups_made_for_them_are_these_gangs(
     each_minor: Start,
 ) -> None:
-    cluster = each_minor(options(JOB_GATES, NEXT))
+    cluster = each_minor(options(GATES, NEXT))
     cluster.add_nodes(3)
     cluster.define(*(each for each in definitions() if each["spec"]["group"] == JOB_SET[0]))
     (made,) = cluster.create(w.job_set("llm"))
@@ -255,7 +256,7 @@ def test_jobs_of_a_job_set_that_have_groups_made_for_them_are_these_gangs(
     whose = {"apiGroup": JOB_SET[0], "kind": "JobSet", "name": "llm"}
     spec = {"controllerRef": whose, "podGroupTemplates": parts}
     cluster.create(w.thing("scheduling.k8s.io/v1beta1", "Workload", "llm", spec, **owned))
-    cluster.plane.launch("kube-controller-manager", flags(cluster, JOB_GATES))
+    cluster.plane.launch("kube-controller-manager", flags(cluster, GATES))
     with scheduling(cluster) as scheduler:
         for name, count in sizes.items():
             note = {"scheduling.k8s.io/group-template-name": name}

@@ -81,7 +81,7 @@ def test_any_write_may_go_wrong_once(
     cluster: Cluster, kubelets: Kubelets, proxy: Proxy, manager: None, story: Story, fault: str
 ) -> None:
     hit = 0
-    for nth in sample(range(MOST_WRITES), 3, turn=list(FAULTS).index(fault)):
+    for nth in sample(range(MOST_WRITES), 5, turn=list(FAULTS).index(fault)):
         is_over = story(cluster)
         placed = proxy.add(replace(FAULTS[fault], skip=nth))
         with scheduling(proxy):
@@ -94,4 +94,4 @@ def test_any_write_may_go_wrong_once(
         hit += 1
     else:
         raise AssertionError(f"the story has more than {MOST_WRITES} writes")
-    assert hit > 1
+    assert hit

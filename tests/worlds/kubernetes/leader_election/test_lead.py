@@ -22,7 +22,7 @@ from tests.worlds.kubernetes.sign_in.test_credentials import printing
 
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
 LEASE_S, RENEW_S, RETRY_S = 4.0, 2.4, 0.2
-SLACK_S = 1.5
+SLACK_S = 6.0
 """For a machine with much else to do."""
 
 
@@ -130,8 +130,8 @@ def test_a_lead_that_vanished_is_followed_when_its_lease_has_run_out(leads: Lead
     first.stop(release=False)
     assert second.held.wait(LEASE_S + 10)
     passed = time.monotonic() - vanished
-    # It was last confirmed no longer ago than one attempt before it vanished.
-    assert LEASE_S - 1.0 < passed < LEASE_S + 2 * RETRY_S + SLACK_S
+    # It was held when it vanished, so it was last confirmed no longer ago than that lasts.
+    assert LEASE_S - RENEW_S < passed < LEASE_S + 2 * RETRY_S + SLACK_S
 
 
 def test_a_lead_cut_off_from_the_server_stops_before_another_begins(

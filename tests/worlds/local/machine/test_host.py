@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.effort import examples
 from tests.worlds.local.faulty import Faulty
 from tests.worlds.local.jobs import Jobs, until
 
@@ -22,8 +23,8 @@ from ganglion.worlds.local.run_files.resume import settle
 
 ROOT = Path(__file__).parents[4]
 STORM = "while :; do /bin/true & /bin/true & /bin/true; done"
-SEEDS = int(os.environ.get("GANGLION_FAULT_SEEDS", "8"))
-ROUNDS = int(os.environ.get("GANGLION_STORM_ROUNDS", "60"))
+SEEDS = int(os.environ.get("GANGLION_FAULT_SEEDS") or examples(4, nightly=40))
+ROUNDS = int(os.environ.get("GANGLION_STORM_ROUNDS") or examples(20, nightly=200))
 
 
 @pytest.fixture
