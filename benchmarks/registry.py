@@ -34,6 +34,7 @@ BENCHES: dict[str, str] = {
     "serve-tokens": "benchmarks.serving.tokens:BENCH",
     "node-power": "benchmarks.idle.node_power:BENCH",
     "failures": "benchmarks.failures.lost_time:BENCH",
+    "access": "benchmarks.speed.access:BENCH",
 }
 """Name -> `module:attribute`, in the order they are listed."""
 

@@ -8,11 +8,13 @@ from tools.archlint.source import OURS, PACKAGE, Finding, Modules, Source
 CORE = frozenset({"model", "engine", "extensions"})
 WORLDS = frozenset({"worlds", "worlds.kubernetes", "worlds.local", "worlds.simulated"})
 BELOW_SERVER = CORE | WORLDS | {"api", "collector", "extras", "specs", "compat", "lifecycle"}
+BELOW_SERVER |= {"identity"}
 BELOW_SERVER |= {"ledger", "repeats", "router", "seams", "tracing", "transport"}
 OF_WORLDS = CORE | {"lifecycle", "seams", "specs", "worlds"}
 
 MAY_IMPORT: dict[str, frozenset[str]] = {
     "model": frozenset(),
+    "identity": frozenset(),
     "api": frozenset({"model"}),
     "engine": frozenset({"model"}),
     "extensions": frozenset({"model", "engine"}),

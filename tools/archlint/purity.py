@@ -9,6 +9,7 @@ from tools.archlint.source import PACKAGE, Finding, Import, Modules, Source
 PURE_ROOMS = (
     "model",
     "engine",
+    "identity",
     "lifecycle",
     "worlds.causes",
     "worlds.kubernetes.attempts",
@@ -73,6 +74,7 @@ IMPORTS_ALLOWED: dict[tuple[str, str], str] = {
         "ganglion.engine.plugins.builtin",
         "importlib",
     ): "loads the engine's own scores when one is named",
+    ("ganglion.identity.tokens", "zlib"): "computes a checksum of a given text",
     ("ganglion.lifecycle.schedules", "cronsim"): "computes dates from a given date",
     ("ganglion.lifecycle.schedules", "zoneinfo"): "reads the time zones of the system, as data",
     ("ganglion.lifecycle.workspaces.hours", "zoneinfo"): "the same",

@@ -1,0 +1,142 @@
+"""The decision: may a subject do this, and by which rule."""
+
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from ganglion.identity.grants import (
+    EVERYWHERE,
+    Grant,
+    Grants,
+    Resource,
+    Subject,
+    Tree,
+    lineage,
+    place,
+)
+from ganglion.identity.roles import PERMISSIONS, AccessVerb, Reach, ResourceKind, Role, within
+
+
+class Verdict(Struct, frozen=True):
+    """Whether something is allowed.
+
+    Attributes:
+        allowed: whether it is.
+        rule: the grant that allows it, or what is missing.
+    """
+
+    allowed: bool
+    rule: str
+
+
+class Holder(Struct, frozen=True):
+    """A grant that allows something.
+
+    Attributes:
+        grant: names subject, role and queue.
+        own: whether it reaches only what belongs to the subject.
+    """
+
+    grant: Grant
+    own: bool
+
+
+def can(
+    subject: Subject,
+    verb: AccessVerb,
+    resource: Resource,
+    grants: Grants,
+    tree: Tree,
+    now_ms: int,
+) -> Verdict:
+    """Decide whether a subject may do something.
+
+    Args:
+        subject: who asks.
+        verb: what for.
+        resource: what it is done to.
+        grants: all there are; those that have ended do not count.
+        tree: the queues.
+        now_ms: the time.
+    """
+    roles = PERMISSIONS.get((verb, resource.kind), {})
+    line = lineage(resource.queue, tree)
+    scope, owns = subject.token_scope, bool(resource.owner) and resource.owner == subject.user
+    if scope and not (scope.queue in line and _reaches(roles.get(scope.role), owns=owns)):
+        return Verdict(False, f"the token is limited to {scope}")
+    for name in subject.names:
+        of = grants.of(name)
+        for queue in line if of else ():
+            for grant in of.get(queue, ()):
+                if _lives(grant, now_ms) and _reaches(roles.get(grant.role), owns=owns):
+                    return Verdict(True, str(grant))
+    return Verdict(False, _missing(subject, verb, resource))
+
+
+def somewhere(
+    subject: Subject, verb: AccessVerb, kind: ResourceKind, grants: Grants, now_ms: int
+) -> Verdict:
+    """Decide whether a subject may do something to what is its own, on any queue."""
+    roles, scope = PERMISSIONS.get((verb, kind), {}), subject.token_scope
+    if scope and scope.role not in roles:
+        return Verdict(False, f"the token is limited to {scope}")
+    for grant in _granted(subject, grants, now_ms):
+        if grant.role in roles:
+            return Verdict(True, str(grant))
+    return Verdict(False, _missing(subject, verb, Resource(kind, owner=subject.user)))
+
+
+def may_give(
+    subject: Subject, role: Role, queue: str, grants: Grants, tree: Tree, now_ms: int
+) -> Verdict:
+    """Decide whether a subject may grant a role on a queue: none beyond its own rights."""
+    found = can(
+        subject, AccessVerb.GRANT, Resource(ResourceKind.ACCESS, queue), grants, tree, now_ms
+    )
+    if not found.allowed:
+        return found
+    if subject.token_scope and not within(role, subject.token_scope.role):
+        return Verdict(False, f"the token is limited to {subject.token_scope}")
+    line = lineage(queue, tree)
+    for grant in _granted(subject, grants, now_ms):
+        if grant.queue in line and within(role, grant.role):
+            return Verdict(True, str(grant))
+    return Verdict(False, f"role {role} allows more than {subject.user} may on {place(queue)}")
+
+
+def who_can(
+    verb: AccessVerb, resource: Resource, grants: Grants, tree: Tree, now_ms: int
+) -> list[Holder]:
+    """List the grants that allow something, sorted by subject and queue."""
+    roles, line = PERMISSIONS.get((verb, resource.kind), {}), lineage(resource.queue, tree)
+    found = [
+        Holder(each, own=roles[each.role] is Reach.OWN)
+        for each in grants.all()
+        if each.queue in line and each.role in roles and _lives(each, now_ms)
+    ]
+    return sorted(found, key=lambda each: (each.grant.subject, each.grant.queue, each.grant.role))
+
+
+def _granted(subject: Subject, grants: Grants, now_ms: int) -> Iterator[Grant]:
+    for name in subject.names:
+        for found in grants.of(name).values():
+            yield from (each for each in found if _lives(each, now_ms))
+
+
+def _lives(grant: Grant, now_ms: int) -> bool:
+    return grant.until_ms is None or now_ms < grant.until_ms
+
+
+def _reaches(reach: Reach | None, *, owns: bool) -> bool:
+    return reach is Reach.ALL or (reach is Reach.OWN and owns)
+
+
+def _missing(subject: Subject, verb: AccessVerb, resource: Resource) -> str:
+    """What a subject would need."""
+    roles = PERMISSIONS.get((verb, resource.kind), {})
+    every = [role for role, reach in roles.items() if reach is Reach.ALL]
+    own = [role for role, reach in roles.items() if reach is Reach.OWN]
+    names = ", ".join(own + every if own and resource.owner == subject.user else every)
+    where = place(resource.queue) + (" or above it" if resource.queue != EVERYWHERE else "")
+    what = f"{verb} {resource.kind}"
+    return f"{what} needs one of the roles {names} on {where}; {subject.user} has none of them"

@@ -1,0 +1,114 @@
+"""Subjects, what they were granted, and what they ask about."""
+
+from collections.abc import Iterable, Mapping
+
+from msgspec import Struct
+
+from ganglion.identity.roles import ResourceKind, Role
+
+EVERYWHERE = ""
+"""The queue of a grant on the whole fleet, and of a resource that belongs to no queue."""
+USER, GROUP = "user:", "group:"
+"""How the subject of a grant begins."""
+
+Tree = Mapping[str, str]
+"""Queue -> its parent; empty = it is a root."""
+
+
+class Grant(Struct, frozen=True):
+    """A role on a subtree of queues.
+
+    Attributes:
+        subject: `user:NAME` or `group:NAME`.
+        role: what it gives.
+        queue: root of the subtree; empty = the whole fleet.
+        until_ms: when it ends; None = when it is revoked.
+    """
+
+    subject: str
+    role: Role
+    queue: str = EVERYWHERE
+    until_ms: int | None = None
+
+    def __str__(self) -> str:
+        """Print it as a rule."""
+        return f"role {self.role} of {self.subject} on {place(self.queue)}"
+
+
+class TokenScope(Struct, frozen=True):
+    """What a token is limited to: it never gives more than its user has."""
+
+    role: Role
+    queue: str = EVERYWHERE
+
+    def __str__(self) -> str:
+        """Print it as a rule."""
+        return f"role {self.role} on {place(self.queue)}"
+
+
+class Subject(Struct, frozen=True):
+    """Who asks.
+
+    Attributes:
+        user: name of the user.
+        groups: names of the user's groups.
+        token_scope: what the token is limited to; None = no token, or an unlimited one.
+    """
+
+    user: str
+    groups: tuple[str, ...] = ()
+    token_scope: TokenScope | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What grants may name it by."""
+        return (USER + self.user, *(GROUP + each for each in self.groups))
+
+
+class Resource(Struct, frozen=True):
+    """What is asked about.
+
+    Attributes:
+        kind: what it is.
+        queue: that it belongs to; empty = to none, so that only grants on the whole fleet count.
+        owner: name of the user whose it is; empty = it has none.
+    """
+
+    kind: ResourceKind
+    queue: str = EVERYWHERE
+    owner: str = ""
+
+
+class Grants:
+    """Grants by subject and queue, so that a decision looks at few of them.
+
+    Args:
+        grants: all of them.
+    """
+
+    def __init__(self, grants: Iterable[Grant] = ()) -> None:
+        self._of: dict[str, dict[str, list[Grant]]] = {}
+        for grant in grants:
+            self._of.setdefault(grant.subject, {}).setdefault(grant.queue, []).append(grant)
+
+    def of(self, subject: str) -> Mapping[str, list[Grant]]:
+        """The grants of `user:NAME` or `group:NAME`, by queue."""
+        return self._of.get(subject, {})
+
+    def all(self) -> Iterable[Grant]:
+        """Every grant."""
+        return (each for of in self._of.values() for found in of.values() for each in found)
+
+
+def lineage(queue: str, tree: Tree) -> tuple[str, ...]:
+    """A queue, its ancestors, and the whole fleet; grants on any of them count for it."""
+    found = list[str]()
+    while queue:
+        found.append(queue)
+        queue = tree.get(queue, EVERYWHERE)
+    return (*found, EVERYWHERE)
+
+
+def place(queue: str) -> str:
+    """Where a grant holds, in words."""
+    return f"queue {queue}" if queue else "the whole fleet"
