@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import rich_click as click
 
-from ganglion.cli.figures import bar, check_target, write_figures
 from ganglion.cli.options import command, output
-from ganglion.cli.screen import out
-from ganglion.cli.tables import Column, print_data, print_table, table_of
+from ganglion.cli.output.screen import out
+from ganglion.cli.output.tables import Column, print_data, print_table, table_of
+from ganglion.cli.simulation.figures import bar, check_target, write_figures
 
 if TYPE_CHECKING:
     from benchmarks.registry import Bench, Report, Table

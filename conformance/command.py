@@ -5,7 +5,7 @@ import rich_click as click
 from conformance.deviations import load_deviations
 from conformance.formats import FORMATS
 from ganglion.cli.options import settings
-from ganglion.cli.scenarios import Book, commands
+from ganglion.cli.simulation.scenarios import Book, commands
 
 PROGRAM = "python -m conformance"
 

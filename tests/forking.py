@@ -127,7 +127,7 @@ def ganglion(
             out.fileno(),
             err=err.fileno(),
             given=read.fileno(),
-            beside=("ganglion.cli.submit", "ganglion.client.client", "httpx2"),
+            beside=("ganglion.cli.submission.submit", "ganglion.client.client", "httpx2"),
             folder=folder,
             environ=environ,
         )

@@ -10,8 +10,8 @@ from tests.cli.harness import Done, Ganglion
 
 from benchmarks.command import PROGRAM, benchmarks
 from benchmarks.registry import BENCHES
-from ganglion.cli import screen
 from ganglion.cli.main import run
+from ganglion.cli.output import screen
 
 HEADER = "job_id,submit_s,duration_s,num_gpus,user,vc,status,model\n"
 

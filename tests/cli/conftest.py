@@ -9,8 +9,8 @@ import pytest
 import time_machine
 from tests.cli.harness import NOW_S, URL, Done, FakeServer, Ganglion
 
-from ganglion.cli import screen
 from ganglion.cli.main import run
+from ganglion.cli.output import screen
 from ganglion.client import Client
 
 

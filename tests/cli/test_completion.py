@@ -9,7 +9,7 @@ import pytest
 from tests.cli import answers
 from tests.cli.harness import FakeServer, Ganglion
 
-from ganglion.cli.connect import complete_jobs, complete_nodes, complete_queues
+from ganglion.cli.connection.connect import complete_jobs, complete_nodes, complete_queues
 from ganglion.cli.main import cli
 
 CONTEXT = cli.make_context("ganglion", ["ps"], resilient_parsing=True)

@@ -7,7 +7,7 @@ import sys
 import pytest
 from tests.cli.harness import Ganglion
 
-from ganglion.cli import version
+from ganglion.cli.server import version
 from ganglion.model.errors import InvariantBroken, NotFound
 
 

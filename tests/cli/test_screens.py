@@ -11,9 +11,9 @@ import pytest
 from tests.cli import answers
 from tests.cli.harness import NOW_S, FakeServer, Ganglion
 
-from ganglion.cli import screen
-from ganglion.cli.explanation import deadline_lines, explanation_lines, reason_lines
-from ganglion.cli.formats import clock, now_ms
+from ganglion.cli.output import screen
+from ganglion.cli.output.explanation import deadline_lines, explanation_lines, reason_lines
+from ganglion.cli.output.formats import clock, now_ms
 from ganglion.model.reasons import Band, Explanation, Raise, Reason, Token
 
 GOLDEN = Path(__file__).parent / "golden"

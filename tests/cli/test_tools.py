@@ -7,7 +7,7 @@ import yaml
 from tests.cli.harness import FakeServer, Ganglion
 
 from ganglion import __version__, extensions
-from ganglion.cli.tables import yaml_text
+from ganglion.cli.output.tables import yaml_text
 from ganglion.extensions import Found
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from conformance.command import PROGRAM, conformance
-from ganglion.cli import screen
 from ganglion.cli.main import run
+from ganglion.cli.output import screen
 from tests.cli.harness import Done, Ganglion
 from tests.conformance.files import DATA
 

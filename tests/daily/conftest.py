@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from ganglion.cli import screen
 from ganglion.cli.main import run
+from ganglion.cli.output import screen
 from ganglion.client import Client
 from ganglion.client.home import read_server
 from tests.server.process import Nursery, until

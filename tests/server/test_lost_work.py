@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from ganglion.cli.formats import preempted
+from ganglion.cli.output.formats import preempted
 from ganglion.ledger.ledger import Ledger
 from ganglion.model.events import (
     AlarmSet,

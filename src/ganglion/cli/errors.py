@@ -5,7 +5,7 @@ import json
 
 import click
 
-from ganglion.cli.screen import is_coloured
+from ganglion.cli.output.screen import is_coloured
 from ganglion.extras import explained
 from ganglion.model.errors import FieldError, GanglionError
 

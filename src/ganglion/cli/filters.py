@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import rich_click as click
 
-from ganglion.cli.connect import complete_queues
+from ganglion.cli.connection.connect import complete_queues
 from ganglion.client.states import STYLES
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import rich_click as click
 
-from ganglion.cli.pager import SETTING
+from ganglion.cli.output.pager import SETTING
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -2,9 +2,9 @@
 
 from typing import TYPE_CHECKING
 
-from ganglion.cli.formats import DASH
 from ganglion.cli.options import command, list_output
-from ganglion.cli.tables import Column, print_list
+from ganglion.cli.output.formats import DASH
+from ganglion.cli.output.tables import Column, print_list
 
 if TYPE_CHECKING:
     from ganglion.extensions import Found

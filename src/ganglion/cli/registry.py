@@ -32,86 +32,116 @@ TOOLS = "Tools"
 SECTIONS = (START, WORK, LOOK, CHANGE, CLUSTER, TRY, TOOLS)
 
 COMMANDS: dict[str, Entry] = {
-    "up": Entry("ganglion.cli.up:up", "Start the server on this machine.", START),
-    "down": Entry("ganglion.cli.down:down", "Stop the server.", START),
+    "up": Entry("ganglion.cli.server.up:up", "Start the server on this machine.", START),
+    "down": Entry("ganglion.cli.server.down:down", "Stop the server.", START),
     "scheduler": Entry(
-        "ganglion.cli.scheduler:scheduler", "Schedule the GPU pods of Kubernetes clusters.", START
+        "ganglion.cli.server.scheduler:scheduler",
+        "Schedule the GPU pods of Kubernetes clusters.",
+        START,
     ),
-    "demo": Entry("ganglion.cli.demo:demo", "Watch three teams share a pretend cluster.", START),
-    "run": Entry("ganglion.cli.run:run", "Run a command as a job and follow it.", WORK),
+    "demo": Entry(
+        "ganglion.cli.simulation.demo:demo", "Watch three teams share a pretend cluster.", START
+    ),
+    "run": Entry("ganglion.cli.submission.run:run", "Run a command as a job and follow it.", WORK),
     "submit": Entry(
-        "ganglion.cli.submit:submit", "Submit workload files or #SBATCH scripts.", WORK
+        "ganglion.cli.submission.submit:submit", "Submit workload files or #SBATCH scripts.", WORK
     ),
-    "secret": Entry("ganglion.cli.secret:secret", "Keep secrets for workloads by name.", WORK),
-    "ps": Entry("ganglion.cli.ps:ps", "List your workloads.", LOOK),
-    "queue": Entry("ganglion.cli.queue:queue", "Show everything that waits, in order.", LOOK),
+    "secret": Entry(
+        "ganglion.cli.submission.secret:secret", "Keep secrets for workloads by name.", WORK
+    ),
+    "ps": Entry("ganglion.cli.workloads.ps:ps", "List your workloads.", LOOK),
+    "queue": Entry(
+        "ganglion.cli.queues.queue:queue", "Show everything that waits, in order.", LOOK
+    ),
     "schedules": Entry(
-        "ganglion.cli.schedules:schedules", "List workloads that are submitted on a schedule.", LOOK
+        "ganglion.cli.workloads.schedules:schedules",
+        "List workloads that are submitted on a schedule.",
+        LOOK,
     ),
-    "why": Entry("ganglion.cli.why:why", "Say why a workload waits and what would help.", LOOK),
-    "logs": Entry("ganglion.cli.logs:logs", "Print the logs of a workload.", LOOK),
+    "why": Entry(
+        "ganglion.cli.workloads.why:why", "Say why a workload waits and what would help.", LOOK
+    ),
+    "logs": Entry("ganglion.cli.logs.logs:logs", "Print the logs of a workload.", LOOK),
     "describe": Entry(
-        "ganglion.cli.describe:describe", "Describe a workload or a node in full.", LOOK
+        "ganglion.cli.workloads.describe:describe", "Describe a workload or a node in full.", LOOK
     ),
-    "top": Entry("ganglion.cli.top:top", "Show what jobs, users and GPUs use now.", LOOK),
-    "get": Entry("ganglion.cli.get:get", "Print a workload as data.", LOOK),
-    "exec": Entry("ganglion.cli.execute:exec_command", "Run a command in a running pod.", WORK),
+    "top": Entry("ganglion.cli.pods.top:top", "Show what jobs, users and GPUs use now.", LOOK),
+    "get": Entry("ganglion.cli.workloads.get:get", "Print a workload as data.", LOOK),
+    "exec": Entry(
+        "ganglion.cli.pods.execute:exec_command", "Run a command in a running pod.", WORK
+    ),
     "attach": Entry(
-        "ganglion.cli.execute:attach", "Attach to the terminal of a running job.", WORK
+        "ganglion.cli.pods.execute:attach", "Attach to the terminal of a running job.", WORK
     ),
-    "cp": Entry("ganglion.cli.cp:cp", "Copy files and folders to and from a running pod.", WORK),
+    "cp": Entry(
+        "ganglion.cli.pods.cp:cp", "Copy files and folders to and from a running pod.", WORK
+    ),
     "port-forward": Entry(
-        "ganglion.cli.forward:port_forward",
+        "ganglion.cli.pods.forward:port_forward",
         "Forward local ports to ports of a running pod, until Ctrl-C.",
         WORK,
     ),
     "history": Entry(
-        "ganglion.cli.history:history", "List what has ended, with waits and GPU-hours.", LOOK
+        "ganglion.cli.workloads.history:history",
+        "List what has ended, with waits and GPU-hours.",
+        LOOK,
     ),
-    "events": Entry("ganglion.cli.events:events", "Print events, past and new.", LOOK),
-    "wait": Entry("ganglion.cli.wait:wait", "Wait until workloads end or run.", LOOK),
-    "cancel": Entry("ganglion.cli.cancel:cancel", "Stop workloads.", CHANGE),
+    "events": Entry("ganglion.cli.logs.events:events", "Print events, past and new.", LOOK),
+    "wait": Entry("ganglion.cli.logs.wait:wait", "Wait until workloads end or run.", LOOK),
+    "cancel": Entry("ganglion.cli.workloads.cancel:cancel", "Stop workloads.", CHANGE),
     "suspend": Entry(
-        "ganglion.cli.suspend:suspend", "Stop workspaces until they are resumed.", CHANGE
+        "ganglion.cli.workloads.suspend:suspend", "Stop workspaces until they are resumed.", CHANGE
     ),
-    "resume": Entry("ganglion.cli.suspend:resume", "Resume suspended workspaces.", CHANGE),
-    "retry": Entry("ganglion.cli.retry:retry", "Submit failed work again.", CHANGE),
+    "resume": Entry(
+        "ganglion.cli.workloads.suspend:resume", "Resume suspended workspaces.", CHANGE
+    ),
+    "retry": Entry("ganglion.cli.submission.retry:retry", "Submit failed work again.", CHANGE),
     "update": Entry(
-        "ganglion.cli.update:update",
+        "ganglion.cli.workloads.update:update",
         "Change priority, queue, time limit or deadline; hold or release.",
         CHANGE,
     ),
     "scale": Entry(
-        "ganglion.cli.scale:scale", "Give a service another number of replicas.", CHANGE
+        "ganglion.cli.workloads.scale:scale", "Give a service another number of replicas.", CHANGE
     ),
-    "open": Entry("ganglion.cli.open:open_", "Open a service or workspace in your browser.", LOOK),
-    "nodes": Entry("ganglion.cli.nodes:nodes", "List nodes and what is free on them.", CLUSTER),
+    "open": Entry(
+        "ganglion.cli.workloads.open:open_", "Open a service or workspace in your browser.", LOOK
+    ),
+    "nodes": Entry(
+        "ganglion.cli.fleet.nodes:nodes", "List nodes and what is free on them.", CLUSTER
+    ),
     "gpus": Entry(
-        "ganglion.cli.nodes:gpus", "Show free GPUs by type, and the largest hole.", CLUSTER
+        "ganglion.cli.fleet.nodes:gpus", "Show free GPUs by type, and the largest hole.", CLUSTER
     ),
-    "queues": Entry("ganglion.cli.queues:queues", "List, set and delete queues.", CLUSTER),
-    "policy": Entry("ganglion.cli.policy:policy", "Check, apply and roll back policies.", CLUSTER),
+    "queues": Entry("ganglion.cli.queues.queues:queues", "List, set and delete queues.", CLUSTER),
+    "policy": Entry(
+        "ganglion.cli.queues.policy:policy", "Check, apply and roll back policies.", CLUSTER
+    ),
     "booking": Entry(
-        "ganglion.cli.booking:booking",
+        "ganglion.cli.fleet.booking:booking",
         "Keep nodes for maintenance, or for a queue or user.",
         CLUSTER,
     ),
-    "cordon": Entry("ganglion.cli.cordon:cordon", "Start nothing new on a node.", CLUSTER),
-    "uncordon": Entry("ganglion.cli.cordon:uncordon", "Let a node take work again.", CLUSTER),
+    "cordon": Entry("ganglion.cli.fleet.cordon:cordon", "Start nothing new on a node.", CLUSTER),
+    "uncordon": Entry("ganglion.cli.fleet.cordon:uncordon", "Let a node take work again.", CLUSTER),
     "drain": Entry(
-        "ganglion.cli.drain:drain", "Empty a node or domain, each gang after a checkpoint.", CLUSTER
+        "ganglion.cli.fleet.drain:drain",
+        "Empty a node or domain, each gang after a checkpoint.",
+        CLUSTER,
     ),
     "undrain": Entry(
-        "ganglion.cli.drain:undrain", "Let the nodes of a drain take work again.", CLUSTER
+        "ganglion.cli.fleet.drain:undrain", "Let the nodes of a drain take work again.", CLUSTER
     ),
-    "sim": Entry("ganglion.cli.sim:sim", "Replay a trace on a simulated cluster.", TRY),
+    "sim": Entry("ganglion.cli.simulation.sim:sim", "Replay a trace on a simulated cluster.", TRY),
     "scenarios": Entry(
-        "ganglion.cli.scenarios:scenarios",
+        "ganglion.cli.simulation.scenarios:scenarios",
         "Test a policy by scenarios.",
         TRY,
     ),
     "ledger": Entry(
-        "ganglion.cli.ledger:ledger", "Check, back up and move what the server has written.", TOOLS
+        "ganglion.cli.server.ledger:ledger",
+        "Check, back up and move what the server has written.",
+        TOOLS,
     ),
     "schema": Entry(
         "ganglion.cli.schema:schema", "Print the JSON Schema of the workload or policy file.", TOOLS
@@ -120,8 +150,10 @@ COMMANDS: dict[str, Entry] = {
     "completion": Entry(
         "ganglion.cli.completion:completion", "Print a completion script for your shell.", TOOLS
     ),
-    "doctor": Entry("ganglion.cli.doctor:doctor", "Check for common problems.", TOOLS),
-    "version": Entry("ganglion.cli.version:version", "Print versions of client and server.", TOOLS),
+    "doctor": Entry("ganglion.cli.server.doctor:doctor", "Check for common problems.", TOOLS),
+    "version": Entry(
+        "ganglion.cli.server.version:version", "Print versions of client and server.", TOOLS
+    ),
 }
 
 ALIASES: dict[str, str] = {"apply": "submit"}

@@ -3,7 +3,7 @@
 import rich_click as click
 
 from ganglion.cli.options import command
-from ganglion.cli.tables import print_data
+from ganglion.cli.output.tables import print_data
 
 
 @command("schema", "schema > workload.schema.json", "schema policy > policy.schema.json")

@@ -9,8 +9,8 @@ from tests.controlplane.cluster import Cluster
 from tests.controlplane.fixtures import cluster, control_plane, control_plane_programs, manager
 from tests.controlplane.kubelet import Kubelets
 
-from ganglion.cli import screen
 from ganglion.cli.main import run
+from ganglion.cli.output import screen
 
 __all__ = ["cluster", "control_plane", "control_plane_programs", "manager"]
 

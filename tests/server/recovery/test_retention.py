@@ -17,7 +17,7 @@ import msgspec
 import pytest
 from fastapi.testclient import TestClient
 
-from ganglion.cli import checkup_server
+from ganglion.cli.server import checkup_server
 from ganglion.client import Client
 from ganglion.ledger.ledger import Ledger
 from ganglion.ledger.reader import Reader

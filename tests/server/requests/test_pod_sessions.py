@@ -15,7 +15,7 @@ from fastapi.testclient import TestClient
 from starlette.testclient import WebSocketDenialResponse, WebSocketTestSession
 
 from ganglion.api.events import EventView
-from ganglion.cli.event_lines import line_of
+from ganglion.cli.output.event_lines import line_of
 from ganglion.model.errors import EnvironmentFault
 from ganglion.model.events.access import PodAccess, Stage, Verb
 from ganglion.model.policy import Policy

@@ -6,7 +6,7 @@ from typing import Self
 
 from tests.forking import Forked
 
-IMPORTED = ("ganglion.cli.scheduler", "ganglion.server.cluster.scheduling")
+IMPORTED = ("ganglion.cli.server.scheduler", "ganglion.server.cluster.scheduling")
 
 
 class SchedulerProcess:

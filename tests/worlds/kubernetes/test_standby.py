@@ -13,8 +13,8 @@ from typing import Any
 import httpx2
 import pytest
 
-from ganglion.cli import screen
 from ganglion.cli.main import run
+from ganglion.cli.output import screen
 from ganglion.extensions import load
 from ganglion.worlds.kubernetes.scheduler import Scheduler
 from tests.cli.harness import Done

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from ganglion.api.reasons import Why
 from ganglion.api.workloads import WorkloadDetail, WorkloadPage, WorkloadView
-from ganglion.cli.screen import note
+from ganglion.cli.output.screen import note
 from ganglion.model.errors import InputError
 from ganglion.worlds.kubernetes.http.client import Api
 from ganglion.worlds.kubernetes.http.errors import Absent, ApiError, Broken, Forbidden

@@ -1,0 +1,1 @@
+"""Commands about nodes: lists, bookings, cordons, drains; above `connection`."""

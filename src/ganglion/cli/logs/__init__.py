@@ -1,0 +1,1 @@
+"""Logs and events of workloads: printed, followed, waited for; above `connection`."""

@@ -1,0 +1,1 @@
+"""What commands print: tables, screens, quantities and times, events and explanations of waits."""

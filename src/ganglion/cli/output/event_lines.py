@@ -1,0 +1,198 @@
+"""Events as lines for people."""
+
+import shlex
+from collections.abc import Callable
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from ganglion.cli.output.formats import age, clock, gpu_time
+
+if TYPE_CHECKING:
+    from ganglion.api.events import EventView
+
+Fields = dict[str, Any]
+
+
+def line_of(view: "EventView") -> str:
+    """Return one event as one line: number, time, what, who, details."""
+    event = view.event
+    at = datetime.fromtimestamp(event["at"] / 1000).astimezone().strftime("%H:%M:%S")
+    kind = event["type"]
+    details = _DETAILS.get(kind, _plain)(event)
+    return f"{view.seq:>6}  {at}  {kind:<20}  {subject(event):<20}  {details}".rstrip()
+
+
+def subject(event: Fields) -> str:
+    """Return the gang, node, queue or booking of an event; empty for the whole fleet."""
+    gang = event.get("gang")
+    if isinstance(gang, dict):
+        return str(gang["id"])
+    node = event.get("node")
+    if isinstance(node, dict):
+        return str(node["name"])
+    queue = event.get("queue")
+    if isinstance(queue, dict):
+        return str(queue["name"])
+    booking = event.get("booking")
+    if isinstance(booking, dict):
+        return str(booking["name"])
+    other = event.get("name") or event.get("workload") or event.get("subject")
+    return str(gang or node or other or "")
+
+
+def concerns(event: Fields, job: str) -> bool:
+    """Whether an event is about this workload, or this gang when `job` has an index."""
+    about = subject(event)
+    return job in (about, about.rpartition("/")[0])
+
+
+def _plain(event: Fields) -> str:
+    """Return the keys that are simple values."""
+    shown = {
+        key: value
+        for key, value in event.items()
+        if key not in ("type", "at", "gang", "node", "name", "queue")
+        and isinstance(value, str | int | bool)
+    }
+    return " ".join(f"{key}={value}" for key, value in shown.items())
+
+
+def _submitted(event: Fields) -> str:
+    gang = event["gang"]
+    return f"to {gang['queue']}, priority {gang.get('priority', 50)}"
+
+
+def _placed(event: Fields) -> str:
+    return f"attempt {event['attempt']} on {_nodes(event)}"
+
+
+def _nodes(event: Fields) -> str:
+    nodes = list(dict.fromkeys(pod["node"] for pod in event["placement"]["pods"]))
+    return ", ".join(nodes[:4]) + (f" and {len(nodes) - 4} more" if len(nodes) > 4 else "")
+
+
+def _reserved(event: Fields) -> str:
+    if not event.get("placement"):
+        return "its promised place is given back"
+    return f"promised {_nodes(event)}, once it is free"
+
+
+def _resized(event: Fields) -> str:
+    pods = len(event["placement"]["pods"])
+    cause = f": {event['cause']}" if event.get("cause") else ""
+    return f"attempt {event['attempt']} runs {pods} pod{'s' * (pods != 1)}{cause}"
+
+
+def _ended(event: Fields) -> str:
+    code, lost = event.get("exit_code"), event.get("lost_gpu_ms", 0)
+    parts = [
+        f"attempt {event['attempt']} {event['outcome']}",
+        f"exit code {code}" if code is not None else "",
+        event.get("message", ""),
+        f"{gpu_time(lost)} of work lost" if lost else "",
+        "waits again" if event.get("requeue") else "",
+    ]
+    return ", ".join(part for part in parts if part)
+
+
+def _saved(event: Fields) -> str:
+    step = f" step {event['step']:,}" if event.get("step") else ""
+    where = f" in {event['path']}" if event.get("path") else ""
+    return f"attempt {event['attempt']} has saved{step}{where}"
+
+
+def _updated(event: Fields) -> str:
+    changes = {k: v for k, v in event.items() if k not in ("type", "at", "gang") and v is not None}
+    if "time_limit_ms" in changes:
+        changes["time limit"] = age(changes.pop("time_limit_ms"))
+    if "expected_ms" in changes:
+        changes["expected to run"] = age(changes.pop("expected_ms"))
+    if "held" in changes:
+        changes["held" if changes.pop("held") else "released"] = ""
+    return ", ".join(f"{key} {value}".strip() for key, value in changes.items())
+
+
+def _warned(event: Fields) -> str:
+    message = event.get("message", "")
+    if not event.get("suspend_at"):
+        return f"attempt {event['attempt']}: its warning is taken back: {message}"
+    return f"attempt {event['attempt']}: {message}"
+
+
+def _booked(event: Fields) -> str:
+    booking = event["booking"]
+    whom = ", ".join((*booking.get("queues", ()), *booking.get("users", ()))) or "nobody"
+    nodes, begin = len(booking["nodes"]), clock(booking["begin"])
+    if booking.get("clears"):
+        why = f": {booking['reason']}" if booking.get("reason") else ""
+        return f"{nodes} node{'s' * (nodes != 1)} to be empty by {begin}{why}"
+    took = age(booking["end"] - booking["begin"])
+    return f"{nodes} node{'s' * (nodes != 1)} for {whom}, from {begin} for {took}"
+
+
+def _healthy(event: Fields) -> str:
+    if event["healthy"]:
+        return f"GPU {event['device']} is well"
+    return f"GPU {event['device']} is sick: {event.get('cause') or 'no reason given'}"
+
+
+def _scaled(event: Fields) -> str:
+    draining = event.get("draining", ())
+    going = f"; {', '.join(draining)} drain" if draining else ""
+    return f"from {event['before']} to {event['after']}: {event['cause']}{going}"
+
+
+def _accessed(event: Fields) -> str:
+    uid = f" (uid {event['uid']})" if event.get("uid") is not None else ""
+    parts = ", ".join(each for each in (session_what(event), session_end(event)) if each)
+    said = f"{event['verb']} {event['stage']} by {event['user']}{uid} in pod {event['pod']}"
+    return f"{said}: {parts}" if parts else said
+
+
+def session_what(event: Fields) -> str:
+    """Return what is run, copied or reached in a session."""
+    port = f"port {event['port']}" if event.get("port") else ""
+    what = (event.get("path", ""), shlex.join(event.get("command", ())), port)
+    return ", ".join(_printable(each) for each in what if each)
+
+
+def session_end(event: Fields) -> str:
+    """Return how a session ended; empty = it has not."""
+    code, took = event.get("exit_code"), event.get("duration_ms")
+    end = (
+        f"exit code {code}" if code is not None else "",
+        _printable(event.get("reason", "")),
+        f"after {age(took)}" if took is not None else "",
+    )
+    return ", ".join(each for each in end if each)
+
+
+def _printable(text: str) -> str:
+    """A text that does nothing to a terminal."""
+    return "".join(each if each.isprintable() else repr(each)[1:-1] for each in text)
+
+
+_DETAILS: dict[str, Callable[[Fields], str]] = {
+    "gang_submitted": _submitted,
+    "gang_placed": _placed,
+    "gang_started": lambda event: f"attempt {event['attempt']}",
+    "gang_stopping": lambda event: f"attempt {event['attempt']}: {event['cause']}",
+    "gang_reserved": _reserved,
+    "gang_resized": _resized,
+    "pods_left": lambda event: f"attempt {event['attempt']}: the pods it gave up are gone",
+    "checkpoint_committed": _saved,
+    "gang_ended": _ended,
+    "service_scaled": _scaled,
+    "service_learnt": lambda event: f"{len(event.get('started_ms', ()))} starts are remembered",
+    "ledger_cut": lambda event: f"events up to {event['seq']} left the ledger",
+    "alarm_set": lambda event: f"{event['alarm']}: {event.get('message') or 'taken back'}",
+    "gang_updated": _updated,
+    "idle_warned": _warned,
+    "pod_access": _accessed,
+    "node_added": lambda event: f"{len(event['node'].get('devices', ()))} GPUs",
+    "policy_set": lambda event: f"version {event.get('version', 0)}",
+    "booking_set": _booked,
+    "booking_removed": lambda _: "taken back",
+    "device_health": _healthy,
+    "node_cordoned": lambda event: event.get("reason") or "takes work again",
+}

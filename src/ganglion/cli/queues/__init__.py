@@ -1,0 +1,1 @@
+"""Commands about queues and policies; above `connection`."""

@@ -1,0 +1,1 @@
+"""Commands that start, stop and examine the server, a scheduler and the ledger."""

@@ -1,0 +1,197 @@
+"""`ganglion scheduler`."""
+
+import logging
+import os
+import socket
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import rich_click as click
+
+from ganglion.cli.options import command
+from ganglion.cli.output.screen import note
+from ganglion.extras import require
+
+if TYPE_CHECKING:
+    from ganglion.worlds.kubernetes.sign_in.config import Endpoint
+
+PORT = 8080
+LEVELS = ("debug", "info", "warning", "error")
+
+
+@command(
+    "scheduler",
+    "scheduler --kubeconfig ~/.kube/config",
+    "scheduler --kubeconfig east=east.yaml --kubeconfig west=west.yaml --no-lease",
+)
+@click.option(
+    "--kubeconfig",
+    multiple=True,
+    metavar="[NAME=]FILE",
+    help="A cluster; repeat it, with names, for several clusters.",
+)
+@click.option(
+    "--context", default="", metavar="NAME", help="Context of the file; its current one by default."
+)
+@click.option("--namespace", default="", metavar="NS", help="Namespace of the Lease.")
+@click.option(
+    "--scheduler-name",
+    default="ganglion",
+    show_default=True,
+    metavar="NAME",
+    help="The schedulerName of the pods that it places.",
+)
+@click.option(
+    "--nodes",
+    default="",
+    metavar="SELECTOR",
+    help="Labels of the nodes that it uses, as pool=canary; all by default.",
+)
+@click.option(
+    "--only-namespaces",
+    default="",
+    metavar="NAMES",
+    help="Namespaces whose pods it places, with commas between them; all by default.",
+)
+@click.option(
+    "--lease", default="", metavar="NAME", help="Name of the Lease; the scheduler's by default."
+)
+@click.option("--no-lease", is_flag=True, help="Decide without a Lease, as the only scheduler.")
+@click.option(
+    "--identity",
+    default="",
+    metavar="NAME",
+    help="Identity in the Lease; the host name by default.",
+)
+@click.option(
+    "--listen",
+    default=f"127.0.0.1:{PORT}",
+    show_default=True,
+    metavar="HOST:PORT",
+    help="Address of views, probes and metrics; port 0 = any free one.",
+)
+@click.option(
+    "--default-queue",
+    default="default",
+    show_default=True,
+    help="Queue of pods when neither they nor their namespace name one; '' = none.",
+)
+@click.option(
+    "--record-users",
+    is_flag=True,
+    help="Apply limits per user by ganglion.dev/created-by, which admission must protect.",
+)
+@click.option(
+    "--policy", default="default", show_default=True, help="Name of the Policy object that decides."
+)
+@click.option(
+    "--settings",
+    "settings_file",
+    default="",
+    metavar="FILE",
+    help="Custom topology labels and timeouts; see docs/install.md.",
+)
+@click.option("--log-level", type=click.Choice(LEVELS), default="info", show_default=True)
+def scheduler(
+    kubeconfig: tuple[str, ...],
+    context: str,
+    namespace: str,
+    scheduler_name: str,
+    nodes: str,
+    only_namespaces: str,
+    lease: str,
+    no_lease: bool,
+    identity: str,
+    listen: str,
+    default_queue: str,
+    record_users: bool,
+    policy: str,
+    settings_file: str,
+    log_level: str,
+) -> None:
+    """Schedule the GPU pods of Kubernetes clusters.
+
+    Places every pod whose schedulerName is `ganglion`, whole gangs at a time. Keeps nothing on
+    disk: what it needs to know is in the cluster, and another one may take over at any time.
+    Several may run; the one that holds the Lease decides. Schedulers of different names, each
+    with its own nodes, do not interfere.
+    """
+    require("kubernetes")
+    from ganglion.server.cluster.scheduling import Wish, schedule
+    from ganglion.server.state.strict import isolates
+    from ganglion.worlds.kubernetes.cluster_view.settings import Settings
+    from ganglion.worlds.kubernetes.config.node_selector import parse_selector
+    from ganglion.worlds.kubernetes.config.settings import load_settings
+    from ganglion.worlds.kubernetes.instance import Instance
+
+    spaces = frozenset(filter(None, only_namespaces.split(",")))
+    usual = Settings(
+        default_queue=default_queue,
+        isolate=isolates(),
+        instance=Instance(scheduler_name, parse_selector(nodes), spaces),
+        records_users=record_users,
+    )
+    settings = load_settings(settings_file, usual) if settings_file else usual
+    _log_to_stderr(log_level)
+    endpoints = _endpoints(kubeconfig, context)
+    host, port = _address(listen)
+    wish = Wish(
+        namespace=namespace or next(iter(endpoints.values())).namespace,
+        lease="" if no_lease else lease or scheduler_name,
+        identity=identity or socket.gethostname(),
+        host=host,
+        port=port,
+        policy=policy,
+        settings=settings,
+    )
+    schedule(endpoints, wish, lambda url: note(f"Views, probes and metrics on {url}."))
+
+
+def _endpoints(given: tuple[str, ...], context: str) -> dict[str, "Endpoint"]:
+    from ganglion.model.errors import InputError
+    from ganglion.worlds.kubernetes.sign_in.config import load
+
+    if len(given) < 2:
+        name, file = _named(given[0]) if given else ("", None)
+        return {name: load(file, context or None)}
+    found: dict[str, Endpoint] = {}
+    for each in given:
+        name, file = _named(each)
+        if not name or name in found:
+            what = "the same name" if name else "no name"
+            raise InputError(
+                f"--kubeconfig {each}: of several clusters, this one has {what}",
+                "write --kubeconfig NAME=FILE, each with its own name",
+            )
+        found[name] = load(file, context or None)
+    return found
+
+
+def _named(given: str) -> tuple[str, Path]:
+    name, equals, file = given.partition("=")
+    return (name, Path(file)) if equals and os.sep not in name else ("", Path(given))
+
+
+def _address(listen: str) -> tuple[str, int]:
+    from ganglion.model.errors import InputError
+
+    host, _, port = listen.rpartition(":")
+    if not host or not port.isascii() or not port.isdigit():
+        raise InputError(f"--listen {listen}: no address and port", "as 0.0.0.0:8080")
+    return host.strip("[]"), int(port)
+
+
+def _log_to_stderr(level: str) -> None:
+    import structlog
+
+    structlog.configure(
+        processors=[
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            structlog.processors.format_exc_info,
+            structlog.processors.JSONRenderer(),
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(getattr(logging, level.upper())),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+    )

@@ -1,0 +1,1 @@
+"""Commands on a clock of their own: the demo, simulations, scenarios of a policy."""

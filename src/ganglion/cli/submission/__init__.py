@@ -1,0 +1,1 @@
+"""Commands that submit: files, one command, jobs with a terminal; above `workloads` and `pods`."""

@@ -1,0 +1,1 @@
+"""Commands about submitted workloads: lists, explanations, changes; above `fleet`."""
