@@ -143,19 +143,20 @@ def test_what_a_terminal_would_obey_is_not_printed() -> None:
 
 def every_table() -> Iterator[tuple[str, list[Column[Any]]]]:
     """Every list of columns of the command line: constants, and functions that return one."""
-    for info in pkgutil.iter_modules(ganglion.cli.__path__):
+    for info in pkgutil.walk_packages(ganglion.cli.__path__, "ganglion.cli."):
         if info.ispkg:
             continue
-        module = import_module(f"ganglion.cli.{info.name}")
+        module = import_module(info.name)
+        own = info.name.rpartition(".")[2]
         for name, member in vars(module).items():
             if isinstance(member, list) and member and isinstance(member[0], Column):
-                yield f"{info.name}.{name}", member
+                yield f"{own}.{name}", member
             is_function = inspect.isfunction(member) and member.__module__ == module.__name__
             if is_function and "list[Column" in str(inspect.signature(member).return_annotation):
                 arguments = {"now_ms": now_ms(), "form": "table", "by": "job"}
                 wanted = inspect.signature(member).parameters
                 if wanted.keys() <= arguments.keys():
-                    yield f"{info.name}.{name}", member(**{key: arguments[key] for key in wanted})
+                    yield f"{own}.{name}", member(**{key: arguments[key] for key in wanted})
 
 
 TABLES = dict(every_table())
