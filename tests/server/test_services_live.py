@@ -12,7 +12,7 @@ import httpx2
 import psutil
 import pytest
 
-from ganglion.demo.callers import Callers
+from ganglion.demo.story.callers import Callers
 from tests.server.process import Api, Nursery, until
 from tests.transport.other_user import as_another_user, only_root
 

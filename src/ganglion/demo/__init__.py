@@ -1,1 +1,1 @@
-"""The demo: small real programs, the files that submit them, and the show around them."""
+"""The demo: small real programs, the files that submit them; `story` shows them at work."""

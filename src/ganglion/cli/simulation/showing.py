@@ -10,9 +10,9 @@ from rich.text import Text
 from ganglion.cli.output.explanation import print_why
 from ganglion.cli.output.screen import out
 from ganglion.cli.submission.plan import print_verdicts
-from ganglion.demo.board import Board, jobs, promises
-from ganglion.demo.stage import Stage, stage
-from ganglion.demo.story import Story, Voices
+from ganglion.demo.story.board import Board, jobs, promises
+from ganglion.demo.story.stage import Stage, stage
+from ganglion.demo.story.story import Story, Voices
 
 
 def show(*, keep: bool) -> int:

@@ -11,9 +11,9 @@ from rich.console import Console
 from ganglion.api.nodes import NodeView
 from ganglion.api.workloads import GangView, WorkloadDetail, WorkloadPage, WorkloadView
 from ganglion.client import Client
-from ganglion.demo.board import Board, promises
-from ganglion.demo.checks import Check
-from ganglion.demo.scene import DemoFailed, Scene, Watch
+from ganglion.demo.story.board import Board, promises
+from ganglion.demo.story.checks import Check
+from ganglion.demo.story.scene import DemoFailed, Scene, Watch
 from ganglion.model.placement import Placement, PodPlacement
 
 NODES = tuple(

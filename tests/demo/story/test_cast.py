@@ -1,7 +1,7 @@
 """The files of the demo are workload files like any others."""
 
-from ganglion.demo.cast import queues, workloads
-from ganglion.demo.story import ENDLESS, FILLERS, RANKS, REPLICAS
+from ganglion.demo.story.cast import queues, workloads
+from ganglion.demo.story.story import ENDLESS, FILLERS, RANKS, REPLICAS
 from ganglion.model.workload import Kind, Workload
 from ganglion.specs.workload.workload import from_document, to_workload
 

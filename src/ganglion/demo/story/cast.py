@@ -1,4 +1,4 @@
-"""The queues and the workloads of the demo, from the files beside this module."""
+"""The queues and the workloads of the demo, from the files of `ganglion.demo`."""
 
 from importlib.resources import files
 from typing import Any

@@ -7,7 +7,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 from tests.server.process import until
 
-from ganglion.demo.callers import Callers
+from ganglion.demo.story.callers import Callers
 
 
 class Handler(BaseHTTPRequestHandler):

@@ -13,8 +13,8 @@ from rich.text import Text
 from ganglion.api.nodes import NodeView
 from ganglion.api.workloads import WorkloadBase
 from ganglion.client.states import STYLES
-from ganglion.demo.checks import Check
-from ganglion.demo.scene import Scene
+from ganglion.demo.story.checks import Check
+from ganglion.demo.story.scene import Scene
 
 TEAMS = {"vision": "cyan", "language": "magenta", "search": "yellow"}
 GLYPH, FREE = "■", "·"

@@ -5,13 +5,13 @@ from typing import NamedTuple
 
 from ganglion.api.reasons import Why
 from ganglion.api.workloads import WorkloadDetail
-from ganglion.demo import checks
-from ganglion.demo.board import Board
-from ganglion.demo.cast import Document, queues, workloads
-from ganglion.demo.checks import Check
-from ganglion.demo.lives import Lives
-from ganglion.demo.scene import Scene, Watch
-from ganglion.demo.stage import Stage
+from ganglion.demo.story import checks
+from ganglion.demo.story.board import Board
+from ganglion.demo.story.cast import Document, queues, workloads
+from ganglion.demo.story.checks import Check
+from ganglion.demo.story.lives import Lives
+from ganglion.demo.story.scene import Scene, Watch
+from ganglion.demo.story.stage import Stage
 from ganglion.model.errors import GanglionError
 from ganglion.model.fleet.levels import Level
 

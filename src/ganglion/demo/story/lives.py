@@ -8,12 +8,12 @@ from pathlib import Path
 import httpx2
 
 from ganglion.api.workloads import GangView, WorkloadDetail
-from ganglion.demo.board import Board
-from ganglion.demo.callers import Callers
-from ganglion.demo.cast import workloads
-from ganglion.demo.checks import Check, log
-from ganglion.demo.scene import Scene, Watch
-from ganglion.demo.stage import Stage
+from ganglion.demo.story.board import Board
+from ganglion.demo.story.callers import Callers
+from ganglion.demo.story.cast import workloads
+from ganglion.demo.story.checks import Check, log
+from ganglion.demo.story.scene import Scene, Watch
+from ganglion.demo.story.stage import Stage
 
 MOST, FEWEST = 4, 1
 """Replicas of the service with many callers and with one."""

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from ganglion.client import Client
-from ganglion.demo import stage as module
-from ganglion.demo.stage import stage
+from ganglion.demo.story import stage as module
+from ganglion.demo.story.stage import stage
 from ganglion.model.errors import EnvironmentFault, GanglionError
 
 

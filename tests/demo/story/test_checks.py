@@ -9,7 +9,7 @@ import pytest
 
 from ganglion.api.workloads import GangView, WorkloadDetail
 from ganglion.client import Client
-from ganglion.demo import checks
+from ganglion.demo.story import checks
 from ganglion.model.errors import NotFound
 
 GOOD = "step 20 loss 2.0\nstep 40 loss 0.3\nfinished: accuracy 0.900 weights 12345678\n"
