@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tests.cli.harness import Ganglion
 
-TEAM = Path(__file__).parents[1] / "scenarios" / "team.yaml"
+TEAM = Path(__file__).parents[2] / "scenarios" / "team.yaml"
 ONE = "equals-wait-for-one-another"
 
 
